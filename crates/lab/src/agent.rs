@@ -18,7 +18,7 @@ use std::{
 
 use crate::{
     LabError,
-    frame::{self, Exec, Kind},
+    frame::{self, Exec, FrameKind},
 };
 
 /// Ports are named `netwright.0`, `netwright.1`, ….
@@ -77,8 +77,8 @@ fn serve_port(path: &Path) {
 fn serve_client(port: &mut File) -> io::Result<()> {
     loop {
         match frame::read(port)? {
-            (Kind::Hello, nonce) => frame::write(port, Kind::Welcome, &nonce)?,
-            (Kind::Exec, json) => match serde_json::from_slice::<Exec>(&json) {
+            (FrameKind::Hello, nonce) => frame::write(port, FrameKind::Welcome, &nonce)?,
+            (FrameKind::Exec, json) => match serde_json::from_slice::<Exec>(&json) {
                 Ok(exec) => run(port, &exec)?,
                 Err(e) => refuse(port, &format!("the request is unreadable: {e}\n"))?,
             },
@@ -88,8 +88,8 @@ fn serve_client(port: &mut File) -> io::Result<()> {
 }
 
 fn refuse(port: &mut File, why: &str) -> io::Result<()> {
-    frame::write(port, Kind::Stderr, why.as_bytes())?;
-    frame::write(port, Kind::Exit, &127i32.to_le_bytes())
+    frame::write(port, FrameKind::Stderr, why.as_bytes())?;
+    frame::write(port, FrameKind::Exit, &127i32.to_le_bytes())
 }
 
 fn run(port: &File, exec: &Exec) -> io::Result<()> {
@@ -113,8 +113,8 @@ fn run(port: &File, exec: &Exec) -> io::Result<()> {
     let writer = Arc::new(Mutex::new(writer));
     let state = Arc::new(AtomicU8::new(RUNS));
     let pumps: Vec<_> = [
-        child.stdout.take().map(|out| pump(out, Kind::Stdout, &writer, &state)),
-        child.stderr.take().map(|err| pump(err, Kind::Stderr, &writer, &state)),
+        child.stdout.take().map(|out| pump(out, FrameKind::Stdout, &writer, &state)),
+        child.stderr.take().map(|err| pump(err, FrameKind::Stderr, &writer, &state)),
     ]
     .into_iter()
     .flatten()
@@ -132,7 +132,7 @@ fn run(port: &File, exec: &Exec) -> io::Result<()> {
         let _ = p.join();
     }
     let mut writer = writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    frame::write(&mut *writer, Kind::Exit, &status.to_le_bytes())
+    frame::write(&mut *writer, FrameKind::Exit, &status.to_le_bytes())
 }
 
 const RUNS: u8 = 0;
@@ -148,7 +148,7 @@ const PIPE: usize = 1 << 20;
 /// wrote itself: a child of its own in the background may hold the pipe open for ever.
 fn pump(
     mut from: impl Read + AsRawFd + Send + 'static,
-    kind: Kind,
+    kind: FrameKind,
     to: &Arc<Mutex<File>>,
     state: &Arc<AtomicU8>,
 ) -> std::thread::JoinHandle<()> {
@@ -208,8 +208,8 @@ fn tend(child: &mut Child, port: &File) -> io::Result<i32> {
             gone_since = None;
             match frame::read(&mut reader) {
                 Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {}
-                Ok((Kind::Stdin, bytes)) if bytes.is_empty() => stdin = None,
-                Ok((Kind::Stdin, bytes)) => {
+                Ok((FrameKind::Stdin, bytes)) if bytes.is_empty() => stdin = None,
+                Ok((FrameKind::Stdin, bytes)) => {
                     if let Some(pipe) = &mut stdin
                         && pipe.write_all(&bytes).is_err()
                     {
@@ -217,7 +217,7 @@ fn tend(child: &mut Child, port: &File) -> io::Result<i32> {
                     }
                 }
                 // A new client said hello: the old one is gone.
-                Ok((Kind::Hello, _)) | Err(_) => return Err(end_group(child)),
+                Ok((FrameKind::Hello, _)) | Err(_) => return Err(end_group(child)),
                 Ok(_) => {}
             }
         } else {

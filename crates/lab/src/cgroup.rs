@@ -22,9 +22,7 @@ pub enum Hierarchy {
         others: Vec<PathBuf>,
     },
     /// The unified tree with the cpuset controller.
-    V2 {
-        root: PathBuf,
-    },
+    V2 { root: PathBuf },
 }
 
 /// Finds the hierarchy in the text of `/proc/mounts`; `controllers` gives a v2 mount's

@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     LabError,
-    frame::{self, Exec, Kind},
+    frame::{self, Exec, FrameKind},
 };
 
 /// How many commands can run in one guest at once.
@@ -72,11 +72,11 @@ impl Channel {
         let nonce = format!("{}-{now}", std::process::id()).into_bytes();
         self.stream.set_read_timeout(Some(Duration::from_millis(300)))?;
         while Instant::now() < deadline {
-            frame::write(&mut self.stream, Kind::Hello, &nonce)?;
+            frame::write(&mut self.stream, FrameKind::Hello, &nonce)?;
             let retry = Instant::now() + Duration::from_millis(300);
             while Instant::now() < retry {
                 match frame::read(&mut self.stream) {
-                    Ok((Kind::Welcome, echo)) if echo == nonce => {
+                    Ok((FrameKind::Welcome, echo)) if echo == nonce => {
                         return self.stream.set_read_timeout(None);
                     }
                     Ok(_) => {}
@@ -120,10 +120,10 @@ impl Channel {
         };
         let request =
             serde_json::to_vec(&Exec { argv: argv.to_vec() }).map_err(|e| gone(e.into()))?;
-        frame::write(&mut self.stream, Kind::Exec, &request).map_err(gone)?;
+        frame::write(&mut self.stream, FrameKind::Exec, &request).map_err(gone)?;
         let mut writer = self.stream.try_clone().map_err(gone)?;
         match stdin {
-            None => frame::write(&mut writer, Kind::Stdin, &[]).map_err(gone)?,
+            None => frame::write(&mut writer, FrameKind::Stdin, &[]).map_err(gone)?,
             // Not joined: it may wait for a person who types nothing more.
             Some(from) => {
                 std::thread::Builder::new().spawn(move || feed(from, writer)).map_err(gone)?;
@@ -137,9 +137,9 @@ impl Channel {
                 self.stream.set_read_timeout(Some(left)).map_err(gone)?;
             }
             match frame::read(&mut self.stream).map_err(gone)? {
-                (Kind::Stdout, b) => drop(stdout.write_all(&b).and_then(|()| stdout.flush())),
-                (Kind::Stderr, b) => drop(stderr.write_all(&b).and_then(|()| stderr.flush())),
-                (Kind::Exit, code) => {
+                (FrameKind::Stdout, b) => drop(stdout.write_all(&b).and_then(|()| stdout.flush())),
+                (FrameKind::Stderr, b) => drop(stderr.write_all(&b).and_then(|()| stderr.flush())),
+                (FrameKind::Exit, code) => {
                     return Ok(code.try_into().map_or(-1, i32::from_le_bytes));
                 }
                 _ => {}
@@ -162,7 +162,7 @@ fn feed(mut from: Box<dyn Read + Send>, mut to: UnixStream) {
     let mut buffer = vec![0; 32 * 1024];
     while let Ok(n) = from.read(&mut buffer) {
         let bytes = buffer.get(..n).unwrap_or_default();
-        if frame::write(&mut to, Kind::Stdin, bytes).is_err() || n == 0 {
+        if frame::write(&mut to, FrameKind::Stdin, bytes).is_err() || n == 0 {
             break;
         }
     }

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 
 use crate::{
     LabError, cgroup, host, netns,
-    state::{HostState, Lab, Reach},
+    state::{HostState, Lab, NodeAccess},
     tool,
 };
 
@@ -55,7 +55,7 @@ pub fn up(lab: &mut Lab, spec: &ContainersSpec) -> Result<(), LabError> {
         let cgroups = cgroup::make(lab, &id, spec.cpus.as_deref())?;
         let host = HostState {
             name,
-            reach: Reach::Namespace { namespace: space, cgroups },
+            reach: NodeAccess::Namespace { namespace: space, cgroups },
             addresses: vec![address],
             about: format!("container-like, id {}", id.get(..12).unwrap_or(&id)),
         };

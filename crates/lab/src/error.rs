@@ -10,15 +10,9 @@ pub enum LabError {
     NeedsRoot,
     /// A program is missing.
     #[error("{tool} is missing; install Debian's package {package}")]
-    Missing {
-        tool: String,
-        package: String,
-    },
+    Missing { tool: String, package: String },
     #[error("{step}: {why}")]
-    Failed {
-        step: String,
-        why: String,
-    },
+    Failed { step: String, why: String },
     /// A lab of that name is up.
     #[error(
         "lab {0:?} is up already; `netwright lab down {0}` removes it, --name chooses another name"

@@ -10,8 +10,8 @@ const MAGIC: [u8; 4] = *b"NWf1";
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
-    /// To the guest: answer with [`Kind::Welcome`] and the same payload.
+pub enum FrameKind {
+    /// To the guest: answer with [`FrameKind::Welcome`] and the same payload.
     Hello = 1,
     Welcome = 2,
     /// To the guest: run this, an [`Exec`] as JSON.
@@ -26,7 +26,7 @@ pub enum Kind {
     Exit = 7,
 }
 
-impl Kind {
+impl FrameKind {
     fn from_byte(b: u8) -> Option<Self> {
         [
             Self::Hello,
@@ -51,7 +51,7 @@ pub struct Exec {
 ///
 /// # Errors
 /// As the port says; a payload above [`MAX_PAYLOAD`] is `InvalidInput`.
-pub fn write(to: &mut impl Write, kind: Kind, payload: &[u8]) -> io::Result<()> {
+pub fn write(to: &mut impl Write, kind: FrameKind, payload: &[u8]) -> io::Result<()> {
     if payload.len() > MAX_PAYLOAD {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -68,7 +68,7 @@ pub fn write(to: &mut impl Write, kind: Kind, payload: &[u8]) -> io::Result<()> 
 ///
 /// # Errors
 /// As the port says; `UnexpectedEof` when the other end went away.
-pub fn read(from: &mut impl Read) -> io::Result<(Kind, Vec<u8>)> {
+pub fn read(from: &mut impl Read) -> io::Result<(FrameKind, Vec<u8>)> {
     loop {
         let mut seen = 0;
         while seen < MAGIC.len() {
@@ -78,7 +78,7 @@ pub fn read(from: &mut impl Read) -> io::Result<(Kind, Vec<u8>)> {
                 _ => usize::from(b == MAGIC[0]),
             };
         }
-        let kind = Kind::from_byte(byte(from)?);
+        let kind = FrameKind::from_byte(byte(from)?);
         let mut length = [0; 4];
         from.read_exact(&mut length)?;
         let length = u32::from_le_bytes(length) as usize;
@@ -103,16 +103,16 @@ mod tests {
     #[test]
     fn frames_are_found_again_after_garbage() {
         let mut link = b"NWf garbage NNWf1\xff\xff\xff\xff\xff".to_vec();
-        write(&mut link, Kind::Stdout, b"hello").unwrap();
-        write(&mut link, Kind::Exit, &7i32.to_le_bytes()).unwrap();
+        write(&mut link, FrameKind::Stdout, b"hello").unwrap();
+        write(&mut link, FrameKind::Exit, &7i32.to_le_bytes()).unwrap();
         let mut from = link.as_slice();
-        assert_eq!(read(&mut from).unwrap(), (Kind::Stdout, b"hello".to_vec()));
-        assert_eq!(read(&mut from).unwrap(), (Kind::Exit, 7i32.to_le_bytes().to_vec()));
+        assert_eq!(read(&mut from).unwrap(), (FrameKind::Stdout, b"hello".to_vec()));
+        assert_eq!(read(&mut from).unwrap(), (FrameKind::Exit, 7i32.to_le_bytes().to_vec()));
         assert_eq!(read(&mut from).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 
     #[test]
     fn a_payload_above_the_bound_is_refused() {
-        assert!(write(&mut Vec::new(), Kind::Stdout, &vec![0; MAX_PAYLOAD + 1]).is_err());
+        assert!(write(&mut Vec::new(), FrameKind::Stdout, &vec![0; MAX_PAYLOAD + 1]).is_err());
     }
 }

@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     LabError,
-    state::{HostState, Reach},
+    state::{HostState, NodeAccess},
     tool,
 };
 
@@ -18,7 +18,7 @@ use crate::{
 /// # Errors
 /// For guests, which have no local process; see the guest's channel.
 pub fn command(host: &HostState, argv: &[String]) -> Result<Command, LabError> {
-    let Reach::Namespace { namespace, cgroups } = &host.reach else {
+    let NodeAccess::Namespace { namespace, cgroups } = &host.reach else {
         return Err(LabError::Usage(format!("{} is a guest", host.name)));
     };
     if argv.is_empty() {

@@ -13,7 +13,7 @@ use crate::{
     LabError,
     link::{LinkSpec, SPIN},
     netns,
-    state::{HostState, Lab, Reach},
+    state::{HostState, Lab, NodeAccess},
     tool,
 };
 
@@ -99,7 +99,7 @@ pub fn up(lab: &mut Lab, spec: &PairSpec) -> Result<(), LabError> {
     for ((name, space), addresses) in HOSTS.iter().zip(&spaces).zip(addresses) {
         lab.add_host(HostState {
             name: (*name).to_owned(),
-            reach: Reach::Namespace { namespace: space.clone(), cgroups: Vec::new() },
+            reach: NodeAccess::Namespace { namespace: space.clone(), cgroups: Vec::new() },
             addresses,
             about: format!(
                 "namespace, {}, {} each",

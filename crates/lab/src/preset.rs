@@ -5,7 +5,8 @@ use std::time::Duration;
 use model::{BitsPerSec, Nanos};
 
 use crate::{
-    Lab, LabError, channel::Channel, netns, pair::PairSpec, server::Emulation, state::Reach, wander,
+    Lab, LabError, channel::Channel, netns, pair::PairSpec, server::Emulation, state::NodeAccess,
+    wander,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +107,7 @@ impl Preset {
             }
             Self::Tengig => {
                 for host in lab.state.hosts.clone() {
-                    if let Reach::Namespace { namespace, .. } = &host.reach {
+                    if let NodeAccess::Namespace { namespace, .. } = &host.reach {
                         netns::write(
                             namespace,
                             "/proc/sys/net/ipv4/tcp_rmem",
@@ -164,8 +165,8 @@ fn guest(lab: &Lab, script: &str) -> Result<(), LabError> {
         .hosts
         .iter()
         .find_map(|h| match &h.reach {
-            Reach::Guest { ports } => Some(ports.clone()),
-            Reach::Namespace { .. } => None,
+            NodeAccess::Guest { ports } => Some(ports.clone()),
+            NodeAccess::Namespace { .. } => None,
         })
         .ok_or_else(|| LabError::failed("applying the preset", "the lab has no guest"))?;
     let argv = ["sh", "-c", script].map(str::to_owned);

@@ -13,7 +13,7 @@ use crate::{
     channel::Channel,
     image::{self, Image},
     netns, qemu,
-    state::{HostState, Lab, Reach},
+    state::{HostState, Lab, NodeAccess},
     tool,
 };
 
@@ -244,13 +244,13 @@ pub fn up(
     configure(channel, &lab.folder, spec)?;
     lab.add_host(HostState {
         name: "client".into(),
-        reach: Reach::Namespace { namespace: client, cgroups: Vec::new() },
+        reach: NodeAccess::Namespace { namespace: client, cgroups: Vec::new() },
         addresses: (0..spec.nics).map(|n| format!("10.97.{n}.1")).collect(),
         about: "namespace at the other end of the server's wire".into(),
     });
     lab.add_host(HostState {
         name: "server".into(),
-        reach: Reach::Guest { ports: lab.folder.clone() },
+        reach: NodeAccess::Guest { ports: lab.folder.clone() },
         addresses,
         about: about(spec, &image.release),
     });

@@ -30,9 +30,7 @@ pub enum Resource {
         name: String,
     },
     /// A link in the namespace of this machine itself.
-    Link {
-        name: String,
-    },
+    Link { name: String },
     /// A process; its start time tells it from a later one with the same pid.
     Process {
         pid: u32,
@@ -42,15 +40,13 @@ pub enum Resource {
         what: String,
     },
     /// A cgroup folder (without processes by the time it is removed).
-    Cgroup {
-        path: PathBuf,
-    },
+    Cgroup { path: PathBuf },
 }
 
 /// How a host of a lab is reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Reach {
+pub enum NodeAccess {
     /// A network namespace, and the cgroups to join.
     Namespace {
         /// Name under `/run/netns`.
@@ -70,7 +66,7 @@ pub struct HostState {
     /// Its name within the lab: `left`, `c1`, `server`.
     pub name: String,
     /// How to run something on it.
-    pub reach: Reach,
+    pub reach: NodeAccess,
     /// Addresses others in the lab reach it by.
     pub addresses: Vec<String>,
     /// What it is, for people.

@@ -16,7 +16,7 @@ use crate::{
     pair::{self, PairSpec},
     preset::Preset,
     server::{self, ServerSpec},
-    state::{LabState, Reach, start_ticks},
+    state::{LabState, NodeAccess, start_ticks},
 };
 
 /// A lab that lives as long as this value.
@@ -86,8 +86,8 @@ impl TestLab {
     /// The namespace of a host that is one.
     pub fn namespace(&self, name: &str) -> Option<&str> {
         self.state.hosts.iter().find(|h| h.name == name).and_then(|h| match &h.reach {
-            Reach::Namespace { namespace, .. } => Some(namespace.as_str()),
-            Reach::Guest { .. } => None,
+            NodeAccess::Namespace { namespace, .. } => Some(namespace.as_str()),
+            NodeAccess::Guest { .. } => None,
         })
     }
 
@@ -121,10 +121,10 @@ impl TestLab {
     ) -> Result<Outcome, LabError> {
         let owned: Vec<String> = argv.iter().map(|&a| a.to_owned()).collect();
         match &self.find(name)?.reach {
-            Reach::Guest { ports } => {
+            NodeAccess::Guest { ports } => {
                 Channel::open(ports, Duration::from_secs(20))?.output(&owned, patience)
             }
-            Reach::Namespace { .. } => {
+            NodeAccess::Namespace { .. } => {
                 let out: Output = self
                     .command(name, argv)?
                     .stdin(std::process::Stdio::null())

@@ -16,7 +16,7 @@ use std::{
 
 use crate::{
     LabError,
-    state::{Lab, Reach},
+    state::{Lab, NodeAccess},
     tool,
 };
 
@@ -35,7 +35,7 @@ pub fn start(lab: &mut Lab) -> Result<(), LabError> {
     let mut command = tool::gated(&program.to_string_lossy());
     command.args(["lab", "wander"]);
     for host in &lab.state.hosts {
-        if let Reach::Namespace { cgroups, .. } = &host.reach {
+        if let NodeAccess::Namespace { cgroups, .. } = &host.reach {
             // The first is the cpuset controller's.
             command.args(cgroups.first());
         }

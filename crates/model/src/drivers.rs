@@ -30,7 +30,7 @@ pub enum Act<'a> {
 }
 
 /// Which acts a row is about.
-enum Of {
+enum ActScope {
     This(Act<'static>),
     Coalesce(&'static [&'static str]),
     Features(&'static [&'static str]),
@@ -39,11 +39,11 @@ enum Of {
 }
 
 use Act::{Channels, Mtu, Pause, Rings, RssTable};
+use ActScope::{Features, OtherFeatures, This};
 use Disruption::{BriefStall, LinkReset};
-use Of::{Features, OtherFeatures, This};
 
 /// Driver, acts, how far they reach, and what it does.
-type Row = (&'static str, &'static [Of], Disruption, &'static str);
+type Row = (&'static str, &'static [ActScope], Disruption, &'static str);
 
 const CLOSED: &str = "closes the interface and opens it again";
 const CARRIER: &str = "closes its queues and opens new ones, without carrier meanwhile";
@@ -56,7 +56,7 @@ const TABLE: &[Row] = &[
     ("bnxt_en", &[This(Channels), This(Rings), This(Mtu), This(RssTable)], LinkReset, CARRIER),
     // bnxt_ethtool.c: bnxt_set_coalesce: the same for this parameter alone; the others are told by
     // a command (bnxt_hwrm_set_coal).
-    ("bnxt_en", &[Of::Coalesce(&["stats_block_usecs"])], LinkReset, CARRIER),
+    ("bnxt_en", &[ActScope::Coalesce(&["stats_block_usecs"])], LinkReset, CARRIER),
     // bnxt.c: bnxt_set_features (bnxt_reinit_features), where aggregation, the VLAN tags or the
     // filters change; bnxt_fix_features, dev.c: netdev_fix_features: rx-gro and rx-checksum take
     // rx-gro-hw along, and the two VLAN tags each other.
@@ -158,7 +158,7 @@ const TABLE: &[Row] = &[
     // writing back of descriptors (TXDCTL.WTHRESH) changes with it.
     (
         "ixgbe",
-        &[Of::Coalesce(&["rx_usecs", "tx_usecs"])],
+        &[ActScope::Coalesce(&["rx_usecs", "tx_usecs"])],
         LinkReset,
         "takes the interface down and up where the new time changes how it merges packets or \
          writes back descriptors",
@@ -191,7 +191,7 @@ const TABLE: &[Row] = &[
     // the two a kernel does is not reported apart here, so the harsher is said.
     (
         "mlx5_core",
-        &[Of::Coalesce(&["adaptive_rx", "adaptive_tx"])],
+        &[ActScope::Coalesce(&["adaptive_rx", "adaptive_tx"])],
         LinkReset,
         "closes its queues and opens new ones on older kernels, without carrier meanwhile",
     ),
@@ -237,14 +237,13 @@ const TABLE: &[Row] = &[
 /// What a driver is known to do.
 fn known(driver: &str, act: Act<'_>) -> Option<(Disruption, &'static str)> {
     let rows = || TABLE.iter().filter(|(d, ..)| *d == driver);
-    let names = |of: &Of| match (of, act) {
+    let names = |of: &ActScope| match (of, act) {
         (This(a), _) => *a == act,
-        (Of::Coalesce(names), Act::Coalesce(name)) | (Features(names), Act::Feature(name)) => {
-            names.contains(&name)
-        }
+        (ActScope::Coalesce(names), Act::Coalesce(name))
+        | (Features(names), Act::Feature(name)) => names.contains(&name),
         _ => false,
     };
-    let other = |of: &Of| matches!((of, act), (OtherFeatures, Act::Feature(_)));
+    let other = |of: &ActScope| matches!((of, act), (OtherFeatures, Act::Feature(_)));
     let row = rows()
         .find(|(_, acts, ..)| acts.iter().any(names))
         .or_else(|| rows().find(|(_, acts, ..)| acts.iter().any(other)));

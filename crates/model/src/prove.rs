@@ -215,7 +215,7 @@ pub struct Evidence {
 
 /// A setting that was held while an experiment went on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Held {
+pub struct HeldSetting {
     /// `irqbalance.paused` or `cpu.governor`.
     pub knob: String,
     /// How many there are of it: one for each CPU.
@@ -232,7 +232,7 @@ pub struct Held {
 /// A setting that could not be held.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotHeld {
-    /// See [`Held`].
+    /// See [`HeldSetting`].
     pub knob: String,
     /// Why not.
     pub why: String,
@@ -242,7 +242,7 @@ pub struct NotHeld {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FrozenHost {
     /// What was held, and was put back at the end.
-    pub held: Vec<Held>,
+    pub held: Vec<HeldSetting>,
     /// What was not.
     pub not_frozen: Vec<NotHeld>,
 }

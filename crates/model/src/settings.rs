@@ -6,7 +6,7 @@ mod judge;
 mod rules;
 mod table;
 
-pub use judge::{Asked, Judgement, command, judge};
+pub use judge::{Judgement, ProposedValue, command, judge};
 pub use table::{FAMILIES, TABLE};
 
 use schemars::JsonSchema;
@@ -28,7 +28,7 @@ pub struct Setting {
     /// What is known of its values; the first that holds counts, and none means good.
     pub rules: &'static [Rule],
     /// Since which kernel it is not there, why, and the source.
-    pub gone: Option<Gone>,
+    pub gone: Option<Removal>,
 }
 
 /// Scope and default of a setting.
@@ -92,7 +92,7 @@ pub enum Computed {
 
 /// Of a setting that newer kernels do not have.
 #[derive(Debug, Clone, Copy)]
-pub struct Gone {
+pub struct Removal {
     /// The first kernel without it.
     pub since: (u32, u32),
     /// What to do instead, or why it went.
@@ -104,7 +104,7 @@ pub struct Gone {
 /// What is known of some values of a setting.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    pub when: When,
+    pub when: ValueMatch,
     pub verdict: Verdict,
     /// Why, in words; empty where the comparison says it.
     pub why: &'static str,
@@ -114,7 +114,7 @@ pub struct Rule {
 
 /// Which values a rule is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
+pub enum ValueMatch {
     Always,
     /// All, on a kernel of at least this version.
     Since((u32, u32)),
@@ -200,6 +200,6 @@ impl Setting {
     }
 
     const fn gone(self, since: (u32, u32), why: &'static str, source: &'static str) -> Self {
-        Self { gone: Some(Gone { since, why, source }), ..self }
+        Self { gone: Some(Removal { since, why, source }), ..self }
     }
 }

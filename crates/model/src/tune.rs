@@ -10,6 +10,6 @@ pub use journal::{By, Event, NicId, ReadBack, Record, Saved};
 pub use outcome::{ChangeSet, ChangeState, Drift, Drifted, Log, Now, Outcome, Status};
 pub use persisted::{FileAct, KeptValue, NotKept, Persisted, PersistedFile};
 pub use plan::{
-    Basis, Disruption, HostId, Impact, Member, Plan, Planned, Refused, RefusedAs, Unchanged,
+    Basis, Disruption, HostId, Impact, LinkMember, Plan, Planned, Refused, RefusedAs, Unchanged,
 };
-pub use profile::{Profile, ProfileLine, Profiles, Wanted};
+pub use profile::{Profile, ProfileLine, ProfileValue, Profiles};

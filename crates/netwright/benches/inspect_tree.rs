@@ -81,7 +81,7 @@ fn measure_all(options: &Options) -> io::Result<bool> {
     let mut growth: Vec<(usize, Duration)> = Vec::new();
     for &cpus in &options.sizes {
         let shape = TreeShape::of(cpus);
-        let folder = Folder::new(&base, cpus)?;
+        let folder = TempTree::new(&base, cpus)?;
         write(&folder.0, cpus)?;
         let mut ours = Command::new(NETWRIGHT);
         ours.args(["inspect", "--json", "--root"]).arg(&folder.0);
@@ -229,11 +229,11 @@ fn check(root: &Path, shape: &TreeShape) -> io::Result<()> {
 }
 
 /// A generated tree's place, removed when done.
-struct Folder(PathBuf);
+struct TempTree(PathBuf);
 
 const PREFIX: &str = "netwright-bench-";
 
-impl Folder {
+impl TempTree {
     fn new(base: &Path, cpus: usize) -> io::Result<Self> {
         let path = base.join(format!("{PREFIX}{}-{cpus}", std::process::id()));
         fs::create_dir(&path)?;
@@ -241,7 +241,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempTree {
     fn drop(&mut self) {
         if let Err(e) = fs::remove_dir_all(&self.0) {
             eprintln!("inspect_tree: {} is left behind: {e}", self.0.display());

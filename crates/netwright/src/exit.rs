@@ -4,7 +4,7 @@ use std::{fmt, io, path::Path, process::ExitCode};
 
 /// How a command ended, when it did not break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Done {
+pub enum CommandEnd {
     Yes,
     /// Done, and the answer is no.
     No,
@@ -71,10 +71,10 @@ const REPORT: &str =
     "please report it with this line, `netwright --version` and, if you can, a snapshot";
 
 /// Prints the one line that a failure deserves, and gives the exit code.
-pub fn code(result: Result<Done, Failure>) -> ExitCode {
+pub fn code(result: Result<CommandEnd, Failure>) -> ExitCode {
     let failure = match result {
-        Ok(Done::Yes) | Err(Failure::ClosedPipe) => return ExitCode::SUCCESS,
-        Ok(Done::No) => return ExitCode::from(1),
+        Ok(CommandEnd::Yes) | Err(Failure::ClosedPipe) => return ExitCode::SUCCESS,
+        Ok(CommandEnd::No) => return ExitCode::from(1),
         Err(failure) => failure,
     };
     crate::output::note(&failure.to_string());

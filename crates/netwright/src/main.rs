@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches};
 
 use args::{Cli, Command};
-use exit::{Done, Failure};
+use exit::{CommandEnd, Failure};
 
 #[global_allocator]
 static MEMORY: starved::Memory = starved::Memory;
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         }
         // Help and version are answers: one that nobody could read is none.
         Err(e) if output::Sink::Stdout.is_terminal() => e.exit(),
-        Err(e) => output::Sink::Stdout.text(&e.render().to_string()).map(|()| Done::Yes),
+        Err(e) => output::Sink::Stdout.text(&e.render().to_string()).map(|()| CommandEnd::Yes),
     })
 }
 
@@ -45,7 +45,7 @@ fn typed() -> clap::error::Result<Cli> {
     Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
 }
 
-fn run(command: Command) -> Result<Done, Failure> {
+fn run(command: Command) -> Result<CommandEnd, Failure> {
     commands::tune::announce(&command);
     match command {
         Command::Doctor(args) => commands::doctor::run(&request::Doctor::check(args)?),

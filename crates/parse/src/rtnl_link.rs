@@ -58,9 +58,7 @@ pub enum LinkData {
     #[default]
     None,
     /// `vlan`.
-    Vlan {
-        id: Option<u16>,
-    },
+    Vlan { id: Option<u16> },
     /// `macvlan`, `macvtap`, `ipvlan`, `ipvtap`.
     Macvlan {
         /// `bridge`, `l3`, …

@@ -9,14 +9,10 @@ use parse::ParseError;
 pub enum ReadError {
     /// No such file, entry, device or call.
     #[error("{path}: not there")]
-    Absent {
-        path: String,
-    },
+    Absent { path: String },
     /// This process may not.
     #[error("{path}: not permitted{}", grant(path))]
-    Denied {
-        path: String,
-    },
+    Denied { path: String },
     /// The kernel answered with an error (`EINVAL` of a `speed` while the link is down).
     #[error("{path}: {}", errno_name(*errno))]
     Failed {
@@ -26,10 +22,7 @@ pub enum ReadError {
     },
     /// It was read and makes no sense.
     #[error("{path}: {error}")]
-    Unparsable {
-        path: String,
-        error: ParseError,
-    },
+    Unparsable { path: String, error: ParseError },
 }
 
 impl ReadError {

@@ -41,7 +41,7 @@ struct Attributes {
 
 /// What to count upon.
 #[derive(Debug, Clone, Copy)]
-pub enum Of {
+pub enum CountTarget {
     /// All that runs on a CPU.
     Cpu(CpuId),
     /// A thread, wherever it runs.
@@ -74,7 +74,7 @@ impl Group {
     /// # Errors
     /// `ENOENT` and `EOPNOTSUPP`: the machine has no counters; `EACCES`, `EPERM`: not permitted;
     /// `ESRCH`: the thread is gone; `ENODEV`: the CPU is.
-    pub fn open(of: Of) -> io::Result<Self> {
+    pub fn open(of: CountTarget) -> io::Result<Self> {
         let cycles = event(of, CYCLES, -1, 0)?;
         let leader = std::os::fd::AsRawFd::as_raw_fd(&cycles);
         let instructions = event(of, INSTRUCTIONS, leader, 0)?;
@@ -120,7 +120,7 @@ pub fn room(groups: usize) -> usize {
     usize::try_from(room).unwrap_or(usize::MAX).min(groups)
 }
 
-fn event(of: Of, config: u64, leader: i32, flags: u64) -> io::Result<File> {
+fn event(of: CountTarget, config: u64, leader: i32, flags: u64) -> io::Result<File> {
     let attributes = Attributes {
         kind: HARDWARE,
         size: 64,
@@ -134,8 +134,8 @@ fn event(of: Of, config: u64, leader: i32, flags: u64) -> io::Result<File> {
         config1: 0,
     };
     let (pid, cpu) = match of {
-        Of::Cpu(cpu) => (-1, i32::try_from(cpu.0).map_err(io::Error::other)?),
-        Of::Thread(tid) => (i32::try_from(tid).map_err(io::Error::other)?, -1),
+        CountTarget::Cpu(cpu) => (-1, i32::try_from(cpu.0).map_err(io::Error::other)?),
+        CountTarget::Thread(tid) => (i32::try_from(tid).map_err(io::Error::other)?, -1),
     };
     // SAFETY: the kernel reads `size` bytes of the attributes, which outlive the call.
     let fd = unsafe {
@@ -199,7 +199,7 @@ pub fn ipc(grown: &[Counts]) -> Reading<Ipc> {
 /// be sent for a right that gives nothing where there are none. Its own user time anybody may
 /// count (up to `kernel.perf_event_paranoid=2`), and is told there that nothing counts.
 pub fn rather(denied: io::Error) -> io::Error {
-    match event(Of::Thread(0), CYCLES, -1, USER_ONLY) {
+    match event(CountTarget::Thread(0), CYCLES, -1, USER_ONLY) {
         Err(e) if is_none(&e) => e,
         _ => denied,
     }

@@ -13,9 +13,9 @@ use std::{
 
 use crate::{
     experiment::Workload,
+    pipe_reader::PipeReader,
     process_tag::{Holder, ProcessTag},
-    said::Said,
-    workload_watchdog::Kept,
+    workload_watchdog::WatchedGroup,
 };
 
 /// After the end of a workload, so long its output may still come from others that it started.
@@ -106,14 +106,14 @@ pub(crate) fn run(
     let before = children();
     // A group of its own: Ctrl-C is for us, who then end it with all its children.
     let process_tag = ProcessTag::new();
-    let (mut child, kept) = Kept::spawn(&mut command, &process_tag)
+    let (mut child, kept) = WatchedGroup::spawn(&mut command, &process_tag)
         .map_err(|e| NotRun::Failed(format!("does not start: {e}")))?;
     let outputs = child
         .stdout
         .take()
-        .map(Said::reading)
+        .map(PipeReader::reading)
         .transpose()
-        .and_then(|said| Ok((said, child.stderr.take().map(Said::reading).transpose()?)));
+        .and_then(|said| Ok((said, child.stderr.take().map(PipeReader::reading).transpose()?)));
     let (said, complained) = match outputs {
         Ok(both) => both,
         Err(e) => {
@@ -130,7 +130,7 @@ pub(crate) fn run(
         done(PATIENCE);
     }
     drop(kept);
-    let text = |said: Option<Said>| said.map_or(String::new(), |s| s.text());
+    let text = |said: Option<PipeReader>| said.map_or(String::new(), |s| s.text());
     let exit_code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     let ended = Ended { said: text(said), exit_code, took, usage: children().since(&before) };
     Ok((ended, text(complained)))
@@ -143,7 +143,7 @@ pub(crate) fn set(line: &str, timeout: Duration) -> Result<(), String> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|e| format!("`{line}` does not start: {e}"))?;
     // Half a change is worse than one whose complaints nobody hears.
-    let complained = child.stderr.take().and_then(|from| Said::reading(from).ok());
+    let complained = child.stderr.take().and_then(|from| PipeReader::reading(from).ok());
     let never = AtomicBool::new(false);
     let status = match wait(&mut child, timeout, &never, None) {
         Ok(status) => status,

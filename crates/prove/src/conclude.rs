@@ -24,7 +24,7 @@ use crate::{
     Experiment, ProveError,
     experiment::Metric,
     notes,
-    record::{Begun, Past},
+    record::{Past, RecordHead},
 };
 
 /// Why there are no more runs.
@@ -257,7 +257,7 @@ fn best(table: &Table, goal: &Metric, cells: usize) -> usize {
 /// What the runs say.
 pub fn conclude(
     experiment: &Experiment,
-    begun: &Begun,
+    begun: &RecordHead,
     runs: &[Run],
     ending: &Ending,
 ) -> ProveDocument {

@@ -19,7 +19,7 @@ use crate::{
     disturbance::{self, During},
     experiment::Budget,
     figure,
-    record::{Begun, Record},
+    record::{Record, RecordHead},
     settings::{Knobs, Settings},
 };
 
@@ -67,12 +67,12 @@ pub struct Conducted {
 /// Makes an experiment, or goes on with one, and puts the host back.
 pub fn conduct(
     experiment: &Experiment,
-    begun: &Begun,
+    begun: &RecordHead,
     before: Vec<Run>,
     record: &mut Record,
     means: &Means<'_>,
 ) -> Conducted {
-    let mut course = Course {
+    let mut course = ExperimentRun {
         experiment,
         begun,
         means,
@@ -99,9 +99,9 @@ pub fn conduct(
     Conducted { document, broken: broken.or(said.err()), may_go_on: ending.may_go_on }
 }
 
-struct Course<'a> {
+struct ExperimentRun<'a> {
     experiment: &'a Experiment,
-    begun: &'a Begun,
+    begun: &'a RecordHead,
     means: &'a Means<'a>,
     runs: Vec<Run>,
     settings: Settings<'a>,
@@ -111,7 +111,7 @@ struct Course<'a> {
     began: Instant,
 }
 
-impl Course<'_> {
+impl ExperimentRun<'_> {
     fn all(&mut self, record: &mut Record) -> Result<Ending, ProveError> {
         let mut block = self.runs.iter().map(|r| r.block + 1).max().unwrap_or(0);
         let first = block;
@@ -376,7 +376,7 @@ mod tests {
         );
         let spec = spec::parse(&text).unwrap();
         let experiment = Experiment::check(spec.clone(), "x").unwrap();
-        let begun = Begun { started_unix_s: 1, name: "x".into(), spec, seed: 3 };
+        let begun = RecordHead { started_unix_s: 1, name: "x".into(), spec, seed: 3 };
         let folder = tempfile::tempdir().unwrap();
         let mut record = Record::create(&folder.path().join("x.jsonl"), &begun).unwrap();
         let means = Means {

@@ -11,8 +11,8 @@ use model::{Reading, Samples, prove::DuringRun};
 use probe::{
     Root,
     samples::{
+        clock_changes::ClockChanges,
         host_cpu::{self, HostCpu},
-        unrest::Unrest,
     },
 };
 
@@ -36,7 +36,7 @@ const CLOCKS_NS: u64 = 10_000_000;
 pub(crate) struct Before {
     at: Instant,
     host: Option<HostCpu>,
-    unrest: Unrest,
+    unrest: ClockChanges,
 }
 
 /// What went on during one.
@@ -52,7 +52,7 @@ pub(crate) struct During {
 
 /// Looks at the host.
 pub(crate) fn before(root: &Root) -> Before {
-    let unrest = Unrest::read(root);
+    let unrest = ClockChanges::read(root);
     Before { host: host_cpu::read(root).into_known(), at: Instant::now(), unrest }
 }
 
@@ -61,7 +61,7 @@ impl Before {
     pub(crate) fn during(&self, root: &Root, own_s: f64) -> During {
         let passed_s = self.at.elapsed().as_secs_f64();
         let after = host_cpu::read(root).into_known();
-        let mut during = self.calm(&Unrest::read(root));
+        let mut during = self.calm(&ClockChanges::read(root));
         let (Some(before), Some(after)) = (self.host, after) else { return during };
         let grown = |of: fn(&HostCpu) -> u64| of(&after).checked_sub(of(&before));
         let busy = grown(|h| h.user.0 + h.nice.0 + h.system.0 + h.irq.0 + h.softirq.0);
@@ -73,7 +73,7 @@ impl Before {
         during
     }
 
-    fn calm(&self, after: &Unrest) -> During {
+    fn calm(&self, after: &ClockChanges) -> During {
         let reported = self.unrest.until(after);
         let limits = reported.limits.into_known();
         During {

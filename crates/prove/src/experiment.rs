@@ -6,7 +6,7 @@ use model::{
     CpuSet, Nanos,
     prove::{Design, Direction},
 };
-use stats::trial::decide::Guard;
+use stats::trial::decide::GuardMetric;
 use tune::change_request::ChangeRequest;
 
 use crate::{
@@ -37,7 +37,7 @@ pub struct Metric {
     /// Which way it is good.
     pub direction: Direction,
     /// Whether it only must not get worse.
-    pub guard: Option<Guard>,
+    pub guard: Option<GuardMetric>,
 }
 
 /// How long it goes on.
@@ -237,7 +237,7 @@ fn metric(m: &MetricSpec) -> Result<Metric, String> {
         name: m.name.clone(),
         source,
         direction,
-        guard: m.guard.then_some(Guard { limit }),
+        guard: m.guard.then_some(GuardMetric { limit }),
     })
 }
 

@@ -9,7 +9,7 @@ use crate::{
     Experiment,
     child::{Ended, last_line},
     experiment::Workload,
-    said::MOST_BYTES,
+    pipe_reader::MOST_BYTES,
     spec::MetricSpec,
 };
 

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use tune::{
     TuneError,
-    netns::{self, Found},
+    netns::{self, NamespaceSearch},
     private,
 };
 
@@ -27,7 +27,7 @@ use crate::{ProveError, spec::Spec};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Entry {
-    Begun(Box<Begun>),
+    Begun(Box<RecordHead>),
     /// The boot of the host under which the lines after it were written.
     Boot(String),
     /// The network namespace in which commands after it ran.
@@ -63,7 +63,7 @@ impl NamespaceId {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Begun {
+pub struct RecordHead {
     /// Seconds since 1970.
     pub started_unix_s: u64,
     /// What it is called.
@@ -76,7 +76,7 @@ pub struct Begun {
 /// A record as it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Past {
-    pub begun: Begun,
+    pub begun: RecordHead,
     pub runs: Vec<Run>,
     /// Commands that undo what is still set, the last set first.
     pub pending: Vec<String>,
@@ -126,7 +126,7 @@ impl Record {
     /// A new one; one that is there is kept beside it ([`aside`]), an empty file is taken.
     ///
     /// **Errors**: what is there is no record, somebody writes it, or the folder says no.
-    pub fn create(path: &Path, begun: &Begun) -> Result<Self, ProveError> {
+    pub fn create(path: &Path, begun: &RecordHead) -> Result<Self, ProveError> {
         let e = |e| ProveError::file(path, e);
         if let Some(folder) = path.parent() {
             let made = DirBuilder::new().recursive(true).mode(0o755).create(folder);
@@ -490,14 +490,14 @@ fn undo_at(place: Option<&NamespaceId>, undo: &str) -> Result<Option<&'static st
     let elsewhere = place.filter(|place| NamespaceId::here().is_some_and(|here| here != **place));
     let Some(NamespaceId { inode, process_tag }) = elsewhere else { return run().map(|()| None) };
     match netns::again(*inode, *process_tag) {
-        Found::There(namespace) => {
+        NamespaceSearch::There(namespace) => {
             netns::within(&namespace, run).map_err(|e| e.to_string())?.map(|()| None)
         }
-        Found::Gone => Ok(Some(
+        NamespaceSearch::Gone => Ok(Some(
             "its network namespace is gone, and what was set there with it; anything else that it \
              undoes is to be put right by hand",
         )),
-        Found::Unknown => Err(format!(
+        NamespaceSearch::Unknown => Err(format!(
             "`{undo}` belongs to network namespace {inode}, which is not seen from here"
         )),
     }
@@ -509,8 +509,8 @@ mod tests {
 
     use super::*;
 
-    fn begun() -> Begun {
-        Begun { started_unix_s: 1, name: "x".into(), spec: Spec::default(), seed: 9 }
+    fn begun() -> RecordHead {
+        RecordHead { started_unix_s: 1, name: "x".into(), spec: Spec::default(), seed: 9 }
     }
 
     fn a_run(block: usize) -> Run {
@@ -599,7 +599,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.jsonl");
         let made = |ended: bool, seed| {
-            let mut record = Record::create(&path, &Begun { seed, ..begun() }).unwrap();
+            let mut record = Record::create(&path, &RecordHead { seed, ..begun() }).unwrap();
             record.run(&a_run(0)).unwrap();
             if ended {
                 record.ended("the budget is used up").unwrap();

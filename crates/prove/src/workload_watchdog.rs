@@ -65,9 +65,9 @@ fn pipe(workload_watchdog: &mut Option<Child>) -> std::io::Result<&mut ChildStdi
 
 /// A group that is ended when we are killed, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Kept(u32);
+pub(crate) struct WatchedGroup(u32);
 
-impl Kept {
+impl WatchedGroup {
     /// Starts a command as the leader of a group of its own. The child says so itself before it becomes
     /// the command: there is no moment in which we could be killed and nobody knew of it.
     ///
@@ -92,7 +92,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for WatchedGroup {
     fn drop(&mut self) {
         let mut workload_watchdog =
             WORKLOAD_WATCHDOG.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,7 +11,7 @@ use model::{
 
 use crate::{
     path::{self, Irqs, Row},
-    places::Places,
+    places::CpuPlaces,
     words::{cpus, many, queues, ranges},
 };
 
@@ -31,7 +31,7 @@ fn note(text: String) -> Note {
 }
 
 /// All remarks on a NIC, warnings first.
-pub fn of_nic(nic: &Nic, facts: &Facts, irqs: &Irqs<'_>, places: &Places<'_>) -> Vec<Note> {
+pub fn of_nic(nic: &Nic, facts: &Facts, irqs: &Irqs<'_>, places: &CpuPlaces<'_>) -> Vec<Note> {
     let rows = path::rows(nic, irqs, places);
     let mut notes = vec![];
     notes.extend(link(nic));
@@ -110,7 +110,7 @@ fn together(rows: &[&Row]) -> CpuSet {
 }
 
 /// Several queues' interrupts on one CPU while others of the node have none.
-fn piled_up(nic: &Nic, rows: &[Row], places: &Places<'_>) -> Vec<Note> {
+fn piled_up(nic: &Nic, rows: &[Row], places: &CpuPlaces<'_>) -> Vec<Note> {
     let mut on: BTreeMap<CpuId, Vec<&Row>> = BTreeMap::new();
     for row in rows.iter().filter(|r| !r.queues.is_empty()) {
         if let Some(cpu) = row.target.known().filter(|t| t.len() == 1).and_then(CpuSet::first) {
@@ -194,14 +194,14 @@ fn not_as_asked(rows: &[Row], irqs: &Irqs<'_>) -> Vec<Note> {
     notes
 }
 
-fn isolated(rows: &[Row], places: &Places<'_>) -> Option<Note> {
+fn isolated(rows: &[Row], places: &CpuPlaces<'_>) -> Option<Note> {
     let target = together(&rows.iter().filter(|r| !r.queues.is_empty()).collect::<Vec<_>>());
     let hit = places.isolated(&target);
     let verb = if hit.len() == 1 { "takes" } else { "take" };
     (!hit.is_empty()).then(|| warn(format!("isolated {} {verb} its interrupts", cpus(&hit))))
 }
 
-fn channels(nic: &Nic, facts: &Facts, places: &Places<'_>) -> Option<Note> {
+fn channels(nic: &Nic, facts: &Facts, places: &CpuPlaces<'_>) -> Option<Note> {
     let c = nic.channels.known()?;
     let online = facts.host.cpus_online.get().unwrap_or_else(|| places.online(None)).len() as u32;
     let (now, most) = if c.max_combined > 0 {
@@ -227,7 +227,7 @@ fn rps(rows: &[Row]) -> Option<Note> {
     Some(note(format!("RPS{rfs} steers rx {} to {}", ranges(rx.map(|q| q.index)), cpus(&target))))
 }
 
-fn xps(rows: &[Row], places: &Places<'_>) -> Vec<Note> {
+fn xps(rows: &[Row], places: &CpuPlaces<'_>) -> Vec<Note> {
     let set: Vec<&Row> = rows.iter().filter(|r| !r.xps.is_empty()).collect();
     if set.is_empty() {
         return vec![];
@@ -265,7 +265,7 @@ mod tests {
 
     fn texts(f: &Facts) -> Vec<String> {
         let mark = |n: Note| format!("{}{}", if n.warning { "! " } else { "" }, n.text);
-        of_nic(&f.nics[0], f, &path::irqs(f), &Places::new(f)).into_iter().map(mark).collect()
+        of_nic(&f.nics[0], f, &path::irqs(f), &CpuPlaces::new(f)).into_iter().map(mark).collect()
     }
 
     fn two_nodes(cpus: &[u32]) -> Facts {

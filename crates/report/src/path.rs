@@ -9,7 +9,7 @@ use model::{
     reading::Known,
 };
 
-use crate::places::Places;
+use crate::places::CpuPlaces;
 
 /// One interrupt of a NIC with the queues it serves, or queues without a known interrupt, or
 /// several alike next to each other (see [`collapse`]).
@@ -45,7 +45,7 @@ pub fn irqs(facts: &Facts) -> Irqs<'_> {
 }
 
 /// The rows of one NIC: queues by their lowest number, then interrupts that serve no queue.
-pub fn rows(nic: &Nic, irqs: &Irqs<'_>, places: &Places<'_>) -> Vec<Row> {
+pub fn rows(nic: &Nic, irqs: &Irqs<'_>, places: &CpuPlaces<'_>) -> Vec<Row> {
     let mut by_irq: BTreeMap<IrqId, Vec<&Queue>> = BTreeMap::new();
     let mut without: BTreeMap<u32, Vec<&Queue>> = BTreeMap::new();
     for q in &nic.queues {
@@ -71,7 +71,7 @@ fn irq_of(q: &Queue, nic: &Nic, irqs: &Irqs<'_>) -> Option<IrqId> {
     })
 }
 
-fn row(irq: Option<IrqId>, queues: &[&Queue], irqs: &Irqs<'_>, places: &Places<'_>) -> Row {
+fn row(irq: Option<IrqId>, queues: &[&Queue], irqs: &Irqs<'_>, places: &CpuPlaces<'_>) -> Row {
     let known = irq.and_then(|i| irqs.get(&i));
     let mut ids: Vec<QueueId> = queues.iter().map(|q| q.id).collect();
     ids.sort();
@@ -154,7 +154,7 @@ mod tests {
         let mut f = testing::machine(shape);
         testing::add_nic(&mut f, "eth0", 0, 64, 40, &(0..64).collect::<Vec<_>>());
         f.nics[0].irqs.push(IrqId(39));
-        let (places, irqs) = (Places::new(&f), irqs(&f));
+        let (places, irqs) = (CpuPlaces::new(&f), irqs(&f));
         let all = rows(&f.nics[0], &irqs, &places);
         assert_eq!(all.len(), 65);
         let few = collapse(all);

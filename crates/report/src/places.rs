@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{CpuId, CpuSet, Facts, NumaNode, cpu::Cpu};
 
-pub struct Places<'a> {
+pub struct CpuPlaces<'a> {
     cpus: BTreeMap<CpuId, &'a Cpu>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> CpuPlaces<'a> {
     pub fn new(facts: &'a Facts) -> Self {
         Self { cpus: facts.cpus.iter().map(|c| (c.id, c)).collect() }
     }

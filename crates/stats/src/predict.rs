@@ -70,7 +70,7 @@ pub struct Added {
 
 /// A workload on another path, as it was measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct There {
+pub struct MeasuredPath {
     pub clients: u32,
     /// What the path adds to a transaction with one client.
     pub added_ns: f64,
@@ -293,7 +293,7 @@ impl Model {
     ///
     /// # Errors
     /// More clients than can be solved.
-    pub fn path_cpu_ns(&self, there: There) -> Result<Option<PathCpu>, NoNetwork> {
+    pub fn path_cpu_ns(&self, there: MeasuredPath) -> Result<Option<PathCpu>, NoNetwork> {
         let (Some(apart), Some(cpus)) = (self.apart(), self.known.cpus) else { return Ok(None) };
         let (apart, clients) = (apart?, there.clients);
         let said = |cpu_ns: f64| -> Result<f64, NoNetwork> {
@@ -363,7 +363,7 @@ impl Model {
     }
 }
 
-impl There {
+impl MeasuredPath {
     /// The most CPU time that the path can take for a transaction, where this host has so many CPUs: what
     /// they were busy with, at most all of them, less the workload's own threads.
     fn most_cpu_ns(&self, cpus: u32) -> f64 {
@@ -472,8 +472,8 @@ mod tests {
     }
 
     /// What was seen elsewhere, with a path that adds so much.
-    fn of(added_ns: f64, level: &Level) -> There {
-        There {
+    fn of(added_ns: f64, level: &Level) -> MeasuredPath {
+        MeasuredPath {
             clients: level.clients,
             added_ns,
             per_s: level.per_s,
@@ -516,7 +516,7 @@ mod tests {
         let (_, unknown) = known(16);
         let levels = seen(2, 16_000.0, 12_000.0, &[1, 2, 4, 8, 16]);
         let synthetic = Model::new(Known { levels, cpus: Some(2), ..unknown.clone() }).unwrap();
-        let there = |added_ns: f64, per_s: f64| There {
+        let there = |added_ns: f64, per_s: f64| MeasuredPath {
             clients: 16,
             added_ns,
             per_s,
@@ -545,12 +545,12 @@ mod tests {
         let added = path_cpu + path_delay;
         let truth = &seen(2, 16_000.0 + path_cpu, 12_000.0 + path_delay, &[16])[0];
         let stalled = Level { per_s: truth.per_s / 3.0, ..truth.clone() };
-        let reported = There { own_cpu_ns: Some(16_000.0), ..of(added, &stalled) };
+        let reported = MeasuredPath { own_cpu_ns: Some(16_000.0), ..of(added, &stalled) };
         let found = synthetic.path_cpu_ns(reported).unwrap().unwrap();
         assert!(found.fitted_ns > 4.0 * path_cpu, "{found:?}");
         assert!((path_cpu * 0.99..path_cpu * 1.5).contains(&found.ns), "{found:?}");
         // Where nobody tells what was busy: no more than all CPUs have between two transactions.
-        let blind = There { host_cpu_ns: None, ..reported };
+        let blind = MeasuredPath { host_cpu_ns: None, ..reported };
         let most = synthetic.path_cpu_ns(blind).unwrap().unwrap();
         assert!(most.ns <= 2e9 / stalled.per_s - 16_000.0 + 1e-6, "{most:?}");
         // The workload is predicted with it as it is, and was far off with what was fitted.

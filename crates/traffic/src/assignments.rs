@@ -6,10 +6,10 @@ use model::{CpuId, CpuSet, measure::Pin};
 
 use crate::{
     Result,
-    control::message::{Kind, Test},
+    control::message::{Test, TestKind},
     host::{
         pin,
-        placement::{self, ChangeRequest, Choice, Here, Role},
+        placement::{self, ChangeRequest, Choice, LocalPlacement, Role},
         route,
     },
 };
@@ -60,7 +60,11 @@ pub fn beside(
 /// Not pinned, for the other end is on this host.
 fn unpinned(other: &str) -> Result<Assignments> {
     let why = format!("not pinned: the {other} is on this host, and the scheduler places both");
-    Ok(Assignments { cpus: vec![], why, allowed: Here::read(&probe::Root::live())?.allowed })
+    Ok(Assignments {
+        cpus: vec![],
+        why,
+        allowed: LocalPlacement::read(&probe::Root::live())?.allowed,
+    })
 }
 
 /// The server's assigned CPUs: `local` are the other end's CPUs, `local` is the address of ours that the
@@ -75,7 +79,7 @@ pub fn peer(
     local: Option<IpAddr>,
     taken: &[CpuId],
 ) -> Result<Assignments> {
-    if matches!(test.kind, Kind::Stream { .. }) && same_host && *pin == Pin::Auto {
+    if matches!(test.kind, TestKind::Stream { .. }) && same_host && *pin == Pin::Auto {
         return unpinned("client");
     }
     let interface = local.and_then(route::interface_of);
@@ -95,7 +99,7 @@ fn take(
     taken: &CpuSet,
 ) -> Result<Assignments> {
     let root = probe::Root::live();
-    let here = Here::read(&root)?;
+    let here = LocalPlacement::read(&root)?;
     let nic = interface.and_then(|name| probe::facts::topology::nic(&root, name));
     let change_request =
         ChangeRequest { role, same_host, partner, nic: nic.as_ref(), threads, taken };
@@ -109,7 +113,7 @@ fn take(
 /// [`crate::Error::Usage`] when a CPU of it is not there or not ours to use.
 pub fn check(pin: &Pin) -> Result<()> {
     match pin {
-        Pin::List(list) => placement::check(list, &Here::read(&probe::Root::live())?),
+        Pin::List(list) => placement::check(list, &LocalPlacement::read(&probe::Root::live())?),
         Pin::Auto | Pin::Apart | Pin::No => Ok(()),
     }
 }

@@ -33,12 +33,12 @@ impl Error {
 }
 
 /// Adds what was being done to an `io::Error`.
-pub trait Doing<T> {
+pub trait ErrorContext<T> {
     /// See [`Error::io`].
     fn doing<D: std::fmt::Display>(self, what: impl FnOnce() -> D) -> Result<T>;
 }
 
-impl<T> Doing<T> for io::Result<T> {
+impl<T> ErrorContext<T> for io::Result<T> {
     fn doing<D: std::fmt::Display>(self, what: impl FnOnce() -> D) -> Result<T> {
         self.map_err(|e| Error::io(what(), &e))
     }

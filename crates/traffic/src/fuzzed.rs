@@ -12,12 +12,12 @@ use crate::{
         frame::{ASKED, Inbox, LARGE, SMALL},
         message::{PREAMBLE, ToClient, ToServer},
         seal::{Sealed, Seals},
-        secret::Who,
+        secret::EndRole,
     },
     http, iperf3, pg, qperf,
     rtt::exchange::read_cpu,
     serve,
-    stream::{datagram, tally::Tally},
+    stream::{datagram, shared_counts::SharedCounts},
 };
 
 /// A parser's name, and what feeds it any bytes.
@@ -72,7 +72,7 @@ fn open(message: &ToServer) -> String {
 }
 
 fn is_opened(sealed: &Sealed, secret: &Secret) -> bool {
-    Seals::new(secret, Who::Server, "server", "client").open(sealed).is_ok()
+    Seals::new(secret, EndRole::Server, "server", "client").open(sealed).is_ok()
 }
 
 /// The first byte says who speaks, how large a frame may be, and the size of the pieces.
@@ -86,7 +86,7 @@ fn control(bytes: &[u8]) {
 
 /// Datagrams of a stream and of round trips: 24 bytes each.
 fn datagrams(bytes: &[u8]) {
-    let (mut came, tally) = (datagram::Arrivals::default(), Tally::default());
+    let (mut came, tally) = (datagram::Arrivals::default(), SharedCounts::default());
     for (now, one) in (0u64..).zip(bytes.chunks(24)) {
         if let Some((number, sent_ns)) = datagram::read(one) {
             came.take(number, sent_ns, now << 20, one.len() as u64, &tally);

@@ -12,7 +12,6 @@ mod client;
 mod connect;
 mod control;
 pub mod error;
-pub mod folder;
 mod fuzzed;
 pub mod host;
 mod http;
@@ -25,7 +24,8 @@ mod rtt;
 pub mod serve;
 mod served;
 mod stream;
-mod team;
+pub mod temp_folder;
+mod worker_pool;
 
 pub use client::{
     conduct::{Progress, Run},
@@ -33,10 +33,10 @@ pub use client::{
 };
 pub use connect::{measure::measure as measure_connect, ports::forecast as forecast_connect};
 pub use control::secret::Secret;
-pub use error::{Doing, Error, Result};
+pub use error::{Error, ErrorContext, Result};
 pub use fuzzed::PARSERS;
 pub use http::{
-    measure::measure as measure_http, said::of_statuses as what_statuses_say, url::Url,
+    measure::measure as measure_http, statuses::of_statuses as what_statuses_say, url::Url,
 };
 pub use net::{
     exact_timers,
@@ -46,7 +46,7 @@ pub use nothing::{Judged, perhaps_tls};
 pub use pg::measure::measure as measure_pg;
 pub use rtt::measure::{Measured, measure as measure_rtt};
 pub use served::dial::is_here;
-pub use stream::{course::Heard, measure::measure as measure_stream};
+pub use stream::{measure::measure as measure_stream, stream_window::Heard};
 
 use host::identity::of_this_host as host_identity;
 

@@ -13,8 +13,7 @@ use model::{
 
 use crate::{
     Host, Store, TuneError,
-    along::{Along, Moving},
-    held,
+    coupled_values::{CoupledValues, Moving},
     identity::Finder,
     journal::{self, Armed, Journal, Set},
     knobs,
@@ -22,6 +21,7 @@ use crate::{
     mtu_path::{self, PathCheck},
     privilege, settle,
     undo::{self, Report},
+    verification,
 };
 
 /// What applying came to.
@@ -73,7 +73,7 @@ pub fn to_finish(host: &Host, set: &Set) -> Result<Vec<Planned>, TuneError> {
 /// # Errors
 /// [`TuneError::Changed`] with the first that somebody else changed; one that cannot be read.
 pub fn still_so(host: &Host, set: &Set) -> Result<(), TuneError> {
-    let (along, moving) = (Along::of(set), Moving::default());
+    let (along, moving) = (CoupledValues::of(set), Moving::default());
     for (n, change) in set.changes.iter().enumerate() {
         let name = &change.knob;
         let Some(knob) = knobs::find(name).filter(|_| !moving.has(host, name)) else { continue };
@@ -179,7 +179,7 @@ impl Work<'_> {
         keep: bool,
     ) -> Result<Applied, TuneError> {
         let set = self.set(journal.id)?;
-        let mut along = Along::of(&set);
+        let mut along = CoupledValues::of(&set);
         let path = match mtu_path::before(self.host, &set.changes, self.path) {
             Ok(path) => path,
             Err(why) => return self.give_up(journal, 0, why),
@@ -195,7 +195,7 @@ impl Work<'_> {
                 return self.give_up(journal, n, why);
             }
         }
-        if let Err((n, why)) = held::look(self.host, &set.changes, unchanged) {
+        if let Err((n, why)) = verification::look(self.host, &set.changes, unchanged) {
             return self.give_up(journal, n, why);
         }
         if let Err((n, why)) = path.after(self.link_wait) {
@@ -243,7 +243,7 @@ impl Work<'_> {
         n: usize,
         change: &Planned,
         begun: Option<&Saved>,
-        along: &mut Along,
+        along: &mut CoupledValues,
     ) -> Result<(), TuneError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(TuneError::Environment("interrupted".into()));

@@ -7,7 +7,7 @@ use model::tune::Saved;
 
 use crate::{
     Host, TuneError,
-    along::Moving,
+    coupled_values::Moving,
     identity::{self, Finder},
     journal::{Made, Set},
     knob::Knob,
@@ -43,12 +43,12 @@ struct Touched<'s> {
     saved: Vec<&'s Saved>,
     /// The last of them.
     last: &'s Made,
-    left: Left<'s>,
+    left: LastWritten<'s>,
 }
 
 /// What the last write left there.
 #[derive(Clone, Copy)]
-enum Left<'s> {
+enum LastWritten<'s> {
     Written,
     /// What was read after it had moved the value along.
     Moved(&'s str),
@@ -57,7 +57,7 @@ enum Left<'s> {
 
 /// What looking at the values of a set gave.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct DriftCheck {
     /// What somebody else set since; the last written first, what was moved along behind what was
     /// written.
     pub drifted: Vec<Drifted>,
@@ -66,7 +66,7 @@ pub struct Found {
     pub(crate) unread: Vec<(String, TuneError)>,
 }
 
-impl Found {
+impl DriftCheck {
     /// Leaves out what a later set wrote over, or moved.
     pub fn but_for(&mut self, later: &Set) {
         let keys: BTreeSet<String> = later.keys().into_iter().map(|(key, _)| key).collect();
@@ -81,12 +81,12 @@ impl Found {
 }
 
 /// Looks whether values of a set are still what it left.
-pub fn found(host: &Host, set: &Set) -> Found {
+pub fn found(host: &Host, set: &Set) -> DriftCheck {
     let finder = Finder::new(host);
     let look = DriftScan { host, finder: &finder, set, moving: Moving::default() };
     let mut all = touched(set);
     all.sort_by_key(|t| (std::cmp::Reverse(t.last.n), t.is_beside()));
-    let mut found = Found::default();
+    let mut found = DriftCheck::default();
     for touched in &all {
         match look.at(touched) {
             Ok(drifted) => found.drifted.extend(drifted),
@@ -99,22 +99,22 @@ pub fn found(host: &Host, set: &Set) -> Found {
 fn touched(set: &Set) -> Vec<Touched<'_>> {
     let mut all: Vec<Touched<'_>> = Vec::new();
     for write in &set.writes {
-        touch(&mut all, &write.saved, write, Left::Written);
+        touch(&mut all, &write.saved, write, LastWritten::Written);
         for saved in &write.coupled_settings {
-            touch(&mut all, saved, write, Left::Unknown);
+            touch(&mut all, saved, write, LastWritten::Unknown);
         }
         for left in &write.left {
             let is_it = |t: &&mut Touched<'_>| t.saved.iter().any(|s| s.knob == left.knob);
             if let Some(touched) = all.iter_mut().find(is_it) {
                 touched.last = write;
-                touched.left = Left::Moved(&left.read_back);
+                touched.left = LastWritten::Moved(&left.read_back);
             }
         }
     }
     all
 }
 
-fn touch<'s>(all: &mut Vec<Touched<'s>>, saved: &'s Saved, last: &'s Made, left: Left<'s>) {
+fn touch<'s>(all: &mut Vec<Touched<'s>>, saved: &'s Saved, last: &'s Made, left: LastWritten<'s>) {
     let key = identity::key(saved);
     match all.iter_mut().find(|t| t.key == key) {
         Some(known) => {
@@ -163,8 +163,10 @@ impl DriftScan<'_> {
             },
         };
         let written = match touched.left {
-            Left::Moved(left) => knob.show(left),
-            Left::Written | Left::Unknown => self.set.written(touched.last.n).to_owned(),
+            LastWritten::Moved(left) => knob.show(left),
+            LastWritten::Written | LastWritten::Unknown => {
+                self.set.written(touched.last.n).to_owned()
+            }
         };
         let unit = self.set.changes.iter().find(|c| c.knob == *name).map_or("", |c| &c.unit);
         Ok(Some(Drifted {
@@ -184,9 +186,11 @@ impl DriftScan<'_> {
     /// did not hold the kernel may have made something else.
     fn is_told_apart(&self, touched: &Touched<'_>) -> bool {
         let known = match touched.left {
-            Left::Written => true,
-            Left::Moved(_) => self.set.writes.iter().all(|w| w.held || w.n <= touched.last.n),
-            Left::Unknown => false,
+            LastWritten::Written => true,
+            LastWritten::Moved(_) => {
+                self.set.writes.iter().all(|w| w.held || w.n <= touched.last.n)
+            }
+            LastWritten::Unknown => false,
         };
         let left_over = self.set.is_left_over();
         let to_do = |s: &&Saved| !left_over || self.set.is_left(&s.knob);
@@ -205,15 +209,15 @@ impl DriftScan<'_> {
             return None;
         }
         let ours = match touched.left {
-            Left::Written => knob.verify(self.set.written(touched.last.n), &now),
-            Left::Moved(left) => {
+            LastWritten::Written => knob.verify(self.set.written(touched.last.n), &now),
+            LastWritten::Moved(left) => {
                 let left = knob.show(left);
                 let moves = |s: &&Saved| self.moving.has(self.host, &s.knob);
                 left == found
                     || touched.saved.first().is_some_and(moves)
                     || self.is_moved_again(touched.last, &left, &found)
             }
-            Left::Unknown => true,
+            LastWritten::Unknown => true,
         };
         (!ours).then_some(now)
     }

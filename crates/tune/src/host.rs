@@ -20,7 +20,7 @@ use probe::Root;
 
 use crate::{
     TuneError,
-    netns::{self, Namespace, Way},
+    netns::{self, Namespace, NamespaceEntry},
 };
 
 /// A host to change. Everything is read through probe's [`Root`]; every write is one of the
@@ -30,7 +30,7 @@ pub struct Host {
     /// Set for a tree: where its files really are.
     tree: Option<PathBuf>,
     /// The network namespace that this process went to for it.
-    namespace: Option<(String, Way)>,
+    namespace: Option<(String, NamespaceEntry)>,
 }
 
 impl Host {

@@ -4,17 +4,16 @@
 //! is refused) → [`apply`] (journal the old value, write, read back) → [`undo`] (from the journal
 //! alone). A knob is a file under [`knobs`]; nothing else of a host is ever written.
 
-mod along;
 pub mod apply;
 mod attribute;
 pub mod change_request;
 pub mod confirm;
+mod coupled_values;
 mod cpu_attribute;
 pub mod drift;
 mod drivers;
 pub mod error;
 mod fuzzed;
-mod held;
 pub mod host;
 mod identity;
 pub mod journal;
@@ -38,6 +37,7 @@ mod stacked;
 pub mod status;
 pub mod trial;
 pub mod undo;
+mod verification;
 pub mod watchdog;
 
 pub use error::TuneError;

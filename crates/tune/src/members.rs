@@ -4,7 +4,7 @@
 use model::{
     Facts,
     nic::{KindDetails, Nic},
-    tune::{Disruption, Impact, Member, Planned},
+    tune::{Disruption, Impact, LinkMember, Planned},
 };
 
 use crate::knob::is_of_nic;
@@ -13,7 +13,7 @@ use crate::knob::is_of_nic;
 const MASTERS: [&str; 3] = ["bond", "team", "bridge"];
 
 /// The member whose link such a change may reset, where it is one's.
-pub fn of(facts: &Facts, knob: &str, impact: &Impact) -> Option<Member> {
+pub fn of(facts: &Facts, knob: &str, impact: &Impact) -> Option<LinkMember> {
     if impact.disruption < Disruption::LinkReset {
         return None;
     }
@@ -25,7 +25,7 @@ pub fn of(facts: &Facts, knob: &str, impact: &Impact) -> Option<Member> {
     }
     let fellow = |n: &&Nic| n.master.known() == Some(master) && n.carrier.known() == Some(&true);
     let up = facts.nics.iter().filter(fellow).map(|n| n.name.clone()).collect();
-    Some(Member { nic: nic.name.clone(), master: master.clone(), up })
+    Some(LinkMember { nic: nic.name.clone(), master: master.clone(), up })
 }
 
 /// The interface that a knob is a setting of: `nic.NIC.…`, or the PCI function behind it.

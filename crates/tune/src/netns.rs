@@ -28,12 +28,12 @@ pub struct Namespace {
     /// As it was asked for.
     pub name: String,
     /// How the classic tools get there.
-    way: Way,
+    way: NamespaceEntry,
 }
 
 /// How the classic tools get into a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
+pub enum NamespaceEntry {
     /// `ip netns exec NAME`.
     Name(String),
     /// `nsenter --net=PATH`.
@@ -42,7 +42,7 @@ pub enum Way {
     Process(u32),
 }
 
-impl Way {
+impl NamespaceEntry {
     /// The command line that does there what `command` does here.
     pub fn line(&self, command: &str) -> String {
         let (enter, own_sys) = match self {
@@ -68,7 +68,7 @@ impl Way {
 
 /// What looking for a namespace by number came to.
 #[derive(Debug)]
-pub enum Found {
+pub enum NamespaceSearch {
     There(Namespace),
     /// Nothing holds it any more.
     Gone,
@@ -76,7 +76,7 @@ pub enum Found {
     Unknown,
 }
 
-fn open(path: &Path, name: &str, way: Way) -> Result<Namespace, TuneError> {
+fn open(path: &Path, name: &str, way: NamespaceEntry) -> Result<Namespace, TuneError> {
     let shown = path.display().to_string();
     let file = File::open(path).map_err(|e| TuneError::io(&shown, &e))?;
     // SAFETY: an all-zero `statfs` is valid, and the kernel only writes it.
@@ -100,7 +100,7 @@ impl Namespace {
     pub fn named(name: &str) -> Result<Self, TuneError> {
         if name.contains('/') {
             let path = std::path::absolute(name).unwrap_or_else(|_| PathBuf::from(name));
-            let way = Way::Path(path.to_string_lossy().into_owned());
+            let way = NamespaceEntry::Path(path.to_string_lossy().into_owned());
             return open(Path::new(name), name, way);
         }
         let path = Path::new(NAMES).join(name);
@@ -109,7 +109,7 @@ impl Namespace {
                 "there is no network namespace {name:?} (ip netns list)"
             )));
         }
-        open(&path, name, Way::Name(name.to_owned()))
+        open(&path, name, NamespaceEntry::Name(name.to_owned()))
     }
 
     /// That of a process.
@@ -117,11 +117,11 @@ impl Namespace {
     /// # Errors
     /// When it is gone, or may not be looked at.
     pub fn of_process(pid: u32, name: &str) -> Result<Self, TuneError> {
-        open(Path::new(&format!("/proc/{pid}/ns/net")), name, Way::Process(pid))
+        open(Path::new(&format!("/proc/{pid}/ns/net")), name, NamespaceEntry::Process(pid))
     }
 
     /// How the classic tools get there.
-    pub fn way(&self) -> &Way {
+    pub fn way(&self) -> &NamespaceEntry {
         &self.way
     }
 
@@ -217,16 +217,16 @@ pub fn cookie() -> Option<u64> {
 }
 
 /// Looks for a namespace by its inode: names, mounts, processes, their threads and open files.
-pub fn search(inode: u64) -> Found {
+pub fn search(inode: u64) -> NamespaceSearch {
     let label = format!("net:[{inode}]");
     let try_open = |path: &Path| {
-        let way = Way::Path(path.to_string_lossy().into_owned());
+        let way = NamespaceEntry::Path(path.to_string_lossy().into_owned());
         open(path, &label, way).ok().filter(|n| n.inode == inode)
     };
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     for line in mounts.lines().filter(|l| l.contains(&label)) {
         if let Some(found) = line.split(' ').nth(4).and_then(|p| try_open(Path::new(p))) {
-            return Found::There(found);
+            return NamespaceSearch::There(found);
         }
     }
     let mut denied = false;
@@ -243,7 +243,7 @@ pub fn search(inode: u64) -> Found {
         match is_it(&link) {
             Ok(true) => {
                 if let Some(found) = try_open(&link) {
-                    return Found::There(found);
+                    return NamespaceSearch::There(found);
                 }
             }
             // Whoever is refused a look at process 1 is in a container with it, or beside it.
@@ -260,12 +260,12 @@ pub fn search(inode: u64) -> Found {
                 if is_it(&link).unwrap_or(false)
                     && let Some(found) = try_open(&link)
                 {
-                    return Found::There(found);
+                    return NamespaceSearch::There(found);
                 }
             }
         }
     }
-    if denied { Found::Unknown } else { Found::Gone }
+    if denied { NamespaceSearch::Unknown } else { NamespaceSearch::Gone }
 }
 
 /// The other network namespaces that a name, a mount or a process holds, each once, and whether some
@@ -305,13 +305,13 @@ pub fn others() -> (Vec<Namespace>, bool) {
 }
 
 /// As [`search`], and what has the inode now must be what had it then.
-pub fn again(inode: u64, then: Option<u64>) -> Found {
+pub fn again(inode: u64, then: Option<u64>) -> NamespaceSearch {
     match (search(inode), then) {
-        (Found::There(found), Some(then)) => {
+        (NamespaceSearch::There(found), Some(then)) => {
             let now = within(&found, cookie);
             match now {
-                Ok(Some(now)) if now != then => Found::Gone,
-                _ => Found::There(found),
+                Ok(Some(now)) if now != then => NamespaceSearch::Gone,
+                _ => NamespaceSearch::There(found),
             }
         }
         (found, _) => found,
@@ -379,19 +379,23 @@ mod tests {
         let (echo, mtu) = ("echo 5 > /sys/class/net/v0/threaded", "ip link set v0 mtu 1400");
         let quoted = "sysctl -w net.ipv4.tcp_rmem=\"1 2 3\"";
         for (way, command, line) in [
-            (Way::Name("blue".into()), mtu, format!("ip netns exec blue {mtu}")),
-            (Way::Name("blue".into()), quoted, format!("ip netns exec blue {quoted}")),
-            (Way::Name("blue".into()), echo, format!("ip netns exec blue sh -c '{echo}'")),
-            (Way::Process(7), mtu, format!("nsenter -t 7 -n {mtu}")),
+            (NamespaceEntry::Name("blue".into()), mtu, format!("ip netns exec blue {mtu}")),
+            (NamespaceEntry::Name("blue".into()), quoted, format!("ip netns exec blue {quoted}")),
             (
-                Way::Path("/run/a b".into()),
+                NamespaceEntry::Name("blue".into()),
+                echo,
+                format!("ip netns exec blue sh -c '{echo}'"),
+            ),
+            (NamespaceEntry::Process(7), mtu, format!("nsenter -t 7 -n {mtu}")),
+            (
+                NamespaceEntry::Path("/run/a b".into()),
                 echo,
                 format!(
                     "nsenter --net='/run/a b' unshare -m sh -c 'mount -t sysfs sysfs /sys && {echo}'"
                 ),
             ),
             (
-                Way::Process(7),
+                NamespaceEntry::Process(7),
                 "ethtool -X v0 … (queues in order: 0 1)",
                 "with `nsenter -t 7 -n`: ethtool -X v0 … (queues in order: 0 1)".into(),
             ),

@@ -20,7 +20,7 @@ use model::{
     tune::{ChangeState, FileAct, KeptValue, NotKept, Persisted, PersistedFile},
 };
 
-pub use record::{Kept, Record, Subject};
+pub use record::{PersistedValue, Record, Subject};
 pub use target::Target;
 
 use crate::{Host, TuneError, identity::Finder, journal::Set, knobs};
@@ -38,7 +38,7 @@ pub struct PersistTarget {
 /// What change sets come to over a reboot.
 #[derive(Debug, Default)]
 pub struct Values {
-    pub kept: Vec<Kept>,
+    pub kept: Vec<PersistedValue>,
     /// What cannot be, with the reason.
     pub not: Vec<NotKept>,
     /// For people: what is kept from before though it is not there at this moment.
@@ -62,7 +62,9 @@ pub fn values(
             let before = known.kept.iter().find(|k| k.is_of(set.id, &change.knob));
             let named = called(host, &finder, set, n).and_then(|knob| {
                 let subject = match before {
-                    Some(Kept { subject: Subject::Nic(i), knob: was, .. }) if knob != *was => {
+                    Some(PersistedValue { subject: Subject::Nic(i), knob: was, .. })
+                        if knob != *was =>
+                    {
                         subject::renamed(i, was, &knob)
                     }
                     _ => subject::of(host, target, facts, set, &knob, &change.new, known),
@@ -76,7 +78,7 @@ pub fn values(
                     all.kept.retain(|k| k.knob != knob && !k.is_of(set.id, &change.knob));
                     let set_as = (knob != change.knob).then(|| change.knob.clone());
                     let value = change.new.clone();
-                    all.kept.push(Kept { id: set.id, knob, set_as, value, subject });
+                    all.kept.push(PersistedValue { id: set.id, knob, set_as, value, subject });
                 }
                 (Err(why), Some(kept)) => all.notes.push(format!(
                     "{} stays kept from before ({why}); `netwright tune persist --remove {}` ends that",
@@ -125,7 +127,7 @@ pub fn preview(
 pub fn write(
     place: &PersistTarget,
     old: &Record,
-    kept: Vec<Kept>,
+    kept: Vec<PersistedValue>,
     rendered: &Rendered,
 ) -> Result<Persisted, TuneError> {
     let files = check(place, old, rendered)?;
@@ -217,12 +219,12 @@ fn document(rendered: &Rendered, files: Vec<PersistedFile>, dry_run: bool) -> Pe
 }
 
 /// For [`NotKept`].
-fn not_kept(k: &Kept, why: impl Into<String>) -> NotKept {
+fn not_kept(k: &PersistedValue, why: impl Into<String>) -> NotKept {
     NotKept { id: k.id, knob: k.knob.clone(), value: k.value.clone(), why: why.into() }
 }
 
 /// For [`Rendered::kept`].
-fn kept_by(k: &Kept, by: &str) -> KeptValue {
+fn kept_by(k: &PersistedValue, by: &str) -> KeptValue {
     KeptValue { id: k.id, knob: k.knob.clone(), value: k.value.clone(), by: by.to_owned() }
 }
 

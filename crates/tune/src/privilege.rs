@@ -38,7 +38,7 @@ const CAP_SYS_ADMIN: u32 = 21;
 const CAP_SYS_NICE: u32 = 23;
 
 /// What this process has.
-struct Held<'r> {
+struct Credentials<'r> {
     root: &'r Root,
     effective: u64,
     /// Effective and real user.
@@ -73,7 +73,7 @@ fn missing_for<'k>(host: &Host, changes: &[&'k str]) -> Option<String> {
     if !host.is_live() {
         return None;
     }
-    let held = Held::now(host.root())?;
+    let held = Credentials::now(host.root())?;
     let mut lacks: Vec<(String, Vec<&'k str>)> = Vec::new();
     for name in changes {
         let Some(knob) = knobs::find(name) else { continue };
@@ -115,7 +115,7 @@ fn refused(missing: Option<String>) -> Result<(), TuneError> {
     }
 }
 
-impl<'r> Held<'r> {
+impl<'r> Credentials<'r> {
     fn now(root: &'r Root) -> Option<Self> {
         let status = root.read("/proc/self/status").ok()?;
         let effective = parse::proc_status::value(&status, "CapEff")?;

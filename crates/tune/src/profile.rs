@@ -5,7 +5,7 @@ mod expand;
 
 use std::{ops::Range, path::Path};
 
-use model::tune::{Profile, ProfileLine, Wanted};
+use model::tune::{Profile, ProfileLine, ProfileValue};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -143,8 +143,8 @@ pub(crate) fn parse(
         let at = line.span();
         let line = line.get_ref();
         let wanted = match (&line.value, &line.at_least) {
-            (Some(value), None) => Wanted::Exactly(value.text()),
-            (None, Some(value)) => Wanted::AtLeast(value.text()),
+            (Some(value), None) => ProfileValue::Exactly(value.text()),
+            (None, Some(value)) => ProfileValue::AtLeast(value.text()),
             _ => return Err(wrong(Some(at), "a line has either value or at_least")),
         };
         if lines.iter().skip(inherited).any(|l| l.knob == line.knob) {
@@ -239,7 +239,7 @@ mod tests {
         let p = load("storage-node").unwrap();
         let ring: Vec<_> = p.lines.iter().filter(|l| l.knob == "nic.*.rings.rx").collect();
         assert_eq!(ring.len(), 1);
-        assert_eq!(ring[0].wanted, Wanted::AtLeast("2048".into()));
+        assert_eq!(ring[0].wanted, ProfileValue::AtLeast("2048".into()));
         assert!(ring[0].at.starts_with("storage-node, line "), "{}", ring[0].at);
         assert!(p.lines.iter().any(|l| l.at.starts_with("throughput-10g, line ")));
         assert_eq!(load("throughput-10g").unwrap().lines[0].at, "throughput-10g, line 13");

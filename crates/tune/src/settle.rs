@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use model::tune::{Member, Planned};
+use model::tune::{LinkMember, Planned};
 use probe::Root;
 
 use crate::{Host, TuneError, knob::nic_file};
@@ -73,7 +73,7 @@ pub fn ends_turn(changes: &[Planned], n: usize) -> bool {
 /// When one does not, also not within its time, or `stop` was set.
 pub fn others(
     host: &Host,
-    member: &Member,
+    member: &LinkMember,
     link_wait: Duration,
     stop: &AtomicBool,
 ) -> Result<(), TuneError> {
@@ -91,7 +91,7 @@ pub fn others(
 /// When it is not within its time, or `stop` was set.
 pub fn back(
     host: &Host,
-    member: &Member,
+    member: &LinkMember,
     link_wait: Duration,
     stop: &AtomicBool,
 ) -> Result<(), TuneError> {

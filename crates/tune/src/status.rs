@@ -14,7 +14,7 @@ use crate::{
     journal::{self, Armed, Set},
     knob::{Knob, owns},
     knobs,
-    netns::{self, Found},
+    netns::{self, NamespaceSearch},
     undo::{self, Outlook},
     watchdog,
 };
@@ -241,11 +241,11 @@ pub(crate) fn read_there<T: Send>(
         return all(ValueNow::Here);
     }
     match netns::again(there, set.host.net_cookie.get()) {
-        Found::There(namespace) => {
+        NamespaceSearch::There(namespace) => {
             netns::within(&namespace, || all(ValueNow::Here)).unwrap_or_else(|_| all(ValueNow::Not))
         }
-        Found::Gone => all(ValueNow::Gone),
-        Found::Unknown => all(ValueNow::Not),
+        NamespaceSearch::Gone => all(ValueNow::Gone),
+        NamespaceSearch::Unknown => all(ValueNow::Not),
     }
 }
 
@@ -441,7 +441,9 @@ fn is_gone(host: &Host, set: &Set) -> bool {
         && !set.is_of(&host.id())
         && set.changes.iter().all(|c| netns::is_of_namespace(&c.knob));
     let then = set.host.net_namespace.get().filter(|_| away);
-    then.is_some_and(|then| matches!(netns::again(then, set.host.net_cookie.get()), Found::Gone))
+    then.is_some_and(|then| {
+        matches!(netns::again(then, set.host.net_cookie.get()), NamespaceSearch::Gone)
+    })
 }
 
 /// Of a change that was interrupted, what its watchdog will do.

@@ -14,7 +14,7 @@ use crate::{
     knobs,
     lock::Lock,
     mtu_path::PathCheck,
-    netns::{self, Found},
+    netns::{self, NamespaceSearch},
     settle, status,
     undo::{self, Report},
     watchdog,
@@ -219,12 +219,12 @@ impl Bench {
         }
         let mut journal = self.store.resume(set.id, &self.lock)?;
         match netns::again(then, set.host.net_cookie.get()) {
-            Found::There(namespace) => {
+            NamespaceSearch::There(namespace) => {
                 let undone = || undo::all(&Host::live(), &mut journal, set, undo::ASKED);
                 let report = netns::within(&namespace, undone)?;
                 whole(set.id, &report).map(|()| "is undone in its network namespace")
             }
-            Found::Gone => {
+            NamespaceSearch::Gone => {
                 journal.sync(Event::NamespaceGone)?;
                 let set = Set { namespace_gone: true, ..set.clone() };
                 let report = undo::all(&self.host, &mut journal, &set, undo::ASKED);
@@ -232,8 +232,10 @@ impl Bench {
                     |()| "is closed: its network namespace is gone, and what was set there with it",
                 )
             }
-            Found::Unknown if self.reaches(set) => self.here(set).map(|()| "is left as it is"),
-            Found::Unknown => {
+            NamespaceSearch::Unknown if self.reaches(set) => {
+                self.here(set).map(|()| "is left as it is")
+            }
+            NamespaceSearch::Unknown => {
                 Ok("is left as it is, for its network namespace is not seen from here")
             }
         }

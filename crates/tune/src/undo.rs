@@ -5,11 +5,11 @@
 
 use std::{collections::BTreeSet, sync::atomic::AtomicBool};
 
-use model::tune::{Event, Member, Saved};
+use model::tune::{Event, LinkMember, Saved};
 
 use crate::{
     Host, TuneError,
-    drift::{self, Drifted, Found},
+    drift::{self, DriftCheck, Drifted},
     identity::{self, Finder, Whereabouts},
     journal::{Journal, Set},
     knob::Undone,
@@ -118,7 +118,7 @@ pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: 
     work.note(reported);
     work.note_what_stays();
     let mut todo: BTreeSet<&str> = set.to_undo().iter().map(|(s, _)| s.knob.as_str()).collect();
-    let mut turn = Turn::default();
+    let mut turn = CurrentMember::default();
     for write in set.writes.iter().rev() {
         let own = todo.contains(write.saved.knob.as_str());
         if own {
@@ -163,12 +163,12 @@ pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: 
 /// The member of a bond whose link undoing resets: the next one's turn is when it is back, or when
 /// its time is over, for undoing stops at nothing.
 #[derive(Default)]
-struct Turn<'s>(Option<&'s Member>);
+struct CurrentMember<'s>(Option<&'s LinkMember>);
 
-impl<'s> Turn<'s> {
+impl<'s> CurrentMember<'s> {
     fn begin(&mut self, host: &Host, set: &'s Set, n: usize) {
         let member = set.changes.get(n).and_then(|c| c.member.as_ref());
-        let is_next = |m: &&Member| self.0.is_none_or(|now| now.nic != m.nic);
+        let is_next = |m: &&LinkMember| self.0.is_none_or(|now| now.nic != m.nic);
         let Some(member) = member.filter(is_next) else { return };
         self.end(host);
         // Long after it was applied a link may be down for a reason of its own: no waiting for that.
@@ -204,7 +204,7 @@ struct Work<'a> {
     journal: &'a mut Journal,
     report: Report,
     /// What could not be read before anything was put back.
-    found: Found,
+    found: DriftCheck,
     /// Whether what somebody else set since stays.
     keeps: bool,
     /// Of what was set since, what the journal was told to be overwritten.

@@ -32,7 +32,7 @@ const BUFFER_FULL: f64 = 0.4;
 const SHOWN: usize = 4;
 
 /// What holds a connection back.
-struct Held<'a> {
+struct HeldConnection<'a> {
     connection: &'a ConnectionSample,
     /// Share of the window.
     share: f64,
@@ -64,7 +64,7 @@ fn both(case: &Case<'_>) -> Result<Vec<Judgement>, Missing> {
         }
     }
     for list in [&mut windows, &mut buffers] {
-        list.sort_by(|a: &Held<'_>, b| b.share.total_cmp(&a.share));
+        list.sort_by(|a: &HeldConnection<'_>, b| b.share.total_cmp(&a.share));
     }
     if let Some(worst) = windows.first() {
         said.push(window(case, worst, &windows));
@@ -85,7 +85,7 @@ fn both(case: &Case<'_>) -> Result<Vec<Judgement>, Missing> {
 }
 
 /// By the other end's window, by the own buffer.
-type By<'a> = (Option<Held<'a>>, Option<Held<'a>>);
+type By<'a> = (Option<HeldConnection<'a>>, Option<HeldConnection<'a>>);
 
 fn held<'a>(case: &Case<'_>, c: &'a ConnectionSample) -> Result<By<'a>, Missing> {
     let window = case.window_s()?;
@@ -103,7 +103,7 @@ fn held<'a>(case: &Case<'_>, c: &'a ConnectionSample) -> Result<By<'a>, Missing>
     let by = |share: f64, size: u64, full: f64| {
         let fits = share >= LIMITED && size > 0 && under_way >= full * size as f64;
         let bits_per_s = acked * 8.0 / window;
-        fits.then_some(Held { connection: c, share, size, rtt_ns, bits_per_s })
+        fits.then_some(HeldConnection { connection: c, share, size, rtt_ns, bits_per_s })
     };
     let mut found = (None, None);
     if by_window >= LIMITED {
@@ -117,7 +117,13 @@ fn held<'a>(case: &Case<'_>, c: &'a ConnectionSample) -> Result<By<'a>, Missing>
     Ok(found)
 }
 
-fn begun(case: &Case<'_>, worst: &Held<'_>, all: &[Held<'_>], by: &str, size: &str) -> Draft {
+fn begun(
+    case: &Case<'_>,
+    worst: &HeldConnection<'_>,
+    all: &[HeldConnection<'_>],
+    by: &str,
+    size: &str,
+) -> Draft {
     let c = worst.connection;
     let mut draft = Draft::new(
         &c.remote,
@@ -162,7 +168,7 @@ fn begun(case: &Case<'_>, worst: &Held<'_>, all: &[Held<'_>], by: &str, size: &s
         })
 }
 
-fn window(case: &Case<'_>, worst: &Held<'_>, all: &[Held<'_>]) -> Judgement {
+fn window(case: &Case<'_>, worst: &HeldConnection<'_>, all: &[HeldConnection<'_>]) -> Judgement {
     let peer = &worst.connection.remote;
     begun(case, worst, all, "the other end's receive window", "receive window")
         .add(
@@ -180,7 +186,7 @@ fn window(case: &Case<'_>, worst: &Held<'_>, all: &[Held<'_>]) -> Judgement {
         .found()
 }
 
-fn buffer(case: &Case<'_>, worst: &Held<'_>, all: &[Held<'_>]) -> Judgement {
+fn buffer(case: &Case<'_>, worst: &HeldConnection<'_>, all: &[HeldConnection<'_>]) -> Judgement {
     begun(case, worst, all, "the own send buffer", "send buffer")
         .show_sysctl(case, WMEM)
         .change(larger(case, worst))
@@ -189,7 +195,7 @@ fn buffer(case: &Case<'_>, worst: &Held<'_>, all: &[Held<'_>]) -> Judgement {
 }
 
 /// The maximum, where the kernel has grown the buffer up to it; else the application set its own.
-fn larger(case: &Case<'_>, worst: &Held<'_>) -> Proposal {
+fn larger(case: &Case<'_>, worst: &HeldConnection<'_>) -> Proposal {
     let values = case.sysctl_numbers(WMEM)?;
     let [least, first, most] = values.as_slice() else {
         return Err(Missing(format!("{WMEM}: not three values")));
@@ -210,7 +216,7 @@ fn larger(case: &Case<'_>, worst: &Held<'_>) -> Proposal {
 }
 
 /// `32.1 Mbit/s`.
-fn rate(h: &Held<'_>) -> String {
+fn rate(h: &HeldConnection<'_>) -> String {
     match h.bits_per_s {
         n if n >= 1e9 => format!("{:.2} Gbit/s", n / 1e9),
         n if n >= 1e6 => format!("{:.1} Mbit/s", n / 1e6),

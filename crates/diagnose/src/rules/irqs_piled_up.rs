@@ -41,12 +41,12 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     queues::each_physical(case, |nic| one(case, nic))
 }
 
-struct Grown<'a> {
+struct IrqDelta<'a> {
     queue: QueueIrq<'a>,
     by_cpu: Vec<(CpuId, u64)>,
 }
 
-impl Grown<'_> {
+impl IrqDelta<'_> {
     fn total(&self) -> u64 {
         queues::total(&self.by_cpu)
     }
@@ -70,9 +70,9 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let mut grown = vec![];
     for queue in irqs {
         let by_cpu = queues::growth(case, queue.irq)?;
-        grown.push(Grown { queue, by_cpu });
+        grown.push(IrqDelta { queue, by_cpu });
     }
-    let total: u64 = grown.iter().map(Grown::total).sum();
+    let total: u64 = grown.iter().map(IrqDelta::total).sum();
     let rate = total as f64 / case.window_s()?;
     if rate < BUSY_IRQ_PER_S {
         let text = format!("{name}: {} interrupts, too few to matter", text::per_s(rate));
@@ -112,8 +112,8 @@ struct Pile<'a> {
     share: f64,
     rate: f64,
     load: Load,
-    pile: Vec<Grown<'a>>,
-    others: Vec<Grown<'a>>,
+    pile: Vec<IrqDelta<'a>>,
+    others: Vec<IrqDelta<'a>>,
     pool: Vec<CpuId>,
 }
 
@@ -189,7 +189,7 @@ fn pool(case: &Case<'_>, nic: &Nic, cpu: CpuId) -> Vec<CpuId> {
 /// Every interrupt of the pile but those of the busiest queue number goes to the CPU with the fewest, which
 /// may be the pile's own.
 fn moves(case: &Case<'_>, p: &Pile<'_>) -> (Vec<Proposal>, String) {
-    let mut pile: Vec<&Grown<'_>> = p.pile.iter().collect();
+    let mut pile: Vec<&IrqDelta<'_>> = p.pile.iter().collect();
     pile.sort_by_key(|g| (std::cmp::Reverse(g.total()), g.queue.irq.irq));
     let managed: Vec<_> = pile
         .iter()
@@ -205,7 +205,7 @@ fn moves(case: &Case<'_>, p: &Pile<'_>) -> (Vec<Proposal>, String) {
             text::irqs(&managed)
         )
     };
-    let taken: CpuSet = p.others.iter().filter_map(Grown::main_cpu).chain([p.cpu]).collect();
+    let taken: CpuSet = p.others.iter().filter_map(IrqDelta::main_cpu).chain([p.cpu]).collect();
     let stays = pile.first().and_then(|g| g.queue.number());
     let movable = pile.iter().map(|g| &g.queue).filter(|q| q.number() != stays);
     let movable: Vec<_> = movable.filter(|q| !managed.contains(&q.irq.irq)).collect();

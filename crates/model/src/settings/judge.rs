@@ -1,10 +1,10 @@
 //! A value and its setting's row → what it is. Pure.
 
-use super::{Rule, Setting, Verdict, When, find};
+use super::{Rule, Setting, ValueMatch, Verdict, find};
 
 /// A value that is asked for, and what it is judged by. What is not known is `None`.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
+pub struct ProposedValue<'a> {
     /// The value, in the kernel's form.
     pub value: &'a str,
     pub now: Option<&'a str>,
@@ -28,7 +28,7 @@ pub struct Judgement {
 }
 
 /// What a value of a setting is; `None` for a setting that is not in the table.
-pub fn judge(key: &str, asked: &Asked<'_>) -> Option<Judgement> {
+pub fn judge(key: &str, asked: &ProposedValue<'_>) -> Option<Judgement> {
     let row = find(key)?;
     if let Some(gone) = row.gone.filter(|g| asked.now.is_none() && reached(asked, g.since)) {
         let (major, minor) = gone.since;
@@ -56,11 +56,11 @@ fn source(row: &Setting) -> &'static str {
 }
 
 /// Whether the kernel is at least this one; one that is not known counts as new.
-fn reached(asked: &Asked<'_>, version: (u32, u32)) -> bool {
+fn reached(asked: &ProposedValue<'_>, version: (u32, u32)) -> bool {
     asked.kernel.is_none_or(|v| v >= version)
 }
 
-fn by(row: &Setting, rule: &Rule, asked: &Asked<'_>) -> Option<Judgement> {
+fn by(row: &Setting, rule: &Rule, asked: &ProposedValue<'_>) -> Option<Judgement> {
     let text = compare(rule.when, asked)?;
     let why = match (text.is_empty(), rule.why.is_empty()) {
         (true, _) => rule.why.to_owned(),
@@ -72,26 +72,28 @@ fn by(row: &Setting, rule: &Rule, asked: &Asked<'_>) -> Option<Judgement> {
 }
 
 /// What a rule has to say of the value itself, if it holds for it; `None` where it does not.
-fn compare(when: When, asked: &Asked<'_>) -> Option<String> {
+fn compare(when: ValueMatch, asked: &ProposedValue<'_>) -> Option<String> {
     let new = numbers(asked.value);
     let holds = |yes: bool| yes.then(String::new);
     match when {
-        When::Always => holds(true),
-        When::Since(version) => holds(reached(asked, version)),
-        When::Is(n) => holds(new.first() == Some(&n)),
-        When::Below(place, n) => holds(new.get(place).is_some_and(|v| *v < n)),
-        When::Above(place, n) => holds(new.get(place).is_some_and(|v| *v > n)),
-        When::Equal => holds(new.len() > 1 && new.windows(2).all(|w| w.first() == w.last())),
-        When::Lower => beyond(asked, &new, |new, than| new < than).map(|(new, than, what)| {
-            let than = if what.is_empty() {
-                format!("the {than} of now")
-            } else {
-                format!("{what} of {than}")
-            };
-            format!("{new} is below {than}")
-        }),
-        When::Higher => holds(beyond(asked, &new, |new, than| new > than).is_some()),
-        When::MostOfMemory(unit) => {
+        ValueMatch::Always => holds(true),
+        ValueMatch::Since(version) => holds(reached(asked, version)),
+        ValueMatch::Is(n) => holds(new.first() == Some(&n)),
+        ValueMatch::Below(place, n) => holds(new.get(place).is_some_and(|v| *v < n)),
+        ValueMatch::Above(place, n) => holds(new.get(place).is_some_and(|v| *v > n)),
+        ValueMatch::Equal => holds(new.len() > 1 && new.windows(2).all(|w| w.first() == w.last())),
+        ValueMatch::Lower => {
+            beyond(asked, &new, |new, than| new < than).map(|(new, than, what)| {
+                let than = if what.is_empty() {
+                    format!("the {than} of now")
+                } else {
+                    format!("{what} of {than}")
+                };
+                format!("{new} is below {than}")
+            })
+        }
+        ValueMatch::Higher => holds(beyond(asked, &new, |new, than| new > than).is_some()),
+        ValueMatch::MostOfMemory(unit) => {
             let page = unit.or(asked.page.and_then(|p| p.try_into().ok())).unwrap_or(4096);
             let bytes = new.last()?.saturating_mul(i128::from(page));
             let most = i128::from(asked.memory?) / 4;
@@ -106,7 +108,7 @@ fn compare(when: When, asked: &Asked<'_>) -> Option<String> {
 /// The first number that goes beyond both the value now and the default; what it went beyond, and
 /// what that is called (nothing: the value now, where the default is not known).
 fn beyond(
-    asked: &Asked<'_>,
+    asked: &ProposedValue<'_>,
     new: &[i128],
     beyond: impl Fn(i128, i128) -> bool,
 ) -> Option<(i128, i128, &'static str)> {
@@ -137,7 +139,7 @@ mod tests {
     use super::*;
 
     fn verdict(key: &str, value: &str, now: &str, default: Option<&str>) -> Verdict {
-        let asked = Asked {
+        let asked = ProposedValue {
             value,
             now: Some(now),
             default,
@@ -191,20 +193,21 @@ mod tests {
         ] {
             assert_eq!(verdict(key, value, now, default), is, "{key}={value}");
         }
-        assert_eq!(judge("net.ipv4.tcp_unheard_of", &Asked::default()), None);
-        assert_eq!(judge("kernel.unheard_of", &Asked::default()), None);
+        assert_eq!(judge("net.ipv4.tcp_unheard_of", &ProposedValue::default()), None);
+        assert_eq!(judge("kernel.unheard_of", &ProposedValue::default()), None);
     }
 
     #[test]
     fn what_a_kernel_lost_is_gone_only_where_it_is_not_there() {
         let recycle = |kernel, now| {
-            let asked = Asked { value: "1", now, kernel: Some(kernel), ..Asked::default() };
+            let asked =
+                ProposedValue { value: "1", now, kernel: Some(kernel), ..ProposedValue::default() };
             judge("net.ipv4.tcp_tw_recycle", &asked).unwrap().verdict
         };
         assert_eq!(recycle((6, 18), None), Verdict::Gone);
         assert_eq!(recycle((3, 10), Some("0")), Verdict::Harmful);
         assert_eq!(recycle((4, 18), Some("0")), Verdict::Harmful, "whatever the number says");
-        let asked = Asked { value: "1", kernel: Some((4, 9)), ..Asked::default() };
+        let asked = ProposedValue { value: "1", kernel: Some((4, 9)), ..ProposedValue::default() };
         assert_eq!(judge("net.ipv4.tcp_low_latency", &asked).unwrap().verdict, Verdict::Good);
     }
 

@@ -3,11 +3,11 @@
 
 use super::{
     Rule,
+    ValueMatch::{self, Above, Always, Below, Equal, Higher, Is, Lower, MostOfMemory, Since},
     Verdict::{self, Dangerous, Harmful, Lowers, NoEffect, NotUndone},
-    When::{self, Above, Always, Below, Equal, Higher, Is, Lower, MostOfMemory, Since},
 };
 
-const fn rule(when: When, verdict: Verdict, why: &'static str, source: &'static str) -> Rule {
+const fn rule(when: ValueMatch, verdict: Verdict, why: &'static str, source: &'static str) -> Rule {
     Rule { when, verdict, why, source }
 }
 

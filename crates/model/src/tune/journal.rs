@@ -130,10 +130,7 @@ pub enum Event {
         coupled_settings: Vec<ReadBack>,
     },
     /// It was not made, or did not hold.
-    Failed {
-        n: usize,
-        why: String,
-    },
+    Failed { n: usize, why: String },
     /// All changes are in force.
     Applied,
     /// The operator said that all is well: the watchdog goes.
@@ -167,10 +164,7 @@ pub enum Event {
         exact: Option<String>,
     },
     /// A value could not be put back.
-    NotUndone {
-        knob: String,
-        why: String,
-    },
+    NotUndone { knob: String, why: String },
     /// The network namespace that it was made in is gone, and what was set there with it.
     NamespaceGone,
     /// Undoing ended: all is as it was before, but for the values that could not be put back.

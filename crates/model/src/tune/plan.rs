@@ -120,7 +120,7 @@ pub struct Planned {
     /// Set where it may reset the link of a member of a bond, team or bridge: the members of one
     /// are changed one after the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub member: Option<Member>,
+    pub member: Option<LinkMember>,
     /// The interface that is meant, where it is a setting of one: its name may be another's by the
     /// time it is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,7 +129,7 @@ pub struct Planned {
 
 /// A member of a bond, team or bridge whose link a change may reset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Member {
+pub struct LinkMember {
     pub nic: String,
     /// What it is a member of. **Source**: `master` link.
     pub master: String,

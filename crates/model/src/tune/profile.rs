@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// What a line asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "how", content = "value")]
-pub enum Wanted {
+pub enum ProfileValue {
     Exactly(String),
     /// These numbers, in the kernel's unit, word by word; what is more already, or more by the
     /// kernel's default, stays.
@@ -18,7 +18,7 @@ pub enum Wanted {
 pub struct ProfileLine {
     /// Knob; `nic.*` stands for each physical interface that is up, or for those chosen.
     pub knob: String,
-    pub wanted: Wanted,
+    pub wanted: ProfileValue,
     /// Why the profile has it.
     pub why: String,
     /// Why it is refused all the same, in a profile that is a counter-example.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{
-    ByContext, CpuNode, CpuWatch, InterruptedTask, Ipc, Messages, MigratedThread, NapiOnCpu,
-    NapiWatch, Observer, ProcStatNs, ProcessIpc, ProcessWaits, ProgramStatus, RECORDING_VERSION,
-    Ran, Retransmits, SCHEMA_VERSION, SoftirqAccounting, SoftirqGap, VectorNs, WaitNs, WatchHost,
-    WatchInterval, Way,
+    ByContext, CpuNode, CpuWatch, InterruptedTask, Ipc, Messages, MigratedThread, MigrationPath,
+    NapiOnCpu, NapiWatch, Observer, ProcStatNs, ProcessIpc, ProcessWaits, ProgramStatus,
+    RECORDING_VERSION, Ran, Retransmits, SCHEMA_VERSION, SoftirqAccounting, SoftirqGap, VectorNs,
+    WaitNs, WatchHost, WatchInterval,
 };
 use crate::{CpuId, IrqId, Nanos, NumaNode, QueueId, Reading, reading::Known};
 
@@ -156,7 +156,10 @@ fn migrated_thread(n: u32, cpus: u32) -> MigratedThread {
         across_l3: Known(20),
         across_node: Known(3),
         across_package: Known(3),
-        transitions: vec![Way { from, to, count: 5 }, Way { from: to, to: from, count: 4 }],
+        transitions: vec![
+            MigrationPath { from, to, count: 5 },
+            MigrationPath { from: to, to: from, count: 4 },
+        ],
     }
 }
 

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use filter::WatchFilter;
-pub use movement::{Ipc, Messages, MigratedThread, ProcessIpc, Retransmits, Way};
+pub use movement::{Ipc, Messages, MigratedThread, MigrationPath, ProcessIpc, Retransmits};
 pub use queue::{NapiOnCpu, NapiWatch};
 pub use recording::{CpuNode, RECORDING_VERSION, WatchHost, WatchRecord};
 pub use softirq::{ByContext, CpuWatch, ProcStatNs, SoftirqAccounting, SoftirqGap, VectorNs};

@@ -21,12 +21,12 @@ pub struct MigratedThread {
     pub across_node: Reading<u64>,
     pub across_package: Reading<u64>,
     /// From where to where, most often first.
-    pub transitions: Vec<Way>,
+    pub transitions: Vec<MigrationPath>,
 }
 
 /// Moves from one CPU to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Way {
+pub struct MigrationPath {
     pub from: CpuId,
     pub to: CpuId,
     pub count: u64,

@@ -19,7 +19,7 @@ use std::{
 
 use model::prove::ProveDocument;
 use serde_json::Value;
-use tally::{Kind, Tally, Trial};
+use tally::{BenchCounts, Trial, TruthKind};
 
 const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 
@@ -27,17 +27,17 @@ const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 const LONGER: [f64; 2] = [1.05, 1.02];
 
 /// Whose turn it is.
-const TURNS: [Kind; 10] = [
-    Kind::Alike,
-    Kind::Slower,
-    Kind::Alike,
-    Kind::Faster,
-    Kind::SlightlySlower,
-    Kind::Alike,
-    Kind::Slower,
-    Kind::Alike,
-    Kind::Faster,
-    Kind::SlightlyFaster,
+const TURNS: [TruthKind; 10] = [
+    TruthKind::Alike,
+    TruthKind::Slower,
+    TruthKind::Alike,
+    TruthKind::Faster,
+    TruthKind::SlightlySlower,
+    TruthKind::Alike,
+    TruthKind::Slower,
+    TruthKind::Alike,
+    TruthKind::Faster,
+    TruthKind::SlightlyFaster,
 ];
 
 /// So many experiments in a row may fail.
@@ -133,25 +133,27 @@ impl Drop for PeerEnd {
 }
 
 fn run(o: &Options) -> io::Result<()> {
-    let mut tally = Tally::open(o.record.as_deref(), &o.made())?;
+    let mut tally = BenchCounts::open(o.record.as_deref(), &o.made())?;
     let (one, other) = (PeerEnd::start(o.service_us)?, PeerEnd::start(o.service_us)?);
     let [slow, slightly] = LONGER.map(|by| PeerEnd::start(o.service_us * by));
     let (slow, slightly) = (slow?, slightly?);
     let folder = std::env::temp_dir().join(format!("netwright-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let began = Instant::now();
-    let enough =
-        |t: &Tally| t.count(&[Kind::Alike]).min(t.count(&[Kind::Slower, Kind::Faster])) >= o.trials;
+    let enough = |t: &BenchCounts| {
+        t.count(&[TruthKind::Alike]).min(t.count(&[TruthKind::Slower, TruthKind::Faster]))
+            >= o.trials
+    };
     let null_runs = o.null_runs.to_string();
     let mut failed = 0;
     while began.elapsed().as_secs_f64() < o.minutes * 60.0 && !enough(&tally) {
         let Some(&kind) = TURNS.get(tally.trials.len() % TURNS.len()) else { break };
         let (first, second, extent) = match kind {
-            Kind::Alike => (&one, &other, ["--runs", &null_runs]),
-            Kind::Slower => (&one, &slow, ["--budget", &o.budget]),
-            Kind::Faster => (&slow, &one, ["--budget", &o.budget]),
-            Kind::SlightlySlower => (&one, &slightly, ["--budget", &o.small_budget]),
-            Kind::SlightlyFaster => (&slightly, &one, ["--budget", &o.small_budget]),
+            TruthKind::Alike => (&one, &other, ["--runs", &null_runs]),
+            TruthKind::Slower => (&one, &slow, ["--budget", &o.budget]),
+            TruthKind::Faster => (&slow, &one, ["--budget", &o.budget]),
+            TruthKind::SlightlySlower => (&one, &slightly, ["--budget", &o.small_budget]),
+            TruthKind::SlightlyFaster => (&slightly, &one, ["--budget", &o.small_budget]),
         };
         let at = Instant::now();
         match experiment(&folder, [&first.target, &second.target], extent) {

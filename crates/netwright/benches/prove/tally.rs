@@ -12,7 +12,7 @@ use stats::rate::wilson;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum TruthKind {
     /// Two servers that serve alike.
     Alike,
     /// The second serves 5% longer.
@@ -25,7 +25,7 @@ pub enum Kind {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    pub kind: Kind,
+    pub kind: TruthKind,
     /// What was said of it.
     pub outcome: Outcome,
     /// Whether the interval holds 0.
@@ -40,7 +40,7 @@ pub struct Trial {
 
 impl Trial {
     /// From what an experiment said.
-    pub fn of(kind: Kind, said: &ProveDocument, took_s: f64) -> Self {
+    pub fn of(kind: TruthKind, said: &ProveDocument, took_s: f64) -> Self {
         let (low, high) = (said.verdict.low.unwrap_or(-1.0), said.verdict.high.unwrap_or(1.0));
         let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
         Self {
@@ -59,13 +59,13 @@ impl Trial {
 }
 
 /// All of them, and the file that they are written to.
-pub struct Tally {
+pub struct BenchCounts {
     /// In the order in which they were made.
     pub trials: Vec<Trial>,
     file: Option<File>,
 }
 
-impl Tally {
+impl BenchCounts {
     /// What is in the file, to go on with. Its first line says how it was made.
     ///
     /// **Errors**: it was made with other options.
@@ -96,11 +96,11 @@ impl Tally {
     }
 
     /// How many of these kinds.
-    pub fn count(&self, kinds: &[Kind]) -> usize {
+    pub fn count(&self, kinds: &[TruthKind]) -> usize {
         self.of(kinds).len()
     }
 
-    fn of(&self, kinds: &[Kind]) -> Vec<&Trial> {
+    fn of(&self, kinds: &[TruthKind]) -> Vec<&Trial> {
         self.trials.iter().filter(|t| kinds.contains(&t.kind)).collect()
     }
 
@@ -108,7 +108,7 @@ impl Tally {
     pub fn show(&self) {
         let loads = sorted(self.trials.iter().map(|t| t.load).collect());
         println!("load {} (median {:.1})", ends(&loads), middle(&loads));
-        let alike = self.of(&[Kind::Alike]);
+        let alike = self.of(&[TruthKind::Alike]);
         if alike.is_empty() {
             return;
         }
@@ -117,11 +117,11 @@ impl Tally {
         rate("called better or worse", alike.iter().filter(reported).count(), alike.len());
         rate("interval holds 0", alike.iter().filter(|t| t.holds_0).count(), alike.len());
         rate("a counter is named", alike.iter().filter(|t| t.named).count(), alike.len());
-        self.power("5% of service", Kind::Slower, Kind::Faster);
-        self.power("2% of service", Kind::SlightlySlower, Kind::SlightlyFaster);
+        self.power("5% of service", TruthKind::Slower, TruthKind::Faster);
+        self.power("2% of service", TruthKind::SlightlySlower, TruthKind::SlightlyFaster);
     }
 
-    fn power(&self, what: &str, slower: Kind, faster: Kind) {
+    fn power(&self, what: &str, slower: TruthKind, faster: TruthKind) {
         let all = self.of(&[slower, faster]);
         if all.is_empty() {
             return;

@@ -18,7 +18,7 @@ mod traffic;
 mod tree;
 mod user;
 
-use traffic::Kind;
+use traffic::TrafficKind;
 
 const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 
@@ -126,7 +126,9 @@ fn run() -> io::Result<bool> {
     );
     println!("|---|---|---|---|---|");
     let mut kept = true;
-    for (kind, least) in [(Kind::Udp, 0.96), (Kind::Stream, 0.99), (Kind::Rtt, 0.99)] {
+    for (kind, least) in
+        [(TrafficKind::Udp, 0.96), (TrafficKind::Stream, 0.99), (TrafficKind::Rtt, 0.99)]
+    {
         if !options.wants(kind.name()) {
             continue;
         }

@@ -12,7 +12,7 @@ use std::{
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TrafficKind {
     /// 64-byte datagrams to a socket that nobody reads: a softirq each, and little beside it.
     Udp,
     /// Bytes as fast as they go.
@@ -21,7 +21,7 @@ pub enum Kind {
     Rtt,
 }
 
-impl Kind {
+impl TrafficKind {
     /// For `--only`.
     pub fn name(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ struct Counts {
 }
 
 pub struct Traffic {
-    pub kind: Kind,
+    pub kind: TrafficKind,
     counts: Arc<Counts>,
     clocks: Vec<libc::clockid_t>,
     threads: Vec<JoinHandle<io::Result<()>>>,
@@ -56,11 +56,11 @@ pub struct Traffic {
 
 impl Traffic {
     /// Starts them on loopback.
-    pub fn start(kind: Kind) -> io::Result<Self> {
+    pub fn start(kind: TrafficKind) -> io::Result<Self> {
         let counts = Arc::new(Counts::default());
         let mut traffic = Self { kind, counts, clocks: vec![], threads: vec![] };
         match kind {
-            Kind::Udp => {
+            TrafficKind::Udp => {
                 let to = UdpSocket::bind("127.0.0.1:0")?;
                 let from = UdpSocket::bind("127.0.0.1:0")?;
                 from.connect(to.local_addr()?)?;
@@ -73,7 +73,7 @@ impl Traffic {
                     Ok(())
                 });
             }
-            Kind::Stream => {
+            TrafficKind::Stream => {
                 let (mut local, mut peer) = connected()?;
                 traffic.add(0, move |counts| {
                     let block = vec![7; 65_536];
@@ -93,7 +93,7 @@ impl Traffic {
                     }
                 });
             }
-            Kind::Rtt => {
+            TrafficKind::Rtt => {
                 let (mut local, mut peer) = connected()?;
                 traffic.add(0, move |counts| {
                     let mut byte = [7];

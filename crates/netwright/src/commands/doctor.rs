@@ -12,14 +12,14 @@ use probe::{
 use report::{Diagnosed, document::Source};
 
 use crate::{
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     interrupt::Window,
     output::{Progress, note},
     request::{Doctor, readings},
 };
 
 /// Reads what the host is, watches what it does, judges both, and tells.
-pub fn run(request: &Doctor) -> Result<Done, Failure> {
+pub fn run(request: &Doctor) -> Result<CommandEnd, Failure> {
     let facts = request.source.facts()?;
     let (samples, interrupted) = watch(request, &facts);
     let case = Case { facts: &facts, samples: &samples, goal: request.goal };
@@ -67,7 +67,7 @@ fn source(request: &Doctor) -> Source {
 }
 
 /// No, when a finding is at least as bad as `--fail-on` says.
-fn answer(request: &Doctor, document: &Diagnosed) -> Done {
+fn answer(request: &Doctor, document: &Diagnosed) -> CommandEnd {
     let bad = |least| document.findings.iter().any(|f| f.severity >= least);
-    if request.fail_on.is_some_and(bad) { Done::No } else { Done::Yes }
+    if request.fail_on.is_some_and(bad) { CommandEnd::No } else { CommandEnd::Yes }
 }

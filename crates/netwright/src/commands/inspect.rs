@@ -6,12 +6,12 @@ use report::inspect;
 
 use crate::{
     args::Section,
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     request::Inspect,
 };
 
 /// Reads, draws, prints.
-pub fn run(request: &Inspect) -> Result<Done, Failure> {
+pub fn run(request: &Inspect) -> Result<CommandEnd, Failure> {
     let mut facts = request.source.facts()?;
     if let Some(picture) = &request.picture {
         picture.text(&report::picture::svg(&facts))?;
@@ -24,7 +24,7 @@ pub fn run(request: &Inspect) -> Result<Done, Failure> {
     }
     // The process ends here; giving back a large host piece by piece takes milliseconds.
     std::mem::forget(facts);
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }
 
 fn text(request: &Inspect, facts: &Facts) -> String {

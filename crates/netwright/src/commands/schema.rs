@@ -2,12 +2,12 @@
 
 use crate::{
     args::{Document, SchemaArgs},
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     output::Sink,
 };
 
 /// Prints the schema. The committed copies under `docs/schema` are exactly this.
-pub fn run(args: &SchemaArgs) -> Result<Done, Failure> {
+pub fn run(args: &SchemaArgs) -> Result<CommandEnd, Failure> {
     let schema = match args.document {
         Document::Inspect => schemars::schema_for!(model::Facts),
         Document::Doctor => schemars::schema_for!(report::Diagnosed),
@@ -32,5 +32,5 @@ pub fn run(args: &SchemaArgs) -> Result<Done, Failure> {
     };
     let text = serde_json::to_string_pretty(&schema).map_err(|e| Failure::Bug(e.to_string()))?;
     Sink::Stdout.text(&format!("{text}\n"))?;
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }

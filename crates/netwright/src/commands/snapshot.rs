@@ -6,14 +6,14 @@ use model::Bytes;
 use probe::snapshot::{Options, SnapshotError, Summary, redact::Key, take};
 
 use crate::{
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     interrupt::Window,
     output::{Progress, Sink, note},
     request::{Snapshot, readings},
 };
 
 /// Reads everything, watches the counters, writes the archive, says what is in it.
-pub fn run(request: &Snapshot) -> Result<Done, Failure> {
+pub fn run(request: &Snapshot) -> Result<CommandEnd, Failure> {
     request.interfaces_are_ours()?;
     request.processes_are_there()?;
     let options = Options {
@@ -34,7 +34,7 @@ pub fn run(request: &Snapshot) -> Result<Done, Failure> {
         Sink::Stdout.text(&said(request, &summary, interrupted))?;
         not_permitted(&summary);
     }
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }
 
 fn redaction(request: &Snapshot) -> Result<Option<Key>, Failure> {

@@ -322,7 +322,7 @@ fn a_clock_that_jumps_changes_no_figure() {
     let d = document(&out);
     assert!(begun.elapsed() < Duration::from_secs(60), "it does not end");
     years.insert(d.started_unix_s / 31_536_000);
-    assert!(d.injected_service_ns.is_some_and(|ns| (2_990_000.0..60e6).contains(&ns)), "{d:?}");
+    assert!(d.injected_service_ns.is_some_and(|ns| (2_900_000.0..60e6).contains(&ns)), "{d:?}");
     assert!(d.sum.measured_ns > 2_990_000.0 && d.sum.measured_ns < 60e6, "{:?}", d.sum);
     // It did jump.
     let today = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs() / 31_536_000;

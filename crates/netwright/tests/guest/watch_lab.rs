@@ -73,7 +73,7 @@ fn before_other_work(lab: &TestLab) {
 }
 
 /// What the guest's script said.
-struct Said {
+struct ScriptOutput {
     application: u32,
     phases: BTreeMap<String, [usize; 2]>,
     /// The kernel's rows by CPU: two readings around all of watching, two within it.
@@ -85,7 +85,7 @@ struct Said {
 /// Backlog drops and squeezes by CPU.
 type Rows = BTreeMap<u32, [u64; 2]>;
 
-impl Said {
+impl ScriptOutput {
     fn of(text: &str) -> Self {
         let (head, seen) = text.split_once("seen\n").unwrap_or_else(|| panic!("{text}"));
         let mut said = Self {
@@ -175,7 +175,7 @@ fn who_pays_and_every_squeeze_drop_and_what_goes() {
     drop(traffic);
     let out = out.unwrap();
     assert_eq!(out.code, 0, "{}", String::from_utf8_lossy(&out.stderr));
-    let said = Said::of(&String::from_utf8_lossy(&out.stdout));
+    let said = ScriptOutput::of(&String::from_utf8_lossy(&out.stdout));
     every_program_loads(&said);
     who_pays(&said);
     as_the_kernel_counts(&said);
@@ -187,7 +187,7 @@ fn who_pays_and_every_squeeze_drop_and_what_goes() {
 const SINCE_6_3: [&str; 3] = ["sk_data_ready", "sock_send_length", "sock_recv_length"];
 
 /// A program is attached, or this kernel lacks its tracepoint: the verifier rejects none.
-fn every_program_loads(said: &Said) {
+fn every_program_loads(said: &ScriptOutput) {
     let apart = said.phase("apart");
     let programs = &apart[0].observer.programs;
     let attached = |object: &str, program: &str| {
@@ -222,7 +222,7 @@ fn every_program_loads(said: &Said) {
     assert!(reads > 0, "{:?}", apart[0].waits);
 }
 
-fn who_pays(said: &Said) {
+fn who_pays(said: &ScriptOutput) {
     let (apart, together) = (said.phase("apart"), said.phase("together"));
     // Where the interrupts go is where softirqs and polls are.
     assert!(share_on(apart, &[2, 3]) > 0.8, "{:?}", contexts(apart, &[0, 1]));
@@ -251,7 +251,7 @@ fn who_pays(said: &Said) {
 }
 
 /// What watch counted in all intervals lies between what the kernel counted within and around.
-fn as_the_kernel_counts(said: &Said) {
+fn as_the_kernel_counts(said: &ScriptOutput) {
     let of: [fn(&CpuWatch) -> Option<u64>; 2] =
         [|c| c.backlog_drops.get(), |c| c.time_squeeze.get()];
     let grown = |rows: &[Rows], cpu, n: usize| rows[1][&cpu][n] - rows[0][&cpu][n];
@@ -272,7 +272,7 @@ fn as_the_kernel_counts(said: &Said) {
     assert!(drops > 20 && squeezes > 20, "{drops} drops and {squeezes} squeezes were forced");
 }
 
-fn a_cpu_that_goes(said: &Said) {
+fn a_cpu_that_goes(said: &ScriptOutput) {
     let ids = |one: &WatchInterval| one.cpus.iter().map(|c| c.id.0).collect::<Vec<_>>();
     assert!(said.phase("without").iter().all(|i| ids(i) == [0, 1, 2]));
     assert!(said.phase("again").iter().all(|i| ids(i) == [0, 1, 2, 3]));
@@ -309,7 +309,7 @@ fn sane(seen: &[WatchInterval]) {
     }
 }
 
-fn a_nic_and_a_process_that_go(said: &Said) {
+fn a_nic_and_a_process_that_go(said: &ScriptOutput) {
     let nics = |one: &WatchInterval| -> Vec<String> {
         one.samples.known().unwrap().nics.iter().map(|n| n.name.clone()).collect()
     };

@@ -42,7 +42,7 @@ struct Lies {
 }
 
 /// What becomes of a piece.
-enum Fate {
+enum PieceFate {
     Goes(Vec<u8>),
     /// It goes, and nothing after it: the connection stays.
     Silence(Vec<u8>),
@@ -51,22 +51,22 @@ enum Fate {
 }
 
 impl Lies {
-    fn of(&self, piece: &[u8]) -> Fate {
+    fn of(&self, piece: &[u8]) -> PieceFate {
         let number = self.next.fetch_add(1, Ordering::SeqCst);
         let mut bytes = piece.to_vec();
         if number != self.at && number != self.at + 2 {
-            return Fate::Goes(bytes);
+            return PieceFate::Goes(bytes);
         }
         let mut dice = self.dice.lock().unwrap();
         match dice.roll(12) {
-            0 => return Fate::Silence(bytes),
+            0 => return PieceFate::Silence(bytes),
             1 => {
                 bytes.truncate(dice.roll(bytes.len()));
-                return Fate::Silence(bytes);
+                return PieceFate::Silence(bytes);
             }
             2 => {
                 bytes.truncate(dice.roll(bytes.len()));
-                return Fate::End(bytes);
+                return PieceFate::End(bytes);
             }
             3 => bytes.extend_from_within(..),
             4 => {
@@ -91,7 +91,7 @@ impl Lies {
             }
             _ => number_of_text(&mut bytes, &mut dice),
         }
-        Fate::Goes(bytes)
+        PieceFate::Goes(bytes)
     }
 }
 
@@ -131,7 +131,9 @@ impl Relay {
                 }
                 let Ok(server) = TcpStream::connect(server) else { continue };
                 let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-                std::thread::spawn(move || carry(from, to, |piece| Fate::Goes(piece.to_vec())));
+                std::thread::spawn(move || {
+                    carry(from, to, |piece| PieceFate::Goes(piece.to_vec()))
+                });
                 let lies = lies.clone();
                 std::thread::spawn(move || carry(server, client, |piece| lies.of(piece)));
             }
@@ -148,16 +150,16 @@ impl Drop for Relay {
 }
 
 /// Carries one direction until either end closes.
-fn carry(mut from: TcpStream, mut to: TcpStream, fate: impl Fn(&[u8]) -> Fate) {
+fn carry(mut from: TcpStream, mut to: TcpStream, fate: impl Fn(&[u8]) -> PieceFate) {
     let (mut piece, mut silent) = (vec![0; 1 << 16], false);
     while let Ok(n @ 1..) = from.read(&mut piece) {
         if silent {
             continue;
         }
         let (bytes, end) = match fate(&piece[..n]) {
-            Fate::Goes(bytes) => (bytes, false),
-            Fate::Silence(bytes) => (bytes, std::mem::replace(&mut silent, true)),
-            Fate::End(bytes) => (bytes, true),
+            PieceFate::Goes(bytes) => (bytes, false),
+            PieceFate::Silence(bytes) => (bytes, std::mem::replace(&mut silent, true)),
+            PieceFate::End(bytes) => (bytes, true),
         };
         if to.write_all(&bytes).is_err() || end {
             break;

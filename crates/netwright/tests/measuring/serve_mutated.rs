@@ -13,7 +13,7 @@ use std::{
 
 use crate::support::{
     dice::{Dice, NUMBERS},
-    hostile::{Held, frame, held, serves, test},
+    hostile::{HeldConnections, frame, held, serves, test},
     serve::Serve,
 };
 use serde_json::{Value, json};
@@ -335,7 +335,7 @@ fn flood(protocol: Protocol, honest: &[Vec<Step>], to: SocketAddr) {
 }
 
 /// What it holds once the sessions are over.
-fn settled(serve: &Serve, before: Held) -> Held {
+fn settled(serve: &Serve, before: HeldConnections) -> HeldConnections {
     const KEPT_KIB: u64 = 24 << 10;
     let begun = Instant::now();
     loop {

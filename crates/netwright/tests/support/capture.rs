@@ -11,22 +11,22 @@ use std::{
 
 /// One direction: segments with data, and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Way {
+pub struct CapturedDirection {
     pub segments: u64,
     pub bytes: u64,
 }
 
 /// Both directions of a server's port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Seen {
-    pub to: Way,
-    pub from: Way,
+pub struct CapturedPort {
+    pub to: CapturedDirection,
+    pub from: CapturedDirection,
 }
 
 /// A capture under way.
 pub struct Capture {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Seen>,
+    thread: JoinHandle<CapturedPort>,
 }
 
 impl Capture {
@@ -60,7 +60,7 @@ impl Capture {
     }
 
     /// Ends it, with what was seen until now.
-    pub fn end(self) -> Seen {
+    pub fn end(self) -> CapturedPort {
         self.stop.store(true, Ordering::Release);
         self.thread.join().expect("the capture")
     }
@@ -81,8 +81,8 @@ fn set<T>(socket: &OwnedFd, option: i32, value: &T) {
 }
 
 /// Until it shall end and nothing comes any more.
-fn read(socket: &OwnedFd, port: u16, ended: &AtomicBool) -> Seen {
-    let (mut seen, mut headers) = (Seen::default(), [0u8; 120]);
+fn read(socket: &OwnedFd, port: u16, ended: &AtomicBool) -> CapturedPort {
+    let (mut seen, mut headers) = (CapturedPort::default(), [0u8; 120]);
     loop {
         // SAFETY: a zeroed address is valid; the buffers outlive the call, their lengths are given.
         let (n, kind) = unsafe {
@@ -111,7 +111,7 @@ fn read(socket: &OwnedFd, port: u16, ended: &AtomicBool) -> Seen {
     }
 }
 
-fn count(headers: &[u8; 120], port: u16, seen: &mut Seen) {
+fn count(headers: &[u8; 120], port: u16, seen: &mut CapturedPort) {
     let two = |at: usize| u64::from(u16::from_be_bytes([headers[at], headers[at + 1]]));
     let ip = usize::from(headers[0] & 15) * 4;
     if headers[0] >> 4 != 4 || i32::from(headers[9]) != libc::IPPROTO_TCP {

@@ -14,7 +14,7 @@ use super::{NETWRIGHT, run, serve::Serve};
 
 /// What the server holds.
 #[derive(Debug, Clone, Copy)]
-pub struct Held {
+pub struct HeldConnections {
     pub threads: u64,
     pub descriptors: u64,
     pub rss_kib: u64,
@@ -29,14 +29,14 @@ fn cpu_ticks(folder: &str) -> u64 {
 }
 
 /// What it holds now.
-pub fn held(serve: &Serve) -> Held {
+pub fn held(serve: &Serve) -> HeldConnections {
     let folder = format!("/proc/{}", serve.pid());
     let status = std::fs::read_to_string(format!("{folder}/status")).expect("the server is gone");
     let field = |name: &str| -> u64 {
         let line = status.lines().find_map(|l| l.strip_prefix(name)).unwrap();
         line.split_ascii_whitespace().next().unwrap().parse().unwrap()
     };
-    Held {
+    HeldConnections {
         threads: field("Threads:"),
         rss_kib: field("VmRSS:"),
         cpu_ticks: cpu_ticks(&folder),
@@ -55,7 +55,7 @@ pub fn serves(serve: &Serve) {
 pub const IDLE_THREADS: u64 = 2;
 
 /// A server that has served once already, so that its memory is warm, and what it holds.
-pub fn server(args: &[&str]) -> (Serve, Held) {
+pub fn server(args: &[&str]) -> (Serve, HeldConnections) {
     let serve = Serve::start(args);
     serves(&serve);
     let before = settled(&serve, IDLE_THREADS);
@@ -63,7 +63,7 @@ pub fn server(args: &[&str]) -> (Serve, Held) {
 }
 
 /// What it holds when its threads are so few again.
-pub fn settled(serve: &Serve, threads: u64) -> Held {
+pub fn settled(serve: &Serve, threads: u64) -> HeldConnections {
     let begun = Instant::now();
     loop {
         let now = held(serve);
@@ -76,7 +76,7 @@ pub fn settled(serve: &Serve, threads: u64) -> Held {
 }
 
 /// Waits until it holds no more than before, memory that the allocator keeps aside.
-pub fn forgets(serve: &Serve, before: Held) {
+pub fn forgets(serve: &Serve, before: HeldConnections) {
     const KEPT_KIB: u64 = 16 << 10;
     let begun = Instant::now();
     loop {

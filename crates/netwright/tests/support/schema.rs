@@ -118,6 +118,7 @@ fn check(
             kind => is(value, kind),
         },
         "const" => rule == value,
+        "enum" => rule.as_array().expect("a list").contains(value),
         "anyOf" => alternatives().any(fits),
         "oneOf" => alternatives().filter(|s| fits(s)).count() == 1,
         "minimum" => value.as_f64().is_none_or(|v| v >= rule.as_f64().expect("a number")),

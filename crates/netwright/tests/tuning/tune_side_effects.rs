@@ -282,7 +282,7 @@ fn a_link_that_is_down_has_no_napi_to_put_back() {
 }
 
 /// A value that a change moved along, set by hand since.
-struct Beside {
+struct CoupledValue {
     asks: &'static [&'static str],
     /// The knob that moved it along, and the value's.
     knob: &'static str,
@@ -292,9 +292,9 @@ struct Beside {
     by_hand: &'static str,
 }
 
-const BESIDE: [Beside; 4] = [
+const BESIDE: [CoupledValue; 4] = [
     // Undoing the interface's MTU moves that of IPv6 again: what is to stay is set once more.
-    Beside {
+    CoupledValue {
         asks: &["nic.v0.mtu=1400"],
         knob: "nic.v0.mtu",
         beside: "sysctl.net.ipv6.conf.v0.mtu",
@@ -302,7 +302,7 @@ const BESIDE: [Beside; 4] = [
         before: "1500",
         by_hand: "1300",
     },
-    Beside {
+    CoupledValue {
         asks: &["nic.v0.channels=rx 2 tx 2"],
         knob: "nic.v0.channels",
         beside: "nic.v0.queue.rx-0.rps_cpus",
@@ -310,7 +310,7 @@ const BESIDE: [Beside; 4] = [
         before: "0",
         by_hand: "3",
     },
-    Beside {
+    CoupledValue {
         asks: &["sysctl.net.ipv4.ip_forward=1"],
         knob: "sysctl.net.ipv4.ip_forward",
         beside: "sysctl.net.ipv4.conf.v0.forwarding",
@@ -319,7 +319,7 @@ const BESIDE: [Beside; 4] = [
         by_hand: "0",
     },
     // Both of these move it along: the last of them counts, and undoing each moves it again.
-    Beside {
+    CoupledValue {
         asks: &["sysctl.net.ipv4.ip_forward=1", "sysctl.net.ipv4.conf.default.forwarding=1"],
         knob: "sysctl.net.ipv4.conf.default.forwarding",
         beside: "sysctl.net.ipv4.conf.v0.forwarding",

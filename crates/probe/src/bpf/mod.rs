@@ -16,4 +16,4 @@ pub mod table;
 pub mod turns;
 pub mod waits;
 
-pub use object::{Object, Wanted};
+pub use object::{Object, ProgramSpec};

@@ -19,7 +19,7 @@ use super::{
 
 /// A program of an object; its name is the tracepoint's.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct ProgramSpec {
     /// The name of the function, and of the tracepoint.
     pub program: &'static str,
     /// Figures that rest on it, in words.
@@ -27,8 +27,8 @@ pub struct Wanted {
 }
 
 #[derive(Debug)]
-struct Held {
-    wanted: Wanted,
+struct AttachedProgram {
+    wanted: ProgramSpec,
     /// Attached, unless paused.
     link: Option<Link>,
     /// Why it cannot be attached.
@@ -51,7 +51,7 @@ enum Link {
 pub struct Object {
     name: &'static str,
     ebpf: Ebpf,
-    programs: Vec<Held>,
+    programs: Vec<AttachedProgram>,
     /// The kernel's possible CPUs in its order, which is that of the values of a map.
     possible: Vec<CpuId>,
 }
@@ -66,7 +66,7 @@ impl Object {
     pub fn load(
         name: &'static str,
         bytes: &[u8],
-        wanted: &[Wanted],
+        wanted: &[ProgramSpec],
         possible: Vec<CpuId>,
     ) -> Result<Self, Reading<()>> {
         let btf = kernel_types();
@@ -79,17 +79,23 @@ impl Object {
     }
 
     /// Attaches one more program, that is wanted because another one is not to be had.
-    pub fn add(&mut self, wanted: &Wanted) {
+    pub fn add(&mut self, wanted: &ProgramSpec) {
         self.hold(wanted, kernel_types());
     }
 
     /// A program that is not attached, for this reason.
-    pub fn leave_out(&mut self, wanted: &Wanted, why: Reading<()>) {
+    pub fn leave_out(&mut self, wanted: &ProgramSpec, why: Reading<()>) {
         let (seen, refused) = (RunStats::default(), Some(why));
-        self.programs.push(Held { wanted: *wanted, link: None, refused, seen, before: None });
+        self.programs.push(AttachedProgram {
+            wanted: *wanted,
+            link: None,
+            refused,
+            seen,
+            before: None,
+        });
     }
 
-    fn hold(&mut self, wanted: &Wanted, btf: Option<&Btf>) {
+    fn hold(&mut self, wanted: &ProgramSpec, btf: Option<&Btf>) {
         let (link, refused) = match load_one(&mut self.ebpf, wanted.program, btf)
             .and_then(|()| attach(&mut self.ebpf, wanted.program))
         {
@@ -97,7 +103,7 @@ impl Object {
             Err(why) => (None, Some(why)),
         };
         let seen = RunStats::default();
-        self.programs.push(Held { wanted: *wanted, link, refused, seen, before: None });
+        self.programs.push(AttachedProgram { wanted: *wanted, link, refused, seen, before: None });
     }
 
     /// Detaches these until [`Self::resume`], the last first: it is those at the end that count,
@@ -222,7 +228,7 @@ impl Object {
         self.programs.iter().map(|held| self.one(held, runs)).collect()
     }
 
-    fn one(&self, held: &Held, runs: &BTreeMap<&str, u64>) -> ProgramStatus {
+    fn one(&self, held: &AttachedProgram, runs: &BTreeMap<&str, u64>) -> ProgramStatus {
         let runs = match runs.get(held.wanted.program) {
             Some(n) => Reading::Known(*n),
             None => Reading::absent("this program does not count its runs"),
@@ -252,7 +258,7 @@ impl Object {
 }
 
 /// The state of programs of an object that could not even be loaded.
-pub fn unloaded(name: &str, wanted: &[Wanted], why: &Reading<()>) -> Vec<ProgramStatus> {
+pub fn unloaded(name: &str, wanted: &[ProgramSpec], why: &Reading<()>) -> Vec<ProgramStatus> {
     let ran = || match why {
         Reading::Denied(why) => Reading::Denied(why.clone()),
         Reading::Absent(why) => Reading::Absent(why.clone()),

@@ -55,7 +55,7 @@ impl Own {
 
 /// Two tables `NAME1` and `NAME2`.
 #[derive(Debug)]
-pub struct Turns<K, V> {
+pub struct TablePair<K, V> {
     names: [String; 2],
     /// The one that programs add to: 0 or 1.
     open: usize,
@@ -66,14 +66,14 @@ pub struct Turns<K, V> {
 
 /// What one turn brought.
 #[derive(Debug)]
-pub struct Turn<K, V> {
+pub struct DrainedTable<K, V> {
     /// By key, those that counted.
     pub sums: HashMap<K, V>,
     /// What the programs say of themselves.
     pub own: Own,
 }
 
-impl<K: Pod + Eq + Hash, V: Sums> Turns<K, V> {
+impl<K: Pod + Eq + Hash, V: Sums> TablePair<K, V> {
     /// Opens the first table: from now on there is counting.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl<K: Pod + Eq + Hash, V: Sums> Turns<K, V> {
     ///
     /// # Errors
     /// The kernel refuses; the turn goes on, and the next reading has it all.
-    pub fn take(&mut self, object: &mut Object) -> io::Result<Turn<K, V>> {
+    pub fn take(&mut self, object: &mut Object) -> io::Result<DrainedTable<K, V>> {
         let [first, second] = &self.names;
         let (open, idle) = if self.open == 0 { (first, second) } else { (second, first) };
         // Closed for a whole turn by now: nobody adds to it any more.
@@ -102,7 +102,7 @@ impl<K: Pod + Eq + Hash, V: Sums> Turns<K, V> {
         let all = own(object)?;
         let grown = all.since(&self.own);
         self.own = all;
-        Ok(Turn { sums: merged(now, late), own: grown })
+        Ok(DrainedTable { sums: merged(now, late), own: grown })
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) fn l3_ids(caches: &[Cache]) -> BTreeMap<CpuId, CpuId> {
 /// What does not differ between the caches of one index and size: the kernel numbers a core's
 /// caches level by level, data before instructions.
 #[derive(Clone)]
-struct Kind {
+struct CacheKind {
     level: u32,
     kind: String,
     line_bytes: Reading<Bytes>,
@@ -68,7 +68,7 @@ struct Run<'a> {
     /// CPUs whose cache of each index is known.
     covered: BTreeMap<u32, CpuSet>,
     /// What caches of the same index and size have in common.
-    kinds: BTreeMap<(u32, Bytes), Kind>,
+    kinds: BTreeMap<(u32, Bytes), CacheKind>,
     /// Size last seen of each index, and whether this core's is another.
     sizes: BTreeMap<u32, Option<Bytes>>,
     another: bool,
@@ -160,18 +160,18 @@ impl<'a> Run<'a> {
         let mut cpus = cpus.intersection(self.running);
         // Seen after a CPU went offline and came back: a list without its own CPU.
         cpus.insert(cpu);
-        let Kind { level, kind, line_bytes } = kind;
+        let CacheKind { level, kind, line_bytes } = kind;
         self.found.push(Cache { level, kind, cpus: cpus.clone(), size_bytes, line_bytes });
         Some(cpus)
     }
 
-    fn kind(&mut self, folder: &str, index: u32, size: &Reading<Bytes>) -> Option<Kind> {
+    fn kind(&mut self, folder: &str, index: u32, size: &Reading<Bytes>) -> Option<CacheKind> {
         // Without a size nothing tells that it is like another.
         let key = size.get().map(|size| (index, size));
         if let Some(known) = key.and_then(|key| self.kinds.get(&key)) {
             return Some(known.clone());
         }
-        let kind = Kind {
+        let kind = CacheKind {
             level: self.root.number(&format!("{folder}/level")).into_known()?,
             kind: self.root.word(&format!("{folder}/type")).into_known()?,
             line_bytes: self.root.number(&format!("{folder}/coherency_line_size")).map(Bytes),

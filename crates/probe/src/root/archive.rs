@@ -15,7 +15,7 @@ use model::snapshot::Manifest;
 use super::{MAX_FILE_BYTES, MAX_LINK_HOPS, MAX_MANIFEST_BYTES, Op};
 
 mod unpack;
-use unpack::{Kind, Members, one_line};
+use unpack::{MemberKind, Members, one_line};
 
 /// What an archive may cost at most.
 #[derive(Debug, Clone)]
@@ -46,16 +46,10 @@ impl Default for Limits {
 pub enum ArchiveError {
     /// The file or folder cannot be opened.
     #[error("{path}: {why}")]
-    Unreadable {
-        path: String,
-        why: String,
-    },
+    Unreadable { path: String, why: String },
     /// It is no snapshot, or a damaged one.
     #[error("{path}: not a usable snapshot: {why}; take a new one with `netwright snapshot`")]
-    Damaged {
-        path: String,
-        why: String,
-    },
+    Damaged { path: String, why: String },
 }
 
 impl ArchiveError {
@@ -133,25 +127,25 @@ impl ArchiveRoot {
             let Ok(name) = String::from_utf8(member.path) else { continue };
             let name = normal(&name).ok_or_else(|| format!("an unsafe path {name:?}"))?;
             let value = match member.kind {
-                Kind::File(bytes) => {
+                MemberKind::File(bytes) => {
                     total = total.saturating_add(bytes.len() as u64);
                     if total > limits.total_bytes {
                         return Err(format!("unpacks to more than {} bytes", limits.total_bytes));
                     }
                     Entry::File(bytes)
                 }
-                Kind::Link(target) => match String::from_utf8(target) {
+                MemberKind::Link(target) => match String::from_utf8(target) {
                     Ok(target) => Entry::Link(target),
                     Err(_) => continue,
                 },
                 // Its other name is in the same archive, so a link within it does as well.
-                Kind::HardLink(target) => {
+                MemberKind::HardLink(target) => {
                     let target = String::from_utf8_lossy(&target).into_owned();
                     let safe = normal(&target).filter(|t| *t != name);
                     Entry::Link(safe.ok_or_else(|| format!("an unsafe hard link {target:?}"))?)
                 }
-                Kind::Dir => Entry::Dir,
-                Kind::Other => continue,
+                MemberKind::Dir => Entry::Dir,
+                MemberKind::Other => continue,
             };
             path_bytes = path_bytes.saturating_add(insert(&mut entries, name, value));
             if entries.len() > limits.entries {

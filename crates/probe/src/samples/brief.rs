@@ -19,7 +19,7 @@ use super::{
     clock::monotonic_ns,
     delta,
     raw::{Counters, Raw},
-    source::{Kept, Source},
+    source::{FrozenFiles, Source},
     threads,
 };
 use crate::{Root, ask, error::reading, facts};
@@ -45,7 +45,7 @@ const TOPS: [u32; 2] = [0xffff_ffff, 0xffff_fff1];
 pub struct Brief {
     time: SampleTime,
     ticks_per_s: Reading<u64>,
-    files: Kept,
+    files: FrozenFiles,
     tids: Vec<u32>,
     qdiscs: Reading<Vec<QdiscMessage>>,
 }
@@ -87,7 +87,7 @@ impl Brief {
             }
             Reading::Known(dump.entries)
         });
-        let mut files = Kept::default();
+        let mut files = FrozenFiles::default();
         for path in FILES {
             files.keep(root, path.to_owned());
         }

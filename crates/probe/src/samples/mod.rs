@@ -4,6 +4,7 @@
 
 pub mod brief;
 pub mod clock;
+pub mod clock_changes;
 pub mod delta;
 pub mod host_cpu;
 pub mod local_ports;
@@ -12,7 +13,6 @@ pub mod raw;
 mod sockets;
 mod source;
 mod threads;
-pub mod unrest;
 
 pub use threads::{kernel_threads, ksoftirqd_by_cpu};
 

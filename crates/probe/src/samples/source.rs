@@ -31,9 +31,9 @@ impl Source for Root {
 
 /// Files as they were at one moment.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Kept(BTreeMap<String, Result<Vec<u8>, ReadError>>);
+pub(super) struct FrozenFiles(BTreeMap<String, Result<Vec<u8>, ReadError>>);
 
-impl Kept {
+impl FrozenFiles {
     /// Reads a file and keeps what came.
     pub fn keep(&mut self, root: &Root, path: String) {
         let bytes = root.read(&path);
@@ -41,7 +41,7 @@ impl Kept {
     }
 }
 
-impl Source for Kept {
+impl Source for FrozenFiles {
     fn bytes(&self, path: &str) -> Result<Cow<'_, [u8]>, ReadError> {
         match self.0.get(path) {
             Some(Ok(bytes)) => Ok(Cow::Borrowed(bytes)),

@@ -60,20 +60,15 @@ pub struct Summary {
 pub enum SnapshotError {
     /// The file is there already.
     #[error("{}: exists; choose another name or say --force to replace it", path.display())]
-    Exists {
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// It cannot be written.
     #[error("{}: {why}", path.display())]
-    NotWritten {
-        path: PathBuf,
-        why: String,
-    },
+    NotWritten { path: PathBuf, why: String },
 }
 
 /// What one run saw, and the recording of it.
 #[derive(Debug)]
-pub struct Taken {
+pub struct CapturedRun {
     /// Every source that was read.
     pub recording: Recording,
     /// What the recording says of itself.
@@ -104,7 +99,7 @@ pub fn take(
 }
 
 /// Records the live host.
-pub fn record(options: &Options, stop: &AtomicBool, progress: &mut dyn FnMut(f64)) -> Taken {
+pub fn record(options: &Options, stop: &AtomicBool, progress: &mut dyn FnMut(f64)) -> CapturedRun {
     let taken_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let recorder = Arc::new(Recorder::default());
     let root = Root::recording(recorder.clone());
@@ -130,7 +125,7 @@ pub fn record(options: &Options, stop: &AtomicBool, progress: &mut dyn FnMut(f64
         listings: std::mem::take(&mut recording.listings),
         samples: std::mem::take(&mut recording.samples),
     };
-    Taken { recording, manifest, facts, samples }
+    CapturedRun { recording, manifest, facts, samples }
 }
 
 /// How many readings of the counters fit into an archive. Nearly all of one is

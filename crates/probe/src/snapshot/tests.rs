@@ -11,7 +11,7 @@ fn options() -> Options {
 }
 
 /// Writes what was recorded and gives the file.
-fn written(taken: &Taken, folder: &Path) -> PathBuf {
+fn written(taken: &CapturedRun, folder: &Path) -> PathBuf {
     let out = folder.join("host.tar.zst");
     let pending = write::Pending::create(&out, false).unwrap();
     let summary = pending.write(&taken.recording, &taken.manifest).unwrap();
@@ -19,7 +19,7 @@ fn written(taken: &Taken, folder: &Path) -> PathBuf {
     out
 }
 
-fn reread(root: &Root, taken: &Taken, options: &Options) -> (Facts, Option<Samples>) {
+fn reread(root: &Root, taken: &CapturedRun, options: &Options) -> (Facts, Option<Samples>) {
     let facts = facts::collect(root, &options.request);
     let asked = samples::Options {
         pids: facts.processes.iter().map(|p| p.pid).collect(),

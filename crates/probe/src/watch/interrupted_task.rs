@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use model::{Reading, watch::InterruptedTask};
 
-use super::grown::{Grown, LastReading, Row};
+use super::deltas::{Deltas, LastReading, Row};
 use crate::bpf::softirq::{InterruptedTaskSums, Name, Sums, text};
 
 /// Stolen by softirqs, stolen by interrupts, of its own; softirqs.
@@ -12,7 +12,7 @@ type Paid = Row<4>;
 
 /// All threads as of the last look.
 #[derive(Debug, Default)]
-pub struct InterruptedTasks(Grown<u64, 4>);
+pub struct InterruptedTasks(Deltas<u64, 4>);
 
 /// What threads paid in one interval.
 #[derive(Debug, Default)]

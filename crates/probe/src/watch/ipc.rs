@@ -9,7 +9,7 @@ use model::{
 
 use crate::{
     Root,
-    perf::{self, Counts, Group, Of},
+    perf::{self, CountTarget, Counts, Group},
 };
 
 /// Threads that are followed at most: each holds two descriptors.
@@ -61,7 +61,7 @@ impl IpcPart {
             if self.cpus.contains_key(&cpu) || !self.refused[0].is_known() {
                 continue;
             }
-            match begun(Of::Cpu(cpu)) {
+            match begun(CountTarget::Cpu(cpu)) {
                 Ok(group) => drop(self.cpus.insert(cpu, group)),
                 // It went offline meanwhile.
                 Err(e) if e.raw_os_error() == Some(libc::ENODEV) => {}
@@ -75,7 +75,7 @@ impl IpcPart {
             if self.threads.contains_key(&of) || full || !self.refused[1].is_known() {
                 continue;
             }
-            match begun(Of::Thread(of.1)) {
+            match begun(CountTarget::Thread(of.1)) {
                 Ok(group) => drop(self.threads.insert(of, group)),
                 Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(e) => self.refused[1] = perf::why(&perf::rather(e), paranoid()),
@@ -132,7 +132,7 @@ fn tids(root: &Root, pid: u32) -> Vec<(u32, u32)> {
     names.iter().filter_map(|n| Some((pid, n.parse().ok()?))).collect()
 }
 
-fn begun(of: Of) -> io::Result<(Group, Counts)> {
+fn begun(of: CountTarget) -> io::Result<(Group, Counts)> {
     let group = Group::open(of)?;
     let counts = group.read()?;
     Ok((group, counts))

@@ -6,10 +6,10 @@
 pub mod accounting;
 mod comms;
 mod cost;
-mod duty;
+mod deltas;
+mod duty_cycle;
 pub mod exchanges;
 mod followed;
-mod grown;
 mod interrupted_task;
 mod ipc;
 mod movement;
@@ -48,20 +48,20 @@ pub struct Watch {
     pub pids: Vec<u32>,
     /// Whether to attach eBPF programs; without, only what `/proc` tells.
     pub programs: bool,
-    /// When to observe softirqs; [`When::Never`] is as [`When::Always`]. Unless always, polls are
+    /// When to observe softirqs; [`ObserveWhen::Never`] is as [`ObserveWhen::Always`]. Unless always, polls are
     /// observed when softirqs are.
-    pub softirqs: When,
+    pub softirqs: ObserveWhen,
     /// When to observe waits.
-    pub waits: When,
+    pub waits: ObserveWhen,
     /// When to observe messages.
-    pub messages: When,
+    pub messages: ObserveWhen,
     /// When to observe polls of NAPI instances.
-    pub queues: When,
+    pub queues: ObserveWhen,
 }
 
 /// When to observe what takes a program for every packet or call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum When {
+pub enum ObserveWhen {
     /// For as much of each interval as costs no CPU more than 0.2% of its time.
     #[default]
     Auto,
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn the_first_interval_is_no_longer_than_since_it_began() {
-        let [softirqs, waits, messages, queues] = [When::Never; 4];
+        let [softirqs, waits, messages, queues] = [ObserveWhen::Never; 4];
         let watch = Watch { pids: vec![], programs: false, softirqs, waits, messages, queues };
         let mut watcher = Watcher::start(&watch);
         // Somebody reads facts, which takes longer than the interval.
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_counter_of_the_kernel_that_wraps_is_not_known_and_the_others_are() {
-        let [softirqs, waits, messages, queues] = [When::Never; 4];
+        let [softirqs, waits, messages, queues] = [ObserveWhen::Never; 4];
         let watch = Watch { pids: vec![], programs: false, softirqs, waits, messages, queues };
         let mut watcher = Watcher::start(&watch);
         let (softirq, ipc) = (watcher.softirq.look(None), watcher.ipc.look(&watcher.root));

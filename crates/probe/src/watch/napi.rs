@@ -8,9 +8,9 @@ use model::{
 };
 
 use super::{
-    grown::{Grown, LastReading, Row},
+    deltas::{Deltas, LastReading, Row},
     interrupted_task::Paying,
-    napi_place::{Instance, NapiQueue, Places},
+    napi_place::{Instance, NamespaceNics, NapiQueue},
     napi_thread::Threads,
 };
 use crate::{
@@ -24,9 +24,9 @@ type Polled = Row<5>;
 /// All instances as of the last look.
 #[derive(Debug)]
 pub struct Napis {
-    grown: Grown<NapiKey, 5>,
+    grown: Deltas<NapiKey, 5>,
     threads: Threads,
-    places: Places,
+    places: NamespaceNics,
 }
 
 /// What was polled in one interval.
@@ -55,7 +55,11 @@ fn row(n: &NapiSums) -> Polled {
 
 impl Napis {
     pub fn begin(root: &Root) -> Self {
-        Self { grown: Grown::default(), threads: Threads::begin(root), places: Places::default() }
+        Self {
+            grown: Deltas::default(),
+            threads: Threads::begin(root),
+            places: NamespaceNics::default(),
+        }
     }
 
     /// What was polled since the last look, and which instances the kernel's map may forget.

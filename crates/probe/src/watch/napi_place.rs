@@ -11,7 +11,7 @@ use crate::{
 
 /// What is known of this network namespace's NICs; read when an instance is seen first.
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct NamespaceNics {
     own: Option<u64>,
     nics: Vec<Nic>,
     irqs: Vec<Irq>,
@@ -42,7 +42,7 @@ pub struct Instance<'a> {
     pub irq: Option<IrqId>,
 }
 
-impl Places {
+impl NamespaceNics {
     pub fn of(&mut self, root: &Root, napi: Instance<'_>) -> NapiQueue {
         if self.own.is_none() {
             self.own = netns::own_inode(root).ok();

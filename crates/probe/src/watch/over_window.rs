@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use model::{Reading, Samples, watch::ByContext};
 
-use super::{When, permission::asked, possible, softirq::SoftirqPart};
+use super::{ObserveWhen, permission::asked, possible, softirq::SoftirqPart};
 use crate::Root;
 
-const ALWAYS: (When, When) = (When::Always, When::Always);
+const ALWAYS: (ObserveWhen, ObserveWhen) = (ObserveWhen::Always, ObserveWhen::Always);
 
 /// The softirq programs, attached for a window.
 pub struct OverWindow {

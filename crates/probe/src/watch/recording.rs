@@ -25,18 +25,18 @@ pub struct Recording {
     pub host: WatchHost,
     frames: Vec<Frame>,
     damage: Option<String>,
-    local: LocalEnd,
+    local: IntervalLines,
 }
 
 /// Intervals that follow one another, as lines.
 #[derive(Debug, Default)]
-struct LocalEnd {
+struct IntervalLines {
     first: usize,
     lines: Vec<Vec<u8>>,
     bytes: usize,
 }
 
-impl LocalEnd {
+impl IntervalLines {
     fn get(&self, number: usize) -> Option<&[u8]> {
         self.lines.get(number.checked_sub(self.first)?).map(Vec::as_slice)
     }
@@ -82,7 +82,7 @@ impl Recording {
             let why = damage.as_deref().unwrap_or("it ends before its first");
             return Err(no(&format!("no interval can be read: {why}")));
         }
-        Ok(Self { name, bytes, host, frames: scan.frames, damage, local: LocalEnd::default() })
+        Ok(Self { name, bytes, host, frames: scan.frames, damage, local: IntervalLines::default() })
     }
 
     /// How many intervals can be read.
@@ -192,13 +192,18 @@ impl Scan {
 }
 
 /// The intervals around `wanted` in its frame, no more than can be kept.
-fn local(rest: &[u8], frame: &Frame, with_host: bool, wanted: usize) -> Result<LocalEnd, String> {
+fn local(
+    rest: &[u8],
+    frame: &Frame,
+    with_host: bool,
+    wanted: usize,
+) -> Result<IntervalLines, String> {
     let mut lines = lines(rest).map_err(|e| e.to_string())?;
     let mut text = vec![];
     if with_host {
         line(&mut lines, &mut text)?;
     }
-    let mut kept = LocalEnd { first: frame.first, ..LocalEnd::default() };
+    let mut kept = IntervalLines { first: frame.first, ..IntervalLines::default() };
     for number in frame.first..frame.first + frame.intervals {
         if !line(&mut lines, &mut text)? {
             break;
@@ -207,7 +212,7 @@ fn local(rest: &[u8], frame: &Frame, with_host: bool, wanted: usize) -> Result<L
             if kept.get(wanted).is_some() {
                 break;
             }
-            kept = LocalEnd { first: number, ..LocalEnd::default() };
+            kept = IntervalLines { first: number, ..IntervalLines::default() };
         }
         kept.push(std::mem::take(&mut text));
     }

@@ -9,8 +9,8 @@ use model::{
 
 use super::comms::Comms;
 use super::{
-    When,
-    duty::{self, Duty, USUAL_NS},
+    ObserveWhen,
+    duty_cycle::{self, DutyCycle, USUAL_NS},
     interrupted_task::InterruptedTasks,
     names::Names,
     napi::Napis,
@@ -35,7 +35,7 @@ pub struct SoftirqPart {
     napis: Napis,
     /// Of the programs that are not always attached: the one that sees polls, or those of
     /// softirqs, too.
-    duty: Duty,
+    duty: DutyCycle,
     spares_all: bool,
     /// Of the last interval, by program, for their status.
     runs: BTreeMap<&'static str, u64>,
@@ -71,16 +71,21 @@ impl SoftirqPart {
     /// Polls are not seen where softirqs are not.
     pub fn attach(
         asked: &Reading<()>,
-        (softirqs, polls): (When, When),
+        (softirqs, polls): (ObserveWhen, ObserveWhen),
         root: &Root,
         possible: &[CpuId],
     ) -> Self {
-        let spares_all = softirqs == When::Auto;
+        let spares_all = softirqs == ObserveWhen::Auto;
         let softirq = match asked {
             Reading::Known(()) => {
                 let threads = samples::ksoftirqd_by_cpu(root);
-                Softirq::attach(possible.to_vec(), &threads, polls != When::Never, spares_all)
-                    .map_err(permission::refused)
+                Softirq::attach(
+                    possible.to_vec(),
+                    &threads,
+                    polls != ObserveWhen::Never,
+                    spares_all,
+                )
+                .map_err(permission::refused)
             }
             why => Err(why.clone()),
         };
@@ -91,7 +96,7 @@ impl SoftirqPart {
             interrupted_tasks: InterruptedTasks::default(),
             names: Names::default(),
             napis: Napis::begin(root),
-            duty: Duty::begin(if spares_all { softirqs } else { polls }, monotonic_ns()),
+            duty: DutyCycle::begin(if spares_all { softirqs } else { polls }, monotonic_ns()),
             spares_all,
             runs: BTreeMap::new(),
         }
@@ -186,8 +191,8 @@ impl SoftirqPart {
     }
 }
 
-impl duty::Part for Softirq {
-    fn runs(&self) -> duty::Runs {
+impl duty_cycle::Part for Softirq {
+    fn runs(&self) -> duty_cycle::Runs {
         Self::runs(self).unwrap_or_default()
     }
 

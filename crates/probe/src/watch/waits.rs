@@ -1,6 +1,6 @@
 //! Where packets wait, by process.
 
-mod grown;
+mod process_deltas;
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use model::{
     watch::{ProcessWaits, ProgramStatus},
 };
 
-use self::grown::Grown;
+use self::process_deltas::ProcessDeltas;
 use super::comms::Comms;
 use super::{
-    When,
-    duty::{self, Duty, USUAL_NS},
+    ObserveWhen,
+    duty_cycle::{self, DutyCycle, USUAL_NS},
     permission,
 };
 use crate::{
     Root,
     bpf::{
-        Wanted, object,
+        ProgramSpec, object,
         waits::{
             CpuState, ENTRY, Key, NAME, PROGRAMS, ProcessState, READY, RECV, SWITCH, WAKING, Waits,
         },
@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// The programs asked for first.
-const WANTED: [Wanted; 5] = [ENTRY, READY, WAKING, SWITCH, RECV];
+const WANTED: [ProgramSpec; 5] = [ENTRY, READY, WAKING, SWITCH, RECV];
 
 /// Places for processes beyond which those that did nothing are forgotten.
 const CROWDED: usize = 1024;
@@ -40,7 +40,7 @@ type Runs = [u64; PROGRAMS.len()];
 pub struct WaitsPart {
     waits: Result<Waits, Reading<()>>,
     /// In how much of an interval they are attached.
-    duty: Duty,
+    duty: DutyCycle,
     last: BTreeMap<Key, ProcessState>,
     /// Since they were loaded, and in the last interval.
     runs: [Runs; 2],
@@ -48,9 +48,11 @@ pub struct WaitsPart {
 
 impl WaitsPart {
     /// Attaches, if it is wanted.
-    pub fn attach(asked: &Reading<()>, when: When, possible: &[CpuId]) -> Self {
+    pub fn attach(asked: &Reading<()>, when: ObserveWhen, possible: &[CpuId]) -> Self {
         let waits = match (asked, when) {
-            (Reading::Known(()), When::Never) => Err(Reading::absent("waits were not asked for")),
+            (Reading::Known(()), ObserveWhen::Never) => {
+                Err(Reading::absent("waits were not asked for"))
+            }
             (Reading::Known(()), _) => {
                 Waits::attach(possible.to_vec(), &WANTED).map_err(permission::refused)
             }
@@ -58,7 +60,7 @@ impl WaitsPart {
         };
         Self {
             waits,
-            duty: Duty::begin(when, monotonic_ns()),
+            duty: DutyCycle::begin(when, monotonic_ns()),
             last: BTreeMap::new(),
             runs: Default::default(),
         }
@@ -94,7 +96,7 @@ impl WaitsPart {
             Ok(both) => both,
             Err(e) => return Reading::absent(format!("{NAME}: {e}")),
         };
-        let mut grown: BTreeMap<u32, Grown> = BTreeMap::new();
+        let mut grown: BTreeMap<u32, ProcessDeltas> = BTreeMap::new();
         let mut still = Vec::new();
         for (key, state) in &now {
             if grown.entry(key.tgid).or_default().add(state, self.last.get(key)) == 0 {
@@ -122,12 +124,12 @@ impl WaitsPart {
     fn reported(
         &self,
         comms: &Comms,
-        grown: BTreeMap<u32, Grown>,
+        grown: BTreeMap<u32, ProcessDeltas>,
         observed_share: f64,
     ) -> Vec<ProcessWaits> {
         let mut all: Vec<_> = grown.into_iter().filter(|(_, g)| g.reads > 0).collect();
         all.sort_by_key(|(pid, g)| (std::cmp::Reverse(g.reads), *pid));
-        let name = |pid: u32, g: &Grown| match pid {
+        let name = |pid: u32, g: &ProcessDeltas| match pid {
             0 => "(all others)".to_owned(),
             _ => comms.of(pid).unwrap_or_else(|| g.name()),
         };
@@ -185,8 +187,8 @@ impl WaitsPart {
     }
 }
 
-impl duty::Part for Waits {
-    fn runs(&self) -> duty::Runs {
+impl duty_cycle::Part for Waits {
+    fn runs(&self) -> duty_cycle::Runs {
         let cpus = self.cpus().unwrap_or_default();
         cpus.into_iter().map(|(cpu, state)| (cpu, state.runs.to_vec())).collect()
     }

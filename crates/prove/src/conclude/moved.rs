@@ -7,7 +7,7 @@ use stats::{
 };
 
 use super::blocks;
-use crate::{Experiment, conduct::FEWEST_BLOCKS, evidence, record::Begun};
+use crate::{Experiment, conduct::FEWEST_BLOCKS, evidence, record::RecordHead};
 
 /// A counter is named when the chance that any that did not move looks like it is at most this.
 const ERROR: f64 = 0.05;
@@ -15,7 +15,7 @@ const ERROR: f64 = 0.05;
 /// What moved from one level to another.
 pub(super) fn between(
     experiment: &Experiment,
-    begun: &Begun,
+    begun: &RecordHead,
     runs: &[Run],
     (first, second): (usize, usize),
 ) -> Evidence {

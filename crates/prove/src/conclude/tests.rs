@@ -4,7 +4,7 @@ use model::prove::{Design, Outcome, Run};
 use stats::{random::SplitMix64, trial::order};
 
 use super::{Ending, conclude};
-use crate::{Experiment, record::Begun, spec};
+use crate::{Experiment, record::RecordHead, spec};
 
 const METRICS: &str = r#"
 [[metric]]
@@ -56,8 +56,8 @@ fn runs_of(
         .collect()
 }
 
-fn begun(experiment: &Experiment) -> Begun {
-    Begun { started_unix_s: 0, name: "x".into(), spec: experiment.spec.clone(), seed: 1 }
+fn begun(experiment: &Experiment) -> RecordHead {
+    RecordHead { started_unix_s: 0, name: "x".into(), spec: experiment.spec.clone(), seed: 1 }
 }
 
 fn said(experiment: &Experiment, runs: &[Run]) -> model::prove::ProveDocument {

@@ -18,7 +18,7 @@ use model::{Facts, facts::NoAccess, nic::Nic};
 
 use crate::{
     path::{self, Irqs},
-    places::Places,
+    places::CpuPlaces,
     text::{Ink, Line, Page, TextStyle},
     words::{many, reading_as},
 };
@@ -46,12 +46,12 @@ pub enum Section {
 struct View<'a> {
     facts: &'a Facts,
     irqs: Irqs<'a>,
-    places: Places<'a>,
+    places: CpuPlaces<'a>,
 }
 
 impl<'a> View<'a> {
     fn new(facts: &'a Facts) -> Self {
-        Self { facts, irqs: path::irqs(facts), places: Places::new(facts) }
+        Self { facts, irqs: path::irqs(facts), places: CpuPlaces::new(facts) }
     }
 }
 

@@ -20,10 +20,10 @@ pub fn figure(value: &Line, interval: Option<&Interval>, show: fn(f64) -> Line) 
 }
 
 /// A run's interval, where it has one.
-pub type Of<'a, R> = &'a dyn Fn(&R) -> Option<Interval>;
+pub type IntervalOf<'a, R> = &'a dyn Fn(&R) -> Option<Interval>;
 
 /// What the intervals of the medians are, once for all runs.
-pub fn show<R>(runs: &[R], median: Of<'_, R>, page: &mut Page) {
+pub fn show<R>(runs: &[R], median: IntervalOf<'_, R>, page: &mut Page) {
     let found: Vec<Interval> = runs.iter().filter_map(median).collect();
     let Some(first) = found.first() else { return };
     let text = match runs {
@@ -42,7 +42,7 @@ pub fn show<R>(runs: &[R], median: Of<'_, R>, page: &mut Page) {
 }
 
 /// Which batches each run's interval came from, where they differ.
-fn methods<R>(runs: &[R], median: Of<'_, R>, page: &mut Page) {
+fn methods<R>(runs: &[R], median: IntervalOf<'_, R>, page: &mut Page) {
     let found = runs.iter().enumerate().filter_map(|(n, r)| Some((n + 1, median(r)?.method)));
     let found = runs::alike(found);
     if found.len() < 2 {

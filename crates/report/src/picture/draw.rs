@@ -7,9 +7,9 @@ use super::{
     marks::{Landing, Marks, colour},
     scale::Scale,
     svg::{Font, Paint, Svg, fit, text_width},
-    tree::Kind,
+    tree::BoxKind,
 };
-use crate::{places::Places, words::many};
+use crate::{places::CpuPlaces, words::many};
 
 pub const INK: &str = "#1f2937";
 pub const FAINT: &str = "#6b7280";
@@ -19,7 +19,7 @@ pub const DISC: &str = "#111827";
 /// Everything that drawing looks things up in.
 pub struct Scene<'a> {
     pub facts: &'a Facts,
-    pub places: Places<'a>,
+    pub places: CpuPlaces<'a>,
     pub marks: Marks,
     /// NICs with marks, by position: their order is their colour.
     pub drawn: Vec<usize>,
@@ -30,14 +30,14 @@ impl Scene<'_> {
     /// A box and everything in it.
     pub fn block(&self, laid: &Laid<'_>, at: (f64, f64), svg: &mut Svg) {
         let b = laid.block;
-        if let Kind::Core(_) = b.kind {
+        if let BoxKind::Core(_) = b.kind {
             self.core(laid, at, svg);
             return;
         }
         if !b.label.is_empty() {
             let (fill, stroke, ink) = match b.kind {
-                Kind::Package(_) => ("#f3f4f6", "#9ca3af", INK),
-                Kind::Node(_) => ("#ffffff", "#9ca3af", INK),
+                BoxKind::Package(_) => ("#f3f4f6", "#9ca3af", INK),
+                BoxKind::Node(_) => ("#ffffff", "#9ca3af", INK),
                 _ => ("#eef4fb", "#c3d4e8", FAINT),
             };
             svg.rect(at, laid.size, 5.0, Paint::framed(fill, stroke));

@@ -2,7 +2,7 @@
 
 use super::{
     scale::Scale,
-    tree::{Block, Kind},
+    tree::{Block, BoxKind},
 };
 
 /// A box with its size and the places of what is in it, relative to its own corner.
@@ -20,7 +20,7 @@ const WIDEST_LABEL: f64 = 280.0;
 
 /// Lays out a box and everything in it.
 pub fn lay<'a>(block: &'a Block, s: &Scale) -> Laid<'a> {
-    if let Kind::Core(_) = block.kind {
+    if let BoxKind::Core(_) = block.kind {
         let n = block.cpus.len().max(1) as f64;
         let w = n * s.cell.0 + (n - 1.0) * s.thread_gap + 2.0 * s.core_pad;
         return Laid {
@@ -87,11 +87,11 @@ fn shelf(nics: &[usize], room: f64, s: &Scale) -> (Shelf, f64, f64) {
 }
 
 /// Width to height that a box's content should come close to.
-fn aspect(kind: Kind) -> f64 {
+fn aspect(kind: BoxKind) -> f64 {
     match kind {
-        Kind::L3(_) => 2.0,
-        Kind::Core(_) => 1.0,
-        Kind::Node(_) | Kind::Package(_) => 1.5,
+        BoxKind::L3(_) => 2.0,
+        BoxKind::Core(_) => 1.0,
+        BoxKind::Node(_) | BoxKind::Package(_) => 1.5,
     }
 }
 

@@ -11,12 +11,12 @@ mod tree;
 
 use model::{Facts, nic::Nic};
 
-use crate::{inspect::is_physical, places::Places, words::many};
+use crate::{inspect::is_physical, places::CpuPlaces, words::many};
 use draw::{FAINT, INK, Scene};
 use layout::{arrange, lay};
 use scale::Scale;
 use svg::{Font, Svg, fit};
-use tree::{Block, Kind};
+use tree::{Block, BoxKind};
 
 const MARGIN: f64 = 24.0;
 /// Title and two lines below it.
@@ -32,7 +32,7 @@ pub fn svg(facts: &Facts) -> String {
     let drawn = nics_with_marks(facts);
     let highest = facts.cpus.iter().map(|c| c.id.0).max().unwrap_or(0);
     let scale = Scale::for_cpus(facts.cpus.len(), highest);
-    let scene = Scene { facts, places: Places::new(facts), marks, drawn, scale };
+    let scene = Scene { facts, places: CpuPlaces::new(facts), marks, drawn, scale };
     // Nodes without CPUs (memory of accelerators, persistent memory) go below, side by side.
     let (with, without): (Vec<&Block>, Vec<&Block>) =
         blocks.iter().partition(|b| !b.inside.is_empty());
@@ -72,7 +72,7 @@ fn title(facts: &Facts, width: f64, out: &mut Svg) {
 }
 
 fn hardware(facts: &Facts) -> Vec<String> {
-    let p = Places::new(facts);
+    let p = CpuPlaces::new(facts);
     let count = |n: usize, what: &str| (n > 0).then(|| many(n, what));
     let unknown = match (p.packages(), facts.numa_nodes.len()) {
         (0, 0) => Some("topology not known".to_owned()),
@@ -101,7 +101,7 @@ fn put_nics(facts: &Facts, blocks: &mut [Block]) -> Vec<usize> {
 fn put(at: usize, nic: &Nic, blocks: &mut [Block]) -> bool {
     let Some(home) = nic.numa_node.get() else { return false };
     blocks.iter_mut().any(|b| {
-        if b.kind == Kind::Node(Some(home)) {
+        if b.kind == BoxKind::Node(Some(home)) {
             b.nics.push(at);
             return true;
         }

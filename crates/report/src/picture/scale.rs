@@ -1,7 +1,7 @@
 //! How large things are drawn: few CPUs large with every interrupt's number, many CPUs as a
 //! grid of small cells with marks.
 
-use super::tree::Kind;
+use super::tree::BoxKind;
 
 /// Sizes in px at natural size. No text is below 8 px.
 #[derive(Debug, Clone, Copy)]
@@ -57,35 +57,35 @@ impl Scale {
     }
 
     /// Between a box's border and its content.
-    pub fn pad(&self, kind: Kind) -> f64 {
+    pub fn pad(&self, kind: BoxKind) -> f64 {
         match kind {
-            Kind::Package(_) => 12.0,
-            Kind::Node(_) => 10.0,
-            Kind::L3(_) => 5.0,
-            Kind::Core(_) => self.core_pad,
+            BoxKind::Package(_) => 12.0,
+            BoxKind::Node(_) => 10.0,
+            BoxKind::L3(_) => 5.0,
+            BoxKind::Core(_) => self.core_pad,
         }
     }
 
     /// Height of a box's label line.
-    pub fn head(&self, kind: Kind) -> f64 {
+    pub fn head(&self, kind: BoxKind) -> f64 {
         self.label(kind) + 9.0
     }
 
     /// Height of a box's label.
-    pub fn label(&self, kind: Kind) -> f64 {
+    pub fn label(&self, kind: BoxKind) -> f64 {
         match kind {
-            Kind::Package(_) => 13.0,
-            Kind::Node(_) => 12.0,
-            Kind::L3(_) | Kind::Core(_) => 9.0,
+            BoxKind::Package(_) => 13.0,
+            BoxKind::Node(_) => 12.0,
+            BoxKind::L3(_) | BoxKind::Core(_) => 9.0,
         }
     }
 
     /// Between the boxes within.
-    pub fn gap(&self, kind: Kind) -> f64 {
+    pub fn gap(&self, kind: BoxKind) -> f64 {
         match kind {
-            Kind::Package(_) => 12.0,
-            Kind::Node(_) => 8.0,
-            Kind::L3(_) | Kind::Core(_) => {
+            BoxKind::Package(_) => 12.0,
+            BoxKind::Node(_) => 8.0,
+            BoxKind::L3(_) | BoxKind::Core(_) => {
                 if self.irq_font > 0.0 {
                     4.0
                 } else {

@@ -7,7 +7,7 @@ use model::{CpuId, Facts, NumaNode, cpu::Cpu};
 
 /// What a box stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum BoxKind {
     Package(Option<i64>),
     Node(Option<NumaNode>),
     /// An L3, by its lowest CPU.
@@ -19,7 +19,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     /// What it stands for.
-    pub kind: Kind,
+    pub kind: BoxKind,
     /// Its label; empty for boxes that are not drawn.
     pub label: String,
     /// What is in it.
@@ -30,13 +30,13 @@ pub struct Block {
     pub nics: Vec<usize>,
 }
 
-type Key = fn(&Cpu) -> Kind;
+type Key = fn(&Cpu) -> BoxKind;
 
 /// The outermost boxes, ascending; nodes without CPUs last.
 pub fn blocks(facts: &Facts) -> Vec<Block> {
-    let package: Key = |c| Kind::Package(c.package_id.get());
-    let node: Key = |c| Kind::Node(c.numa_node.get());
-    let l3: Key = |c| Kind::L3(c.l3_id.get());
+    let package: Key = |c| BoxKind::Package(c.package_id.get());
+    let node: Key = |c| BoxKind::Node(c.numa_node.get());
+    let l3: Key = |c| BoxKind::L3(c.l3_id.get());
     let levels: [Key; 4] = if node_spans_packages(facts) {
         [node, package, l3, core]
     } else {
@@ -47,7 +47,7 @@ pub fn blocks(facts: &Facts) -> Vec<Block> {
     let with_cpus: BTreeSet<NumaNode> =
         facts.cpus.iter().filter_map(|c| c.numa_node.get()).collect();
     for n in facts.numa_nodes.iter().filter(|n| !with_cpus.contains(&n.id)) {
-        blocks.push(block(Kind::Node(Some(n.id)), facts));
+        blocks.push(block(BoxKind::Node(Some(n.id)), facts));
     }
     blocks
 }
@@ -62,13 +62,13 @@ fn node_spans_packages(facts: &Facts) -> bool {
     packages.values().any(|p| p.len() > 1)
 }
 
-fn core(c: &Cpu) -> Kind {
-    Kind::Core(c.smt_siblings.known().and_then(|s| s.first()).unwrap_or(c.id))
+fn core(c: &Cpu) -> BoxKind {
+    BoxKind::Core(c.smt_siblings.known().and_then(|s| s.first()).unwrap_or(c.id))
 }
 
 fn group(cpus: &[&Cpu], levels: &[Key], facts: &Facts) -> Vec<Block> {
     let Some((key, deeper)) = levels.split_first() else { return vec![] };
-    let mut groups: BTreeMap<Kind, Vec<&Cpu>> = BTreeMap::new();
+    let mut groups: BTreeMap<BoxKind, Vec<&Cpu>> = BTreeMap::new();
     for c in cpus {
         groups.entry(key(c)).or_default().push(c);
     }
@@ -85,29 +85,31 @@ fn group(cpus: &[&Cpu], levels: &[Key], facts: &Facts) -> Vec<Block> {
         .collect()
 }
 
-fn block(kind: Kind, facts: &Facts) -> Block {
+fn block(kind: BoxKind, facts: &Facts) -> Block {
     Block { kind, label: label(kind, facts), inside: vec![], cpus: vec![], nics: vec![] }
 }
 
-fn label(kind: Kind, facts: &Facts) -> String {
+fn label(kind: BoxKind, facts: &Facts) -> String {
     match kind {
-        Kind::Package(Some(p)) => format!("package {p}"),
-        Kind::Node(Some(n)) => {
+        BoxKind::Package(Some(p)) => format!("package {p}"),
+        BoxKind::Node(Some(n)) => {
             let of = facts.numa_nodes.iter().find(|f| f.id == n);
             let memory = of.and_then(|f| f.memory_bytes.get()).filter(|b| b.0 > 0);
             let memory = memory.map(|b| format!(" · {b}")).unwrap_or_default();
             let empty = of.is_some_and(|f| f.cpus.is_empty());
             format!("node {n}{memory}{}", if empty { " · no CPUs" } else { "" })
         }
-        Kind::L3(Some(l3)) => {
+        BoxKind::L3(Some(l3)) => {
             let cache = facts.caches.iter().find(|c| c.level == 3 && c.cpus.contains(l3));
             let size = cache.and_then(|c| c.size_bytes.get());
             format!("L3{}", size.map(|b| format!(" {b}")).unwrap_or_default())
         }
-        Kind::Package(None) if facts.cpus.iter().any(|c| c.package_id.is_known()) => {
+        BoxKind::Package(None) if facts.cpus.iter().any(|c| c.package_id.is_known()) => {
             "package not known".into()
         }
-        Kind::Package(None) | Kind::Node(None) | Kind::L3(None) | Kind::Core(_) => String::new(),
+        BoxKind::Package(None) | BoxKind::Node(None) | BoxKind::L3(None) | BoxKind::Core(_) => {
+            String::new()
+        }
     }
 }
 
@@ -137,7 +139,7 @@ mod tests {
         f.numa_nodes.truncate(1);
         let b = blocks(&f);
         assert_eq!((b.len(), b[0].inside.len()), (1, 4));
-        assert_eq!(b[0].kind, Kind::Node(Some(NumaNode(0))));
+        assert_eq!(b[0].kind, BoxKind::Node(Some(NumaNode(0))));
 
         let mut f = testing::nothing();
         f.cpus = vec![testing::cpu(0), testing::cpu(5)];

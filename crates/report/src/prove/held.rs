@@ -1,6 +1,6 @@
 //! What was held still, and what could not be.
 
-use model::prove::{FrozenHost, Held};
+use model::prove::{FrozenHost, HeldSetting};
 
 use crate::text::{Ink, Line, Page};
 
@@ -19,7 +19,7 @@ pub(crate) fn still(of: Option<&FrozenHost>, page: &mut Page) {
     }
 }
 
-fn held(h: &Held) -> String {
+fn held(h: &HeldSetting) -> String {
     let times = if h.settings > 1 { format!(" ({} of them)", h.settings) } else { String::new() };
     match h.old == h.new {
         true => format!("{}{times} was {} already", h.knob, h.new),

@@ -194,7 +194,7 @@ fn the_first_line_of_several_factors_says_what_is_shown_of_each() {
 
 #[test]
 fn what_was_held_still_and_what_not_is_said() {
-    let held = |knob: &str, old: &str, new: &str, settings| model::prove::Held {
+    let held = |knob: &str, old: &str, new: &str, settings| model::prove::HeldSetting {
         knob: knob.into(),
         settings,
         old: old.into(),
@@ -204,7 +204,7 @@ fn what_was_held_still_and_what_not_is_said() {
     let mut d = document(Design::Ab);
     d.frozen_host = Some(model::prove::FrozenHost {
         held: vec![
-            model::prove::Held {
+            model::prove::HeldSetting {
                 until: Some("irqbalance does not run here".into()),
                 ..held("irqbalance.paused", "off", "on", 1)
             },

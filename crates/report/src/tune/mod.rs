@@ -3,7 +3,7 @@
 mod plan;
 mod standing;
 
-use model::tune::{FileAct, KeptValue, Outcome, Persisted, Profile, Profiles, Wanted};
+use model::tune::{FileAct, KeptValue, Outcome, Persisted, Profile, ProfileValue, Profiles};
 
 pub use plan::plan;
 pub use standing::{log, status};
@@ -91,8 +91,8 @@ fn profile(p: &Profile, page: &mut Page) {
     }
     for line in &p.lines {
         let (how, value) = match &line.wanted {
-            Wanted::Exactly(v) => (" = ", v),
-            Wanted::AtLeast(v) => (" at least ", v),
+            ProfileValue::Exactly(v) => (" = ", v),
+            ProfileValue::AtLeast(v) => (" at least ", v),
         };
         page.gap();
         let head = Line::plain("  ").ink(Ink::Strong, &line.knob).text(how).ink(Ink::Good, value);

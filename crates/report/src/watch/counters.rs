@@ -89,8 +89,8 @@ impl Add<'_> {
 }
 
 fn by_cpu(interval: &WatchInterval, add: &mut Add<'_>) {
-    type Of = fn(&model::watch::CpuWatch) -> &Delta;
-    let counters: [(&str, Of); 4] = [
+    type CpuDelta = fn(&model::watch::CpuWatch) -> &Delta;
+    let counters: [(&str, CpuDelta); 4] = [
         ("time_squeeze", |c| &c.time_squeeze),
         ("backlog drops", |c| &c.backlog_drops),
         ("flow limit drops", |c| &c.flow_limit_drops),

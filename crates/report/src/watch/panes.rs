@@ -173,7 +173,7 @@ pub fn migrated_threads(interval: &WatchInterval) -> Listing {
     let s = interval.interval_s.max(1e-9);
     let count = |n: &Reading<u64>| Cell::reading(n, |n| Cell::count(*n));
     Listing::new(&heads).of(&interval.migrated_threads, |m| {
-        let way = |w: &model::watch::Way| format!("{}>{} {}", w.from, w.to, w.count);
+        let way = |w: &model::watch::MigrationPath| format!("{}>{} {}", w.from, w.to, w.count);
         let transitions: Vec<String> = m.transitions.iter().take(4).map(way).collect();
         let per_s = m.migrations as f64 / s;
         vec![

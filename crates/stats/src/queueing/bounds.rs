@@ -1,7 +1,7 @@
 //! What can be said without solving: how many transactions a second at most and at least, and
 //! from how many clients on the limiting station is busy.
 
-use super::station::{Kind, Network};
+use super::station::{Network, StationKind};
 
 /// Bounds of throughput with a number of clients.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,7 +46,7 @@ impl Network {
 
     fn mean_of_single_servers(&self) -> Option<f64> {
         let queues: Vec<_> = self.stations().iter().filter(|s| s.least_gap_ns() > 0.0).collect();
-        let single = !queues.is_empty() && queues.iter().all(|s| s.kind == Kind::Servers(1));
+        let single = !queues.is_empty() && queues.iter().all(|s| s.kind == StationKind::Servers(1));
         single.then(|| self.queued_ns() / queues.len() as f64)
     }
 }

@@ -6,7 +6,7 @@
 //! Computer Performance Evaluation 2011, shows where); here only positive terms are added, and
 //! logarithms never overflow.
 
-use super::station::{Kind, Station};
+use super::station::{Station, StationKind};
 
 /// `ln(e^a + e^b)`.
 fn add(a: f64, b: f64) -> f64 {
@@ -41,9 +41,9 @@ fn factorials(n: usize) -> Vec<f64> {
 pub fn factors(station: &Station, n: usize, unit_ns: f64) -> Vec<f64> {
     let demand = (station.demand_ns / unit_ns).ln();
     let rate = |k: usize| match &station.kind {
-        Kind::Delay => k as f64,
-        Kind::Servers(c) => (k as f64).min(f64::from(*c)),
-        Kind::Rates(r) => r.get(k - 1).or(r.last()).copied().unwrap_or(1.0),
+        StationKind::Delay => k as f64,
+        StationKind::Servers(c) => (k as f64).min(f64::from(*c)),
+        StationKind::Rates(r) => r.get(k - 1).or(r.last()).copied().unwrap_or(1.0),
     };
     let mut all = vec![0.0; n + 1];
     let mut so_far = 0.0;
@@ -61,7 +61,7 @@ pub fn constants<'a>(
     unit_ns: f64,
 ) -> Vec<f64> {
     let taking = stations.filter(|s| s.demand_ns > 0.0);
-    let delays = taking.clone().filter(|s| s.kind == Kind::Delay).map(|s| s.demand_ns);
+    let delays = taking.clone().filter(|s| s.kind == StationKind::Delay).map(|s| s.demand_ns);
     let delay = delays.sum::<f64>() / unit_ns;
     // Delays are one: everybody is at any of them alone.
     let mut g: Vec<f64> = match delay > 0.0 {
@@ -73,9 +73,9 @@ pub fn constants<'a>(
     };
     for station in taking {
         g = match &station.kind {
-            Kind::Delay => g,
-            Kind::Servers(c) => with_servers(&g, station.demand_ns / unit_ns, *c),
-            Kind::Rates(_) => with_any(&g, &factors(station, n, unit_ns)),
+            StationKind::Delay => g,
+            StationKind::Servers(c) => with_servers(&g, station.demand_ns / unit_ns, *c),
+            StationKind::Rates(_) => with_any(&g, &factors(station, n, unit_ns)),
         };
     }
     g

@@ -13,7 +13,7 @@
 //!
 //! The truth of real services lies between them.
 
-use super::station::{Kind, MOST_CLIENTS, Network, NoNetwork, Station};
+use super::station::{MOST_CLIENTS, Network, NoNetwork, Station, StationKind};
 
 /// Measured throughput by the number of clients.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,7 +90,9 @@ impl Curve {
         let one = self.per_s(1.0);
         Station {
             name: "measured".into(),
-            kind: Kind::Rates((1..=clients.max(1)).map(|n| self.per_s(n.into()) / one).collect()),
+            kind: StationKind::Rates(
+                (1..=clients.max(1)).map(|n| self.per_s(n.into()) / one).collect(),
+            ),
             demand_ns: 1e9 / one,
         }
     }

@@ -21,4 +21,4 @@ mod tests;
 pub use bounds::Bounds;
 pub use flow::{Apart, Curve};
 pub use solve::{Solved, SolvedStation};
-pub use station::{Kind, MOST_CLIENTS, Network, NoNetwork, Station};
+pub use station::{MOST_CLIENTS, Network, NoNetwork, Station, StationKind};

@@ -1,6 +1,6 @@
 //! The same networks played through event by event, as a truth that knows no formula.
 
-use super::station::{Kind, Station};
+use super::station::{Station, StationKind};
 use crate::random::SplitMix64;
 
 /// Plays `transactions` through stations in a ring; gives transactions a second by batch.
@@ -11,9 +11,9 @@ pub fn play(stations: &[Station], clients: usize, transactions: usize, seed: u64
     // When somebody is done, and where.
     let mut working: Vec<(f64, usize)> = vec![];
     let servers = |s: &Station| match s.kind {
-        Kind::Servers(n) => n as usize,
-        Kind::Delay => usize::MAX,
-        Kind::Rates(_) => panic!("not played"),
+        StationKind::Servers(n) => n as usize,
+        StationKind::Delay => usize::MAX,
+        StationKind::Rates(_) => panic!("not played"),
     };
     waiting[0] = clients;
     let (mut now, mut done) = (0.0, 0usize);

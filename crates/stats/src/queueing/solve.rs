@@ -2,7 +2,7 @@
 
 use super::{
     convolution::{constants, factors},
-    station::{Kind, MOST_CLIENTS, Network, NoNetwork, Station},
+    station::{MOST_CLIENTS, Network, NoNetwork, Station, StationKind},
 };
 
 /// A network with so many clients.
@@ -82,7 +82,7 @@ impl Network {
         let Some(this) = self.stations().get(station).filter(|s| s.demand_ns > 0.0) else {
             return 0.0;
         };
-        if this.kind == Kind::Delay {
+        if this.kind == StationKind::Delay {
             return throughput(g, n) * this.demand_ns / self.unit_ns();
         }
         let others = self.stations().iter().enumerate().filter(|(i, _)| *i != station);
@@ -108,8 +108,8 @@ fn of_station(s: &Station, queue: f64, by_ns: f64) -> SolvedStation {
         queue,
         residence_ns,
         waiting_ns: match s.kind {
-            Kind::Servers(_) => (residence_ns - s.demand_ns).max(0.0),
-            Kind::Delay | Kind::Rates(_) => 0.0,
+            StationKind::Servers(_) => (residence_ns - s.demand_ns).max(0.0),
+            StationKind::Delay | StationKind::Rates(_) => 0.0,
         },
         utilization: s.capacity().map(|c| by_ns * s.demand_ns / c),
     }

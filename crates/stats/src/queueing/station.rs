@@ -7,7 +7,7 @@ pub const MOST_CLIENTS: u32 = 4_096;
 
 /// How a station serves.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+pub enum StationKind {
     /// Everybody at once, nobody waits: a wire, a think time.
     Delay,
     /// So many servers with one queue in order of arrival: the CPUs of a host, a thread (1).
@@ -22,27 +22,27 @@ pub enum Kind {
 pub struct Station {
     /// What it stands for: `client CPU`, `path`.
     pub name: String,
-    pub kind: Kind,
+    pub kind: StationKind,
     /// Service demand: what one transaction takes there in all, without waiting.
     pub demand_ns: f64,
 }
 
 impl Station {
     pub fn delay(name: impl Into<String>, demand_ns: f64) -> Self {
-        Self { name: name.into(), kind: Kind::Delay, demand_ns }
+        Self { name: name.into(), kind: StationKind::Delay, demand_ns }
     }
 
     /// A queue before so many servers.
     pub fn servers(name: impl Into<String>, servers: u32, demand_ns: f64) -> Self {
-        Self { name: name.into(), kind: Kind::Servers(servers), demand_ns }
+        Self { name: name.into(), kind: StationKind::Servers(servers), demand_ns }
     }
 
     /// How much faster than one server it works at most; `None` for a delay, which has no most.
     pub fn capacity(&self) -> Option<f64> {
         match &self.kind {
-            Kind::Delay => None,
-            Kind::Servers(n) => Some(f64::from(*n)),
-            Kind::Rates(rates) => rates.last().copied(),
+            StationKind::Delay => None,
+            StationKind::Servers(n) => Some(f64::from(*n)),
+            StationKind::Rates(rates) => rates.last().copied(),
         }
     }
 
@@ -95,9 +95,11 @@ impl Network {
                 return Err(NoNetwork::Demand(s.name.clone()));
             }
             let good = match &s.kind {
-                Kind::Delay => true,
-                Kind::Servers(n) => *n > 0,
-                Kind::Rates(r) => !r.is_empty() && r.iter().all(|x| x.is_finite() && *x > 0.0),
+                StationKind::Delay => true,
+                StationKind::Servers(n) => *n > 0,
+                StationKind::Rates(r) => {
+                    !r.is_empty() && r.iter().all(|x| x.is_finite() && *x > 0.0)
+                }
             };
             if !good {
                 return Err(NoNetwork::Servers(s.name.clone()));
@@ -143,13 +145,13 @@ impl Network {
     }
 
     /// The same where the servers called `name` are `by` times as many. A capacity that was
-    /// measured ([`Kind::Rates`]) stays as it is: what more servers would do was not seen.
+    /// measured ([`StationKind::Rates`]) stays as it is: what more servers would do was not seen.
     ///
     /// # Errors
     /// None would be left.
     pub fn with_servers(&self, name: &str, by: u32) -> Result<Self, NoNetwork> {
         self.changed(name, |s| {
-            if let Kind::Servers(n) = &mut s.kind {
+            if let StationKind::Servers(n) = &mut s.kind {
                 *n = n.saturating_mul(by);
             }
         })

@@ -103,7 +103,11 @@ fn many_clients_and_servers_keep_every_digit() {
 fn everybody_is_somewhere_and_the_utilization_law_holds() {
     let stations = [
         Station::servers("a", 3, 50.0),
-        Station { name: "b".into(), kind: Kind::Rates(vec![1.0, 1.9, 2.5]), demand_ns: 40.0 },
+        Station {
+            name: "b".into(),
+            kind: StationKind::Rates(vec![1.0, 1.9, 2.5]),
+            demand_ns: 40.0,
+        },
         Station::servers("c", 1, 9.0),
         Station::delay("d", 120.0),
         Station::delay("e", 7.0),
@@ -124,14 +128,14 @@ fn everybody_is_somewhere_and_the_utilization_law_holds() {
 
 #[test]
 fn rates_that_say_the_same_as_servers_give_the_same() {
-    let rates = Kind::Rates((1..=5).map(f64::from).collect());
+    let rates = StationKind::Rates((1..=5).map(f64::from).collect());
     let same = |kind| {
         let station = Station { name: "cpu".into(), kind, demand_ns: 90.0 };
         network(&[station, Station::delay("path", 30.0), Station::servers("one", 1, 4.0)])
             .solve(200)
             .unwrap()
     };
-    let (a, b) = (same(rates), same(Kind::Servers(5)));
+    let (a, b) = (same(rates), same(StationKind::Servers(5)));
     close(a.per_s, b.per_s, 1e-9);
     close(a.stations[0].queue, b.stations[0].queue, 1e-9);
 }
@@ -204,7 +208,8 @@ fn what_cannot_be_is_refused() {
     assert_eq!(refused(Station::delay("a", f64::NAN)), NoNetwork::Demand("a".into()));
     assert_eq!(refused(Station::servers("a", 0, 1.0)), NoNetwork::Servers("a".into()));
     assert_eq!(refused(Station::delay("a", 0.0)), NoNetwork::Empty);
-    let rates = Station { name: "a".into(), kind: Kind::Rates(vec![1.0, 0.0]), demand_ns: 1.0 };
+    let rates =
+        Station { name: "a".into(), kind: StationKind::Rates(vec![1.0, 0.0]), demand_ns: 1.0 };
     assert_eq!(refused(rates), NoNetwork::Servers("a".into()));
     let fine = network(&[Station::delay("a", 1.0)]);
     assert_eq!(fine.solve(MOST_CLIENTS + 1), Err(NoNetwork::TooMany(MOST_CLIENTS + 1)));

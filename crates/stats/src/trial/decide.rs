@@ -32,12 +32,12 @@ pub struct Metric<'a> {
     /// Which way it is good.
     pub direction: Direction,
     /// Whether it only must not get worse; and by how much it may, if a limit is to be shown.
-    pub guard: Option<Guard>,
+    pub guard: Option<GuardMetric>,
 }
 
 /// A metric that must not get worse.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Guard {
+pub struct GuardMetric {
     /// It must be shown to be worse by less than this, on the effects' scale.
     pub limit: Option<f64>,
 }
@@ -211,7 +211,7 @@ mod tests {
             let guard = Metric {
                 effects: guard,
                 direction: Direction::LowerIsBetter,
-                guard: Some(Guard { limit }),
+                guard: Some(GuardMetric { limit }),
             };
             let found = judge(&[goal(&better, Direction::LowerIsBetter), guard], END);
             (found.outcome, found.clear)

@@ -100,7 +100,7 @@ fn experiment(effects: &[f64]) -> (Finding, usize) {
 
 /// What many experiments of one truth say.
 #[derive(Debug, Default)]
-struct Tally {
+struct VerdictCounts {
     runs: usize,
     held: usize,
     better: usize,
@@ -108,8 +108,8 @@ struct Tally {
     blocks: usize,
 }
 
-fn tally(habit: Habit, noise: f64, truth: f64, blocks: usize, runs: u64) -> Tally {
-    let mut t = Tally::default();
+fn tally(habit: Habit, noise: f64, truth: f64, blocks: usize, runs: u64) -> VerdictCounts {
+    let mut t = VerdictCounts::default();
     for seed in 0..runs {
         let seed = seed.wrapping_mul(7_919) + blocks as u64;
         let runs = host(habit, noise, 4 * blocks, seed);

@@ -14,7 +14,7 @@ use crate::{
     net::now_ns,
     rtt::recorder::Window,
     served::intervals::Intervals,
-    team::{AskedUntilNow, Team},
+    worker_pool::{AskedUntilNow, WorkerPool},
 };
 
 /// Hears how far a measurement has come: what is being done and the share of it, 0 to 1.
@@ -51,7 +51,7 @@ impl std::fmt::Debug for Run<'_> {
 
 /// A window that is over.
 #[derive(Debug)]
-pub struct Course {
+pub struct MeasuredWindow {
     /// This end's first and last look.
     pub marks: (Mark, Mark),
     /// The server's first and last counters; the last only if it lived to tell.
@@ -77,27 +77,27 @@ pub fn conduct(
     run: Run<'_>,
     peer: Option<&Peer>,
     common: &Common,
-    team: &Team,
+    pool: &WorkerPool,
     window: &Window,
     what: &str,
     tick: Tick<'_>,
-) -> Course {
+) -> MeasuredWindow {
     let root = probe::Root::live();
-    let over = || run.stop.load(Ordering::Relaxed) || team.stopping();
+    let over = || run.stop.load(Ordering::Relaxed) || pool.stopping();
     let whole = (common.warmup_ns.0 + common.duration_ns.0 + common.cooldown_ns.0).max(1) as f64;
     let begun = now_ns();
     let mut seconds = Intervals::new(1_000_000_000, common.duration_ns.0);
     let mut look = |window_from: Option<u64>| {
         let now = now_ns();
         if let Some(hear) = run.second {
-            let handled = AskedUntilNow { answered: team.transactions(), ..Default::default() };
+            let handled = AskedUntilNow { answered: pool.transactions(), ..Default::default() };
             let second = seconds.look(window_from.map_or(0, |from| now - from), handled);
             second.into_iter().for_each(|s| hear(s.end_s, s.transactions_per_s));
         }
         (run.progress)(what, (now - begun) as f64 / whole);
         // Its data sockets may say nothing of it: there may be none now, or no answer to miss.
         if let Some(peer) = peer.filter(|p| p.is_gone()) {
-            team.break_off(Error::Environment(format!("{}: the server is gone", peer.name)));
+            pool.break_off(Error::Environment(format!("{}: the server is gone", peer.name)));
         }
         tick(window_from.map_or(0, |from| now - from));
     };
@@ -115,7 +115,7 @@ pub fn conduct(
     };
     let beside = || run.beside.iter().for_each(|look| look());
     beside();
-    let first = Mark::take(&team.tids(), &root);
+    let first = Mark::take(&pool.tids(), &root);
     let peer_first = ask_peer();
     let start = now_ns();
     // Ended while it warmed up there is no window: the few samples of one would be no result.
@@ -129,12 +129,12 @@ pub fn conduct(
         now_ns()
     };
     window.close_at(end);
-    let broke = team.stopping();
-    let last = Mark::take(&team.tids(), &root);
+    let broke = pool.stopping();
+    let last = Mark::take(&pool.tids(), &root);
     let peer_last = ask_peer();
     beside();
     sleep_until(now_ns() + common.cooldown_ns.0, &over, &mut || look(Some(start)));
-    Course {
+    MeasuredWindow {
         marks: (first, last),
         peer: (peer_first, peer_last),
         start_ns: start,

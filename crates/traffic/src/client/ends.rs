@@ -8,19 +8,19 @@ use model::{
     measure::{BothCpu, BothEvidence, EndCpu, EndPlacement, Moved, Placement, Wait},
 };
 
-use super::conduct::Course;
+use super::conduct::MeasuredWindow;
 use crate::{
     assignments::Assignments,
     control::message::{PeerReport, Ready, Test},
     host::{self, Mark},
-    team::ThreadReport,
+    worker_pool::ThreadReport,
 };
 
 /// One round, apart from its samples.
 #[derive(Debug)]
 pub struct Ended {
     pub ready: Ready,
-    pub course: Course,
+    pub course: MeasuredWindow,
     pub seen: ThreadReport,
     pub report: Option<PeerReport>,
     /// What could not be set up as asked.

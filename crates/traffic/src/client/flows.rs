@@ -11,7 +11,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use super::Peer;
 use crate::{
-    Doing, Error, Result,
+    Error, ErrorContext, Result,
     control::{
         message::{DATA_MAGIC, Ready, Test},
         secret::unhex,

@@ -16,13 +16,13 @@ use model::measure::{Common, End};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::{
-    Doing, Error, Result,
+    Error, ErrorContext, Result,
     control::{
         ToClient, ToServer,
         frame::{self, LARGE, SMALL},
         message::{Counters, PROTOCOL, PeerReport, Ready, Test},
         seal::Seals,
-        secret::{Secret, Who, nonce},
+        secret::{EndRole, Secret, nonce},
     },
     host, host_identity,
     net::{
@@ -304,14 +304,14 @@ fn greet(
         protocol: PROTOCOL,
         program: crate::PROGRAM.into(),
         nonce: ours.clone(),
-        proof: secret.map(|s| s.proof(Who::Client, &theirs, &ours)),
+        proof: secret.map(|s| s.proof(EndRole::Client, &theirs, &ours)),
         boot_id: me.boot_id.clone(),
     };
     frame::send(&mut &socket, &hello).map_err(|e| named(&name, e))?;
     match receive()? {
         ToClient::Welcome { proof, end, boot_id, tunes } => {
             let real = secret.is_none_or(|s| {
-                s.accepts(Who::Server, &theirs, &ours, proof.as_deref().unwrap_or_default())
+                s.accepts(EndRole::Server, &theirs, &ours, proof.as_deref().unwrap_or_default())
             });
             if !real {
                 return Err(Error::Denied(format!("{name} does not know the secret itself")));
@@ -322,7 +322,7 @@ fn greet(
             let here = here.map_or_else(|| end.address.clone(), |a| a.ip().to_string());
             let local = End { address: here, ..me.end };
             let seals =
-                secret.filter(|_| tunes).map(|s| Seals::new(s, Who::Client, &theirs, &ours));
+                secret.filter(|_| tunes).map(|s| Seals::new(s, EndRole::Client, &theirs, &ours));
             Ok(Peer { socket, address, end, local, same_host, name, seals })
         }
         ToClient::Denied { why } => Err(Error::Denied(format!("{name}: {why}"))),

@@ -15,7 +15,7 @@ use super::Peer;
 use crate::{
     Result,
     control::{
-        message::{Kind, PeerReport, Test},
+        message::{PeerReport, Test, TestKind},
         secret::Secret,
     },
 };
@@ -41,7 +41,7 @@ impl Peer {
     pub fn look_on(&self, common: &Common) -> Result<()> {
         let Common { warmup_ns, duration_ns, cooldown_ns, .. } = common;
         let test = Test {
-            kind: Kind::Look,
+            kind: TestKind::Look,
             transport: Transport::Tcp,
             flows: 0,
             threads: 0,

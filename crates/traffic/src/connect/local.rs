@@ -14,7 +14,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use super::{
     ConnectShape,
     recorder::{Failed, Recorder},
-    slot::{Came, Slot},
+    slot::{ConnectionEnd, Slot},
 };
 use crate::{
     Error,
@@ -24,7 +24,7 @@ use crate::{
         now_ns, options,
     },
     rtt::{many::Schedule, recorder::Window},
-    team::{Member, Team},
+    worker_pool::{Worker, WorkerPool},
 };
 
 /// Looks at the receiving CPU once in so many connections.
@@ -45,19 +45,19 @@ const ROOM: usize = 64 << 10;
 
 /// Where connections go and come from.
 #[derive(Debug, Clone)]
-pub struct Way {
+pub struct ConnectPath {
     pub to: SockAddr,
     /// Local addresses, in turn; empty leaves it to the kernel.
     pub from: Vec<IpAddr>,
     pub socket: SocketOptions,
 }
 
-pub struct LocalEnd<'a> {
+pub struct ConnectClient<'a> {
     pub shape: &'a ConnectShape,
-    pub way: &'a Way,
+    pub way: &'a ConnectPath,
     pub window: &'a Window,
-    pub team: &'a Team,
-    pub member: &'a Member,
+    pub pool: &'a WorkerPool,
+    pub worker: &'a Worker,
     pub schedule: Option<Schedule>,
 }
 
@@ -78,11 +78,11 @@ struct ConnectLoop<'r> {
     next: u64,
 }
 
-impl LocalEnd<'_> {
-    /// Runs until the team ends, and then until the connections under way have ended.
+impl ConnectClient<'_> {
+    /// Runs until the pool ends, and then until the connections under way have ended.
     pub fn run(&self, flows: usize, recorder: &mut Recorder) {
         if let Err(why) = self.go(flows, recorder) {
-            self.team.break_off(why);
+            self.pool.break_off(why);
         }
     }
 
@@ -101,7 +101,7 @@ impl LocalEnd<'_> {
         };
         let patrol_every = (self.shape.timeout_ns / 8).clamp(1_000_000, 100_000_000);
         let mut patrol = now_ns() + patrol_every;
-        while !self.team.stopping() {
+        while !self.pool.stopping() {
             let until = self.begin_due(&mut state)?.min(patrol);
             self.turn(&mut state, until);
             if now_ns() >= patrol {
@@ -110,7 +110,7 @@ impl LocalEnd<'_> {
             }
         }
         self.drain(&mut state);
-        self.member.see(|seen| state.looks.tell(seen));
+        self.worker.see(|seen| state.looks.tell(seen));
         Ok(())
     }
 
@@ -188,7 +188,7 @@ impl LocalEnd<'_> {
                 slot.take(socket, self.shape);
                 let came = slot.connected(self.shape, now_ns(), &mut state.room);
                 state.recorder.established += 1;
-                if matches!(came, Came::Waits)
+                if matches!(came, ConnectionEnd::Waits)
                     && let Err(e) = state.epoll.add_once(fd, key)
                 {
                     return Err(Error::io("epoll", &e));
@@ -260,11 +260,11 @@ impl LocalEnd<'_> {
         self.became(state, ready.key, came, now);
     }
 
-    fn became(&self, state: &mut ConnectLoop<'_>, key: usize, came: Came, now: u64) {
+    fn became(&self, state: &mut ConnectLoop<'_>, key: usize, came: ConnectionEnd, now: u64) {
         match came {
-            Came::Waits => {}
-            Came::Failed(why) => self.failed(state, key, why, now),
-            Came::Made(made) => {
+            ConnectionEnd::Waits => {}
+            ConnectionEnd::Failed(why) => self.failed(state, key, why, now),
+            ConnectionEnd::Made(made) => {
                 let Some(slot) = state.slots.get_mut(key) else { return };
                 state.done += 1;
                 if state.done.is_multiple_of(LOOK_EVERY) {
@@ -273,7 +273,7 @@ impl LocalEnd<'_> {
                 }
                 slot.end(self.shape.close);
                 state.recorder.record(self.window, &made);
-                self.member.handled(state.done);
+                self.worker.handled(state.done);
                 state.idle.push_back(key);
             }
         }
@@ -315,7 +315,7 @@ impl LocalEnd<'_> {
     fn drain(&self, state: &mut ConnectLoop<'_>) {
         self.count_never_begun(state);
         let until = now_ns() + DRAIN_NS;
-        while self.team.broken().is_none() && now_ns() < until {
+        while self.pool.broken().is_none() && now_ns() < until {
             if !state.slots.iter().any(Slot::is_busy) {
                 break;
             }

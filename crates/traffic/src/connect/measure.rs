@@ -9,7 +9,7 @@ use model::{
 
 use super::{
     ConnectShape,
-    local::{LocalEnd, Way},
+    local::{ConnectClient, ConnectPath},
     ports::{self, Ports},
     recorder::Recorder,
     result::{self, Round},
@@ -19,19 +19,19 @@ use crate::{
     assignments::{self, Assignments},
     client::{
         Peer,
-        conduct::{Course, Run, conduct},
+        conduct::{MeasuredWindow, Run, conduct},
         confidence::Next,
         ends::Ended,
         flows,
     },
     control::{
-        message::{Kind, Ready, Test},
+        message::{Ready, Test, TestKind},
         secret::Secret,
     },
     host::calibrate,
     net::{self, now_ns},
     rtt::{many::Schedule, measure::Measured, recorder::Window},
-    team::Team,
+    worker_pool::WorkerPool,
 };
 
 /// First length of the batches for the intervals.
@@ -125,7 +125,7 @@ fn unix_s() -> u64 {
 fn test_of(spec: &ConnectSpec, flows: u32, assignments: &Assignments) -> Result<Test> {
     let Common { transport, threads, peer_wait, .. } = spec.common;
     Ok(Test {
-        kind: Kind::Connect {
+        kind: TestKind::Connect {
             request_bytes: spec.request_bytes,
             response_bytes: spec.response_bytes,
             close: spec.close,
@@ -191,49 +191,49 @@ fn round(
     descriptors(test.flows)?;
     let ready = peer.ask(test)?;
     let warnings = peer.await_connected()?;
-    let way = Way {
+    let way = ConnectPath {
         to: flows::address(peer, test, &ready, 0)?,
         from: ports::addresses(spec)?,
         socket: spec.common.socket.clone(),
     };
     let shape = shape_of(spec, &ready);
     let ports = Ports::look(&root, peer.address.map(|a| a.ip()), way.from.len());
-    let (team, window) = (Team::new(spec.common.threads as usize), Window::closed());
+    let (pool, window) = (WorkerPool::new(spec.common.threads as usize), Window::closed());
     let (response, open_loop) = (spec.response_bytes > 0, spec.rate_per_s.is_some());
     let mut recorders: Vec<Recorder> =
-        team.members.iter().map(|_| Recorder::new(response, open_loop, BATCH_NS)).collect();
+        pool.workers.iter().map(|_| Recorder::new(response, open_loop, BATCH_NS)).collect();
     let begin_ns = now_ns() + 1_000_000;
-    let course = std::thread::scope(|threads| -> Course {
+    let course = std::thread::scope(|threads| -> MeasuredWindow {
         for (n, recorder) in recorders.iter_mut().enumerate() {
-            let (team, window, shape, way) = (&team, &window, &shape, &way);
+            let (pool, window, shape, way) = (&pool, &window, &shape, &way);
             let flows = test.flows;
             let work = move || {
-                let Some(member) = team.members.get(n) else { return };
+                let Some(worker) = pool.workers.get(n) else { return };
                 let schedule = schedule_of(spec, begin_ns, n);
-                let local = LocalEnd { shape, way, window, team, member, schedule };
+                let local = ConnectClient { shape, way, window, pool, worker, schedule };
                 local_thread(n, flows, assignments, &local, recorder);
             };
             if let Err(e) = std::thread::Builder::new()
                 .name(format!("nw-client-{n}"))
                 .spawn_scoped(threads, work)
             {
-                team.break_off(Error::io("no thread", &e));
+                pool.break_off(Error::io("no thread", &e));
             }
         }
-        while team.tids().len() < team.members.len() && !team.stopping() {
+        while pool.tids().len() < pool.workers.len() && !pool.stopping() {
             std::thread::yield_now();
         }
-        let course = conduct(run, Some(peer), &spec.common, &team, &window, what, &mut |_| {});
-        team.end();
+        let course = conduct(run, Some(peer), &spec.common, &pool, &window, what, &mut |_| {});
+        pool.end();
         course
     });
     let budget = ports.budget(&root);
-    let broken = team.broken().or_else(|| course.silent.clone());
+    let broken = pool.broken().or_else(|| course.silent.clone());
     let report = match &broken {
         None => Some(peer.finish()?),
         Some(_) => None,
     };
-    let ended = Ended { ready, course, seen: team.seen(), report, warnings };
+    let ended = Ended { ready, course, seen: pool.seen(), report, warnings };
     Ok(Round { way, ports, budget, recorders, ended, broken })
 }
 
@@ -276,18 +276,18 @@ fn local_thread(
     n: usize,
     flows: u32,
     assignments: &Assignments,
-    local: &LocalEnd<'_>,
+    local: &ConnectClient<'_>,
     recorder: &mut Recorder,
 ) {
-    let member = local.member;
+    let worker = local.worker;
     if let Some(Err(e)) =
         assignments.cpus.get(n % assignments.cpus.len().max(1)).map(|c| assignments::pin(*c))
     {
-        member.see(|seen| seen.warnings.push(e.to_string()));
+        worker.see(|seen| seen.warnings.push(e.to_string()));
     }
-    let threads = local.team.members.len();
+    let threads = local.pool.workers.len();
     let mine = (n..flows as usize).step_by(threads).count();
-    let _running = member.sleeper.begin();
+    let _running = worker.sleeper.begin();
     local.run(mine, recorder);
-    member.see(|seen| recorder.ran_on.tell(seen));
+    worker.see(|seen| recorder.ran_on.tell(seen));
 }

@@ -19,7 +19,7 @@ use crate::{
         exchange::current_cpu,
         single::{Ran, serve_for},
     },
-    team::{Member, Team},
+    worker_pool::{Worker, WorkerPool},
 };
 
 const LISTENER: usize = usize::MAX;
@@ -46,7 +46,7 @@ pub fn most_open(test: &Test) -> usize {
 
 /// What the threads of one test share.
 #[derive(Debug)]
-pub struct Door {
+pub struct SharedTest {
     pub listener: Socket,
     /// Whose connections are taken; `None` for a Unix socket, which has its own rights.
     pub from: Option<Vec<IpAddr>>,
@@ -64,15 +64,15 @@ struct Conn {
 
 /// What came of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Came {
+enum ServedConnection {
     Waits,
     Over,
 }
 
 struct AcceptLoop<'a> {
     shape: &'a ConnectShape,
-    team: &'a Team,
-    door: &'a Door,
+    pool: &'a WorkerPool,
+    door: &'a SharedTest,
     epoll: Epoll,
     open: Vec<Option<Conn>>,
     free: Vec<usize>,
@@ -87,15 +87,15 @@ struct AcceptLoop<'a> {
     short: Option<i32>,
 }
 
-/// Serves until the team ends.
-pub fn run(door: &Door, shape: &ConnectShape, team: &Team, member: &Member) {
+/// Serves until the pool ends.
+pub fn run(door: &SharedTest, shape: &ConnectShape, pool: &WorkerPool, worker: &Worker) {
     let Ok(epoll) = Epoll::new() else { return };
     if let Some(why) = options::prepare(&door.listener, shape.wait) {
-        member.see(|seen| seen.warnings.push(why));
+        worker.see(|seen| seen.warnings.push(why));
     }
     let mut state = AcceptLoop {
         shape,
-        team,
+        pool,
         door,
         epoll,
         open: vec![],
@@ -110,9 +110,9 @@ pub fn run(door: &Door, shape: &ConnectShape, team: &Team, member: &Member) {
     };
     state.watch();
     let mut patrol = now_ns() + PATROL_NS;
-    while !team.stopping() {
+    while !pool.stopping() {
         state.turn(patrol);
-        member.handled(state.accepted);
+        worker.handled(state.accepted);
         let now = now_ns();
         if now >= patrol {
             state.forget_idle(now);
@@ -120,8 +120,8 @@ pub fn run(door: &Door, shape: &ConnectShape, team: &Team, member: &Member) {
         }
     }
     state.accept_late();
-    member.handled(state.accepted);
-    member.see(|seen| {
+    worker.handled(state.accepted);
+    worker.see(|seen| {
         if let Some(errno) = state.short {
             let why = io::Error::from_raw_os_error(errno);
             seen.warnings.push(format!("connections waited to be accepted: {why}"));
@@ -201,7 +201,7 @@ impl AcceptLoop<'_> {
             self.respond(&mut conn);
         }
         // What it will say has often come with it.
-        if self.go_on(&mut conn) == Came::Over {
+        if self.go_on(&mut conn) == ServedConnection::Over {
             return;
         }
         let key = self.free.pop().unwrap_or_else(|| {
@@ -218,7 +218,7 @@ impl AcceptLoop<'_> {
     fn respond(&mut self, conn: &mut Conn) {
         conn.unsent = self.shape.response_bytes;
         if self.shape.request_bytes > 0 || self.shape.response_bytes > 0 {
-            serve_for(self.shape.service_ns, self.team);
+            serve_for(self.shape.service_ns, self.pool);
         }
     }
 
@@ -226,7 +226,7 @@ impl AcceptLoop<'_> {
         let Some(mut conn) = self.open.get_mut(key).and_then(Option::take) else { return };
         let came = self.go_on(&mut conn);
         match (came, self.open.get_mut(key)) {
-            (Came::Waits, Some(place)) => *place = Some(conn),
+            (ServedConnection::Waits, Some(place)) => *place = Some(conn),
             _ => {
                 drop(conn);
                 self.closed(key);
@@ -242,14 +242,14 @@ impl AcceptLoop<'_> {
     }
 
     /// Reads, answers and ends, as far as that goes.
-    fn go_on(&mut self, conn: &mut Conn) -> Came {
+    fn go_on(&mut self, conn: &mut Conn) -> ServedConnection {
         let fd = conn.socket.as_raw_fd();
-        if self.send(fd, conn) == Came::Over {
-            return Came::Over;
+        if self.send(fd, conn) == ServedConnection::Over {
+            return ServedConnection::Over;
         }
         loop {
             if conn.awaited == 0 && conn.unsent == 0 && self.shape.close == Close::Peer {
-                return Came::Over;
+                return ServedConnection::Over;
             }
             // SAFETY: the buffer outlives the call and its length is given.
             let n = unsafe {
@@ -257,28 +257,28 @@ impl AcceptLoop<'_> {
             };
             match u64::try_from(n) {
                 // More than was announced is no client of ours.
-                Ok(n) if n == 0 || n > conn.awaited => return Came::Over,
+                Ok(n) if n == 0 || n > conn.awaited => return ServedConnection::Over,
                 Ok(n) => {
                     conn.awaited -= n;
                     conn.since = now_ns();
                     if conn.awaited == 0 {
                         self.respond(conn);
-                        if self.send(fd, conn) == Came::Over {
-                            return Came::Over;
+                        if self.send(fd, conn) == ServedConnection::Over {
+                            return ServedConnection::Over;
                         }
                     }
                 }
                 Err(_) => match io::Error::last_os_error().raw_os_error() {
-                    Some(libc::EAGAIN) => return Came::Waits,
+                    Some(libc::EAGAIN) => return ServedConnection::Waits,
                     Some(libc::EINTR) => {}
-                    _ => return Came::Over,
+                    _ => return ServedConnection::Over,
                 },
             }
         }
     }
 
     /// Sends what is unsent, as far as there is room.
-    fn send(&mut self, fd: RawFd, conn: &mut Conn) -> Came {
+    fn send(&mut self, fd: RawFd, conn: &mut Conn) -> ServedConnection {
         while conn.unsent > 0 {
             let bytes = &self.response;
             let length = usize::try_from(conn.unsent).unwrap_or(usize::MAX).min(bytes.len());
@@ -291,13 +291,13 @@ impl AcceptLoop<'_> {
                     conn.since = now_ns();
                 }
                 Err(_) => match io::Error::last_os_error().raw_os_error() {
-                    Some(libc::EAGAIN) => return Came::Waits,
+                    Some(libc::EAGAIN) => return ServedConnection::Waits,
                     Some(libc::EINTR) => {}
-                    _ => return Came::Over,
+                    _ => return ServedConnection::Over,
                 },
             }
         }
-        Came::Waits
+        ServedConnection::Waits
     }
 
     /// Closes connections on which nothing happens: their client vanished, or is slow on

@@ -26,7 +26,7 @@ pub enum Failed {
 
 /// A connection that was made, used and ended.
 #[derive(Debug, Clone, Copy)]
-pub struct Made {
+pub struct MadeConnection {
     /// From when it counts: the schedule's time in open loop, else the call of `connect`.
     pub due_ns: u64,
     /// When it was begun.
@@ -84,7 +84,7 @@ impl Recorder {
     /// A connection; it counts for the moment it ended in closed loop, for the one that the
     /// schedule gave it in open loop.
     #[inline]
-    pub fn record(&mut self, window: &Window, made: &Made) {
+    pub fn record(&mut self, window: &Window, made: &MadeConnection) {
         let when = if self.lag.is_some() { made.due_ns } else { made.ended_ns };
         if !window.holds(when) {
             return;

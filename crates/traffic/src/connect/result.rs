@@ -9,7 +9,7 @@ use model::{
 use stats::{Estimate, Histogram, Series};
 
 use super::{
-    local::Way,
+    local::ConnectPath,
     ports::Ports,
     recorder::{Failed, Recorder},
 };
@@ -27,7 +27,7 @@ use crate::{
 /// What one round of a run left behind.
 #[derive(Debug)]
 pub struct Round {
-    pub way: Way,
+    pub way: ConnectPath,
     pub ports: Ports,
     pub budget: Reading<PortBudget>,
     pub recorders: Vec<Recorder>,

@@ -11,7 +11,7 @@ use socket2::Socket;
 
 use super::{
     ConnectShape,
-    recorder::{Failed, Made},
+    recorder::{Failed, MadeConnection},
 };
 use crate::net::epoll::Ready;
 
@@ -19,7 +19,7 @@ use crate::net::epoll::Ready;
 #[derive(Debug, Default)]
 pub struct Slot {
     socket: Option<Socket>,
-    /// See [`Made`].
+    /// See [`MadeConnection`].
     pub due_ns: u64,
     /// When `connect` was called; 0 before the first attempt.
     pub begun_ns: u64,
@@ -32,10 +32,10 @@ pub struct Slot {
 
 /// What became of a connection.
 #[derive(Debug, Clone, Copy)]
-pub enum Came {
+pub enum ConnectionEnd {
     /// There is more to come.
     Waits,
-    Made(Made),
+    Made(MadeConnection),
     Failed(Failed),
 }
 
@@ -68,13 +68,13 @@ impl Slot {
         ready: Ready,
         now: u64,
         room: &mut [u8],
-    ) -> Came {
-        let Some(socket) = &self.socket else { return Came::Waits };
+    ) -> ConnectionEnd {
+        let Some(socket) = &self.socket else { return ConnectionEnd::Waits };
         if !self.is_connected() {
             if ready.broken
                 && let Ok(Some(e)) = socket.take_error()
             {
-                return Came::Failed(Failed::Connecting(e.raw_os_error().unwrap_or(0)));
+                return ConnectionEnd::Failed(Failed::Connecting(e.raw_os_error().unwrap_or(0)));
             }
             self.connected_ns = now;
         }
@@ -82,23 +82,29 @@ impl Slot {
     }
 
     /// It was established by `connect` itself.
-    pub fn connected(&mut self, shape: &ConnectShape, now: u64, room: &mut [u8]) -> Came {
+    pub fn connected(&mut self, shape: &ConnectShape, now: u64, room: &mut [u8]) -> ConnectionEnd {
         self.connected_ns = now;
         self.go_on(shape, false, now, room)
     }
 
     /// Sends, reads and ends, as far as that goes.
-    fn go_on(&mut self, shape: &ConnectShape, readable: bool, now: u64, room: &mut [u8]) -> Came {
+    fn go_on(
+        &mut self,
+        shape: &ConnectShape,
+        readable: bool,
+        now: u64,
+        room: &mut [u8],
+    ) -> ConnectionEnd {
         if let Err(e) = self.send(room) {
-            return Came::Failed(Failed::Talking(e));
+            return ConnectionEnd::Failed(Failed::Talking(e));
         }
         if readable && let Err(e) = self.read(shape, now, room) {
-            return Came::Failed(e);
+            return ConnectionEnd::Failed(e);
         }
         if self.unsent > 0 || self.awaited > 0 || (shape.close == Close::Peer && !self.ended) {
-            return Came::Waits;
+            return ConnectionEnd::Waits;
         }
-        Came::Made(Made {
+        ConnectionEnd::Made(MadeConnection {
             due_ns: self.due_ns,
             begun_ns: self.begun_ns,
             connected_ns: self.connected_ns,

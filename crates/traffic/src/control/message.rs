@@ -45,9 +45,7 @@ pub enum ToClient {
         tunes: bool,
     },
     /// Not with this secret.
-    Denied {
-        why: String,
-    },
+    Denied { why: String },
     /// Not this test.
     Refused {
         why: String,
@@ -69,9 +67,7 @@ pub enum ToClient {
     /// The answer to `Finish`.
     Report(Box<PeerReport>),
     /// The test broke off.
-    Failed {
-        why: String,
-    },
+    Failed { why: String },
 }
 
 /// Who can do something about a refusal.
@@ -152,7 +148,7 @@ pub enum ToServer {
 /// What the server must know of a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Test {
-    pub kind: Kind,
+    pub kind: TestKind,
     /// What carries the bytes.
     pub transport: Transport,
     pub flows: u32,
@@ -176,7 +172,7 @@ pub struct Test {
 /// The kind of a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum TestKind {
     /// A response to every request.
     Rtt {
         /// Bytes of a request.

@@ -7,7 +7,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::secret::{Secret, Who, hex, unhex};
+use super::secret::{EndRole, Secret, hex, unhex};
 use crate::{Error, Result};
 
 /// A text with its seal.
@@ -23,7 +23,7 @@ pub struct Sealed {
 pub struct Seals {
     /// Without one nothing is sealed, and no seal is right.
     key: Option<Vec<u8>>,
-    me: Who,
+    me: EndRole,
     said: u64,
     heard: u64,
 }
@@ -36,15 +36,15 @@ impl std::fmt::Debug for Seals {
 
 impl Seals {
     /// For the connection of these nonces.
-    pub fn new(secret: &Secret, me: Who, server_nonce: &str, client_nonce: &str) -> Self {
+    pub fn new(secret: &Secret, me: EndRole, server_nonce: &str, client_nonce: &str) -> Self {
         Self { key: secret.seal_key(server_nonce, client_nonce), me, said: 0, heard: 0 }
     }
 
-    fn mac(&self, who: Who, number: u64, body: &str) -> Option<Hmac<Sha256>> {
+    fn mac(&self, who: EndRole, number: u64, body: &str) -> Option<Hmac<Sha256>> {
         let mut mac = Hmac::<Sha256>::new_from_slice(self.key.as_deref()?).ok()?;
         let who: &[u8] = match who {
-            Who::Server => b"server",
-            Who::Client => b"client",
+            EndRole::Server => b"server",
+            EndRole::Client => b"client",
         };
         for part in [who, &number.to_be_bytes()[..], body.as_bytes()] {
             mac.update(part);
@@ -65,7 +65,7 @@ impl Seals {
     /// # Errors
     /// The seal is not that of the other end's next message on this connection.
     pub fn open<'a>(&mut self, sealed: &'a Sealed) -> Result<&'a str> {
-        let other = if self.me == Who::Server { Who::Client } else { Who::Server };
+        let other = if self.me == EndRole::Server { EndRole::Client } else { EndRole::Server };
         let real = match (self.mac(other, self.heard, &sealed.body), unhex(&sealed.seal)) {
             (Some(mac), Some(bytes)) => mac.verify_slice(&bytes).is_ok(),
             _ => false,
@@ -85,7 +85,7 @@ mod tests {
     fn both() -> (Seals, Seals) {
         let secret = Secret::new("correct horse").unwrap();
         let of = |who| Seals::new(&secret, who, "n1", "n2");
-        (of(Who::Client), of(Who::Server))
+        (of(EndRole::Client), of(EndRole::Server))
     }
 
     #[test]
@@ -110,9 +110,9 @@ mod tests {
             assert!(server.open(&Sealed { seal: seal.into(), ..sealed.clone() }).is_err());
         }
         let other = Secret::new("battery staple").unwrap();
-        assert!(Seals::new(&other, Who::Server, "n1", "n2").open(&sealed).is_err());
+        assert!(Seals::new(&other, EndRole::Server, "n1", "n2").open(&sealed).is_err());
         let same = Secret::new("correct horse").unwrap();
-        assert!(Seals::new(&same, Who::Server, "n3", "n2").open(&sealed).is_err());
+        assert!(Seals::new(&same, EndRole::Server, "n3", "n2").open(&sealed).is_err());
         assert!(server.open(&sealed).is_ok());
         assert!(!format!("{client:?}").contains("key"));
     }

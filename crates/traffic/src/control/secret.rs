@@ -4,7 +4,7 @@
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::{Doing, Error, Result};
+use crate::{Error, ErrorContext, Result};
 
 /// Bytes of a nonce.
 const NONCE: usize = 16;
@@ -20,7 +20,7 @@ impl std::fmt::Debug for Secret {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
+pub enum EndRole {
     /// The end that serves.
     Server,
     /// The end that measures.
@@ -49,11 +49,11 @@ impl Secret {
         Ok((Self(text.clone().into_bytes()), text))
     }
 
-    fn mac(&self, who: Who, server: &str, client: &str) -> Option<Hmac<Sha256>> {
+    fn mac(&self, who: EndRole, server: &str, client: &str) -> Option<Hmac<Sha256>> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).ok()?;
         let who: &[u8] = match who {
-            Who::Server => b"netwright server\0",
-            Who::Client => b"netwright client\0",
+            EndRole::Server => b"netwright server\0",
+            EndRole::Client => b"netwright client\0",
         };
         for part in [who, server.as_bytes(), b"\0", client.as_bytes()] {
             mac.update(part);
@@ -62,7 +62,7 @@ impl Secret {
     }
 
     /// The proof of one end over both nonces, in hex.
-    pub fn proof(&self, who: Who, server_nonce: &str, client_nonce: &str) -> String {
+    pub fn proof(&self, who: EndRole, server_nonce: &str, client_nonce: &str) -> String {
         let mac = self.mac(who, server_nonce, client_nonce);
         mac.map(|m| hex(&m.finalize().into_bytes())).unwrap_or_default()
     }
@@ -83,7 +83,13 @@ impl Secret {
     }
 
     /// Whether a proof is right; takes as long for any wrong one.
-    pub fn accepts(&self, who: Who, server_nonce: &str, client_nonce: &str, proof: &str) -> bool {
+    pub fn accepts(
+        &self,
+        who: EndRole,
+        server_nonce: &str,
+        client_nonce: &str,
+        proof: &str,
+    ) -> bool {
         let bytes = unhex(proof);
         let mac = self.mac(who, server_nonce, client_nonce);
         match (mac, bytes) {
@@ -125,20 +131,20 @@ mod tests {
     fn only_the_right_secret_end_and_nonces_are_accepted() {
         let (a, b) =
             (Secret::new("correct horse").unwrap(), Secret::new("battery staple").unwrap());
-        let proof = a.proof(Who::Client, "n1", "n2");
-        assert!(a.accepts(Who::Client, "n1", "n2", &proof));
-        assert!(!b.accepts(Who::Client, "n1", "n2", &proof));
-        assert!(!a.accepts(Who::Server, "n1", "n2", &proof), "sent back");
-        assert!(!a.accepts(Who::Client, "n3", "n2", &proof), "sent again");
-        assert!(!a.accepts(Who::Client, "n1", "n2", ""));
-        assert!(!a.accepts(Who::Client, "n1", "n2", "zz"));
+        let proof = a.proof(EndRole::Client, "n1", "n2");
+        assert!(a.accepts(EndRole::Client, "n1", "n2", &proof));
+        assert!(!b.accepts(EndRole::Client, "n1", "n2", &proof));
+        assert!(!a.accepts(EndRole::Server, "n1", "n2", &proof), "sent back");
+        assert!(!a.accepts(EndRole::Client, "n3", "n2", &proof), "sent again");
+        assert!(!a.accepts(EndRole::Client, "n1", "n2", ""));
+        assert!(!a.accepts(EndRole::Client, "n1", "n2", "zz"));
         assert!(!format!("{a:?}").contains("horse"));
     }
 
     #[test]
     fn the_proof_is_hmac_sha256() {
         // printf 'netwright client\0n1\0n2' | openssl dgst -sha256 -hmac 'correct horse'
-        let proof = Secret::new(" correct horse\n").unwrap().proof(Who::Client, "n1", "n2");
+        let proof = Secret::new(" correct horse\n").unwrap().proof(EndRole::Client, "n1", "n2");
         assert_eq!(proof, "afa0abb3494fc12f74dc4bb2253eeed2099b4a90af7e9c8faf4f979f77f6cd31");
     }
 

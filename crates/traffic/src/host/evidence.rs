@@ -80,7 +80,7 @@ fn tells(name: &str) -> bool {
 
 /// The counters that moved, and a line for every source that could not be read.
 pub fn moved(growth: &Growth) -> (Moved, Vec<String>) {
-    let mut found = Found::default();
+    let mut found = EvidenceDeltas::default();
     found.softnet(growth);
     found.softirqs(growth);
     match &growth.samples.protocols {
@@ -115,12 +115,12 @@ fn interface(index: u32) -> String {
 }
 
 #[derive(Default)]
-struct Found {
+struct EvidenceDeltas {
     moved: Moved,
     unread: Vec<String>,
 }
 
-impl Found {
+impl EvidenceDeltas {
     /// Said once, however many counters it holds of.
     fn unread(&mut self, why: String) {
         if !self.unread.contains(&why) {

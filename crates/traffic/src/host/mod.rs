@@ -25,5 +25,5 @@ pub use floor::{Calibration, calibrate};
 pub use identity::{Identity, identity, same_host};
 pub use mark::Mark;
 pub use pin::Pinned;
-pub use placement::{ChangeRequest, Choice, Here, Role};
+pub use placement::{ChangeRequest, Choice, LocalPlacement, Role};
 pub use window::{Extras, ThreadWindow, Window, added, between, per_unit};

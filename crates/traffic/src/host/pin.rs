@@ -4,7 +4,7 @@ use std::{io, marker::PhantomData};
 
 use model::{CpuId, CpuSet, cpuset::MAX_ID};
 
-use crate::{Doing, Result};
+use crate::{ErrorContext, Result};
 
 /// Masks begin at this many 64-bit words (1,024 CPUs) and double.
 const WORDS: usize = 16;

@@ -48,7 +48,7 @@ pub enum Role {
 
 /// The CPUs of this end.
 #[derive(Debug, Clone)]
-pub struct Here {
+pub struct LocalPlacement {
     /// CPUs that this process may use.
     pub allowed: CpuSet,
     pub online: CpuSet,
@@ -56,7 +56,7 @@ pub struct Here {
     pub places: Vec<CpuLocation>,
 }
 
-impl Here {
+impl LocalPlacement {
     /// Reads them. To be called by a thread that is not pinned, for what it may use is taken
     /// for what the process may use.
     ///
@@ -105,7 +105,11 @@ const MAX_THREADS: u32 = 65_536;
 ///
 /// # Errors
 /// [`Error::Usage`] when a CPU that was asked for is offline or not for this process.
-pub fn decide(pin: &Pin, here: &Here, change_request: &ChangeRequest<'_>) -> Result<Choice> {
+pub fn decide(
+    pin: &Pin,
+    here: &LocalPlacement,
+    change_request: &ChangeRequest<'_>,
+) -> Result<Choice> {
     match pin {
         Pin::No => Ok(Choice { cpus: vec![], why: "not pinned: the scheduler decides".into() }),
         Pin::Auto | Pin::Apart => Ok(choose(here, change_request)),
@@ -121,7 +125,7 @@ pub fn decide(pin: &Pin, here: &Here, change_request: &ChangeRequest<'_>) -> Res
 ///
 /// # Errors
 /// [`Error::Usage`] when one of them is not.
-pub fn check(list: &CpuSet, here: &Here) -> Result<()> {
+pub fn check(list: &CpuSet, here: &LocalPlacement) -> Result<()> {
     let Some(bad) = list.difference(&here.allowed).first() else {
         return match list.is_empty() {
             true => Err(Error::Usage("an empty list of CPUs to pin to".into())),
@@ -142,7 +146,7 @@ fn round(cpus: &[CpuId], threads: u32) -> Vec<CpuId> {
 }
 
 /// The choice of the policy, see [the module](self).
-pub fn choose(here: &Here, change_request: &ChangeRequest<'_>) -> Choice {
+pub fn choose(here: &LocalPlacement, change_request: &ChangeRequest<'_>) -> Choice {
     let free = here.allowed.difference(change_request.taken);
     let usable = if free.is_empty() { &here.allowed } else { &free };
     let cores = cores::ranked(here, change_request, usable);
@@ -200,12 +204,12 @@ fn share(mut cores: Vec<Core>, change_request: &ChangeRequest<'_>) -> Vec<Core> 
 }
 
 /// The place of a CPU.
-fn place(here: &Here, cpu: CpuId) -> Option<&CpuLocation> {
+fn place(here: &LocalPlacement, cpu: CpuId) -> Option<&CpuLocation> {
     here.places.binary_search_by_key(&cpu, |p| p.cpu).ok().and_then(|at| here.places.get(at))
 }
 
 /// The node of a CPU.
-fn node(here: &Here, cpu: CpuId) -> Option<NumaNode> {
+fn node(here: &LocalPlacement, cpu: CpuId) -> Option<NumaNode> {
     place(here, cpu)?.node
 }
 

@@ -18,7 +18,7 @@ const AT_ONCE: usize = 16;
 
 /// A request under way.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
+pub struct PendingRequest {
     /// From when it counts: the schedule's time in open loop, else the moment of sending.
     pub due_ns: u64,
     /// When it was handed over for sending, the last time if it was retransmitted.
@@ -53,7 +53,7 @@ pub struct Conn {
     /// When it was connected and the handshake began.
     pub shaking_ns: u64,
     /// Under way, the oldest first.
-    pub asked: VecDeque<Asked>,
+    pub asked: VecDeque<PendingRequest>,
     /// How many of them are wholly sent, and the bytes sent of the one that follows.
     written: usize,
     offset: usize,
@@ -210,7 +210,7 @@ impl Conn {
         &mut self,
         bytes: &[u8],
         now: u64,
-        mut whole: impl FnMut(&Asked, Answer, u64),
+        mut whole: impl FnMut(&PendingRequest, Answer, u64),
     ) -> Result<(), &'static str> {
         let mut at = 0;
         while let Some(rest) = bytes.get(at..).filter(|r| !r.is_empty() && !self.closing) {
@@ -233,14 +233,14 @@ impl Conn {
     }
 
     /// The connection ended: what lasts until then is whole.
-    pub fn ended(&mut self, mut whole: impl FnMut(&Asked, Answer, u64)) {
+    pub fn ended(&mut self, mut whole: impl FnMut(&PendingRequest, Answer, u64)) {
         if let Some(answer) = self.parser.end() {
             self.whole(answer, &mut whole);
         }
     }
 
     #[inline]
-    fn whole(&mut self, answer: Answer, tell: &mut impl FnMut(&Asked, Answer, u64)) {
+    fn whole(&mut self, answer: Answer, tell: &mut impl FnMut(&PendingRequest, Answer, u64)) {
         let Some(asked) = self.asked.pop_front() else { return };
         // Answered before it was wholly sent: what follows in the stream would be its rest.
         let early = self.written == 0;

@@ -18,10 +18,10 @@ use crate::{
         tls::{Tls, conn::take_spent_ns},
     },
     served::{
-        dial::Way,
+        dial::DialPath,
         link::Rooms,
         places::{Queue, Until},
-        workers::Duty,
+        workers::WorkerTask,
     },
 };
 
@@ -31,7 +31,7 @@ const ROOM: usize = 64 << 10;
 /// What is asked, and how.
 #[derive(Debug)]
 pub struct HttpShape {
-    pub way: Way,
+    pub way: DialPath,
     pub tls: Option<Tls>,
     pub requests: Vec<Vec<u8>>,
     pub is_head: bool,
@@ -40,9 +40,9 @@ pub struct HttpShape {
     pub timeout_ns: u64,
 }
 
-pub struct LocalEnd<'a> {
+pub struct HttpClient<'a> {
     pub shape: &'a HttpShape,
-    pub duty: &'a Duty<'a>,
+    pub duty: &'a WorkerTask<'a>,
 }
 
 struct HttpLoop<'r> {
@@ -65,11 +65,11 @@ struct HttpLoop<'r> {
     draining: bool,
 }
 
-impl LocalEnd<'_> {
-    /// Runs until the team ends or the quota is fulfilled.
+impl HttpClient<'_> {
+    /// Runs until the pool ends or the quota is fulfilled.
     pub fn run(&self, recorder: &mut Recorder) {
         if let Err(why) = self.go(self.duty.connections.len(), recorder) {
-            self.duty.team.break_off(why);
+            self.duty.pool.break_off(why);
         }
     }
 
@@ -92,7 +92,7 @@ impl LocalEnd<'_> {
         (0..conns).try_for_each(|key| self.offer(&mut state, key))?;
         let patrol_every = (shape.timeout_ns / 8).clamp(1_000_000, 100_000_000);
         let mut patrol = now_ns() + patrol_every;
-        while !self.duty.team.stopping() && self.duty.pace.quota.is_none_or(|q| state.settled < q) {
+        while !self.duty.pool.stopping() && self.duty.pace.quota.is_none_or(|q| state.settled < q) {
             let until = self.begin_due(&mut state)?.min(patrol);
             self.turn(&mut state, until)?;
             if now_ns() >= patrol {
@@ -101,7 +101,7 @@ impl LocalEnd<'_> {
             }
         }
         self.drain(&mut state)?;
-        self.duty.member.see(|seen| state.looks.tell(seen));
+        self.duty.worker.see(|seen| state.looks.tell(seen));
         state.recorder.handshakes.ciphered(take_spent_ns(), state.settled);
         state.recorder.server = state.conns.iter_mut().find_map(|c| c.parser.server.take());
         Ok(())

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use model::measure::{End, HttpDocument, HttpRun, HttpSpec, PeerProgram, Transport};
 
 use super::{
-    local::{HttpShape, LocalEnd},
-    reach::{Door, reach, tls_of},
+    local::{HttpClient, HttpShape},
+    reach::{ServerAddress, reach, tls_of},
     recorder::Recorder,
     request, result,
 };
@@ -19,7 +19,7 @@ use crate::{
     net::options,
     rtt::measure::{BATCH_NS, Measured, unix_s},
     served::{
-        dial::{Way, is_here},
+        dial::{DialPath, is_here},
         sums::{Rounds, rounds},
         workers::Workers,
     },
@@ -54,7 +54,7 @@ pub fn measure(
     // TCP_NODELAY the second waits for the acknowledgement of the first, 40 ms.
     let plain_once = spec.new_connections && tls.is_none();
     let shape = HttpShape {
-        way: Way::new(door.to.clone(), door.transport, common, plain_once)?,
+        way: DialPath::new(door.to.clone(), door.transport, common, plain_once)?,
         tls,
         requests: requests.bytes,
         is_head: requests.is_head,
@@ -110,7 +110,7 @@ pub fn measure(
 /// What all runs have in common.
 struct RunSetup<'a> {
     shape: &'a HttpShape,
-    door: &'a Door,
+    door: &'a ServerAddress,
     assignments: &'a Assignments,
     same_host: bool,
     onlooker: Option<&'a Peer>,
@@ -139,8 +139,8 @@ fn one(spec: &HttpSpec, flows: u32, place: &RunSetup<'_>, run: Run<'_>) -> Resul
     let recorder = || Recorder::new(spec.rate_per_s.is_some(), BATCH_NS);
     let what = format!("http, {flows} connections");
     let Rounds { sums, why, broken } = rounds(&workers, run, &what, recorder, |duty, recorder| {
-        LocalEnd { shape, duty }.run(recorder);
-        duty.member.see(|seen| recorder.ran_on.tell(seen));
+        HttpClient { shape, duty }.run(recorder);
+        duty.worker.see(|seen| recorder.ran_on.tell(seen));
     })?;
     let requests = &shape.requests;
     let mean = requests.iter().map(Vec::len).sum::<usize>() as f64 / requests.len().max(1) as f64;

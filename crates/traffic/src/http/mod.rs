@@ -19,5 +19,5 @@ mod recorder;
 mod request;
 mod response;
 pub mod result;
-pub mod said;
+pub mod statuses;
 pub mod url;

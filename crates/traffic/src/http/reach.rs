@@ -11,7 +11,7 @@ use crate::{
     net::{
         target::resolve,
         tls::{
-            Asked, Tls,
+            Tls, TlsRequest,
             fault::{Fault, Remedies, advice},
         },
     },
@@ -51,12 +51,12 @@ pub fn tls_of(spec: &HttpSpec, server: &Url) -> Result<Option<Tls>> {
         ))),
         (true, _) => Ok(Some(Tls::new(
             &server.host,
-            &Asked {
+            &TlsRequest {
                 ca: asked.ca.as_deref(),
                 insecure: asked.insecure,
                 resume: asked.resume,
                 speaks: Some("http/1.1"),
-                ..Asked::default()
+                ..TlsRequest::default()
             },
         )?)),
     }
@@ -64,7 +64,7 @@ pub fn tls_of(spec: &HttpSpec, server: &Url) -> Result<Option<Tls>> {
 
 /// A server that answers.
 #[derive(Debug)]
-pub struct Door {
+pub struct ServerAddress {
     pub to: SockAddr,
     pub transport: Transport,
     /// The same for people.
@@ -79,7 +79,12 @@ pub struct Door {
 ///
 /// # Errors
 /// No server, or one that TLS cannot be spoken with: what to do.
-pub fn reach(spec: &HttpSpec, server: &Url, tls: Option<&Tls>, stop: &AtomicBool) -> Result<Door> {
+pub fn reach(
+    spec: &HttpSpec,
+    server: &Url,
+    tls: Option<&Tls>,
+    stop: &AtomicBool,
+) -> Result<ServerAddress> {
     let whole = Deadline::after(WHOLE, stop);
     let mut last = Error::Environment(format!("{} has no address", server.host));
     for mut door in doors(spec, server)? {
@@ -100,12 +105,12 @@ pub fn reach(spec: &HttpSpec, server: &Url, tls: Option<&Tls>, stop: &AtomicBool
 }
 
 /// Where it may be.
-fn doors(spec: &HttpSpec, server: &Url) -> Result<Vec<Door>> {
+fn doors(spec: &HttpSpec, server: &Url) -> Result<Vec<ServerAddress>> {
     let local = crate::host_identity().end;
     let Some(path) = &server.socket else {
         let all = resolve(&server.host, server.port, spec.common.family)?.into_iter();
         return Ok(all
-            .map(|ip| Door {
+            .map(|ip| ServerAddress {
                 to: ip.into(),
                 transport: Transport::Tcp,
                 name: ip.to_string(),
@@ -116,7 +121,7 @@ fn doors(spec: &HttpSpec, server: &Url) -> Result<Vec<Door>> {
     };
     let name = name_of(path);
     let to = SockAddr::unix(path).map_err(|e| Error::io(&name, &e))?;
-    Ok(vec![Door { to, transport: Transport::Unix, name, ip: None, local }])
+    Ok(vec![ServerAddress { to, transport: Transport::Unix, name, ip: None, local }])
 }
 
 fn shake(tls: &Tls, socket: Socket, server: &str, deadline: &Deadline<'_>) -> Result<()> {

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use stats::{Batches, Histogram};
 
-use super::conn::Asked;
+use super::conn::PendingRequest;
 use crate::{
     rtt::{
         exchange::current_cpu,
         recorder::{Counts, Window},
         single::Ran,
     },
-    served::{fate::Fate, handshakes::Handshakes, sums::Record},
+    served::{connection_counts::ConnectionCounts, handshakes::Handshakes, sums::Record},
 };
 
 /// Batches kept for each thread.
@@ -63,7 +63,7 @@ pub struct Recorder {
     /// Requests that failed within the window.
     pub failed: BTreeMap<Failed, u64>,
     /// What became of connections and of the schedule.
-    pub fate: Fate<Failed>,
+    pub fate: ConnectionCounts<Failed>,
     /// Responses that came within the window.
     pub answered: u64,
     /// Connections that were there again within the window.
@@ -92,7 +92,7 @@ impl Recorder {
             receives: 0,
             last_ns: 0,
             failed: BTreeMap::new(),
-            fate: Fate::default(),
+            fate: ConnectionCounts::default(),
             answered: 0,
             reopened: 0,
             ran_on: Ran::default(),
@@ -110,7 +110,14 @@ impl Recorder {
     }
 
     #[inline]
-    pub fn record(&mut self, window: &Window, asked: &Asked, now: u64, status: u16, bytes: u64) {
+    pub fn record(
+        &mut self,
+        window: &Window,
+        asked: &PendingRequest,
+        now: u64,
+        status: u16,
+        bytes: u64,
+    ) {
         match self.counts(window, asked.due_ns, now) {
             Counts::Not => return,
             Counts::Time => {}

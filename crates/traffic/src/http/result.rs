@@ -10,7 +10,7 @@ use stats::Histogram;
 
 use super::{
     recorder::{Failed, Recorder},
-    said,
+    statuses,
 };
 use crate::{
     assignments::Assignments,
@@ -171,7 +171,7 @@ fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> V
             "{n} requests had no end when the run ended and count as neither answered nor failed"
         )),
     }
-    all.extend(said::of_statuses(&statuses(recorded)));
+    all.extend(statuses::of_statuses(&statuses(recorded)));
     if spec.requests.is_some() && spec.rate_per_s.is_none() && recorded.settled() < 100 {
         all.push("so few requests say little of the server once it is warm".into());
     }

@@ -7,7 +7,7 @@ use std::{
 
 use model::CpuId;
 
-use crate::{host::incoming, team::ThreadReport};
+use crate::{host::incoming, worker_pool::ThreadReport};
 
 /// Looks taken now and then, counted.
 #[derive(Debug)]

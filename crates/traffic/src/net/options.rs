@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use model::measure::{Common, SocketOptions, Transport, Wait};
 use socket2::Socket;
 
-use crate::{Doing, Error, Result};
+use crate::{Error, ErrorContext, Result};
 
 /// How long the kernel polls the NIC's queue for [`Wait::BusyPoll`], microseconds.
 const BUSY_POLL_US: i32 = 50;

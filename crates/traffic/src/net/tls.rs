@@ -27,7 +27,7 @@ use crate::{Error, Result};
 
 /// What a client asks of TLS.
 #[derive(Debug, Clone, Default)]
-pub struct Asked<'a> {
+pub struct TlsRequest<'a> {
     /// A PEM file whose certificates are trusted instead of the system's.
     pub ca: Option<&'a str>,
     /// Whether any certificate will do.
@@ -58,7 +58,7 @@ impl Tls {
     /// # Errors
     /// The name cannot stand in a certificate; nothing to trust was found; our own certificate
     /// cannot be read.
-    pub fn new(host: &str, asked: &Asked<'_>) -> Result<Self> {
+    pub fn new(host: &str, asked: &TlsRequest<'_>) -> Result<Self> {
         let name = ServerName::try_from(host.to_owned()).map_err(|_| {
             Error::Usage(format!("{host}: TLS needs a host name or an address, which this is not"))
         })?;

@@ -102,12 +102,12 @@ pub struct Around<'a> {
     /// A variable of the environment.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// What this host knows of the user.
-    pub who: &'a dyn Fn(Who) -> Option<String>,
+    pub who: &'a dyn Fn(UserName) -> Option<String>,
 }
 
 /// What a host knows of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
+pub enum UserName {
     Name,
     Home,
 }
@@ -116,7 +116,7 @@ impl Around<'_> {
     /// The user's folder: where `HOME` names none, the one that this host knows, as with libpq.
     pub fn home(&self) -> Option<PathBuf> {
         let named = (self.variable)("HOME").filter(|h| !h.is_empty());
-        named.or_else(|| (self.who)(Who::Home)).map(PathBuf::from)
+        named.or_else(|| (self.who)(UserName::Home)).map(PathBuf::from)
     }
 }
 
@@ -164,7 +164,7 @@ fn build(all: &BTreeMap<&str, String>, around: &Around<'_>) -> Result<Address> {
     if let Some(attrs) = all.get("target_session_attrs").filter(|a| *a != "any") {
         return usage(format!("target_session_attrs={attrs}: name the one server to measure"));
     }
-    let Some(user) = all.get("user").cloned().or_else(|| (around.who)(Who::Name)) else {
+    let Some(user) = all.get("user").cloned().or_else(|| (around.who)(UserName::Name)) else {
         return usage("no user name: write postgres://USER@HOST/".into());
     };
     let database = all.get("dbname").unwrap_or(&user).clone();
@@ -257,7 +257,7 @@ mod tests {
     fn of(text: &str, env: &[(&str, &str)]) -> Result<Address> {
         let variable =
             |name: &str| env.iter().find(|(k, _)| *k == name).map(|(_, v)| (*v).to_owned());
-        let who = |what| Some(if what == Who::Name { "me" } else { "/nonexistent" }.into());
+        let who = |what| Some(if what == UserName::Name { "me" } else { "/nonexistent" }.into());
         Address::of(text, None, &Around { variable: &variable, who: &who })
     }
 
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn home_is_where_the_variable_or_else_the_host_says() {
-        let who = |what| (what == Who::Home).then(|| "/of/the/host".to_owned());
+        let who = |what| (what == UserName::Home).then(|| "/of/the/host".to_owned());
         for (variable, home) in
             [(None, "/of/the/host"), (Some(""), "/of/the/host"), (Some("/own"), "/own")]
         {

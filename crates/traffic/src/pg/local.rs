@@ -21,10 +21,10 @@ use crate::{
         tls::{Tls, conn::take_spent_ns},
     },
     served::{
-        dial::Way,
+        dial::DialPath,
         link::Rooms,
         places::{Queue, Until},
-        workers::Duty,
+        workers::WorkerTask,
     },
 };
 
@@ -34,7 +34,7 @@ const ROOM: usize = 64 << 10;
 /// What is done, and how.
 #[derive(Debug)]
 pub struct PgShape {
-    pub way: Way,
+    pub way: DialPath,
     /// The server as it is named to people.
     pub name: String,
     pub who: Credentials,
@@ -47,9 +47,9 @@ pub struct PgShape {
     pub timeout_ns: u64,
 }
 
-pub struct LocalEnd<'a> {
+pub struct PgClient<'a> {
     pub shape: &'a PgShape,
-    pub duty: &'a Duty<'a>,
+    pub duty: &'a WorkerTask<'a>,
 }
 
 struct PgLoop<'r> {
@@ -72,11 +72,11 @@ struct PgLoop<'r> {
     draining: bool,
 }
 
-impl LocalEnd<'_> {
-    /// Runs until the team ends or the quota is fulfilled.
+impl PgClient<'_> {
+    /// Runs until the pool ends or the quota is fulfilled.
     pub fn run(&self, clients: Vec<Client>, recorder: &mut Recorder) {
         if let Err(why) = self.go(clients, recorder) {
-            self.duty.team.break_off(why);
+            self.duty.pool.break_off(why);
         }
     }
 
@@ -98,7 +98,7 @@ impl LocalEnd<'_> {
         (0..state.conns.len()).try_for_each(|key| self.offer(&mut state, key))?;
         let patrol_every = (self.shape.timeout_ns / 8).clamp(1_000_000, 100_000_000);
         let mut patrol = now_ns() + patrol_every;
-        while !self.duty.team.stopping() && self.duty.pace.quota.is_none_or(|q| state.settled < q) {
+        while !self.duty.pool.stopping() && self.duty.pace.quota.is_none_or(|q| state.settled < q) {
             let until = self.begin_due(&mut state)?.min(patrol);
             self.turn(&mut state, until)?;
             if now_ns() >= patrol {
@@ -107,7 +107,7 @@ impl LocalEnd<'_> {
             }
         }
         self.drain(&mut state)?;
-        self.duty.member.see(|seen| state.looks.tell(seen));
+        self.duty.worker.see(|seen| state.looks.tell(seen));
         state.recorder.handshakes.ciphered(take_spent_ns(), state.settled);
         state.conns.iter_mut().for_each(Conn::close);
         Ok(())

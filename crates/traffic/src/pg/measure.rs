@@ -5,13 +5,13 @@ use std::{sync::atomic::Ordering, time::Duration};
 use model::measure::{End, PeerProgram, PgDocument, PgDriver, PgProtocol, PgRun, PgSpec, TlsRun};
 
 use super::{
-    address::{Address, Around, Who},
+    address::{Address, Around, UserName},
     builtin,
     client::Client,
-    local::{LocalEnd, PgShape},
+    local::{PgClient, PgShape},
     pgbench::{self, One},
     plan::Plan,
-    recorder::{Kept, Recorder},
+    recorder::{Recorder, RecorderSpec},
     result,
     script::{Rng, Value, Vars},
     session::{Session, Wrong},
@@ -25,7 +25,7 @@ use crate::{
     net::{now_ns, options, tls::conn::Agreed},
     rtt::measure::{BATCH_NS, Measured, unix_s},
     served::{
-        dial::{Way, is_here},
+        dial::{DialPath, is_here},
         sums::{Rounds, rounds},
         workers::Workers,
     },
@@ -183,7 +183,7 @@ pub fn address_of(spec: &PgSpec, password: Option<&str>) -> Result<Address> {
 }
 
 /// What this host's list of users says of the one that this process runs as.
-fn entry(what: Who) -> Option<String> {
+fn entry(what: UserName) -> Option<String> {
     // SAFETY: a zeroed record is valid and the call fills it; what it points at lies in the buffer,
     // which outlives the reading of it, or it is null.
     unsafe {
@@ -201,8 +201,8 @@ fn entry(what: Who) -> Option<String> {
             return None;
         }
         let wanted = match what {
-            Who::Name => entry.pw_name,
-            Who::Home => entry.pw_dir,
+            UserName::Name => entry.pw_name,
+            UserName::Home => entry.pw_dir,
         };
         if wanted.is_null() {
             return None;
@@ -239,7 +239,7 @@ fn shape(spec: &PgSpec, plan: Plan, session: &Session<'_>, verifies: bool) -> Re
     let common = &spec.common;
     let door = session.door.clone();
     Ok(PgShape {
-        way: Way::new(door.to, door.transport, common, false)?,
+        way: DialPath::new(door.to, door.transport, common, false)?,
         name: door.name,
         who: door.who,
         tls: door.tls,
@@ -285,7 +285,7 @@ fn one(begin: &Begin<'_>, assignments: &Assignments, same_host: bool, run: Run<'
         total: spec.transactions,
         interval_ns: spec.interval_ns,
     };
-    let kept = Kept {
+    let kept = RecorderSpec {
         open_loop: spec.rate_per_s.is_some(),
         scripts: shape.plan.scripts.len(),
         statements: if spec.per_statement { shape.plan.statements.len() } else { 0 },
@@ -294,8 +294,8 @@ fn one(begin: &Begin<'_>, assignments: &Assignments, same_host: bool, run: Run<'
     let what = format!("pg, {}", clients_text(clients));
     let Rounds { sums, why, broken } = rounds(&workers, run, &what, recorder, |duty, recorder| {
         let own = duty.connections.iter().map(|client| begin.client(*client)).collect();
-        LocalEnd { shape, duty }.run(own, recorder);
-        duty.member.see(|seen| recorder.ran_on.tell(seen));
+        PgClient { shape, duty }.run(own, recorder);
+        duty.worker.see(|seen| recorder.ran_on.tell(seen));
     })?;
     let mut run = result::pg_run(spec, clients, shape, assignments, same_host, &sums);
     run.warnings.extend(why);
@@ -331,7 +331,7 @@ mod tests {
         let mut lines = all.lines().map(|l| l.split(':').collect::<Vec<_>>());
         // A user of a directory service stands elsewhere.
         let Some(line) = lines.find(|l| l.get(2) == Some(&uid.as_str())) else { return };
-        assert_eq!(entry(Who::Name).as_deref(), line.first().copied());
-        assert_eq!(entry(Who::Home).as_deref(), line.get(5).copied());
+        assert_eq!(entry(UserName::Name).as_deref(), line.first().copied());
+        assert_eq!(entry(UserName::Home).as_deref(), line.get(5).copied());
     }
 }

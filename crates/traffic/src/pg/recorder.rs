@@ -12,7 +12,7 @@ use crate::{
         recorder::{Counts, Window},
         single::Ran,
     },
-    served::{fate::Fate, handshakes::Handshakes, sums::Record},
+    served::{connection_counts::ConnectionCounts, handshakes::Handshakes, sums::Record},
 };
 
 /// Batches kept for each thread.
@@ -73,7 +73,7 @@ pub struct Recorder {
     /// Their tries beyond the first.
     pub retries: u64,
     /// What became of connections and of the schedule.
-    pub fate: Fate<Failed>,
+    pub fate: ConnectionCounts<Failed>,
     /// Transactions that ended well within the window.
     pub answered: u64,
     /// Where the thread ran.
@@ -115,7 +115,7 @@ pub struct Logged {
 
 /// What a recorder has to keep.
 #[derive(Debug, Clone, Copy)]
-pub struct Kept {
+pub struct RecorderSpec {
     pub open_loop: bool,
     pub scripts: usize,
     /// 0 where they are not reported apart.
@@ -124,7 +124,7 @@ pub struct Kept {
 
 impl Recorder {
     /// For one thread; `batch_ns` is the first length of the batches.
-    pub fn new(kept: Kept, batch_ns: u64) -> Self {
+    pub fn new(kept: RecorderSpec, batch_ns: u64) -> Self {
         let more = || kept.open_loop.then(Histogram::new);
         Self {
             latency: Histogram::new(),
@@ -145,7 +145,7 @@ impl Recorder {
             messages: BTreeMap::new(),
             retried: 0,
             retries: 0,
-            fate: Fate::default(),
+            fate: ConnectionCounts::default(),
             answered: 0,
             ran_on: Ran::default(),
         }

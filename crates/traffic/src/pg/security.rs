@@ -10,7 +10,7 @@ use super::address::Around;
 use crate::{
     Error, Result,
     net::tls::{
-        Asked, Tls,
+        Tls, TlsRequest,
         fault::{Remedies, advice},
     },
 };
@@ -167,13 +167,13 @@ impl Security {
         let any_name = self.mode != Mode::VerifyFull;
         let address = ip.filter(|_| any_name && ServerName::try_from(name).is_err());
         let address = address.map(|ip| ip.to_string());
-        let asked = Asked {
+        let asked = TlsRequest {
             ca: if let Root::File(path) = &self.root { Some(path) } else { None },
             insecure: self.root == Root::Anybody,
             any_name,
             untold: self.untold,
             own: self.own.as_ref().map(|(c, k)| (c.as_str(), k.as_str())),
-            ..Asked::default()
+            ..TlsRequest::default()
         };
         Tls::new(address.as_deref().unwrap_or(name), &asked)
     }

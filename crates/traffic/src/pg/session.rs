@@ -43,7 +43,7 @@ const ROOM: usize = 16 << 10;
 
 /// Where a server is, and who we are there.
 #[derive(Debug, Clone)]
-pub struct Door {
+pub struct ServerLogin {
     pub to: SockAddr,
     pub transport: Transport,
     /// As it is named to people.
@@ -53,7 +53,7 @@ pub struct Door {
     pub tls: Option<Tls>,
 }
 
-impl Door {
+impl ServerLogin {
     /// Its address, where it has one.
     pub fn ip(&self) -> Option<SocketAddr> {
         self.to.as_socket()
@@ -64,7 +64,7 @@ impl Door {
 pub struct Session<'a> {
     link: Link,
     rooms: Rooms,
-    pub door: Door,
+    pub door: ServerLogin,
     pub ours: String,
     /// `15.14 (Debian …)`.
     pub version: String,
@@ -139,7 +139,7 @@ impl<'a> Session<'a> {
 
     /// At one address, in the ways that `sslmode` allows; `name` is the server's.
     fn at(
-        door: Door,
+        door: ServerLogin,
         name: &str,
         address: &Address,
         common: &Common,
@@ -163,7 +163,7 @@ impl<'a> Session<'a> {
             let socket = dial(&door.to, door.transport, &door.name, common, &deadline)
                 .map_err(Unopened::Nobody)?;
             let tls = tls.clone().filter(|_| *way != Try::Plain);
-            let begun = Self::begin(socket, Door { tls, ..door.clone() }, *way, deadline);
+            let begun = Self::begin(socket, ServerLogin { tls, ..door.clone() }, *way, deadline);
             match (begun, first.take()) {
                 (Err(Unopened::Perhaps(e)), None) => first = Some(e),
                 (Err(Unopened::Perhaps(e)), Some(before)) => {
@@ -186,7 +186,7 @@ impl<'a> Session<'a> {
 
     fn begin(
         socket: Socket,
-        door: Door,
+        door: ServerLogin,
         way: Try,
         deadline: Deadline<'a>,
     ) -> Result<Self, Unopened> {
@@ -506,19 +506,25 @@ fn credentials(address: &Address, password: Option<String>) -> Result<Credential
     })
 }
 
-fn doors(host: &Host, who: &Credentials, common: &Common) -> Result<Vec<Door>> {
+fn doors(host: &Host, who: &Credentials, common: &Common) -> Result<Vec<ServerLogin>> {
     match host {
         Host::Unix(path) => {
             let to = SockAddr::unix(path).map_err(|_| {
                 Error::Usage(format!("{}: too long a path for a socket", path.display()))
             })?;
             let name = path.display().to_string();
-            Ok(vec![Door { to, transport: Transport::Unix, name, who: who.clone(), tls: None }])
+            Ok(vec![ServerLogin {
+                to,
+                transport: Transport::Unix,
+                name,
+                who: who.clone(),
+                tls: None,
+            }])
         }
         Host::Tcp(host, port) => {
             let all = resolve(host, *port, common.family)?.into_iter();
             Ok(all
-                .map(|to| Door {
+                .map(|to| ServerLogin {
                     to: to.into(),
                     transport: Transport::Tcp,
                     name: to.to_string(),

@@ -18,7 +18,7 @@ use super::{
     wire::{AFTER, BEFORE, CONFIGURATION, PORT, Request, STAT, STRING, Stat, Test, URGENT_DONE},
 };
 use crate::{
-    Doing, Error, Result,
+    Error, ErrorContext, Result,
     net::{
         options,
         target::{Target, local_address, resolve},

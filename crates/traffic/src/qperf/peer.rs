@@ -40,7 +40,7 @@ pub struct Work {
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-pub struct Tally {
+pub struct EndCounts {
     pub sent: Counts,
     pub received: Counts,
 }
@@ -67,8 +67,14 @@ impl Work {
     }
 
     /// TCP: receives, and answers if `answer`.
-    pub fn stream(&self, fd: &impl AsRawFd, answer: bool, watch: &mut Watch<'_>) -> (Tally, Over) {
-        let (fd, mut buffer, mut tally) = (fd.as_raw_fd(), self.buffer(PIECE), Tally::default());
+    pub fn stream(
+        &self,
+        fd: &impl AsRawFd,
+        answer: bool,
+        watch: &mut Watch<'_>,
+    ) -> (EndCounts, Over) {
+        let (fd, mut buffer, mut tally) =
+            (fd.as_raw_fd(), self.buffer(PIECE), EndCounts::default());
         loop {
             if let Err(over) = self.receive_all(fd, &mut buffer, &mut tally, answer, watch) {
                 return (tally, over);
@@ -89,7 +95,7 @@ impl Work {
         &self,
         fd: i32,
         buffer: &mut [u8],
-        tally: &mut Tally,
+        tally: &mut EndCounts,
         whole: bool,
         watch: &mut Watch<'_>,
     ) -> Result<(), Over> {
@@ -147,9 +153,9 @@ impl Work {
         from: IpAddr,
         answer: bool,
         watch: &mut Watch<'_>,
-    ) -> (Tally, Over) {
+    ) -> (EndCounts, Over) {
         let (fd, mut buffer, mut tally) =
-            (socket.as_raw_fd(), self.buffer(DATAGRAM), Tally::default());
+            (socket.as_raw_fd(), self.buffer(DATAGRAM), EndCounts::default());
         let mut first = match self.first(socket, from, &mut buffer, &mut tally, watch) {
             Ok(n) => Some(n),
             Err(over) => return (tally, over),
@@ -192,7 +198,7 @@ impl Work {
         socket: &UdpSocket,
         from: IpAddr,
         buffer: &mut [u8],
-        tally: &mut Tally,
+        tally: &mut EndCounts,
         watch: &mut Watch<'_>,
     ) -> Result<usize, Over> {
         loop {
@@ -220,7 +226,7 @@ impl Work {
         &self,
         fd: i32,
         bytes: &[u8],
-        tally: &mut Tally,
+        tally: &mut EndCounts,
         watch: &mut Watch<'_>,
     ) -> Result<(), Over> {
         self.serve(watch);

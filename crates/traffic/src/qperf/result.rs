@@ -11,7 +11,7 @@ use super::wire::{Stat, Test, Times};
 use crate::{
     Error, Result,
     assignments::{self, Assignments},
-    control::message::{Kind, PeerReport, Ready},
+    control::message::{PeerReport, Ready, TestKind},
 };
 
 const UNTOLD: &str = "qperf does not tell";
@@ -79,7 +79,7 @@ pub fn report(stat: &Stat) -> PeerReport {
 /// As [`assignments::peer`].
 pub fn peer_assignment(
     common: &Common,
-    kind: &Kind,
+    kind: &TestKind,
     local: &Assignments,
     same_host: bool,
     to: std::net::SocketAddr,

@@ -18,11 +18,11 @@ use crate::{
     Error, Result,
     assignments::{self, Assignments},
     client::{
-        conduct::{Course, Run, conduct},
+        conduct::{MeasuredWindow, Run, conduct},
         confidence::Next,
         ends::Ended,
     },
-    control::message::{Kind, Ready, Test},
+    control::message::{Ready, Test, TestKind},
     host::calibrate,
     net::{now_ns, options},
     rtt::{
@@ -33,7 +33,7 @@ use crate::{
         sums::{Round, Sums},
         uring,
     },
-    team::Team,
+    worker_pool::WorkerPool,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -154,7 +154,7 @@ fn size(
     document: &mut RttDocument,
 ) -> Result<Measured<RttRun>> {
     let common = &spec.common;
-    let kind = Kind::Rtt { request_bytes: bytes, response_bytes: bytes, queue_depth: 1 };
+    let kind = TestKind::Rtt { request_bytes: bytes, response_bytes: bytes, queue_depth: 1 };
     let assignment = peer_assignment(common, &kind, assignments, place.same_host, place.address)?;
     let ask = Ask {
         test: test_of(common.transport, true)?,
@@ -218,10 +218,10 @@ fn one(point: &Point<'_>, run: Run<'_>, what: &str) -> Result<(Round, Option<Sta
     let mut session = Session::open(point.place, common, point.ask, run.stop)?;
     let mut warnings: Vec<String> = vec![];
     warnings.extend(options::prepare(&session.data, common.wait));
-    let (team, window) = (Team::new(1), Window::closed());
+    let (pool, window) = (WorkerPool::new(1), Window::closed());
     let mut recorder = Recorder::new(false, BATCH_NS);
-    let course = exchange(point, &mut session, &team, &window, &mut recorder, run, what);
-    let mut broken = team.broken().or_else(|| course.silent.clone());
+    let course = exchange(point, &mut session, &pool, &window, &mut recorder, run, what);
+    let mut broken = pool.broken().or_else(|| course.silent.clone());
     if let Some(words) = broken.is_some().then(|| session.gone()).flatten() {
         broken = Some(words);
     }
@@ -239,12 +239,12 @@ fn one(point: &Point<'_>, run: Run<'_>, what: &str) -> Result<(Round, Option<Sta
         },
     };
     if let Some(stat) = &stat {
-        warnings.extend(disagreement(stat, team.transactions(), point.test.transport));
+        warnings.extend(disagreement(stat, pool.transactions(), point.test.transport));
     }
     let ended = Ended {
         ready: point.assignment.clone(),
         course,
-        seen: team.seen(),
+        seen: pool.seen(),
         report: stat.as_ref().map(report),
         warnings,
     };
@@ -264,12 +264,12 @@ fn disagreement(stat: &Stat, answered: u64, transport: Transport) -> Option<Stri
 fn exchange(
     point: &Point<'_>,
     session: &mut Session,
-    team: &Team,
+    pool: &WorkerPool,
     window: &Window,
     recorder: &mut Recorder,
     run: Run<'_>,
     what: &str,
-) -> Course {
+) -> MeasuredWindow {
     let (fd, spec) = (session.data.as_raw_fd(), point.spec);
     let bytes = u64::from(point.ask.message);
     let shape = RttShape {
@@ -284,31 +284,31 @@ fn exchange(
     let cpu = point.assignments.cpus.first().copied();
     thread::scope(|threads| {
         let work = || {
-            let Some(member) = team.members.first() else { return };
+            let Some(worker) = pool.workers.first() else { return };
             if let Some(Err(e)) = cpu.map(assignments::pin) {
-                member.see(|seen| seen.warnings.push(e.to_string()));
+                worker.see(|seen| seen.warnings.push(e.to_string()));
             }
-            let _running = member.sleeper.begin();
-            member.see(|seen| seen.used(uring::PLAIN));
-            single::local(fd, &shape, window, team, member, recorder);
+            let _running = worker.sleeper.begin();
+            worker.see(|seen| seen.used(uring::PLAIN));
+            single::local(fd, &shape, window, pool, worker, recorder);
         };
         let spawned = thread::Builder::new().name("nw-client-0".into()).spawn_scoped(threads, work);
         if let Err(e) = spawned {
-            team.break_off(Error::io("no thread", &e));
+            pool.break_off(Error::io("no thread", &e));
         }
-        while team.tids().is_empty() && !team.stopping() {
+        while pool.tids().is_empty() && !pool.stopping() {
             thread::yield_now();
         }
-        let mut guard = Guard::new(spec);
-        let mut look = |_| guard.look(team, session);
-        let course = conduct(run, None, &spec.common, team, window, what, &mut look);
-        team.end();
+        let mut guard = ThreadTimeout::new(spec);
+        let mut look = |_| guard.look(pool, session);
+        let course = conduct(run, None, &spec.common, pool, window, what, &mut look);
+        pool.end();
         course
     })
 }
 
 /// Looks after a thread that waits for what may never come.
-struct Guard {
+struct ThreadTimeout {
     wake_ns: u64,
     woken_ns: u64,
     answered: u64,
@@ -316,7 +316,7 @@ struct Guard {
     silent_ns: u64,
 }
 
-impl Guard {
+impl ThreadTimeout {
     fn new(spec: &RttSpec) -> Self {
         let udp = spec.common.transport == Transport::Udp;
         let wake_ns = if udp { spec.timeout_ns.0 / 4 } else { u64::MAX };
@@ -326,20 +326,20 @@ impl Guard {
         Self { wake_ns, woken_ns: now, answered: 0, since_ns: now, silent_ns }
     }
 
-    fn look(&mut self, team: &Team, session: &mut Session) {
+    fn look(&mut self, pool: &WorkerPool, session: &mut Session) {
         if let Some(why) = session.gone() {
-            team.break_off(why);
+            pool.break_off(why);
         }
-        let (now, answered) = (now_ns(), team.transactions());
+        let (now, answered) = (now_ns(), pool.transactions());
         if answered != self.answered {
             (self.answered, self.since_ns) = (answered, now);
         } else if now - self.since_ns > self.silent_ns {
             let s = (now - self.since_ns) / SECOND;
-            team.break_off(Error::Environment(format!("the server has not answered for {s} s")));
+            pool.break_off(Error::Environment(format!("the server has not answered for {s} s")));
         }
         if now - self.woken_ns >= self.wake_ns {
             self.woken_ns = now;
-            team.members.iter().for_each(|m| m.sleeper.wake());
+            pool.workers.iter().for_each(|m| m.sleeper.wake());
         }
     }
 }

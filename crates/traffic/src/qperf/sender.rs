@@ -16,7 +16,7 @@ use crate::{
         single::{Ran, server_gone},
         wait::send_all,
     },
-    team::{Member, Team},
+    worker_pool::{Worker, WorkerPool},
 };
 
 /// A schedule that fell so far behind is begun anew instead of caught up with in a burst.
@@ -39,31 +39,31 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Sends until told to stop; `member` counts whole messages.
-    pub fn run(&self, fd: RawFd, team: &Team, member: &Member) {
+    /// Sends until told to stop; `worker` counts whole messages.
+    pub fn run(&self, fd: RawFd, pool: &WorkerPool, worker: &Worker) {
         let (message, mut ran) = (vec![0u8; self.message], Ran::default());
         let gap_ns = self.rate.map(|r| self.message as f64 * 8e9 / r.max(1) as f64);
         let (mut sent, mut refusals) = (0u64, 0u32);
         let (mut begun, mut of) = (now_ns(), 0u64);
-        while !team.stopping() {
+        while !pool.stopping() {
             if let Some(gap) = gap_ns {
                 let due = begun + (of as f64 * gap) as u64;
                 let now = now_ns();
                 if now > due + BEHIND_NS.max(gap as u64) {
                     (begun, of) = (now, 0);
                 } else {
-                    wait_until(due, team);
+                    wait_until(due, pool);
                 }
                 of += 1;
             }
-            match send_all(fd, &message, team) {
+            match send_all(fd, &message, pool) {
                 Ok(()) => {
                     sent += 1;
                     refusals = 0;
-                    member.handled(sent);
+                    worker.handled(sent);
                     ran.on(current_cpu());
                 }
-                Err(_) if team.stopping() => break,
+                Err(_) if pool.stopping() => break,
                 Err(e) if self.udp && refusals < REFUSALS => {
                     refusals += 1;
                     self.refused.fetch_add(1, Ordering::Relaxed);
@@ -72,12 +72,12 @@ impl Sender {
                     }
                 }
                 Err(e) => {
-                    team.break_off(broken(&e));
+                    pool.break_off(broken(&e));
                     break;
                 }
             }
         }
-        member.see(|seen| ran.tell(seen));
+        worker.see(|seen| ran.tell(seen));
     }
 }
 
@@ -88,10 +88,10 @@ fn broken(e: &io::Error) -> Error {
     }
 }
 
-fn wait_until(due: u64, team: &Team) {
+fn wait_until(due: u64, pool: &WorkerPool) {
     loop {
         let left = due.saturating_sub(now_ns());
-        if left == 0 || team.stopping() {
+        if left == 0 || pool.stopping() {
             return;
         }
         if left > SPIN_NS {

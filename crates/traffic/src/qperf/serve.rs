@@ -24,11 +24,11 @@ use socket2::{Domain, Socket, Type};
 
 use super::{
     peer,
-    session::{Done, Session},
+    session::{Session, TestResult},
     talk::{Control, LOOK_NS},
     wire::{self, REQUEST, Request, Test, VERSION},
 };
-use crate::{Doing, Error, Result, budget::Budget};
+use crate::{Error, ErrorContext, Result, budget::Budget};
 
 /// What clients may cost.
 #[derive(Debug, Clone)]
@@ -87,14 +87,9 @@ pub enum Event {
         why: String,
     },
     /// It broke off, or was never begun, for this reason.
-    Failed {
-        client: SocketAddr,
-        why: String,
-    },
+    Failed { client: SocketAddr, why: String },
     /// So many connections since the last such event did not speak qperf, or said nothing.
-    Ignored {
-        connections: u64,
-    },
+    Ignored { connections: u64 },
 }
 
 impl fmt::Display for Event {
@@ -152,7 +147,7 @@ struct Waiting {
 }
 
 /// What a connection's bytes came to.
-enum Word {
+enum ReadStep {
     /// Not whole yet.
     Wait,
     /// It ends, or says what is not qperf.
@@ -161,30 +156,30 @@ enum Word {
 }
 
 impl Waiting {
-    fn read(&mut self) -> Word {
+    fn read(&mut self) -> ReadStep {
         if self.answered {
             let mut sink = [0; 256];
             return match self.stream.read(&mut sink) {
-                Ok(0) => Word::Close,
-                Err(e) if e.kind() != io::ErrorKind::WouldBlock => Word::Close,
-                _ => Word::Wait,
+                Ok(0) => ReadStep::Close,
+                Err(e) if e.kind() != io::ErrorKind::WouldBlock => ReadStep::Close,
+                _ => ReadStep::Wait,
             };
         }
         while let Some(rest) = self.bytes.get_mut(self.have..).filter(|r| !r.is_empty()) {
             match self.stream.read(rest) {
-                Ok(0) => return Word::Close,
+                Ok(0) => return ReadStep::Close,
                 Ok(n) => self.have += n,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Word::Close,
+                Err(_) => return ReadStep::Close,
             }
             // Garbage ends as early as it is known.
             let major = self.bytes.first_chunk::<2>().map(|b| u16::from_le_bytes(*b));
             if self.have >= 2 && major != Some(0) {
-                return Word::Close;
+                return ReadStep::Close;
             }
         }
-        if self.have == REQUEST { Word::Whole } else { Word::Wait }
+        if self.have == REQUEST { ReadStep::Whole } else { ReadStep::Wait }
     }
 }
 
@@ -305,10 +300,10 @@ impl<'scope, 'env> House<'scope, 'env> {
         let mut keep = Vec::with_capacity(self.waiting.len());
         for (n, mut w) in self.waiting.drain(..).enumerate() {
             let spoke = spoke.get(n).copied().unwrap_or_default();
-            match if spoke { w.read() } else { Word::Wait } {
-                Word::Whole => whole.push(w),
-                Word::Wait if now < w.until_ns => keep.push(w),
-                Word::Wait | Word::Close => *ignored += u64::from(!w.answered),
+            match if spoke { w.read() } else { ReadStep::Wait } {
+                ReadStep::Whole => whole.push(w),
+                ReadStep::Wait if now < w.until_ns => keep.push(w),
+                ReadStep::Wait | ReadStep::Close => *ignored += u64::from(!w.answered),
             }
         }
         self.waiting = keep;
@@ -384,7 +379,7 @@ impl<'scope, 'env> House<'scope, 'env> {
                 drop(memory);
                 running.fetch_sub(1, Ordering::Relaxed);
                 on_event(match done {
-                    Ok(Done { tally, ns, over }) => Event::Ended {
+                    Ok(TestResult { tally, ns, over }) => Event::Ended {
                         client,
                         test: name,
                         received: tally.received.messages,

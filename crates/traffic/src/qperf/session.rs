@@ -16,11 +16,11 @@ use super::{
     Limits,
     clock::{self, TICKS_PER_S},
     data::{Over, Watch},
-    peer::{Tally, Work},
+    peer::{EndCounts, Work},
     talk::{Control, LOOK_NS, ready},
     wire::{AFTER, BEFORE, Request, Stat, Test},
 };
-use crate::{Doing, Error, Result};
+use crate::{Error, ErrorContext, Result};
 
 const SECOND: u64 = 1_000_000_000;
 /// A client that asks for less or more patience on the control connection gets this.
@@ -30,8 +30,8 @@ const LAST_WORD_NS: u64 = 200_000_000;
 
 /// What came of a test.
 #[derive(Debug, Clone, Copy)]
-pub struct Done {
-    pub tally: Tally,
+pub struct TestResult {
+    pub tally: EndCounts,
     /// How long it took.
     pub ns: u64,
     pub over: Over,
@@ -60,7 +60,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// One line.
-    pub fn run(mut self) -> Result<Done> {
+    pub fn run(mut self) -> Result<TestResult> {
         let result = self.test();
         if let Err(e) = &result
             && !self.control.gone()
@@ -75,7 +75,7 @@ impl Session<'_> {
         u64::from(self.request.timeout.clamp(PATIENCE_S.0, PATIENCE_S.1)) * SECOND
     }
 
-    fn test(&mut self) -> Result<Done> {
+    fn test(&mut self) -> Result<TestResult> {
         pin(self.request.affinity)?;
         let local = self.control.local().doing(|| "cannot name the control connection")?;
         let from = self.control.peer().doing(|| "cannot name the client")?.ip();
@@ -103,7 +103,7 @@ impl Session<'_> {
         let (sent, received) = (tally.sent, tally.received);
         let stat = Stat { cpus, ticks_per_s, start, end, sent, received };
         self.results(&stat, over)?;
-        Ok(Done { tally, ns: ended - begun, over })
+        Ok(TestResult { tally, ns: ended - begun, over })
     }
 
     fn max_time_ns(&self) -> u64 {
@@ -114,7 +114,7 @@ impl Session<'_> {
         }
     }
 
-    fn data(&self, data: &Data, from: IpAddr, deadline: u64) -> (Tally, Over) {
+    fn data(&self, data: &Data, from: IpAddr, deadline: u64) -> (EndCounts, Over) {
         let idle = u64::try_from(self.limits.idle.as_nanos()).unwrap_or(u64::MAX);
         let work = Work {
             message: self.request.msg_size as usize,

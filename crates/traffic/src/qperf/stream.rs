@@ -29,12 +29,12 @@ use crate::{
     Error, Result,
     assignments::{self, Assignments},
     client::conduct::Run,
-    control::message::{Kind, Ready},
+    control::message::{Ready, TestKind},
     host::{self, Mark, calibrate},
     iperf3::sock::{TcpInfo, congestion, tcp_info},
     net::now_ns,
     rtt::measure::{Measured, unix_s},
-    team::Team,
+    worker_pool::WorkerPool,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -132,7 +132,7 @@ fn one(
     let more = common.warmup_ns.0.saturating_add(common.cooldown_ns.0);
     let whole = common.duration_ns.0.saturating_add(more);
     let seconds = whole.div_ceil(SECOND) + SLACK_S;
-    let kind = Kind::Stream {
+    let kind = TestKind::Stream {
         direction: Direction::Forward,
         message_bytes: bytes,
         rate_bps: None,
@@ -153,9 +153,9 @@ fn one(
         rate: spec.rate.map(|r| r.0),
         refused: AtomicU64::new(0),
     };
-    let team = Team::new(1);
-    let course = send(&spec, &mut session, &sender, assignments, &team, run);
-    let mut broken = team.broken();
+    let pool = WorkerPool::new(1);
+    let course = send(&spec, &mut session, &sender, assignments, &pool, run);
+    let mut broken = pool.broken();
     if let Some(words) = broken.is_some().then(|| session.gone()).flatten() {
         broken = Some(words);
     }
@@ -179,7 +179,7 @@ fn one(
         assignments,
         assignment,
         sender,
-        team,
+        pool,
         course,
         stat,
         reported,
@@ -195,7 +195,7 @@ struct Sample {
 }
 
 /// A test that was sent.
-struct Course {
+struct SentTest {
     marks: (Mark, Mark),
     /// At the window's beginning, each interval's end, and the window's end.
     samples: Vec<Sample>,
@@ -210,36 +210,36 @@ fn send(
     session: &mut Session,
     sender: &Sender,
     assignments: &Assignments,
-    team: &Team,
+    pool: &WorkerPool,
     run: Run<'_>,
-) -> Course {
+) -> SentTest {
     let (fd, cpu) = (session.data.as_raw_fd(), assignments.cpus.first().copied());
     thread::scope(|threads| {
         let work = || {
-            let Some(member) = team.members.first() else { return };
+            let Some(worker) = pool.workers.first() else { return };
             if let Some(Err(e)) = cpu.map(assignments::pin) {
-                member.see(|seen| seen.warnings.push(e.to_string()));
+                worker.see(|seen| seen.warnings.push(e.to_string()));
             }
-            let _running = member.sleeper.begin();
-            sender.run(fd, team, member);
+            let _running = worker.sleeper.begin();
+            sender.run(fd, pool, worker);
         };
         let begun = now_ns();
         let spawned = thread::Builder::new().name("nw-client-0".into()).spawn_scoped(threads, work);
         if let Err(e) = spawned {
-            team.break_off(Error::io("no thread", &e));
+            pool.break_off(Error::io("no thread", &e));
         }
-        while team.tids().is_empty() && !team.stopping() {
+        while pool.tids().is_empty() && !pool.stopping() {
             thread::yield_now();
         }
-        let mut course = watch(spec, session, team, run);
-        team.end();
+        let mut course = watch(spec, session, pool, run);
+        pool.end();
         course.sent_ns = (begun, now_ns());
         course
     })
 }
 
 /// Warm-up, window with its intervals, cool-down.
-fn watch(spec: &StreamSpec, session: &mut Session, team: &Team, run: Run<'_>) -> Course {
+fn watch(spec: &StreamSpec, session: &mut Session, pool: &WorkerPool, run: Run<'_>) -> SentTest {
     let (root, common) = (probe::Root::live(), &spec.common);
     let what = format!("stream to qperf, {} B", session.message());
     let begun = now_ns();
@@ -249,9 +249,9 @@ fn watch(spec: &StreamSpec, session: &mut Session, team: &Team, run: Run<'_>) ->
             let now = now_ns();
             (run.progress)(&what, ((now - begun) as f64 / whole).min(1.0));
             if let Some(why) = session.gone() {
-                team.break_off(why);
+                pool.break_off(why);
             }
-            if now >= end || team.stopping() || run.stop.load(Ordering::Relaxed) {
+            if now >= end || pool.stopping() || run.stop.load(Ordering::Relaxed) {
                 return now < end;
             }
             thread::sleep(std::time::Duration::from_nanos((end - now).min(LOOK_NS)));
@@ -259,7 +259,7 @@ fn watch(spec: &StreamSpec, session: &mut Session, team: &Team, run: Run<'_>) ->
     };
     let sample = |session: &Session| Sample { at_ns: now_ns(), tcp: tcp_info(&session.data) };
     until(session, begun + common.warmup_ns.0);
-    let first = Mark::take(&team.tids(), &root);
+    let first = Mark::take(&pool.tids(), &root);
     let mut samples = vec![sample(session)];
     let start = now_ns();
     let end = start + common.duration_ns.0;
@@ -273,10 +273,10 @@ fn watch(spec: &StreamSpec, session: &mut Session, team: &Team, run: Run<'_>) ->
             break;
         }
     }
-    let last = Mark::take(&team.tids(), &root);
+    let last = Mark::take(&pool.tids(), &root);
     until(session, now_ns() + common.cooldown_ns.0);
     let congestion = congestion(&session.data);
-    Course { marks: (first, last), samples, congestion, sent_ns: (0, 0) }
+    SentTest { marks: (first, last), samples, congestion, sent_ns: (0, 0) }
 }
 
 /// What a run is made of.
@@ -287,8 +287,8 @@ struct Parts<'a> {
     assignments: &'a Assignments,
     assignment: Ready,
     sender: Sender,
-    team: Team,
-    course: Course,
+    pool: WorkerPool,
+    course: SentTest,
     stat: Option<Stat>,
     reported: Vec<String>,
 }
@@ -388,7 +388,7 @@ impl Parts<'_> {
     }
 
     fn datagrams(&self, stat: &Stat) -> Datagrams {
-        let (sent, received) = (self.team.transactions(), stat.received.messages);
+        let (sent, received) = (self.pool.transactions(), stat.received.messages);
         Datagrams {
             sent,
             received,
@@ -404,7 +404,7 @@ impl Parts<'_> {
         let local = EndPlacement {
             pinned: self.assignments.cpus.clone(),
             why: self.assignments.why.clone(),
-            ran_on: self.team.seen().ran_on,
+            ran_on: self.pool.seen().ran_on,
             allowed: self.assignments.allowed.clone(),
             migrations,
             ..EndPlacement::default()
@@ -421,12 +421,12 @@ impl Parts<'_> {
 
     fn warnings(&self, udp: bool) -> Vec<String> {
         let mut all = self.reported.clone();
-        all.extend(self.team.seen().warnings);
+        all.extend(self.pool.seen().warnings);
         if udp {
             all.push("no intervals: qperf tells what it received only once, at the end".into());
         }
         // Whole messages here; the last, interrupted by the end, may count there.
-        let sent = self.team.transactions().saturating_mul(self.bytes);
+        let sent = self.pool.transactions().saturating_mul(self.bytes);
         match &self.stat {
             Some(s) if !udp && !(sent..sent + self.bytes).contains(&s.received.bytes) => {
                 let there = s.received.bytes;

@@ -11,7 +11,7 @@ use super::{
 
 /// A request on its way.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
+pub struct PendingRequest {
     /// From when its round trip counts: the schedule's time in open loop.
     pub due_ns: u64,
     /// When it was sent.
@@ -23,7 +23,7 @@ pub struct Asked {
 pub struct Flow {
     pub fd: RawFd,
     /// On their way, oldest first. Its room is for all that may be outstanding.
-    pub asked: VecDeque<Asked>,
+    pub asked: VecDeque<PendingRequest>,
     /// Bytes of requests that the socket had no room for.
     pub unsent: u64,
     /// Whether it waits for room.
@@ -39,7 +39,7 @@ pub struct Flow {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Answer {
-    pub asked: Asked,
+    pub asked: PendingRequest,
     pub peer_cpu: u16,
 }
 
@@ -71,7 +71,7 @@ impl Flow {
     #[inline]
     pub fn expect(&mut self, due_ns: u64, now: u64) {
         self.number = self.number.wrapping_add(1);
-        self.asked.push_back(Asked { due_ns, sent_ns: now, number: self.number });
+        self.asked.push_back(PendingRequest { due_ns, sent_ns: now, number: self.number });
     }
 
     /// Sends a request; what the socket has no room for is left in `unsent`.
@@ -149,11 +149,11 @@ impl Flow {
     }
 
     /// The question that a datagram answers; those before it stay, for UDP may reorder.
-    fn answered(&mut self, shape: &RttShape, bytes: &[u8]) -> Option<Asked> {
+    fn answered(&mut self, shape: &RttShape, bytes: &[u8]) -> Option<PendingRequest> {
         if bytes.len() as u64 != shape.response_bytes {
             return None;
         }
-        let fits = |a: &Asked| answers(bytes, shape.request_bytes, a.number);
+        let fits = |a: &PendingRequest| answers(bytes, shape.request_bytes, a.number);
         let at = self.asked.iter().position(fits)?;
         self.asked.remove(at)
     }

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Error,
     net::{epoll::Epoll, incoming::Looks, now_ns},
-    team::{Member, Team},
+    worker_pool::{Worker, WorkerPool},
 };
 
 /// When requests are due in open loop.
@@ -38,11 +38,11 @@ impl Schedule {
 /// Looks at the receiving CPU once in so many answers.
 const LOOK_EVERY: u64 = 1024;
 
-pub struct LocalEnd<'a> {
+pub struct RttClient<'a> {
     pub shape: &'a RttShape,
     pub window: &'a Window,
-    pub team: &'a Team,
-    pub member: &'a Member,
+    pub pool: &'a WorkerPool,
+    pub worker: &'a Worker,
     pub queue_depth: u32,
     pub schedule: Option<Schedule>,
 }
@@ -60,11 +60,11 @@ struct RttLoop<'r> {
     next: u64,
 }
 
-impl LocalEnd<'_> {
-    /// Runs until the team ends.
+impl RttClient<'_> {
+    /// Runs until the pool ends.
     pub fn run(&self, fds: &[RawFd], recorder: &mut Recorder) {
         if let Err(why) = self.go(fds, recorder) {
-            self.team.break_off(why);
+            self.pool.break_off(why);
         }
     }
 
@@ -90,7 +90,7 @@ impl LocalEnd<'_> {
         let udp = self.shape.transport == model::measure::Transport::Udp;
         let patrol = if udp { (self.shape.timeout_ns / 8).max(1_000_000) } else { u64::MAX };
         let mut next_patrol = now_ns().saturating_add(patrol);
-        while !self.team.stopping() {
+        while !self.pool.stopping() {
             let mut until = next_patrol;
             if let Some(schedule) = &self.schedule {
                 until = until.min(self.send_due(schedule, &mut state)?);
@@ -114,7 +114,7 @@ impl LocalEnd<'_> {
         if let Some(schedule) = &self.schedule {
             self.tell_behind(schedule, &mut state);
         }
-        self.member.see(|seen| state.looks.tell(seen));
+        self.worker.see(|seen| state.looks.tell(seen));
         Ok(())
     }
 
@@ -251,7 +251,7 @@ impl LocalEnd<'_> {
         now: u64,
     ) -> Result<(), Error> {
         state.done += u64::from(heard);
-        self.member.handled(state.done);
+        self.worker.handled(state.done);
         if state.done % LOOK_EVERY < u64::from(heard) {
             if let Some(flow) = state.flows.get(key) {
                 state.looks.turn_to(flow.fd);
@@ -261,7 +261,7 @@ impl LocalEnd<'_> {
         match &self.schedule {
             Some(schedule) => self.catch_up(schedule, state, key, now).map(|_| ()),
             None if self.shape.service_ns > 0 => (0..heard).try_for_each(|_| {
-                serve_for(self.shape.service_ns, self.team);
+                serve_for(self.shape.service_ns, self.pool);
                 let now = now_ns();
                 self.ask(state, key, now, now)
             }),

@@ -12,7 +12,7 @@ use model::{
 use socket2::Socket;
 
 use super::{
-    many::{LocalEnd, Schedule},
+    many::{RttClient, Schedule},
     recorder::{Recorder, Window},
     result,
     single::{self, RttShape},
@@ -25,19 +25,19 @@ use crate::{
     assignments::{self, Assignments},
     client::{
         Peer,
-        conduct::{Course, Run, conduct},
+        conduct::{MeasuredWindow, Run, conduct},
         confidence::Next,
         ends::Ended,
         flows,
     },
     control::{
-        message::{Kind, Test},
+        message::{Test, TestKind},
         secret::Secret,
     },
     host::calibrate,
     net::{now_ns, options, own_files},
     serve::limits::LARGEST_DATAGRAM,
-    team::Team,
+    worker_pool::WorkerPool,
 };
 
 /// First length of the batches for the intervals.
@@ -218,7 +218,7 @@ pub fn unix_s() -> u64 {
 fn test_of(spec: &RttSpec, point: Point, assignments: &Assignments) -> Test {
     let Common { warmup_ns, duration_ns, cooldown_ns, .. } = &spec.common;
     Test {
-        kind: Kind::Rtt {
+        kind: TestKind::Rtt {
             request_bytes: point.request_bytes,
             response_bytes: point.response_bytes,
             queue_depth: spec.queue_depth,
@@ -291,46 +291,46 @@ fn round(
     let mut warnings = peer.await_connected()?;
     let prepared = sockets.iter().filter_map(|s| options::prepare(s, spec.common.wait));
     warnings.extend(prepared.take(1));
-    let (team, window) = (Team::new(spec.common.threads as usize), Window::closed());
+    let (pool, window) = (WorkerPool::new(spec.common.threads as usize), Window::closed());
     let open_loop = spec.rate_per_s.is_some();
     let mut recorders: Vec<Recorder> =
-        team.members.iter().map(|_| Recorder::new(open_loop, BATCH_NS)).collect();
+        pool.workers.iter().map(|_| Recorder::new(open_loop, BATCH_NS)).collect();
     let shape = shape_of(spec, test);
-    let course = std::thread::scope(|threads| -> Result<Course> {
+    let course = std::thread::scope(|threads| -> Result<MeasuredWindow> {
         for (n, recorder) in recorders.iter_mut().enumerate() {
-            let (team, window, shape, sockets) = (&team, &window, &shape, &sockets);
+            let (pool, window, shape, sockets) = (&pool, &window, &shape, &sockets);
             let work =
-                move || local_thread(n, spec, shape, sockets, assignments, team, window, recorder);
+                move || local_thread(n, spec, shape, sockets, assignments, pool, window, recorder);
             if let Err(e) = std::thread::Builder::new()
                 .name(format!("nw-client-{n}"))
                 .spawn_scoped(threads, work)
             {
-                team.break_off(Error::io("no thread", &e));
+                pool.break_off(Error::io("no thread", &e));
             }
         }
-        while team.tids().len() < team.members.len() && !team.stopping() {
+        while pool.tids().len() < pool.workers.len() && !pool.stopping() {
             std::thread::yield_now();
         }
         let mut guard = Watchdog::new(spec);
-        let course = conduct(run, Some(peer), &spec.common, &team, &window, what, &mut |_| {
-            guard.look(&team)
+        let course = conduct(run, Some(peer), &spec.common, &pool, &window, what, &mut |_| {
+            guard.look(&pool)
         });
-        team.end();
+        pool.end();
         Ok(course)
     })?;
-    let broken = team.broken().or_else(|| course.silent.clone());
+    let broken = pool.broken().or_else(|| course.silent.clone());
     drop(sockets);
     let report = match &broken {
         None => Some(peer.finish()?),
         Some(_) => None,
     };
-    let ended = Ended { ready, course, seen: team.seen(), report, warnings };
+    let ended = Ended { ready, course, seen: pool.seen(), report, warnings };
     Ok(Round { ended, recorders, broken })
 }
 
 fn shape_of(spec: &RttSpec, test: &Test) -> RttShape {
     let (request_bytes, response_bytes) = match test.kind {
-        Kind::Rtt { request_bytes, response_bytes, .. } => (request_bytes, response_bytes),
+        TestKind::Rtt { request_bytes, response_bytes, .. } => (request_bytes, response_bytes),
         _ => (1, 1),
     };
     RttShape {
@@ -356,20 +356,20 @@ fn local_thread(
     shape: &RttShape,
     sockets: &[Socket],
     assignments: &Assignments,
-    team: &Team,
+    pool: &WorkerPool,
     window: &Window,
     recorder: &mut Recorder,
 ) {
-    let Some(member) = team.members.get(n) else { return };
+    let Some(worker) = pool.workers.get(n) else { return };
     if let Some(Err(e)) =
         assignments.cpus.get(n % assignments.cpus.len().max(1)).map(|c| assignments::pin(*c))
     {
-        member.see(|seen| seen.warnings.push(e.to_string()));
+        worker.see(|seen| seen.warnings.push(e.to_string()));
     }
-    let threads = team.members.len();
+    let threads = pool.workers.len();
     let fds: Vec<RawFd> = sockets.iter().skip(n).step_by(threads).map(|s| s.as_raw_fd()).collect();
     own_files::keep_only(fds.clone());
-    let _running = member.sleeper.begin();
+    let _running = worker.sleeper.begin();
     let schedule = spec.rate_per_s.map(|rate| {
         let gap_ns = 1e9 * threads as f64 / rate as f64;
         // Threads take turns, and the first requests are not due before all have begun.
@@ -378,8 +378,8 @@ fn local_thread(
     });
     match (fds.as_slice(), &schedule) {
         ([fd], None) if spec.queue_depth == 1 => {
-            member.see(|seen| seen.used(uring::PLAIN));
-            single::local(*fd, shape, window, team, member, recorder);
+            worker.see(|seen| seen.used(uring::PLAIN));
+            single::local(*fd, shape, window, pool, worker, recorder);
         }
         (fds, _) => {
             let queue_depth = spec.queue_depth;
@@ -390,12 +390,12 @@ fn local_thread(
                 && think_time_ns(spec) == 0;
             let engine = if streams { spec.engine } else { Engine::Epoll };
             let (incoming, outgoing) = (shape.response_bytes, shape.request_bytes);
-            let lines = uring::lines(engine, fds, incoming, outgoing, queue_depth, member);
-            let local = LocalEnd { shape, window, team, member, queue_depth, schedule };
+            let lines = uring::lines(engine, fds, incoming, outgoing, queue_depth, worker);
+            let local = RttClient { shape, window, pool, worker, queue_depth, schedule };
             match lines {
                 Some(lines) => uring::local::run(&local, lines, fds, recorder),
                 None => {
-                    member.see(|seen| seen.used(uring::EPOLL));
+                    worker.see(|seen| seen.used(uring::EPOLL));
                     local.run(fds, recorder);
                 }
             }
@@ -416,11 +416,11 @@ impl Watchdog {
         Self { every_ns, since: now_ns() }
     }
 
-    fn look(&mut self, team: &Team) {
+    fn look(&mut self, pool: &WorkerPool) {
         if self.every_ns == u64::MAX || now_ns() - self.since < self.every_ns {
             return;
         }
         self.since = now_ns();
-        team.members.iter().for_each(|m| m.sleeper.wake());
+        pool.workers.iter().for_each(|m| m.sleeper.wake());
     }
 }

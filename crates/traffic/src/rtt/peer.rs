@@ -18,7 +18,7 @@ use super::{
 use crate::{
     net::{epoll::Epoll, incoming::Looks, options},
     serve::endpoint::Flow,
-    team::{Member, Team},
+    worker_pool::{Worker, WorkerPool},
 };
 
 const LOOK_EVERY: u64 = 1024;
@@ -28,7 +28,7 @@ pub fn several(bytes: u64, queue_depth: u32) -> u64 {
     bytes.saturating_mul(queue_depth.into()).min(256 << 10).max(bytes).max(64)
 }
 
-/// Answers on this thread's flows until the team ends. `greeting` is how a UDP greeting of this
+/// Answers on this thread's flows until the pool ends. `greeting` is how a UDP greeting of this
 /// session begins.
 pub fn run(
     flows: &[Flow],
@@ -36,33 +36,33 @@ pub fn run(
     queue_depth: u32,
     engine: Engine,
     greeting: &[u8],
-    team: &Team,
-    member: &Member,
+    pool: &WorkerPool,
+    worker: &Worker,
 ) {
-    let uses = |name| member.see(|seen| seen.used(name));
+    let uses = |name| worker.see(|seen| seen.used(name));
     for flow in flows {
         if let Some(why) = options::prepare(&flow.socket, shape.wait) {
-            member.see(|seen| seen.warnings.push(why));
+            worker.see(|seen| seen.warnings.push(why));
         }
     }
     match flows {
         [] => {}
         [one] if !one.peers.is_empty() => {
             uses(uring::EPOLL);
-            datagrams(one, shape, greeting, team, member);
+            datagrams(one, shape, greeting, pool, worker);
         }
         [one] if queue_depth == 1 => {
             uses(uring::PLAIN);
-            single::peer(one.socket.as_raw_fd(), shape, greeting, team, member);
+            single::peer(one.socket.as_raw_fd(), shape, greeting, pool, worker);
         }
         many => {
             let fds: Vec<RawFd> = many.iter().map(|f| f.socket.as_raw_fd()).collect();
             let (incoming, outgoing) = (shape.request_bytes, shape.response_bytes);
-            match uring::lines(engine, &fds, incoming, outgoing, queue_depth, member) {
-                Some(lines) => uring::peer::run(lines, &fds, shape, team, member),
+            match uring::lines(engine, &fds, incoming, outgoing, queue_depth, worker) {
+                Some(lines) => uring::peer::run(lines, &fds, shape, pool, worker),
                 None => {
                     uses(uring::EPOLL);
-                    streams(&fds, shape, queue_depth, team, member);
+                    streams(&fds, shape, queue_depth, pool, worker);
                 }
             }
         }
@@ -89,7 +89,7 @@ struct Streams<'a> {
     done: u64,
 }
 
-fn streams(fds: &[RawFd], shape: &RttShape, queue_depth: u32, team: &Team, member: &Member) {
+fn streams(fds: &[RawFd], shape: &RttShape, queue_depth: u32, pool: &WorkerPool, worker: &Worker) {
     let Ok(epoll) = Epoll::new() else { return };
     for (key, fd) in fds.iter().enumerate() {
         if epoll.add(*fd, key).is_err() {
@@ -113,7 +113,7 @@ fn streams(fds: &[RawFd], shape: &RttShape, queue_depth: u32, team: &Team, membe
     };
     let mut looks = Looks::new(fds.first().copied().unwrap_or(-1));
     let mut looked = 0;
-    while !team.stopping() {
+    while !pool.stopping() {
         all.epoll.wait(shape.wait, u64::MAX);
         let mut n = 0;
         while let Some(ready) = all.epoll.nth(n) {
@@ -122,23 +122,23 @@ fn streams(fds: &[RawFd], shape: &RttShape, queue_depth: u32, team: &Team, membe
                 all.push(ready.key);
             }
             if ready.readable {
-                all.hear(ready.key, team);
+                all.hear(ready.key, pool);
             }
         }
-        member.handled(all.done);
+        worker.handled(all.done);
         if all.done - looked >= LOOK_EVERY {
             looked = all.done;
             looks.look();
         }
     }
-    member.see(|seen| {
+    worker.see(|seen| {
         looks.tell(seen);
         all.ran_on.tell(seen);
     });
 }
 
 impl Streams<'_> {
-    fn hear(&mut self, key: usize, team: &Team) {
+    fn hear(&mut self, key: usize, pool: &WorkerPool) {
         let Some(flow) = self.flows.get_mut(key).filter(|f| f.open) else { return };
         // SAFETY: the buffer outlives the call and its length is given.
         let n = unsafe {
@@ -164,7 +164,7 @@ impl Streams<'_> {
         }
         flow.got %= self.shape.request_bytes;
         flow.unsent += whole * self.shape.response_bytes;
-        serve_for(self.shape.service_ns.saturating_mul(whole), team);
+        serve_for(self.shape.service_ns.saturating_mul(whole), pool);
         self.done += whole;
         let cpu = current_cpu();
         (0..whole).for_each(|_| self.ran_on.on(cpu));
@@ -212,7 +212,7 @@ impl Streams<'_> {
 }
 
 /// UDP flows that share one socket: answered to whoever greeted, and to nobody else.
-fn datagrams(flow: &Flow, shape: &RttShape, greeting: &[u8], team: &Team, member: &Member) {
+fn datagrams(flow: &Flow, shape: &RttShape, greeting: &[u8], pool: &WorkerPool, worker: &Worker) {
     let socket = &flow.socket;
     let Ok(mut epoll) = Epoll::new() else { return };
     if epoll.add(socket.as_raw_fd(), 0).is_err() {
@@ -223,7 +223,7 @@ fn datagrams(flow: &Flow, shape: &RttShape, greeting: &[u8], team: &Team, member
     let mut room = vec![0u8; 65_536];
     let mut response = vec![0u8; shape.response_bytes as usize];
     let (mut done, mut ran_on, mut looks) = (0u64, Ran::default(), Looks::new(socket.as_raw_fd()));
-    while !team.stopping() {
+    while !pool.stopping() {
         epoll.wait(shape.wait, u64::MAX);
         // As many as are there, bounded so that the end is noticed.
         for _ in 0..256 {
@@ -235,7 +235,7 @@ fn datagrams(flow: &Flow, shape: &RttShape, greeting: &[u8], team: &Team, member
                 continue;
             }
             echo_number(datagram, &mut response);
-            serve_for(shape.service_ns, team);
+            serve_for(shape.service_ns, pool);
             let cpu = current_cpu();
             stamp_cpu(shape.transport, &mut response, cpu);
             let _ = socket.send_to(&response, to);
@@ -245,9 +245,9 @@ fn datagrams(flow: &Flow, shape: &RttShape, greeting: &[u8], team: &Team, member
                 looks.look();
             }
         }
-        member.handled(done);
+        worker.handled(done);
     }
-    member.see(|seen| {
+    worker.see(|seen| {
         looks.tell(seen);
         ran_on.tell(seen);
     });

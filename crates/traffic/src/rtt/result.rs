@@ -15,8 +15,8 @@ use crate::{
         confidence::{self, Next},
         ends,
     },
-    control::message::{Kind, Test},
-    served::backlog::{Backlog, Left},
+    control::message::{Test, TestKind},
+    served::backlog::{Backlog, ScheduleLeft},
 };
 
 /// What to show while a run goes on.
@@ -45,7 +45,7 @@ pub fn rtt_run(
     let all = sums.total();
     let open = |h: &Histogram| spec.rate_per_s.map(|_| h.quantiles());
     let (request_bytes, response_bytes) = match test.kind {
-        Kind::Rtt { request_bytes, response_bytes, .. } => (request_bytes, response_bytes),
+        TestKind::Rtt { request_bytes, response_bytes, .. } => (request_bytes, response_bytes),
         _ => (0, 0),
     };
     let per_s = sums.answered as f64 * 1e9 / sums.window_ns.max(1) as f64;
@@ -115,7 +115,7 @@ fn behind(spec: &RttSpec, flows: u32, per_s: f64, sums: &Sums) -> Option<String>
         rate_per_s: spec.rate_per_s?,
         per_s,
         at_once: u64::from(flows) * u64::from(spec.queue_depth),
-        left: Left { schedule_lag_ns: sums.schedule_lag_ns, not_started: sums.not_started },
+        left: ScheduleLeft { schedule_lag_ns: sums.schedule_lag_ns, not_started: sums.not_started },
         window_ns: sums.window_ns,
     }
     .warning()

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Error,
     net::{incoming::Looks, now_ns},
-    team::{Member, Team},
+    worker_pool::{Worker, WorkerPool},
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -75,18 +75,18 @@ pub fn local(
     fd: RawFd,
     shape: &RttShape,
     window: &Window,
-    team: &Team,
-    member: &Member,
+    pool: &WorkerPool,
+    worker: &Worker,
     recorder: &mut Recorder,
 ) {
     let mut looks = Looks::new(fd);
     let result = match shape.stream() {
-        true => local_stream(fd, shape, window, team, member, recorder, &mut looks),
-        false => local_datagrams(fd, shape, window, team, member, recorder, &mut looks),
+        true => local_stream(fd, shape, window, pool, worker, recorder, &mut looks),
+        false => local_datagrams(fd, shape, window, pool, worker, recorder, &mut looks),
     };
-    member.see(|seen| looks.tell(seen));
+    worker.see(|seen| looks.tell(seen));
     if let Err(why) = result {
-        team.break_off(why);
+        pool.break_off(why);
     }
 }
 
@@ -94,22 +94,22 @@ fn local_stream(
     fd: RawFd,
     shape: &RttShape,
     window: &Window,
-    team: &Team,
-    member: &Member,
+    pool: &WorkerPool,
+    worker: &Worker,
     recorder: &mut Recorder,
     looks: &mut Looks,
 ) -> Result<(), Error> {
     let request = vec![0u8; shape.request_bytes as usize];
     let mut room = vec![0u8; shape.response_bytes as usize];
     let (mut done, mut sent_at) = (0u64, now_ns());
-    while !team.stopping() {
-        if let Err(e) = send_all(fd, &request, team) {
-            return if team.stopping() { Ok(()) } else { Err(server_gone(Some(&e))) };
+    while !pool.stopping() {
+        if let Err(e) = send_all(fd, &request, pool) {
+            return if pool.stopping() { Ok(()) } else { Err(server_gone(Some(&e))) };
         }
         let mut got = 0;
         while got < room.len() {
             let rest = room.get_mut(got..).unwrap_or_default();
-            match receive(fd, rest, shape.wait, true, team) {
+            match receive(fd, rest, shape.wait, true, pool) {
                 Ok(n) => got += n,
                 Err(Nothing::Look) => {}
                 Err(Nothing::Stop) => return Ok(()),
@@ -121,12 +121,12 @@ fn local_stream(
         let peer = shape.peer_cpu(&room);
         recorder.record(window, None, now, now - sent_at, peer);
         done += 1;
-        member.handled(done);
+        worker.handled(done);
         let looked = done.is_multiple_of(LOOK_EVERY);
         if looked {
             looks.look();
         }
-        serve_for(shape.service_ns, team);
+        serve_for(shape.service_ns, pool);
         sent_at = if looked || shape.service_ns > 0 { now_ns() } else { now };
     }
     Ok(())
@@ -136,8 +136,8 @@ fn local_datagrams(
     fd: RawFd,
     shape: &RttShape,
     window: &Window,
-    team: &Team,
-    member: &Member,
+    pool: &WorkerPool,
+    worker: &Worker,
     recorder: &mut Recorder,
     looks: &mut Looks,
 ) -> Result<(), Error> {
@@ -145,13 +145,13 @@ fn local_datagrams(
     // One byte more, so that a longer datagram shows itself.
     let mut room = vec![0u8; shape.response_bytes as usize + 1];
     let (mut done, mut number) = (0u64, 0u32);
-    while !team.stopping() {
+    while !pool.stopping() {
         number = number.wrapping_add(1);
         stamp_number(&mut request, number);
         let sent_at = now_ns();
-        match send_all(fd, &request, team) {
+        match send_all(fd, &request, pool) {
             Ok(()) => {}
-            Err(_) if team.stopping() => return Ok(()),
+            Err(_) if pool.stopping() => return Ok(()),
             // Nobody listens there, as an ICMP message just said: lost at once, and no flood.
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
                 return Err(server_gone(Some(&e)));
@@ -160,7 +160,7 @@ fn local_datagrams(
             Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
         }
         loop {
-            match receive(fd, &mut room, shape.wait, false, team) {
+            match receive(fd, &mut room, shape.wait, false, pool) {
                 Ok(n) => {
                     let now = now_ns();
                     let response = room.get(..n).unwrap_or_default();
@@ -172,11 +172,11 @@ fn local_datagrams(
                     let peer = shape.peer_cpu(response);
                     recorder.record(window, None, now, now - sent_at, peer);
                     done += 1;
-                    member.handled(done);
+                    worker.handled(done);
                     if done.is_multiple_of(LOOK_EVERY) {
                         looks.look();
                     }
-                    serve_for(shape.service_ns, team);
+                    serve_for(shape.service_ns, pool);
                     break;
                 }
                 Err(Nothing::Look | Nothing::End) => {
@@ -194,14 +194,14 @@ fn local_datagrams(
     Ok(())
 }
 
-/// Spins for the injected service time, or until the team ends.
+/// Spins for the injected service time, or until the pool ends.
 #[inline]
-pub fn serve_for(ns: u64, team: &Team) {
+pub fn serve_for(ns: u64, pool: &WorkerPool) {
     if ns > 0 {
         let begun = now_ns();
         let until = begun.saturating_add(ns);
         let mut now = begun;
-        while now < until && !team.stopping() {
+        while now < until && !pool.stopping() {
             std::hint::spin_loop();
             now = now_ns();
         }
@@ -220,23 +220,23 @@ pub fn served_ns() -> u64 {
 }
 
 /// Answers. `greeting` is what a late UDP greeting looks like, which is answered as it is.
-pub fn peer(fd: RawFd, shape: &RttShape, greeting: &[u8], team: &Team, member: &Member) {
+pub fn peer(fd: RawFd, shape: &RttShape, greeting: &[u8], pool: &WorkerPool, worker: &Worker) {
     let mut looks = Looks::new(fd);
     let mut ran_on = Ran::default();
     let mut response = vec![0u8; shape.response_bytes as usize];
     let length = if shape.stream() { shape.request_bytes } else { 65_536 };
     let mut room = vec![0u8; length as usize];
     let mut done = 0u64;
-    'requests: while !team.stopping() {
+    'requests: while !pool.stopping() {
         let mut got = 0;
         while got < shape.request_bytes as usize {
             let rest = room.get_mut(got..).unwrap_or_default();
-            match receive(fd, rest, shape.wait, shape.stream(), team) {
+            match receive(fd, rest, shape.wait, shape.stream(), pool) {
                 Ok(n) if shape.stream() => got += n,
                 Ok(n) => {
                     let datagram = room.get(..n).unwrap_or_default();
                     if !greeting.is_empty() && datagram.starts_with(greeting) {
-                        let _ = send_all(fd, datagram, team);
+                        let _ = send_all(fd, datagram, pool);
                         continue;
                     }
                     echo_number(datagram, &mut response);
@@ -247,24 +247,24 @@ pub fn peer(fd: RawFd, shape: &RttShape, greeting: &[u8], team: &Team, member: &
                 Err(Nothing::Broken(_)) if !shape.stream() => {}
                 Err(_) => break 'requests,
             }
-            if team.stopping() {
+            if pool.stopping() {
                 break 'requests;
             }
         }
-        serve_for(shape.service_ns, team);
+        serve_for(shape.service_ns, pool);
         let cpu = current_cpu();
         stamp_cpu(shape.transport, &mut response, cpu);
-        if send_all(fd, &response, team).is_err() && shape.stream() {
+        if send_all(fd, &response, pool).is_err() && shape.stream() {
             break;
         }
         done += 1;
         ran_on.on(cpu);
-        member.handled(done);
+        worker.handled(done);
         if done.is_multiple_of(LOOK_EVERY) {
             looks.look();
         }
     }
-    member.see(|seen| {
+    worker.see(|seen| {
         looks.tell(seen);
         ran_on.tell(seen);
     });
@@ -297,7 +297,7 @@ impl Ran {
     }
 
     /// Hands the counts over.
-    pub fn tell(&mut self, seen: &mut crate::team::ThreadReport) {
+    pub fn tell(&mut self, seen: &mut crate::worker_pool::ThreadReport) {
         self.flush();
         for (cpu, n) in &self.before {
             if *cpu != super::exchange::UNKNOWN_CPU {

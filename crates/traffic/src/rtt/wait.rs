@@ -4,7 +4,7 @@ use std::{io, os::fd::RawFd};
 
 use model::measure::{SPIN_NS, Wait};
 
-use crate::{net::now_ns, team::Team};
+use crate::{net::now_ns, worker_pool::WorkerPool};
 
 /// Why there are no bytes.
 #[derive(Debug)]
@@ -37,13 +37,13 @@ pub fn receive(
     room: &mut [u8],
     wait: Wait,
     stream: bool,
-    team: &Team,
+    pool: &WorkerPool,
 ) -> Result<usize, Nothing> {
     let got = match wait {
         Wait::Block | Wait::BusyPoll => recv(fd, room, 0),
-        Wait::Spin => spin(fd, room, team, u64::MAX),
-        Wait::SpinThenBlock => match spin(fd, room, team, SPIN_NS.0) {
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock && !team.stopping() => {
+        Wait::Spin => spin(fd, room, pool, u64::MAX),
+        Wait::SpinThenBlock => match spin(fd, room, pool, SPIN_NS.0) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock && !pool.stopping() => {
                 recv(fd, room, 0)
             }
             other => other,
@@ -52,7 +52,7 @@ pub fn receive(
     match got {
         Ok(0) if stream => Err(Nothing::End),
         Ok(n) => Ok(n),
-        Err(_) if team.stopping() => Err(Nothing::Stop),
+        Err(_) if pool.stopping() => Err(Nothing::Stop),
         Err(e) => match e.kind() {
             io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => Err(Nothing::Look),
             _ => Err(Nothing::Broken(e)),
@@ -62,12 +62,12 @@ pub fn receive(
 
 /// Asks until there is an answer; `WouldBlock` after a while, or after `most` nanoseconds.
 #[inline]
-fn spin(fd: RawFd, room: &mut [u8], team: &Team, most: u64) -> io::Result<usize> {
+fn spin(fd: RawFd, room: &mut [u8], pool: &WorkerPool, most: u64) -> io::Result<usize> {
     let begun = if most == u64::MAX { 0 } else { now_ns() };
     for _ in 0..QUESTIONS {
         match recv(fd, room, libc::MSG_DONTWAIT) {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                if team.stopping() || (begun > 0 && now_ns() - begun > most) {
+                if pool.stopping() || (begun > 0 && now_ns() - begun > most) {
                     return Err(e);
                 }
             }
@@ -75,7 +75,7 @@ fn spin(fd: RawFd, room: &mut [u8], team: &Team, most: u64) -> io::Result<usize>
         }
     }
     if begun > 0 {
-        return spin(fd, room, team, most.saturating_sub(now_ns() - begun));
+        return spin(fd, room, pool, most.saturating_sub(now_ns() - begun));
     }
     Err(io::ErrorKind::WouldBlock.into())
 }
@@ -85,7 +85,7 @@ fn spin(fd: RawFd, room: &mut [u8], team: &Team, most: u64) -> io::Result<usize>
 /// # Errors
 /// As the kernel says; `Interrupted` when everybody shall end.
 #[inline]
-pub fn send_all(fd: RawFd, bytes: &[u8], team: &Team) -> io::Result<()> {
+pub fn send_all(fd: RawFd, bytes: &[u8], pool: &WorkerPool) -> io::Result<()> {
     let mut left = bytes;
     loop {
         // SAFETY: the buffer outlives the call and its length is given.
@@ -95,7 +95,7 @@ pub fn send_all(fd: RawFd, bytes: &[u8], team: &Team) -> io::Result<()> {
             Ok(n) => left = left.get(n..).unwrap_or_default(),
             Err(_) => {
                 let e = io::Error::last_os_error();
-                if e.kind() != io::ErrorKind::Interrupted || team.stopping() {
+                if e.kind() != io::ErrorKind::Interrupted || pool.stopping() {
                     return Err(e);
                 }
             }

@@ -5,7 +5,7 @@ use model::measure::{Transport, ZeroCopy};
 
 use crate::{
     connect,
-    control::message::{Kind, Test},
+    control::message::{Test, TestKind},
     rtt::{peer, uring},
     stream::receive,
 };
@@ -27,11 +27,11 @@ pub fn memory_bytes(test: &Test) -> u64 {
     // A thread without a flow has no buffers.
     let busy = threads.min(flows);
     let each = match &test.kind {
-        Kind::Look => 0,
-        Kind::Rtt { request_bytes, response_bytes, .. } if test.transport == Transport::Udp => {
+        TestKind::Look => 0,
+        TestKind::Rtt { request_bytes, response_bytes, .. } if test.transport == Transport::Udp => {
             DATAGRAM.max(*request_bytes).saturating_add(*response_bytes)
         }
-        Kind::Rtt { request_bytes, response_bytes, queue_depth } => {
+        TestKind::Rtt { request_bytes, response_bytes, queue_depth } => {
             let several = |bytes: u64| peer::several(bytes, *queue_depth);
             let ring = match flows > busy {
                 true => uring::room_bytes(flows.div_ceil(busy.max(1)), several(*request_bytes)),
@@ -40,11 +40,11 @@ pub fn memory_bytes(test: &Test) -> u64 {
             several(*request_bytes).saturating_add(several(*response_bytes)).saturating_add(ring)
         }
         // To send from, a datagram, a file of it where one is sent, and room to receive into.
-        Kind::Stream { message_bytes, zerocopy, .. } => {
+        TestKind::Stream { message_bytes, zerocopy, .. } => {
             let copies = if *zerocopy == Some(ZeroCopy::Sendfile) { 3 } else { 2 };
             message_bytes.saturating_mul(copies).saturating_add(receive::ROOM as u64)
         }
-        Kind::Connect { response_bytes, .. } => {
+        TestKind::Connect { response_bytes, .. } => {
             let open = connect::peer::most_open(test) as u64;
             connect::peer::ROOM as u64
                 + (*response_bytes).min(connect::peer::ROOM as u64)

@@ -17,9 +17,9 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use super::session::Watch;
 use crate::{
-    Doing, Error, Result,
+    Error, ErrorContext, Result,
     control::{
-        message::{DATA_MAGIC, Kind, PREAMBLE, Test},
+        message::{DATA_MAGIC, PREAMBLE, Test, TestKind},
         secret::{nonce, unhex},
     },
     net::options,
@@ -30,14 +30,14 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Where a control connection came in, and so where its data shall.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LocalEnd {
+pub enum DataAddress {
     /// Our address it came to, and the client's.
     Ip(IpAddr, IpAddr),
     /// The path it came to.
     Unix(PathBuf),
 }
 
-impl std::fmt::Display for LocalEnd {
+impl std::fmt::Display for DataAddress {
     /// The client, as the log names it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -135,7 +135,7 @@ impl Endpoint {
     /// # Errors
     /// No port is free, or the kernel refuses an option that was asked for.
     pub fn open(
-        local: &LocalEnd,
+        local: &DataAddress,
         test: &Test,
         ports: Option<&RangeInclusive<u16>>,
     ) -> Result<Self> {
@@ -143,13 +143,13 @@ impl Endpoint {
         test.socket.congestion.as_deref().map_or(Ok(()), options::is_loaded)?;
         let token = nonce()?;
         let (address, client, path) = match local {
-            LocalEnd::Ip(ours, theirs) => (*ours, Some(*theirs), None),
-            LocalEnd::Unix(path) => (IpAddr::from([127, 0, 0, 1]), None, Some(path)),
+            DataAddress::Ip(ours, theirs) => (*ours, Some(*theirs), None),
+            DataAddress::Unix(path) => (IpAddr::from([127, 0, 0, 1]), None, Some(path)),
         };
         let (transport, sockets) = (test.transport, vec![]);
         let mut this = Self { token, sockets, ports: vec![], path: None, transport, client };
         match (test.transport, path) {
-            _ if test.kind == Kind::Look => {}
+            _ if test.kind == TestKind::Look => {}
             (Transport::Unix, Some(path)) => this.listen_unix(path, test)?,
             (Transport::Unix, None) => {
                 return Err(Error::Usage("Unix sockets need a target unix:PATH".into()));
@@ -317,23 +317,23 @@ impl Endpoint {
 /// `net.core.somaxconn`.
 fn backlog(test: &Test) -> i32 {
     match &test.kind {
-        crate::control::message::Kind::Connect { .. } => 65_535,
+        crate::control::message::TestKind::Connect { .. } => 65_535,
         _ => 4096,
     }
 }
 
 /// Data connections of both directions.
 pub fn total_flows(test: &Test) -> u32 {
-    use crate::control::message::Kind;
+    use crate::control::message::TestKind;
     match &test.kind {
-        Kind::Stream { direction: model::measure::Direction::Both, .. } => test.flows * 2,
+        TestKind::Stream { direction: model::measure::Direction::Both, .. } => test.flows * 2,
         _ => test.flows,
     }
 }
 
 /// Small messages shall not wait for others; bulk may.
 pub fn nodelay(test: &Test) -> bool {
-    !matches!(test.kind, crate::control::message::Kind::Stream { .. })
+    !matches!(test.kind, crate::control::message::TestKind::Stream { .. })
 }
 
 /// Answers greetings on a UDP socket and remembers who greeted. Only the client's own address

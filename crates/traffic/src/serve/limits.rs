@@ -11,7 +11,7 @@ use super::cost::memory_bytes;
 use crate::{
     Error, Result,
     budget::{Budget, Share},
-    control::message::{Kind, Test},
+    control::message::{Test, TestKind},
     stream::datagram::HEADER,
 };
 
@@ -96,7 +96,7 @@ impl Limits {
 
     fn counts(&self, test: &Test) -> Result<(), String> {
         let Test { flows, threads, .. } = test;
-        if test.kind == Kind::Look {
+        if test.kind == TestKind::Look {
             return ensure((*flows, *threads) == (0, 0), || {
                 format!("{flows} flows and {threads} threads of a test that has none of either")
             });
@@ -108,39 +108,39 @@ impl Limits {
             format!("{threads} threads; 1 to {} are allowed", self.threads)
         })?;
         match &test.kind {
-            Kind::Rtt { queue_depth, .. } => {
+            TestKind::Rtt { queue_depth, .. } => {
                 ensure((1..=MOST_OUTSTANDING).contains(queue_depth), || {
                     format!(
                         "{queue_depth} requests outstanding; 1 to {MOST_OUTSTANDING} are possible"
                     )
                 })
             }
-            Kind::Connect { from, .. } => ensure(from.len() <= MOST_ADDRESSES, || {
+            TestKind::Connect { from, .. } => ensure(from.len() <= MOST_ADDRESSES, || {
                 let n = from.len();
                 format!("connections from {n} addresses; at most {MOST_ADDRESSES} are possible")
             }),
-            Kind::Stream { .. } | Kind::Look => Ok(()),
+            TestKind::Stream { .. } | TestKind::Look => Ok(()),
         }
     }
 
     fn sizes(&self, test: &Test) -> Result<(), String> {
         let udp = test.transport == Transport::Udp;
         let sizes: &[u64] = match &test.kind {
-            Kind::Look => &[],
-            Kind::Rtt { request_bytes, response_bytes, .. } => {
+            TestKind::Look => &[],
+            TestKind::Rtt { request_bytes, response_bytes, .. } => {
                 ensure(*request_bytes > 0 && *response_bytes > 0, || {
                     "a request and a response have at least 1 byte".into()
                 })?;
                 &[*request_bytes, *response_bytes]
             }
-            Kind::Stream { message_bytes, .. } => {
+            TestKind::Stream { message_bytes, .. } => {
                 ensure(*message_bytes > 0, || "a message has at least 1 byte".into())?;
                 ensure(!udp || *message_bytes >= HEADER as u64, || {
                     format!("a datagram has at least {HEADER} bytes")
                 })?;
                 &[*message_bytes]
             }
-            Kind::Connect { request_bytes, response_bytes, .. } => {
+            TestKind::Connect { request_bytes, response_bytes, .. } => {
                 &[*request_bytes, *response_bytes]
             }
         };
@@ -166,13 +166,13 @@ impl Limits {
     /// What does not go together.
     fn ways(&self, test: &Test) -> Result<(), String> {
         match (&test.kind, test.transport) {
-            (Kind::Stream { rate_bps: Some(0), .. }, _) => {
+            (TestKind::Stream { rate_bps: Some(0), .. }, _) => {
                 return Err("a rate of 0 sends nothing".into());
             }
-            (Kind::Stream { rate_bps: None, .. }, Transport::Udp) => {
+            (TestKind::Stream { rate_bps: None, .. }, Transport::Udp) => {
                 return Err("UDP streams need a rate".into());
             }
-            (Kind::Connect { .. }, Transport::Udp) => {
+            (TestKind::Connect { .. }, Transport::Udp) => {
                 return Err("UDP makes no connections".into());
             }
             _ => {}
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn test(kind: Kind) -> Test {
+    fn test(kind: TestKind) -> Test {
         Test {
             kind,
             transport: Transport::Tcp,
@@ -231,14 +231,14 @@ mod tests {
         }
     }
 
-    fn rtt(bytes: u64, queue_depth: u32) -> Kind {
-        Kind::Rtt { request_bytes: bytes, response_bytes: bytes, queue_depth }
+    fn rtt(bytes: u64, queue_depth: u32) -> TestKind {
+        TestKind::Rtt { request_bytes: bytes, response_bytes: bytes, queue_depth }
     }
 
     #[test]
     fn a_test_without_threads_is_checked_like_every_other() {
         let limits = Limits::default();
-        let look = Test { flows: 0, threads: 0, ..test(Kind::Look) };
+        let look = Test { flows: 0, threads: 0, ..test(TestKind::Look) };
         assert!(limits.admit(&look).is_ok());
         for (flows, threads) in [(0, u32::MAX), (u32::MAX, 0), (1, 1)] {
             let refused = limits.admit(&Test { flows, threads, ..look.clone() });
@@ -268,16 +268,16 @@ mod tests {
         #[test]
         fn what_is_let_in_is_bounded(
             kind in prop_oneof![
-                Just(Kind::Look),
+                Just(TestKind::Look),
                 (any::<u64>(), any::<u32>()).prop_map(|(bytes, n)| rtt(bytes, n)),
                 (any::<u64>(), any::<Option<u64>>()).prop_map(|(message_bytes, rate_bps)| {
-                    Kind::Stream {
+                    TestKind::Stream {
                         direction: model::measure::Direction::Both, message_bytes, rate_bps,
                         zerocopy: None, skip_receive_copy: false,
                     }
                 }),
                 (any::<u64>(), any::<u64>()).prop_map(|(request_bytes, response_bytes)| {
-                    Kind::Connect {
+                    TestKind::Connect {
                         request_bytes, response_bytes, close: model::measure::Close::Peer,
                         from: vec![],
                     }

@@ -29,7 +29,7 @@ use model::{Nanos, measure::Pin};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::{
-    Doing, Error, Result, assignments,
+    Error, ErrorContext, Result, assignments,
     control::secret::Secret,
     net::{self, wake},
 };

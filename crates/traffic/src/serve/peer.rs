@@ -11,22 +11,22 @@ use model::{CpuId, Reading, measure::Pin};
 use socket2::SockRef;
 
 use super::{
-    endpoint::{Endpoint, Flow, LocalEnd},
+    endpoint::{DataAddress, Endpoint, Flow},
     session::Session,
 };
 use crate::{
-    Doing, Error, Result,
+    Error, ErrorContext, Result,
     assignments::{self, Assignments},
-    connect::{self, peer::Door},
+    connect::{self, peer::SharedTest},
     control::{
-        message::{Counters, DATA_MAGIC, Kind, PeerReport, Test},
+        message::{Counters, DATA_MAGIC, PeerReport, Test, TestKind},
         secret::unhex,
     },
     host::{Mark, Window, between},
     net::{now_ns, options, own_files},
     rtt::{self, single::RttShape},
     stream,
-    team::Team,
+    worker_pool::WorkerPool,
 };
 
 /// What setting up and ending may take beside the test itself.
@@ -35,7 +35,7 @@ pub const SLACK: Duration = Duration::from_secs(60);
 /// The server of one test.
 pub struct PeerTest<'a> {
     test: &'a Test,
-    team: Team,
+    pool: WorkerPool,
     cpus: Vec<CpuId>,
     service_ns: u64,
     /// How a UDP greeting of this session begins.
@@ -44,7 +44,7 @@ pub struct PeerTest<'a> {
     /// of descriptors: the thread may have one of its own.
     flows: Vec<Mutex<Vec<Flow>>>,
     /// Where connections come in that are the test themselves.
-    door: Option<Door>,
+    door: Option<SharedTest>,
     /// Streams keep their flows together: they are looked at from outside.
     stream: Option<stream::peer::PeerEnd>,
     marks: Mutex<Option<(Mark, Mark)>>,
@@ -58,13 +58,13 @@ pub struct PeerTest<'a> {
 pub fn choose_cpus(test: &Test, session: &Session<'_>, taken: &[CpuId]) -> Result<Assignments> {
     let asked = match (&test.kind, &test.pin) {
         // It has no threads to pin.
-        (Kind::Look, _) => &Pin::No,
+        (TestKind::Look, _) => &Pin::No,
         (_, Pin::Auto | Pin::Apart) => &session.options.pin,
         (_, asked) => asked,
     };
     let local = match &session.local {
-        LocalEnd::Ip(ours, _) => Some(*ours),
-        LocalEnd::Unix(_) => None,
+        DataAddress::Ip(ours, _) => Some(*ours),
+        DataAddress::Unix(_) => None,
     };
     assignments::peer(test, asked, session.same_host, local, taken)
 }
@@ -87,11 +87,11 @@ impl<'a> PeerTest<'a> {
         let door = door(endpoint, test, session)?;
         let mut gathered = match door {
             Some(_) => vec![],
-            None if test.kind == Kind::Look => vec![],
+            None if test.kind == TestKind::Look => vec![],
             None => endpoint.gather(test, &session.watching())?,
         };
         gathered.iter().for_each(|f| options::apply_late(&SockRef::from(&f.socket), test));
-        let stream = matches!(test.kind, Kind::Stream { .. }).then(|| {
+        let stream = matches!(test.kind, TestKind::Stream { .. }).then(|| {
             stream::peer::PeerEnd::new(test, std::mem::take(&mut gathered), greeting.clone())
         });
         for flow in gathered {
@@ -102,7 +102,7 @@ impl<'a> PeerTest<'a> {
         }
         Ok(Self {
             test,
-            team: Team::new(threads),
+            pool: WorkerPool::new(threads),
             cpus: cpus.to_vec(),
             service_ns: session.service_ns(test).0,
             greeting,
@@ -123,31 +123,31 @@ impl<'a> PeerTest<'a> {
                 .spawn_scoped(threads, move || self.work(n));
             match made {
                 Ok(_) => begun += 1,
-                Err(e) => self.team.break_off(Error::io("no thread", &e)),
+                Err(e) => self.pool.break_off(Error::io("no thread", &e)),
             }
         }
-        while self.team.tids().len() < begun {
+        while self.pool.tids().len() < begun {
             std::thread::yield_now();
         }
         if let Some(stream) = &self.stream {
-            stream.watch(threads, &self.team);
+            stream.watch(threads, &self.pool);
         }
     }
 
     fn work(&self, n: usize) {
-        let Some(member) = self.team.members.get(n) else { return };
+        let Some(worker) = self.pool.workers.get(n) else { return };
         let cpu = self.cpus.get(n % self.cpus.len().max(1));
         if let Some(why) = cpu.and_then(|cpu| assignments::pin(*cpu).err()) {
-            member.see(|seen| seen.warnings.push(why.to_string()));
+            worker.see(|seen| seen.warnings.push(why.to_string()));
         }
         let Some(flows) = self.flows.get(n) else { return };
         let flows = flows.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(self.test.kind, Kind::Rtt { .. }) {
+        if matches!(self.test.kind, TestKind::Rtt { .. }) {
             own_files::keep_only(flows.iter().map(|f| f.socket.as_raw_fd()).collect());
         }
-        let _running = member.sleeper.begin();
+        let _running = worker.sleeper.begin();
         match &self.test.kind {
-            Kind::Rtt { request_bytes, response_bytes, queue_depth } => {
+            TestKind::Rtt { request_bytes, response_bytes, queue_depth } => {
                 let shape = RttShape {
                     transport: self.test.transport,
                     request_bytes: *request_bytes,
@@ -158,10 +158,10 @@ impl<'a> PeerTest<'a> {
                     echo: false,
                 };
                 let (engine, greeting) = (self.test.engine, &self.greeting);
-                rtt::peer::run(&flows, &shape, *queue_depth, engine, greeting, &self.team, member);
-                member.see(|seen| seen.served_ns += rtt::single::served_ns());
+                rtt::peer::run(&flows, &shape, *queue_depth, engine, greeting, &self.pool, worker);
+                worker.see(|seen| seen.served_ns += rtt::single::served_ns());
             }
-            Kind::Connect { request_bytes, response_bytes, close, .. } => {
+            TestKind::Connect { request_bytes, response_bytes, close, .. } => {
                 let shape = connect::ConnectShape {
                     transport: self.test.transport,
                     request_bytes: *request_bytes,
@@ -172,32 +172,32 @@ impl<'a> PeerTest<'a> {
                     service_ns: self.service_ns,
                 };
                 if let Some(door) = &self.door {
-                    connect::peer::run(door, &shape, &self.team, member);
+                    connect::peer::run(door, &shape, &self.pool, worker);
                 }
             }
-            Kind::Stream { .. } => {
+            TestKind::Stream { .. } => {
                 if let Some(stream) = &self.stream {
-                    stream.side.work(n, &self.team, member);
+                    stream.side.work(n, &self.pool, worker);
                 }
             }
-            Kind::Look => {}
+            TestKind::Look => {}
         }
     }
 
     /// Why the test cannot go on, where a thread could not be made.
     pub fn broken(&self) -> Option<Error> {
-        self.team.broken()
+        self.pool.broken()
     }
 
     /// What to tell when everything is set up.
     pub fn warnings(&self) -> Vec<String> {
         let ours = self.stream.iter().flat_map(|s| s.warnings.clone());
-        ours.chain(self.team.seen().warnings).collect()
+        ours.chain(self.pool.seen().warnings).collect()
     }
 
     /// Looks at itself; the first and the last look make the window.
     pub fn mark(&self) -> Counters {
-        let mark = Mark::take(&self.team.tids(), &self.root);
+        let mark = Mark::take(&self.pool.tids(), &self.root);
         let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         *marks = Some(match marks.take() {
             None => (mark.clone(), mark),
@@ -209,10 +209,10 @@ impl<'a> PeerTest<'a> {
     /// What the threads count, now.
     fn counters(&self) -> Counters {
         match &self.stream {
-            Some(stream) => stream.side.counters(&self.team),
+            Some(stream) => stream.side.counters(&self.pool),
             None => Counters {
                 at_ns: now_ns(),
-                transactions: self.team.transactions(),
+                transactions: self.pool.transactions(),
                 ..Counters::default()
             },
         }
@@ -227,7 +227,7 @@ impl<'a> PeerTest<'a> {
     }
 
     pub fn end(&self) {
-        self.team.end();
+        self.pool.end();
     }
 
     /// The report, when the threads have ended.
@@ -235,7 +235,7 @@ impl<'a> PeerTest<'a> {
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         let reach = marks.as_ref().map(|(first, last)| (first.begins_ns(), last.ends_ns()));
         let window = marks.as_ref().map(|(first, last)| between(first, last));
-        let seen = self.team.seen();
+        let seen = self.pool.seen();
         let (cpu, moved, migrations, busy) = match window {
             Some(Window { cpu, moved, extras }) => {
                 (Reading::Known(cpu), moved, extras.migrations, extras.busy_ns)
@@ -267,10 +267,10 @@ impl<'a> PeerTest<'a> {
                 _ => vec![],
             },
             busy_ns: busy.into_iter().filter(|(cpu, _)| self.cpus.contains(cpu)).collect(),
-            accepted: self.door.as_ref().map(|_| self.team.transactions()),
-            service_ns: (self.team.transactions() > 0
-                && !matches!(self.test.kind, Kind::Stream { .. }))
-            .then(|| seen.served_ns as f64 / self.team.transactions() as f64),
+            accepted: self.door.as_ref().map(|_| self.pool.transactions()),
+            service_ns: (self.pool.transactions() > 0
+                && !matches!(self.test.kind, TestKind::Stream { .. }))
+            .then(|| seen.served_ns as f64 / self.pool.transactions() as f64),
             engine: seen.engines.into_iter().collect::<Vec<_>>().join(" and "),
             warnings: seen.warnings,
         }
@@ -278,17 +278,17 @@ impl<'a> PeerTest<'a> {
 }
 
 /// The open door of a test whose connections are what is measured.
-fn door(endpoint: &Endpoint, test: &Test, session: &Session<'_>) -> Result<Option<Door>> {
-    let (Kind::Connect { from, .. }, Some(listener)) = (&test.kind, endpoint.listener()) else {
+fn door(endpoint: &Endpoint, test: &Test, session: &Session<'_>) -> Result<Option<SharedTest>> {
+    let (TestKind::Connect { from, .. }, Some(listener)) = (&test.kind, endpoint.listener()) else {
         return Ok(None);
     };
     let from = match session.local {
-        LocalEnd::Ip(_, theirs) => Some(from.iter().copied().chain([theirs]).collect()),
-        LocalEnd::Unix(_) => None,
+        DataAddress::Ip(_, theirs) => Some(from.iter().copied().chain([theirs]).collect()),
+        DataAddress::Unix(_) => None,
     };
     let listener = listener.try_clone().doing(|| "data socket")?;
     listener.set_nonblocking(true).doing(|| "data socket")?;
-    Ok(Some(Door { listener, from, most: connect::peer::most_open(test) }))
+    Ok(Some(SharedTest { listener, from, most: connect::peer::most_open(test) }))
 }
 
 impl std::fmt::Debug for PeerTest<'_> {

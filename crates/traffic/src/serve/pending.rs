@@ -11,14 +11,14 @@ use std::{
 
 use socket2::Socket;
 
-use super::{Options, endpoint::LocalEnd, wrong::Wrong};
+use super::{Options, endpoint::DataAddress, wrong::Wrong};
 use crate::{
-    Doing, Error, Result,
+    Error, ErrorContext, Result,
     control::{
         frame::{self, Inbox, SMALL},
         message::{PROTOCOL, ToClient, ToServer},
         seal::Seals,
-        secret::{Who, nonce},
+        secret::{EndRole, nonce},
     },
     host, host_identity,
     net::descriptor_limit,
@@ -33,7 +33,7 @@ const SPARE_SHARE: u64 = 4;
 /// A connection that has not asked for anything yet.
 struct Waiting {
     socket: Socket,
-    local: LocalEnd,
+    local: DataAddress,
     nonce: String,
     inbox: Inbox,
     since: Instant,
@@ -46,7 +46,7 @@ struct Waiting {
 /// A connection that may ask for tests.
 pub struct Admitted {
     pub socket: Socket,
-    pub local: LocalEnd,
+    pub local: DataAddress,
     pub same_host: bool,
     pub inbox: Inbox,
     /// There where it may ask about our settings.
@@ -155,11 +155,11 @@ impl<'a> PendingConnections<'a> {
         path: Option<std::path::PathBuf>,
     ) {
         let local = match path {
-            Some(path) => LocalEnd::Unix(path),
+            Some(path) => DataAddress::Unix(path),
             None => {
                 let ours = socket.local_addr().ok().and_then(|a| a.as_socket());
                 match (ours, from.as_socket()) {
-                    (Some(ours), Some(theirs)) => LocalEnd::Ip(ours.ip(), theirs.ip()),
+                    (Some(ours), Some(theirs)) => DataAddress::Ip(ours.ip(), theirs.ip()),
                     _ => return,
                 }
             }
@@ -246,7 +246,7 @@ impl<'a> PendingConnections<'a> {
                 return Err(deny("too many wrong secrets came from this address: wait a minute"));
             }
             let theirs = proof.as_deref().unwrap_or_default();
-            if !secret.accepts(Who::Client, &waiting.nonce, nonce, theirs) {
+            if !secret.accepts(EndRole::Client, &waiting.nonce, nonce, theirs) {
                 if proof.is_some() {
                     self.wrong.count(&waiting.local);
                 }
@@ -255,16 +255,16 @@ impl<'a> PendingConnections<'a> {
                     Some(_) => "the secret is not the one that this server knows",
                 }));
             }
-            ours = Some(secret.proof(Who::Server, &waiting.nonce, nonce));
+            ours = Some(secret.proof(EndRole::Server, &waiting.nonce, nonce));
             let tuning = self.options.tuning.is_some();
-            seals = tuning.then(|| Seals::new(secret, Who::Server, &waiting.nonce, nonce));
+            seals = tuning.then(|| Seals::new(secret, EndRole::Server, &waiting.nonce, nonce));
         }
         let me = host_identity();
         let same_host = host::same_host(boot_id, &me.boot_id);
         let mut end = me.end;
         end.address = match &waiting.local {
-            LocalEnd::Ip(ours, _) => ours.to_string(),
-            LocalEnd::Unix(path) => path.display().to_string(),
+            DataAddress::Ip(ours, _) => ours.to_string(),
+            DataAddress::Unix(path) => path.display().to_string(),
         };
         let (boot_id, tunes) = (me.boot_id, seals.is_some());
         let welcome = frame::encode(&ToClient::Welcome { proof: ours, end, boot_id, tunes })?;

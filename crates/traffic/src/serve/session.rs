@@ -15,7 +15,7 @@ use socket2::{SockRef, Socket};
 
 use super::{
     Options,
-    endpoint::{Endpoint, LocalEnd},
+    endpoint::{DataAddress, Endpoint},
     peer::{self, PeerTest},
     tuning::{Attendant, Caller, LEASE},
 };
@@ -33,7 +33,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Session<'a> {
     pub socket: Socket,
-    pub local: LocalEnd,
+    pub local: DataAddress,
     /// Whether the client runs on this very host.
     pub same_host: bool,
     pub inbox: Inbox,
@@ -155,7 +155,7 @@ impl Session<'_> {
         let control = SockRef::from(&self.socket);
         let _ = control.set_nonblocking(false);
         let _ = control.set_write_timeout(Some(Duration::from_secs(10)));
-        if matches!(self.local, LocalEnd::Ip(..)) {
+        if matches!(self.local, DataAddress::Ip(..)) {
             let alive = socket2::TcpKeepalive::new()
                 .with_time(Duration::from_secs(10))
                 .with_interval(Duration::from_secs(5))

@@ -3,7 +3,7 @@
 
 use std::{fmt::Debug, time::Duration};
 
-use super::endpoint::LocalEnd;
+use super::endpoint::DataAddress;
 
 /// So long a client that tunes may say nothing; then it counts as gone.
 pub const LEASE: Duration = Duration::from_secs(20);
@@ -30,12 +30,12 @@ pub struct Caller {
 }
 
 impl Caller {
-    pub(super) fn of(local: &LocalEnd) -> Self {
+    pub(super) fn of(local: &DataAddress) -> Self {
         match local {
-            LocalEnd::Ip(ours, theirs) => {
+            DataAddress::Ip(ours, theirs) => {
                 Self { theirs: theirs.to_string(), ours: Some(ours.to_string()) }
             }
-            LocalEnd::Unix(path) => Self { theirs: path.display().to_string(), ours: None },
+            DataAddress::Unix(path) => Self { theirs: path.display().to_string(), ours: None },
         }
     }
 }

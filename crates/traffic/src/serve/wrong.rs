@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::endpoint::LocalEnd;
+use super::endpoint::DataAddress;
 
 /// So many from one address
 const MOST: u32 = 10;
@@ -21,25 +21,25 @@ pub struct Wrong {
 }
 
 /// Whoever has an IPv6 address has a network of them.
-fn whose(local: &LocalEnd) -> Option<IpAddr> {
+fn whose(local: &DataAddress) -> Option<IpAddr> {
     match local {
-        LocalEnd::Ip(_, IpAddr::V6(a)) if a.to_ipv4_mapped().is_none() => {
+        DataAddress::Ip(_, IpAddr::V6(a)) if a.to_ipv4_mapped().is_none() => {
             let network = u128::from(*a) >> 64 << 64;
             Some(IpAddr::V6(Ipv6Addr::from(network)))
         }
-        LocalEnd::Ip(_, a) => Some(a.to_canonical()),
-        LocalEnd::Unix(_) => None,
+        DataAddress::Ip(_, a) => Some(a.to_canonical()),
+        DataAddress::Unix(_) => None,
     }
 }
 
 impl Wrong {
     /// Whether so many came from there that no more are looked at now.
-    pub fn too_many(&self, local: &LocalEnd) -> bool {
+    pub fn too_many(&self, local: &DataAddress) -> bool {
         let known = whose(local).and_then(|a| self.by.get(&a));
         known.is_some_and(|(first, n)| *n >= MOST && first.elapsed() < WITHIN)
     }
 
-    pub fn count(&mut self, local: &LocalEnd) {
+    pub fn count(&mut self, local: &DataAddress) {
         let Some(address) = whose(local) else { return };
         let now = Instant::now();
         if !self.by.contains_key(&address) && self.by.len() >= ADDRESSES {
@@ -58,8 +58,8 @@ impl Wrong {
 mod tests {
     use super::*;
 
-    fn local(address: &str) -> LocalEnd {
-        LocalEnd::Ip("10.0.0.1".parse().unwrap(), address.parse().unwrap())
+    fn local(address: &str) -> DataAddress {
+        DataAddress::Ip("10.0.0.1".parse().unwrap(), address.parse().unwrap())
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use model::units::grouped;
 
-use super::fate::Fate;
+use super::connection_counts::ConnectionCounts;
 
-/// A run's connections, as they were to be; a [`Fate`] says how they fared.
+/// A run's connections, as they were to be; a [`ConnectionCounts`] says how they fared.
 #[derive(Debug, Clone)]
 pub struct Admitted<'a> {
     /// `clients`.
@@ -29,7 +29,11 @@ const AWAY: f64 = 0.02;
 
 impl Admitted<'_> {
     /// A line, where fewer than were asked for were at work; failures are `named`.
-    pub fn warning<F>(&self, fate: &Fate<F>, named: impl Fn(&F) -> String) -> Option<String> {
+    pub fn warning<F>(
+        &self,
+        fate: &ConnectionCounts<F>,
+        named: impl Fn(&F) -> String,
+    ) -> Option<String> {
         let Self { who, asked, .. } = self;
         let silent = if self.answers { fate.silent } else { 0 };
         // In the mean over the window.
@@ -111,13 +115,15 @@ mod tests {
             keep: "have it keep them",
             window_ns: 1_000_000,
         };
-        let fate = |silent, disconnected_ns, reconnects| Fate {
+        let fate = |silent, disconnected_ns, reconnects| ConnectionCounts {
             silent,
             disconnected_ns,
             reconnects,
-            ..Fate::<&str>::default()
+            ..ConnectionCounts::<&str>::default()
         };
-        let of = |all: &Admitted<'_>, fate: &Fate<&str>| all.warning(fate, |why| (*why).to_owned());
+        let of = |all: &Admitted<'_>, fate: &ConnectionCounts<&str>| {
+            all.warning(fate, |why| (*why).to_owned())
+        };
         assert_eq!(of(&all, &fate(0, 3_000_000, 7)), None, "a server may end one now and then");
         let mut some = fate(407, 406_600_000, 7);
         some.refused.insert("53300: sorry, too many clients already", 12_345);

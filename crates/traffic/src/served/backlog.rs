@@ -4,14 +4,14 @@ use model::{Nanos, units::grouped};
 
 /// What a schedule has left at the end of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct ScheduleLeft {
     /// How far behind it the thread was that was the farthest.
     pub schedule_lag_ns: u64,
     /// What was due within the window and had no place to begin.
     pub not_started: u64,
 }
 
-impl Left {
+impl ScheduleLeft {
     /// Adds another thread's, or another round's.
     pub fn add(&mut self, other: Self) {
         self.schedule_lag_ns = self.schedule_lag_ns.max(other.schedule_lag_ns);
@@ -31,7 +31,7 @@ pub struct Backlog {
     pub per_s: f64,
     /// How many could be under way at once.
     pub at_once: u64,
-    pub left: Left,
+    pub left: ScheduleLeft,
     pub window_ns: u64,
 }
 
@@ -43,7 +43,7 @@ impl Backlog {
     /// hundredth of it.
     pub fn warning(&self) -> Option<String> {
         let Self { what, places, rate_per_s, per_s, at_once, .. } = *self;
-        let Left { schedule_lag_ns, not_started } = self.left;
+        let ScheduleLeft { schedule_lag_ns, not_started } = self.left;
         if not_started == 0 && schedule_lag_ns <= self.window_ns / 100 {
             return None;
         }
@@ -125,11 +125,11 @@ mod tests {
             rate_per_s: 200_000,
             per_s: 199_900.0,
             at_once: 16,
-            left: Left { schedule_lag_ns: 20_000, not_started: 0 },
+            left: ScheduleLeft { schedule_lag_ns: 20_000, not_started: 0 },
             window_ns: 1_000_000_000,
         };
         assert_eq!(kept.warning(), None);
-        let left = |schedule_lag_ns, not_started| Left { schedule_lag_ns, not_started };
+        let left = |schedule_lag_ns, not_started| ScheduleLeft { schedule_lag_ns, not_started };
         let over = Backlog { per_s: 51_834.4, left: left(800_000_000, 148_000), ..kept };
         let said = over.warning().unwrap_or_default();
         for part in [

@@ -13,7 +13,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use super::deadline::Deadline;
 use crate::{
-    Doing, Error, Result,
+    Error, ErrorContext, Result,
     net::{now_ns, options, target::local_address},
 };
 
@@ -22,7 +22,7 @@ const MOST_NAMED: usize = 4;
 
 /// Where connections go, and how.
 #[derive(Debug)]
-pub struct Way {
+pub struct DialPath {
     pub to: SockAddr,
     pub transport: Transport,
     /// The address to send from, where one was asked for.
@@ -33,7 +33,7 @@ pub struct Way {
     pub once: bool,
 }
 
-impl Way {
+impl DialPath {
     /// To this address, as was asked.
     ///
     /// # Errors

@@ -15,9 +15,9 @@
 
 pub mod admitted;
 pub mod backlog;
+pub mod connection_counts;
 pub mod deadline;
 pub mod dial;
-pub mod fate;
 pub mod handshakes;
 pub mod intervals;
 pub mod link;

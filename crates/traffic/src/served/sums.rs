@@ -3,7 +3,7 @@
 use model::measure::{Common, ServedInterval};
 use stats::{Batches, Estimate, Histogram, Series, interval};
 
-use super::workers::{Duty, Round, Workers};
+use super::workers::{Round, WorkerTask, Workers};
 use crate::{
     Error, Result,
     client::{
@@ -47,7 +47,7 @@ pub fn rounds<R: Record + Send>(
     run: Run<'_>,
     what: &str,
     recorder: impl Fn() -> R,
-    work: impl Fn(&Duty<'_>, &mut R) + Sync,
+    work: impl Fn(&WorkerTask<'_>, &mut R) + Sync,
 ) -> Result<Rounds<R>> {
     let mut sums = Sums::new(recorder());
     let begun = now_ns();

@@ -17,13 +17,13 @@ use crate::{
     assignments::{self, Assignments},
     client::{
         Peer,
-        conduct::{Course, Run, conduct},
+        conduct::{MeasuredWindow, Run, conduct},
         onlooker::host_only,
     },
     control::message::PeerReport,
     net::{self, now_ns},
     rtt::recorder::Window,
-    team::{Member, Team, ThreadReport},
+    worker_pool::{ThreadReport, Worker, WorkerPool},
 };
 
 /// What a round is to do.
@@ -45,10 +45,10 @@ pub struct Workers<'a> {
 pub const INTERVAL: Nanos = Nanos(1_000_000_000);
 
 /// What one thread is to do.
-pub struct Duty<'a> {
+pub struct WorkerTask<'a> {
     pub window: &'a Window,
-    pub team: &'a Team,
-    pub member: &'a Member,
+    pub pool: &'a WorkerPool,
+    pub worker: &'a Worker,
     pub pace: Pace,
     /// Its connections of all, by their numbers.
     pub connections: Vec<u32>,
@@ -60,7 +60,7 @@ pub struct Duty<'a> {
 #[derive(Debug)]
 pub struct Round<R> {
     pub recorders: Vec<R>,
-    pub course: Course,
+    pub course: MeasuredWindow,
     pub seen: ThreadReport,
     /// Of a responder on the server's host, where there is one.
     pub report: Option<PeerReport>,
@@ -78,48 +78,48 @@ impl Workers<'_> {
         run: Run<'_>,
         what: &str,
         recorder: impl Fn() -> R,
-        work: impl Fn(&Duty<'_>, &mut R) + Sync,
+        work: impl Fn(&WorkerTask<'_>, &mut R) + Sync,
     ) -> Result<Round<R>> {
         descriptors(self.connections)?;
         if let Some(peer) = self.onlooker {
             peer.look_on(self.common)?;
         }
-        let (team, window) = (Team::new(self.common.threads as usize), Window::closed());
-        let mut recorders: Vec<R> = team.members.iter().map(|_| recorder()).collect();
+        let (pool, window) = (WorkerPool::new(self.common.threads as usize), Window::closed());
+        let mut recorders: Vec<R> = pool.workers.iter().map(|_| recorder()).collect();
         let (begun_ns, over) = (now_ns(), AtomicBool::new(false));
         let every = self.interval_ns.unwrap_or(INTERVAL);
         let mut intervals = Intervals::new(every.0, self.common.duration_ns.0);
-        let course = std::thread::scope(|threads| -> Course {
+        let course = std::thread::scope(|threads| -> MeasuredWindow {
             for (n, recorder) in recorders.iter_mut().enumerate() {
-                let (team, window, over, work) = (&team, &window, &over, &work);
+                let (pool, window, over, work) = (&pool, &window, &over, &work);
                 let one = move || {
-                    let Some(member) = team.members.get(n) else { return };
-                    let duty = self.duty(n, begun_ns, window, team, member);
+                    let Some(worker) = pool.workers.get(n) else { return };
+                    let duty = self.duty(n, begun_ns, window, pool, worker);
                     self.pinned(n, &duty, over, || work(&duty, recorder));
                 };
                 let named = std::thread::Builder::new().name(format!("nw-client-{n}"));
                 if let Err(e) = named.spawn_scoped(threads, one) {
-                    team.break_off(Error::io("no thread", &e));
+                    pool.break_off(Error::io("no thread", &e));
                 }
             }
-            while team.tids().len() < team.members.len() && !team.stopping() {
+            while pool.tids().len() < pool.workers.len() && !pool.stopping() {
                 std::thread::yield_now();
             }
             let mut look = |since_ns| {
-                let ended = intervals.look(since_ns, team.asked());
+                let ended = intervals.look(since_ns, pool.asked());
                 ended.zip(run.heard).into_iter().for_each(|(interval, hear)| hear(interval));
             };
-            let course = conduct(run, self.onlooker, self.common, &team, &window, what, &mut look);
+            let course = conduct(run, self.onlooker, self.common, &pool, &window, what, &mut look);
             over.store(true, Ordering::Release);
-            team.end();
+            pool.end();
             course
         });
-        let broken = team.broken().or_else(|| course.silent.clone());
+        let broken = pool.broken().or_else(|| course.silent.clone());
         let report = match (self.onlooker, &broken) {
             (Some(peer), None) => Some(host_only(peer.finish()?)),
             _ => None,
         };
-        let (seen, intervals) = (team.seen(), intervals.all);
+        let (seen, intervals) = (pool.seen(), intervals.all);
         Ok(Round { recorders, course, seen, report, broken, intervals })
     }
 
@@ -128,32 +128,32 @@ impl Workers<'_> {
         n: usize,
         begun_ns: u64,
         window: &'a Window,
-        team: &'a Team,
-        member: &'a Member,
-    ) -> Duty<'a> {
+        pool: &'a WorkerPool,
+        worker: &'a Worker,
+    ) -> WorkerTask<'a> {
         let threads = self.common.threads;
         // The first of the schedule is not due before all threads have begun.
         let begin_ns = begun_ns + 1_000_000;
-        Duty {
+        WorkerTask {
             window,
-            team,
-            member,
+            pool,
+            worker,
             pace: Pace::of(n, threads, self.rate_per_s, self.total, begin_ns),
             connections: (n as u32..self.connections).step_by(threads.max(1) as usize).collect(),
             begun_ns,
         }
     }
 
-    fn pinned(&self, n: usize, duty: &Duty<'_>, over: &AtomicBool, work: impl FnOnce()) {
-        let (team, member, cpus) = (duty.team, duty.member, &self.assignments.cpus);
+    fn pinned(&self, n: usize, duty: &WorkerTask<'_>, over: &AtomicBool, work: impl FnOnce()) {
+        let (pool, worker, cpus) = (duty.pool, duty.worker, &self.assignments.cpus);
         if let Some(Err(e)) = cpus.get(n % cpus.len().max(1)).map(|c| assignments::pin(*c)) {
-            member.see(|seen| seen.warnings.push(e.to_string()));
+            worker.see(|seen| seen.warnings.push(e.to_string()));
         }
-        let _running = member.sleeper.begin();
+        let _running = worker.sleeper.begin();
         work();
         if duty.pace.quota.is_some() {
-            if team.fulfilled() {
-                team.stop();
+            if pool.fulfilled() {
+                pool.stop();
             }
             // What a thread has used of the CPU is lost with its end.
             while !over.load(Ordering::Acquire) {

@@ -3,7 +3,7 @@
 //! A datagram begins with its number in its flow, from 0, and the time it was sent on the
 //! sender's clock in nanoseconds; both 64 bits, big-endian. The rest is padding.
 
-use super::tally::{Came, Tally, add, put};
+use super::shared_counts::{ReceivedCounts, SharedCounts, add, put};
 
 /// Bytes of number and time.
 pub const HEADER: usize = 16;
@@ -65,7 +65,7 @@ impl Default for Arrivals {
 impl Arrivals {
     /// A datagram of `bytes` came `now`.
     #[inline]
-    pub fn take(&mut self, number: u64, sent_ns: u64, now: u64, bytes: u64, tally: &Tally) {
+    pub fn take(&mut self, number: u64, sent_ns: u64, now: u64, bytes: u64, tally: &SharedCounts) {
         if number >= self.next {
             self.forget(number - self.next);
             self.next = number + 1;
@@ -81,7 +81,7 @@ impl Arrivals {
         self.mark(number);
         self.received += 1;
         self.bytes += bytes;
-        tally.put_came(Came {
+        tally.put_came(ReceivedCounts {
             next_sequence: self.next,
             datagrams: self.received,
             bytes: self.bytes,
@@ -91,7 +91,7 @@ impl Arrivals {
 
     /// RFC 3550 section 6.4.1 in the integers of its appendix A.8.
     #[inline]
-    fn smooth(&mut self, sent_ns: u64, now: u64, tally: &Tally) {
+    fn smooth(&mut self, sent_ns: u64, now: u64, tally: &SharedCounts) {
         let transit = now.wrapping_sub(sent_ns) as i64;
         if let Some(before) = self.transit.replace(transit) {
             // A sender that lies about its clock shall not make this overflow.
@@ -144,13 +144,13 @@ mod tests {
 
     use super::*;
 
-    fn after(numbers: &[u64]) -> Tally {
-        let (mut arrivals, tally) = (Arrivals::default(), Tally::default());
+    fn after(numbers: &[u64]) -> SharedCounts {
+        let (mut arrivals, tally) = (Arrivals::default(), SharedCounts::default());
         numbers.iter().for_each(|n| arrivals.take(*n, n * 10, n * 10 + 5, 100, &tally));
         tally
     }
 
-    fn counts(t: &Tally) -> [u64; 4] {
+    fn counts(t: &SharedCounts) -> [u64; 4] {
         let came = t.came();
         let [reordered, duplicates] = [&t.reordered, &t.duplicates].map(|c| c.load(Relaxed));
         [came.next_sequence, came.datagrams, reordered, duplicates]
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn jitter_is_that_of_the_rfc() {
-        let (mut arrivals, tally) = (Arrivals::default(), Tally::default());
+        let (mut arrivals, tally) = (Arrivals::default(), SharedCounts::default());
         // Transit times 100, 116, 100, 116, … ns on clocks 7 s apart: |D| is always 16.
         let mut j = 0.0f64;
         for n in 0..200u64 {
@@ -208,7 +208,7 @@ mod tests {
         fn a_hostile_sender_makes_nothing_overflow(
             all in prop::collection::vec((0u64..MOST, any::<u64>(), any::<u64>()), 0..50),
         ) {
-            let (mut arrivals, tally) = (Arrivals::default(), Tally::default());
+            let (mut arrivals, tally) = (Arrivals::default(), SharedCounts::default());
             for (number, sent, now) in all {
                 arrivals.take(number, sent, now, 1, &tally);
             }

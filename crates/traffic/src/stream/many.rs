@@ -9,16 +9,16 @@ use super::{
     StreamShape,
     datagram::HEADER,
     pace::{Pacer, sleep_until},
-    receive::{Ear, Inbox, Notes, ROOM, flags},
+    receive::{Inbox, Notes, ROOM, ReceiveSocket, flags},
     send::{Lane, Source, Trouble, length, nonblocking, share, trouble},
-    tally::{Ledger, put},
+    shared_counts::{Ledger, put},
     zerocopy,
 };
 use crate::{
     Error,
     net::{epoll::Epoll, now_ns},
     rtt::single::server_gone,
-    team::{Member, Team},
+    worker_pool::{Worker, WorkerPool},
 };
 
 /// Receptions of one socket before the others get their turn.
@@ -33,7 +33,7 @@ struct Out {
 }
 
 struct In<'a> {
-    ear: &'a Ear<'a>,
+    ear: &'a ReceiveSocket<'a>,
     inbox: Option<Inbox<'a>>,
     got: u64,
     ready: bool,
@@ -43,8 +43,8 @@ struct In<'a> {
 pub struct Many<'a> {
     shape: &'a StreamShape,
     ledger: &'a Ledger,
-    team: &'a Team,
-    member: &'a Member,
+    pool: &'a WorkerPool,
+    worker: &'a Worker,
     epoll: Epoll,
     out: Vec<Out>,
     inn: Vec<In<'a>>,
@@ -64,11 +64,11 @@ impl<'a> Many<'a> {
     /// No descriptor or no file in memory left.
     pub fn new(
         lanes: Vec<Lane>,
-        ears: &'a [Ear<'a>],
+        ears: &'a [ReceiveSocket<'a>],
         shape: &'a StreamShape,
         ledger: &'a Ledger,
         greeting: &[u8],
-        (team, member): (&'a Team, &'a Member),
+        (pool, worker): (&'a WorkerPool, &'a Worker),
     ) -> Result<Self, Error> {
         let epoll = Epoll::new().map_err(|e| Error::io("epoll", &e))?;
         let rate = share(shape, lanes.len());
@@ -87,8 +87,8 @@ impl<'a> Many<'a> {
         Ok(Self {
             shape,
             ledger,
-            team,
-            member,
+            pool,
+            worker,
             epoll,
             pacer: rate.filter(|_| !lanes.is_empty()).map(|r| Pacer::new(r, shape.wait)),
             out: lanes.into_iter().map(|lane| Out { lane, ready: true, open: true }).collect(),
@@ -110,18 +110,18 @@ impl<'a> Many<'a> {
         })
     }
 
-    /// Sends and receives until the team ends.
+    /// Sends and receives until the pool ends.
     ///
     /// # Errors
     /// A flow ended before.
     pub fn run(mut self) -> Result<(), Error> {
         let result = self.turns();
-        self.notes.tell(self.member);
+        self.notes.tell(self.worker);
         result
     }
 
     fn turns(&mut self) -> Result<(), Error> {
-        while !self.team.stopping() {
+        while !self.pool.stopping() {
             self.send()?;
             self.receive()?;
             self.wait();
@@ -183,7 +183,7 @@ impl<'a> Many<'a> {
             Ok(n) => {
                 // A short send is a full socket: one question less.
                 out.ready = n == self.source.length() || !self.shape.bytes();
-                self.notes.one(self.member);
+                self.notes.one(self.worker);
                 Ok(n)
             }
             Err(e) => match trouble(&e) {
@@ -194,11 +194,11 @@ impl<'a> Many<'a> {
                     Ok(0)
                 }
                 Trouble::Full => {
-                    super::tally::add(&tally.refused, 1);
+                    super::shared_counts::add(&tally.refused, 1);
                     Ok(self.datagram.len())
                 }
                 Trouble::Over(_) if e.raw_os_error() == Some(libc::EPERM) => {
-                    super::tally::add(&tally.refused, 1);
+                    super::shared_counts::add(&tally.refused, 1);
                     Ok(self.datagram.len())
                 }
                 Trouble::Over(why) => {
@@ -211,7 +211,7 @@ impl<'a> Many<'a> {
 
     /// A flow is over: at the client that breaks the test off.
     fn over(&self, why: Error) -> Result<(), Error> {
-        match self.shape.local && !self.team.stopping() {
+        match self.shape.local && !self.pool.stopping() {
             true => Err(why),
             false => Ok(()),
         }
@@ -224,14 +224,14 @@ impl<'a> Many<'a> {
                 let Some(inn) = self.inn.get_mut(at).filter(|i| i.ready && i.open) else { break };
                 match &mut inn.inbox {
                     Some(inbox) => match inbox.take_now(self.ledger) {
-                        Some(true) => self.notes.one(self.member),
+                        Some(true) => self.notes.one(self.worker),
                         Some(false) => {}
                         None => inn.ready = false,
                     },
                     None => {
                         let why = match hear(inn, &mut self.room, flags, self.ledger) {
                             Ok(true) => {
-                                self.notes.one(self.member);
+                                self.notes.one(self.worker);
                                 continue;
                             }
                             Ok(false) => {

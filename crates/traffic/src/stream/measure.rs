@@ -9,23 +9,23 @@ use model::{
 
 use super::{
     StreamShape,
-    course::{Conductor, Heard},
     datagram::HEADER,
     result::{self, Round},
     side::Side,
+    stream_window::{Conductor, Heard},
 };
 use crate::{
     Error, Measured, Result,
     assignments::{self, Assignments},
     client::{Peer, conduct::Run, confidence::Next, flows},
     control::{
-        message::{Kind, Test},
+        message::{Test, TestKind},
         secret::Secret,
     },
     host::calibrate,
     net::now_ns,
     serve::{endpoint::Flow, limits::LARGEST_DATAGRAM},
-    team::Team,
+    worker_pool::WorkerPool,
 };
 
 /// The shortest interval between two looks: a look costs a round trip and 0.2 ms at both ends.
@@ -149,7 +149,7 @@ impl Bench<'_> {
     fn test_of(&self, flows: u32, message_bytes: u64) -> Test {
         let (spec, common) = (self.spec, &self.spec.common);
         Test {
-            kind: Kind::Stream {
+            kind: TestKind::Stream {
                 direction: spec.direction,
                 message_bytes,
                 rate_bps: spec.rate.map(|r| r.0),
@@ -210,19 +210,19 @@ impl Bench<'_> {
             .zip(sockets)
             .map(|(index, socket)| Flow { socket, index, peers: BTreeMap::new() })
             .collect();
-        let team = Team::new(spec.common.threads as usize);
+        let pool = WorkerPool::new(spec.common.threads as usize);
         let shape = StreamShape::of(test, true, spec.common.wait);
-        let (side, more) = Side::new(shape, flows, team.members.len(), vec![]);
+        let (side, more) = Side::new(shape, flows, pool.workers.len(), vec![]);
         warnings.extend(more);
         let course = std::thread::scope(|threads| {
-            for n in 0..team.members.len() {
-                let (team, side, assignments) = (&team, &side, self.assignments);
-                let work = move || local_thread(n, side, assignments, team);
+            for n in 0..pool.workers.len() {
+                let (pool, side, assignments) = (&pool, &side, self.assignments);
+                let work = move || local_thread(n, side, assignments, pool);
                 if let Err(e) = std::thread::Builder::new().spawn_scoped(threads, work) {
-                    team.break_off(Error::io("no thread", &e));
+                    pool.break_off(Error::io("no thread", &e));
                 }
             }
-            while team.tids().len() < team.members.len() && !team.stopping() {
+            while pool.tids().len() < pool.workers.len() && !pool.stopping() {
                 std::thread::yield_now();
             }
             let conductor = Conductor {
@@ -231,17 +231,17 @@ impl Bench<'_> {
                 common: &spec.common,
                 interval_ns: spec.interval_ns,
                 side: &side,
-                team: &team,
+                pool: &pool,
                 what,
                 heard: self.heard,
             };
             let course = conductor.conduct();
-            team.end();
+            pool.end();
             course
         });
         // What a thread saw says more than the silence that followed.
-        let course = course.map_err(|e| team.broken().unwrap_or(e))?;
-        let broken = team.broken().or_else(|| course.silent.clone());
+        let course = course.map_err(|e| pool.broken().unwrap_or(e))?;
+        let broken = pool.broken().or_else(|| course.silent.clone());
         let (congestion, mss_bytes) = (side.congestion(), side.mss_bytes());
         drop(side);
         let (report, broken) = match broken {
@@ -251,18 +251,18 @@ impl Bench<'_> {
                 Err(e) => (None, Some(e)),
             },
         };
-        let seen = team.seen();
+        let seen = pool.seen();
         Ok(Round { ready, course, seen, report, warnings, congestion, mss_bytes, broken })
     }
 }
 
-fn local_thread(n: usize, side: &Side, assignments: &Assignments, team: &Team) {
-    let Some(member) = team.members.get(n) else { return };
+fn local_thread(n: usize, side: &Side, assignments: &Assignments, pool: &WorkerPool) {
+    let Some(worker) = pool.workers.get(n) else { return };
     if let Some(Err(e)) =
         assignments.cpus.get(n % assignments.cpus.len().max(1)).map(|c| assignments::pin(*c))
     {
-        member.see(|seen| seen.warnings.push(e.to_string()));
+        worker.see(|seen| seen.warnings.push(e.to_string()));
     }
-    let _running = member.sleeper.begin();
-    side.work(n, team, member);
+    let _running = worker.sleeper.begin();
+    side.work(n, pool, worker);
 }

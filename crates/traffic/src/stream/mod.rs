@@ -5,7 +5,6 @@
 //! several flows each, do both in turn ([`many`]), and counters by flow ([`tally`]) that are
 //! looked at from outside. Figures are the receiver's, on its own clock.
 
-pub mod course;
 pub mod datagram;
 pub mod lowat;
 pub mod many;
@@ -17,8 +16,9 @@ pub mod receive;
 pub mod result;
 pub mod send;
 pub mod series;
+pub mod shared_counts;
 pub mod side;
-pub mod tally;
+pub mod stream_window;
 pub mod tcp_info;
 pub mod zerocopy;
 

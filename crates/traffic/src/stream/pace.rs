@@ -3,9 +3,9 @@
 
 use model::measure::{SPIN_NS, Wait};
 
-use crate::{net::now_ns, team::Team};
+use crate::{net::now_ns, worker_pool::WorkerPool};
 
-use super::tally::Ledger;
+use super::shared_counts::Ledger;
 
 /// A sleep costs as much CPU as some ten sends, so none is shorter: at high rates the messages
 /// that became due meanwhile follow each other at once.
@@ -78,7 +78,7 @@ impl Pacer {
 
     /// Waits until the next message is due and gives the time; `None` when it is over.
     #[inline]
-    pub fn turn(&mut self, team: &Team, ledger: &Ledger) -> Option<u64> {
+    pub fn turn(&mut self, pool: &WorkerPool, ledger: &Ledger) -> Option<u64> {
         let due = self.due_ns();
         let mut now = now_ns();
         while now < due {
@@ -88,7 +88,7 @@ impl Pacer {
             } else {
                 sleep_until(wake);
             }
-            if team.stopping() || ledger.is_quiet() {
+            if pool.stopping() || ledger.is_quiet() {
                 return None;
             }
             now = now_ns();
@@ -145,13 +145,13 @@ mod tests {
 
     #[test]
     fn the_turn_comes_on_time_and_ends() {
-        let (team, ledger) = (Team::new(1), Ledger::new(1));
+        let (pool, ledger) = (WorkerPool::new(1), Ledger::new(1));
         for wait in [Wait::Block, Wait::Spin, Wait::SpinThenBlock] {
             let begin = now_ns();
             let mut p = Pacer::new(80e6, wait);
             for _ in 0..100 {
                 let due = p.due_ns();
-                assert!(p.turn(&team, &ledger).unwrap() >= due);
+                assert!(p.turn(&pool, &ledger).unwrap() >= due);
                 p.sent(1000);
             }
             assert!(now_ns() - begin >= 9_900_000, "100 at 100 µs each");
@@ -159,6 +159,6 @@ mod tests {
         ledger.be_quiet();
         let mut p = Pacer::new(1.0, Wait::Spin);
         p.sent(1);
-        assert_eq!(p.turn(&team, &ledger), None);
+        assert_eq!(p.turn(&pool, &ledger), None);
     }
 }

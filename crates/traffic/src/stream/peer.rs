@@ -12,10 +12,10 @@ use super::{
     side::Side,
 };
 use crate::{
-    control::message::{Kind, Test},
+    control::message::{Test, TestKind},
     net::now_ns,
     serve::endpoint::Flow,
-    team::Team,
+    worker_pool::WorkerPool,
 };
 
 /// The server, and what it received by time.
@@ -35,10 +35,14 @@ impl PeerEnd {
         Self { side, warnings, series: Mutex::default() }
     }
 
-    /// Looks at what was received, until the team ends.
-    pub fn watch<'scope, 'env>(&'env self, threads: &'scope Scope<'scope, 'env>, team: &'env Team) {
+    /// Looks at what was received, until the pool ends.
+    pub fn watch<'scope, 'env>(
+        &'env self,
+        threads: &'scope Scope<'scope, 'env>,
+        pool: &'env WorkerPool,
+    ) {
         let look = move || {
-            while !team.stopping() {
+            while !pool.stopping() {
                 self.note();
                 sleep_until(now_ns() + EVERY_NS);
             }
@@ -72,8 +76,13 @@ impl StreamShape {
             skip_receive_copy: false,
             wait,
         };
-        if let Kind::Stream { direction, message_bytes, rate_bps, zerocopy, skip_receive_copy } =
-            &test.kind
+        if let TestKind::Stream {
+            direction,
+            message_bytes,
+            rate_bps,
+            zerocopy,
+            skip_receive_copy,
+        } = &test.kind
         {
             shape.direction = *direction;
             shape.message_bytes = usize::try_from(*message_bytes).unwrap_or(usize::MAX);

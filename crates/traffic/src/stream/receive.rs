@@ -15,7 +15,7 @@ use super::{
     StreamShape,
     datagram::{self, Arrivals},
     lowat::LowWater,
-    tally::{Ledger, put},
+    shared_counts::{Ledger, put},
 };
 use crate::{
     Error,
@@ -24,7 +24,7 @@ use crate::{
         exchange::current_cpu,
         single::{Ran, server_gone},
     },
-    team::{Member, Team},
+    worker_pool::{Worker, WorkerPool},
 };
 
 /// Bytes asked for at once: half of a common second-level cache.
@@ -36,7 +36,7 @@ const QUESTIONS: u32 = 256;
 
 /// A socket to receive on.
 #[derive(Debug)]
-pub struct Ear<'a> {
+pub struct ReceiveSocket<'a> {
     pub socket: BorrowedFd<'a>,
     pub fd: RawFd,
     pub index: u32,
@@ -105,17 +105,17 @@ impl Notes {
     }
 
     #[inline]
-    pub fn one(&mut self, member: &Member) {
+    pub fn one(&mut self, worker: &Worker) {
         self.done += 1;
         self.ran_on.on(current_cpu());
-        member.handled(self.done);
+        worker.handled(self.done);
         if self.done % LOOK_EVERY == 1 {
             self.looks.look();
         }
     }
 
-    pub fn tell(mut self, member: &Member) {
-        member.see(|seen| {
+    pub fn tell(mut self, worker: &Worker) {
+        worker.see(|seen| {
             self.ran_on.tell(seen);
             self.looks.tell(seen);
         });
@@ -127,33 +127,33 @@ pub fn flags(shape: &StreamShape) -> i32 {
     if shape.skip_receive_copy { libc::MSG_TRUNC } else { 0 }
 }
 
-/// Receives on one socket until the team ends.
+/// Receives on one socket until the pool ends.
 ///
 /// # Errors
 /// The flow ended before.
 pub fn one(
-    ear: &Ear<'_>,
+    ear: &ReceiveSocket<'_>,
     shape: &StreamShape,
     ledger: &Ledger,
     greeting: &[u8],
-    team: &Team,
-    member: &Member,
+    pool: &WorkerPool,
+    worker: &Worker,
 ) -> Result<(), Error> {
     let mut notes = Notes::new(ear.fd);
     let result = match shape.bytes() {
-        true => stream(ear, shape, ledger, team, member, &mut notes),
-        false => datagrams(ear, shape, ledger, greeting, team, member, &mut notes),
+        true => stream(ear, shape, ledger, pool, worker, &mut notes),
+        false => datagrams(ear, shape, ledger, greeting, pool, worker, &mut notes),
     };
-    notes.tell(member);
+    notes.tell(worker);
     result
 }
 
 fn stream(
-    ear: &Ear<'_>,
+    ear: &ReceiveSocket<'_>,
     shape: &StreamShape,
     ledger: &Ledger,
-    team: &Team,
-    member: &Member,
+    pool: &WorkerPool,
+    worker: &Worker,
     notes: &mut Notes,
 ) -> Result<(), Error> {
     let Some(tally) = ledger.flows.get(ear.index as usize) else { return Ok(()) };
@@ -161,13 +161,13 @@ fn stream(
     let (flags, mut got) = (flags(shape), 0u64);
     let sleeps = shape.transport == Transport::Tcp && shape.wait != Wait::Spin;
     let mut low_water = sleeps.then(|| LowWater::new(ear.socket, now_ns()));
-    while !team.stopping() {
+    while !pool.stopping() {
         match wait_for(ear.fd, &mut room, flags, shape.wait) {
             Ok(0) => return Err(server_gone(None)),
             Ok(n) => {
                 got += n as u64;
                 put(&tally.received_bytes, got);
-                notes.one(member);
+                notes.one(worker);
                 if let Some(low_water) = &mut low_water {
                     low_water.received(n as u64, now_ns());
                 }
@@ -180,18 +180,18 @@ fn stream(
 }
 
 fn datagrams(
-    ear: &Ear<'_>,
+    ear: &ReceiveSocket<'_>,
     shape: &StreamShape,
     ledger: &Ledger,
     greeting: &[u8],
-    team: &Team,
-    member: &Member,
+    pool: &WorkerPool,
+    worker: &Worker,
     notes: &mut Notes,
 ) -> Result<(), Error> {
     let mut inbox = Inbox::new(ear, shape, greeting);
-    while !team.stopping() {
+    while !pool.stopping() {
         match inbox.take(shape.wait, ledger) {
-            Ok(true) => notes.one(member),
+            Ok(true) => notes.one(worker),
             Ok(false) | Err(Nothing::Yet) => {}
             // Nobody listens at the other end any more: at the client that is the end.
             Err(Nothing::Broken(e)) if shape.local => return Err(server_gone(Some(&e))),
@@ -204,7 +204,7 @@ fn datagrams(
 /// The datagrams of one socket.
 #[derive(Debug)]
 pub struct Inbox<'a> {
-    ear: &'a Ear<'a>,
+    ear: &'a ReceiveSocket<'a>,
     greeting: Vec<u8>,
     length: usize,
     flags: i32,
@@ -215,7 +215,7 @@ pub struct Inbox<'a> {
 
 impl<'a> Inbox<'a> {
     /// Empty.
-    pub fn new(ear: &'a Ear<'a>, shape: &StreamShape, greeting: &[u8]) -> Self {
+    pub fn new(ear: &'a ReceiveSocket<'a>, shape: &StreamShape, greeting: &[u8]) -> Self {
         // The header alone is copied where the rest is thrown away; one byte more than a
         // datagram has, so that a longer one shows itself.
         let room = if shape.skip_receive_copy { 64 } else { shape.message_bytes.max(64) + 1 };

@@ -10,9 +10,8 @@ use model::{
 use stats::Estimate;
 
 use super::{
-    StreamShape,
-    course::{Course, StreamCounters},
-    modes, series,
+    StreamShape, modes, series,
+    stream_window::{StreamCounters, StreamWindow},
 };
 use crate::{
     Error,
@@ -23,14 +22,14 @@ use crate::{
         ends::{self, Around, Ends},
     },
     control::message::{Counters, PeerReport, Ready, Test},
-    team::ThreadReport,
+    worker_pool::ThreadReport,
 };
 
 /// What one round of a run left behind.
 #[derive(Debug)]
 pub struct Round {
     pub ready: Ready,
-    pub course: Course,
+    pub course: StreamWindow,
     pub seen: ThreadReport,
     pub report: Option<PeerReport>,
     pub warnings: Vec<String>,

@@ -12,7 +12,7 @@ use super::{
     StreamShape,
     datagram::{self, HEADER},
     pace::{Pacer, piece, sleep_until},
-    tally::{Ledger, Tally, put},
+    shared_counts::{Ledger, SharedCounts, put},
     zerocopy::{self, REAP_EVERY},
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
         exchange::current_cpu,
         single::{Ran, server_gone},
     },
-    team::{Member, Team},
+    worker_pool::{Worker, WorkerPool},
 };
 
 /// What is sent, again and again.
@@ -91,7 +91,7 @@ impl Lane {
     /// # Errors
     /// As the kernel says; `WouldBlock` where the socket is full.
     #[inline]
-    pub fn push(&mut self, source: &Source, tally: &Tally) -> io::Result<usize> {
+    pub fn push(&mut self, source: &Source, tally: &SharedCounts) -> io::Result<usize> {
         let n = match source {
             Source::Plain(bytes) => send(self.fd, bytes, 0)?,
             Source::File(file, length) => zerocopy::send_file(self.fd, file, *length)?,
@@ -114,7 +114,7 @@ impl Lane {
     /// # Errors
     /// As the kernel says.
     #[inline]
-    pub fn throw(&mut self, bytes: &mut [u8], now: u64, tally: &Tally) -> io::Result<()> {
+    pub fn throw(&mut self, bytes: &mut [u8], now: u64, tally: &SharedCounts) -> io::Result<()> {
         datagram::stamp(bytes, self.number, now);
         match &self.to {
             None => send(self.fd, bytes, 0)?,
@@ -193,7 +193,7 @@ pub fn length(shape: &StreamShape, rate: Option<f64>) -> usize {
     }
 }
 
-/// Sends on one flow until the team ends.
+/// Sends on one flow until the pool ends.
 ///
 /// # Errors
 /// The flow ended before.
@@ -201,8 +201,8 @@ pub fn one(
     mut lane: Lane,
     shape: &StreamShape,
     ledger: &Ledger,
-    team: &Team,
-    member: &Member,
+    pool: &WorkerPool,
+    worker: &Worker,
 ) -> Result<(), Error> {
     let Some(tally) = ledger.flows.get(lane.index as usize) else { return Ok(()) };
     if matches!(shape.wait, Wait::Spin | Wait::SpinThenBlock) {
@@ -211,10 +211,10 @@ pub fn one(
     let rate = share(shape, 1);
     let mut ran_on = Ran::default();
     let result = match shape.bytes() {
-        true => stream(&mut lane, shape, rate, tally, ledger, team, member, &mut ran_on),
-        false => datagrams(&mut lane, shape, rate, tally, ledger, team, member, &mut ran_on),
+        true => stream(&mut lane, shape, rate, tally, ledger, pool, worker, &mut ran_on),
+        false => datagrams(&mut lane, shape, rate, tally, ledger, pool, worker, &mut ran_on),
     };
-    member.see(|seen| ran_on.tell(seen));
+    worker.see(|seen| ran_on.tell(seen));
     result
 }
 
@@ -223,19 +223,19 @@ fn stream(
     lane: &mut Lane,
     shape: &StreamShape,
     rate: Option<f64>,
-    tally: &Tally,
+    tally: &SharedCounts,
     ledger: &Ledger,
-    team: &Team,
-    member: &Member,
+    pool: &WorkerPool,
+    worker: &Worker,
     ran_on: &mut Ran,
 ) -> Result<(), Error> {
     let source = Source::new(shape, length(shape, rate))
         .map_err(|e| Error::io("no file in memory (memfd_create)", &e))?;
     let mut pacer = rate.map(|r| Pacer::new(r, shape.wait));
     let (mut done, mut full_since) = (0u64, 0u64);
-    while !team.stopping() {
+    while !pool.stopping() {
         if let Some(pacer) = &mut pacer
-            && pacer.turn(team, ledger).is_none()
+            && pacer.turn(pool, ledger).is_none()
         {
             continue;
         }
@@ -247,10 +247,10 @@ fn stream(
                 full_since = 0;
                 done += 1;
                 ran_on.on(current_cpu());
-                member.handled(done);
+                worker.handled(done);
             }
             Err(e) => match trouble(&e) {
-                _ if team.stopping() => break,
+                _ if pool.stopping() => break,
                 Trouble::Again => {}
                 Trouble::Full => {
                     if matches!(source, Source::Pinned(_)) && zerocopy::reap(lane.fd, tally) > 0 {
@@ -292,23 +292,23 @@ fn datagrams(
     lane: &mut Lane,
     shape: &StreamShape,
     rate: Option<f64>,
-    tally: &Tally,
+    tally: &SharedCounts,
     ledger: &Ledger,
-    team: &Team,
-    member: &Member,
+    pool: &WorkerPool,
+    worker: &Worker,
     ran_on: &mut Ran,
 ) -> Result<(), Error> {
     let mut bytes = vec![0x5au8; shape.message_bytes.max(HEADER)];
     let mut pacer = rate.map(|r| Pacer::new(r, shape.wait));
     let (mut done, mut refused) = (0u64, 0u64);
-    while !team.stopping() {
+    while !pool.stopping() {
         if ledger.is_quiet() {
             sleep_until(now_ns() + 20_000_000);
             continue;
         }
         let now = match &mut pacer {
             None => now_ns(),
-            Some(pacer) => match pacer.turn(team, ledger) {
+            Some(pacer) => match pacer.turn(pool, ledger) {
                 Some(now) => now,
                 None => continue,
             },
@@ -317,10 +317,10 @@ fn datagrams(
             Ok(()) => {
                 done += 1;
                 ran_on.on(current_cpu());
-                member.handled(done);
+                worker.handled(done);
             }
             Err(e) => match trouble(&e) {
-                _ if team.stopping() => break,
+                _ if pool.stopping() => break,
                 Trouble::Again => continue,
                 Trouble::Full => {
                     refused += 1;

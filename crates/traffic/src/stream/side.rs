@@ -10,9 +10,9 @@ use model::{
 use super::{
     StreamShape,
     many::Many,
-    receive::{self, Ear},
+    receive::{self, ReceiveSocket},
     send::{self, Lane},
-    tally::Ledger,
+    shared_counts::Ledger,
     tcp_info::{self, Sum},
     zerocopy,
 };
@@ -20,7 +20,7 @@ use crate::{
     control::message::Counters,
     net::{now_ns, options},
     serve::endpoint::Flow,
-    team::{Member, Team},
+    worker_pool::{Worker, WorkerPool},
 };
 
 /// One end. It keeps its sockets open until it is dropped.
@@ -79,7 +79,7 @@ impl Side {
         all
     }
 
-    fn ears(&self, n: usize) -> Vec<Ear<'_>> {
+    fn ears(&self, n: usize) -> Vec<ReceiveSocket<'_>> {
         let mut all = vec![];
         for flow in self.mine(n) {
             let hears = |index: u32| !self.shape.sends(index);
@@ -87,7 +87,7 @@ impl Side {
                 flow.peers.iter().filter(|(_, i)| hears(**i)).map(|(a, i)| (*a, *i)).collect();
             let alone = flow.peers.is_empty() && hears(flow.index);
             if alone || !peers.is_empty() {
-                all.push(Ear {
+                all.push(ReceiveSocket {
                     socket: flow.socket.as_fd(),
                     fd: flow.socket.as_raw_fd(),
                     index: flow.index,
@@ -98,26 +98,26 @@ impl Side {
         all
     }
 
-    /// The work of the n-th thread, until the team ends.
-    pub fn work(&self, n: usize, team: &Team, member: &Member) {
+    /// The work of the n-th thread, until the pool ends.
+    pub fn work(&self, n: usize, pool: &WorkerPool, worker: &Worker) {
         let (mut lanes, ears) = (self.lanes(n), self.ears(n));
         let (shape, ledger) = (&self.shape, &self.ledger);
         let result = match (lanes.as_slice(), ears.as_slice()) {
             ([], []) => Ok(()),
             ([_], []) => match lanes.pop() {
-                Some(lane) => send::one(lane, shape, ledger, team, member),
+                Some(lane) => send::one(lane, shape, ledger, pool, worker),
                 None => Ok(()),
             },
-            ([], [ear]) => receive::one(ear, shape, ledger, &self.greeting, team, member),
-            _ => Many::new(lanes, &ears, shape, ledger, &self.greeting, (team, member))
+            ([], [ear]) => receive::one(ear, shape, ledger, &self.greeting, pool, worker),
+            _ => Many::new(lanes, &ears, shape, ledger, &self.greeting, (pool, worker))
                 .and_then(Many::run),
         };
         if let Err(why) = result {
             match shape.local {
-                true => team.break_off(why),
+                true => pool.break_off(why),
                 // The client closes first when a test is over; it says why when it is not.
-                false if team.stopping() || shape.bytes() => {}
-                false => member.see(|seen| seen.warnings.push(why.to_string())),
+                false if pool.stopping() || shape.bytes() => {}
+                false => worker.see(|seen| seen.warnings.push(why.to_string())),
             }
         }
     }
@@ -137,15 +137,15 @@ impl Side {
     }
 
     /// Everything that it counts, now.
-    pub fn counters(&self, team: &Team) -> Counters {
+    pub fn counters(&self, pool: &WorkerPool) -> Counters {
         let shape = &self.shape;
         let receives = (0..shape.connections()).any(|i| !shape.sends(i));
         let udp = !shape.bytes();
         let tcp = self.tcp();
         let pinned = shape.zerocopy == Some(ZeroCopy::Msg);
-        let tids = team.tids();
+        let tids = pool.tids();
         Counters {
-            transactions: team.transactions(),
+            transactions: pool.transactions(),
             retransmits: tcp.retransmits,
             cwnd_bytes: tcp.cwnd_bytes,
             rtt_ns: tcp.rtt_ns,

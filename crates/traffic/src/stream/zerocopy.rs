@@ -9,7 +9,7 @@ use std::{
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
 };
 
-use super::tally::{Tally, add};
+use super::shared_counts::{SharedCounts, add};
 use crate::net::options;
 
 const SO_ZEROCOPY: i32 = 60;
@@ -45,7 +45,7 @@ struct ExtendedError {
 struct Room([u8; 128]);
 
 /// Reads completions as long as there are any; gives how many sends they complete.
-pub fn reap(fd: RawFd, tally: &Tally) -> u64 {
+pub fn reap(fd: RawFd, tally: &SharedCounts) -> u64 {
     let mut all = 0;
     while let Some((sends, copied)) = one(fd) {
         all += sends;

@@ -16,7 +16,7 @@ pub struct Elsewhere {
     partial: bool,
 }
 
-pub struct There<'e> {
+pub struct MovedLink<'e> {
     namespace: &'e Namespace,
     link: &'e LinkMessage,
 }
@@ -40,10 +40,10 @@ impl Elsewhere {
     }
 
     /// One that was here. `number` is what the other end of a veth, which is still here, calls it.
-    pub fn find(&self, then: &NicId, number: Option<u32>) -> Option<There<'_>> {
+    pub fn find(&self, then: &NicId, number: Option<u32>) -> Option<MovedLink<'_>> {
         self.all.iter().find_map(|(namespace, links)| {
             let link = links.iter().find(|l| is_it(l, then, number))?;
-            Some(There { namespace, link })
+            Some(MovedLink { namespace, link })
         })
     }
 }
@@ -70,7 +70,7 @@ fn is_it(link: &LinkMessage, then: &NicId, number: Option<u32>) -> bool {
     by_end || by_address
 }
 
-impl There<'_> {
+impl MovedLink<'_> {
     /// What is said of a value: there is nothing to do where it is as it was, and else it is not put back.
     ///
     /// # Errors

@@ -33,7 +33,7 @@ fn nic(knob: &str) -> &str {
 }
 
 /// What is asked for.
-struct Wanted<'w> {
+struct RequestedQdisc<'w> {
     /// One at each queue.
     mq: bool,
     /// `default` and `mq` without more have none.
@@ -41,7 +41,7 @@ struct Wanted<'w> {
     options: Vec<Set>,
 }
 
-fn wanted(text: &str) -> Result<Wanted<'_>, Refusal> {
+fn wanted(text: &str) -> Result<RequestedQdisc<'_>, Refusal> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let (mq, words) = match words.as_slice() {
         ["mq", rest @ ..] => (true, rest),
@@ -60,7 +60,7 @@ fn wanted(text: &str) -> Result<Wanted<'_>, Refusal> {
             ));
         }
     };
-    Ok(Wanted { mq, kind, options })
+    Ok(RequestedQdisc { mq, kind, options })
 }
 
 fn exact(all: &[Qdisc], filters: usize) -> String {

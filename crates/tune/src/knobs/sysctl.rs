@@ -6,7 +6,7 @@ mod sweeps;
 
 use model::quote;
 use model::{
-    settings::{self, Asked, Verdict},
+    settings::{self, ProposedValue, Verdict},
     sysctl::{Origin, Sysctl as Fact},
     tune::{Basis, Disruption, Impact, RefusedAs},
 };
@@ -137,7 +137,7 @@ impl Knob for Sysctl {
     /// Programs, security, and what cannot be put back: writing it does something, or it moves by
     /// itself or one way only, or it is a secret.
     fn never(&self, knob: &str) -> Option<Refusal> {
-        let judged = settings::judge(&dotted(knob), &Asked::default())?;
+        let judged = settings::judge(&dotted(knob), &ProposedValue::default())?;
         matches!(judged.verdict, Verdict::Dangerous | Verdict::NotUndone).then(|| judged.into())
     }
 

@@ -8,7 +8,7 @@ use model::tune::NotKept;
 
 use super::{
     files, irq, not_kept,
-    record::{Kept, Subject},
+    record::{PersistedValue, Subject},
     render::{NOT_PLAIN, Rendered, by_hand, command, is_plain},
 };
 
@@ -37,7 +37,7 @@ impl Printed {
 
 /// A script that sets every value now, by the classic commands. `unnamed` are values of which
 /// nobody can say what they are settings of.
-pub fn shell(kept: &[Kept], unnamed: &[NotKept]) -> Printed {
+pub fn shell(kept: &[PersistedValue], unnamed: &[NotKept]) -> Printed {
     let mut left_out = unnamed.to_vec();
     let mut text = String::from(
         "#!/bin/sh\n# Sets now what netwright has in force; it does not keep it over a reboot.\nset -eu\n",
@@ -120,7 +120,7 @@ fn content(body: &str) -> String {
 }
 
 /// A profile for tuned: `/etc/tuned/netwright/tuned.conf`.
-pub fn tuned(kept: &[Kept], unnamed: &[NotKept]) -> Printed {
+pub fn tuned(kept: &[PersistedValue], unnamed: &[NotKept]) -> Printed {
     let mut left_out = unnamed.to_vec();
     let mut text = String::from(
         "# /etc/tuned/netwright/tuned.conf (since tuned 2.23 /etc/tuned/profiles/netwright/tuned.conf);\n\
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn tuned_sets_hardware_by_its_net_plugin_and_the_rest_by_files() {
-        let kept = |nic: &str, driver: Option<&str>, knob: &str, value: &str| Kept {
+        let kept = |nic: &str, driver: Option<&str>, knob: &str, value: &str| PersistedValue {
             id: 1,
             knob: format!("nic.{nic}.{knob}"),
             set_as: None,
@@ -251,7 +251,7 @@ mod tests {
     }
     #[test]
     fn what_a_form_cannot_say_is_named_in_it() {
-        let kept = |knob: &str| Kept {
+        let kept = |knob: &str| PersistedValue {
             id: 7,
             knob: knob.into(),
             set_as: None,

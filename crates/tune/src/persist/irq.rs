@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use crate::persist::{
         Target,
-        record::{Kept, Subject},
+        record::{PersistedValue, Subject},
         render::{Rendered, render},
     };
 
@@ -166,7 +166,7 @@ mod tests {
         }
         let host = Host::tree(tree.path()).unwrap();
         let facts = facts::collect(host.root(), &Request { processes: vec![] });
-        let kept = Kept {
+        let kept = PersistedValue {
             id: 1,
             knob: BANNED_KNOB.into(),
             set_as: None,

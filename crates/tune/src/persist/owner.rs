@@ -11,9 +11,7 @@ use crate::Host;
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Owner {
     /// NetworkManager, by this connection.
-    NetworkManager {
-        connection: String,
-    },
+    NetworkManager { connection: String },
     /// networkd, by a file for this interface alone.
     Networkd {
         /// Name of the file, without its folder.

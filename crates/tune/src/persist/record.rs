@@ -10,7 +10,7 @@ use crate::TuneError;
 
 /// A value with what it is a setting of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct PersistedValue {
     /// The change set that it is from.
     pub id: u64,
     /// Knob, as it was called when it was last written to the files.
@@ -23,7 +23,7 @@ pub struct Kept {
     pub subject: Subject,
 }
 
-impl Kept {
+impl PersistedValue {
     /// Whether it is what a change set wrote under this name.
     pub fn is_of(&self, id: u64, knob: &str) -> bool {
         self.id == id && self.set_as.as_ref().unwrap_or(&self.knob) == knob
@@ -72,7 +72,7 @@ pub struct Record {
     pub schema_version: u32,
     /// Files are being written; if nobody does so now, it was interrupted.
     pub pending: bool,
-    pub kept: Vec<Kept>,
+    pub kept: Vec<PersistedValue>,
     /// Files that are ours, or were about to be.
     pub files: Vec<String>,
     /// Folders that we made for them.

@@ -12,7 +12,7 @@ use parse::sysctl_conf;
 use super::{
     irq, kept_by, link, not_kept,
     owner::{self, Mtu},
-    record::{Interface, Kept, Subject},
+    record::{Interface, PersistedValue, Subject},
     target::Target,
 };
 use crate::{Host, knobs};
@@ -41,7 +41,7 @@ const RULES: &str = "/etc/udev/rules.d/99-netwright.rules";
 const TMPFILES: &str = "/etc/tmpfiles.d/netwright.conf";
 
 /// Renders what is kept.
-pub fn render(host: &Host, target: &Target, facts: &Facts, kept: &[Kept]) -> Rendered {
+pub fn render(host: &Host, target: &Target, facts: &Facts, kept: &[PersistedValue]) -> Rendered {
     let system = target.system(host);
     let mut work = Work {
         host: (!target.is_another_system()).then_some(host),
@@ -52,7 +52,8 @@ pub fn render(host: &Host, target: &Target, facts: &Facts, kept: &[Kept]) -> Ren
         out: Rendered::default(),
         bodies: BTreeMap::new(),
     };
-    let (plain, odd): (Vec<Kept>, Vec<Kept>) = kept.iter().cloned().partition(is_plain);
+    let (plain, odd): (Vec<PersistedValue>, Vec<PersistedValue>) =
+        kept.iter().cloned().partition(is_plain);
     let (kept, odd) = (plain.as_slice(), odd);
     odd.iter().for_each(|k| work.give_up(k, NOT_PLAIN));
     work.sysctls(kept);
@@ -100,7 +101,7 @@ struct Work<'a> {
 pub const NOT_PLAIN: &str = "the name holds characters that files of udev, systemd and tuned read as something else: rename it";
 
 /// Whether the names in it stand for themselves in files.
-pub fn is_plain(kept: &Kept) -> bool {
+pub fn is_plain(kept: &PersistedValue) -> bool {
     let all = |words: &[&str]| words.iter().all(|w| quote::is_plain(w));
     match &kept.subject {
         Subject::Nic(nic) => {
@@ -115,14 +116,14 @@ pub fn is_plain(kept: &Kept) -> bool {
 }
 
 /// The classic command that sets it.
-pub fn command(kept: &Kept) -> Option<String> {
+pub fn command(kept: &PersistedValue) -> Option<String> {
     let command = knobs::find(&kept.knob)?.command(&kept.knob, &kept.value);
     // Some are for people to read, or several.
     (!command.contains(['…', '\n']) && !command.contains("; ")).then_some(command)
 }
 
 /// Of what no form can say: what a script of somebody's own has to do.
-pub fn by_hand(kept: &Kept) -> String {
+pub fn by_hand(kept: &PersistedValue) -> String {
     let how = knobs::find(&kept.knob).map(|k| k.command(&kept.knob, &kept.value));
     format!(
         "no single command sets it, and no form says it; a script of your own can: {}",
@@ -141,15 +142,15 @@ impl Work<'_> {
         self.bodies.entry(path.to_owned()).or_insert((mode, String::new())).1.push_str(text);
     }
 
-    fn keep(&mut self, kept: &Kept, by: &str) {
+    fn keep(&mut self, kept: &PersistedValue, by: &str) {
         self.out.kept.push(kept_by(kept, by));
     }
 
-    fn give_up(&mut self, kept: &Kept, why: impl Into<String>) {
+    fn give_up(&mut self, kept: &PersistedValue, why: impl Into<String>) {
         self.out.not_kept.push(not_kept(kept, why));
     }
 
-    fn sysctls(&mut self, all: &[Kept]) {
+    fn sysctls(&mut self, all: &[PersistedValue]) {
         for kept in all {
             let Some(key) = kept.knob.strip_prefix("sysctl.") else { continue };
             let path = sysctl_conf::path(key);
@@ -195,7 +196,7 @@ impl Work<'_> {
         })
     }
 
-    fn interfaces(&mut self, all: &[Kept]) {
+    fn interfaces(&mut self, all: &[PersistedValue]) {
         let mut nics: Vec<&Interface> = Vec::new();
         for kept in all {
             if let Subject::Nic(i) = &kept.subject
@@ -205,8 +206,9 @@ impl Work<'_> {
             }
         }
         for nic in nics {
-            let mine = |k: &&Kept| matches!(&k.subject, Subject::Nic(i) if i.name == nic.name);
-            let mine: Vec<&Kept> = all.iter().filter(mine).collect();
+            let mine =
+                |k: &&PersistedValue| matches!(&k.subject, Subject::Nic(i) if i.name == nic.name);
+            let mine: Vec<&PersistedValue> = all.iter().filter(mine).collect();
             match self.systemd {
                 Some(version) => self.interface(nic, &mine, version),
                 None => {
@@ -222,7 +224,7 @@ impl Work<'_> {
         }
     }
 
-    fn interface(&mut self, nic: &Interface, mine: &[&Kept], version: u32) {
+    fn interface(&mut self, nic: &Interface, mine: &[&PersistedValue], version: u32) {
         let path = format!("/etc/systemd/network/00-netwright-{}.link", nic.name);
         let (mut options, mut rules) = (Vec::<(String, String)>::new(), String::new());
         let mut properties = Vec::new();
@@ -293,7 +295,7 @@ impl Work<'_> {
     }
 
     /// A line of udev's for what a `.link` file cannot say.
-    fn rule(&self, kept: &Kept, nic: &Interface) -> Result<String, String> {
+    fn rule(&self, kept: &PersistedValue, nic: &Interface) -> Result<String, String> {
         let command = command(kept).ok_or_else(|| by_hand(kept))?;
         let matches = match &nic.mac {
             Some(mac) => format!("ATTR{{address}}==\"{mac}\", DRIVERS==\"?*\""),
@@ -319,9 +321,9 @@ impl Work<'_> {
         Ok(format!("{head}, RUN+=\"{tool} {rest}\"\n"))
     }
 
-    fn interrupts(&mut self, all: &[Kept]) {
-        let of = |k: &&Kept| matches!(k.subject, Subject::Irq { .. });
-        let irqs: Vec<&Kept> = all.iter().filter(of).collect();
+    fn interrupts(&mut self, all: &[PersistedValue]) {
+        let of = |k: &&PersistedValue| matches!(k.subject, Subject::Irq { .. });
+        let irqs: Vec<&PersistedValue> = all.iter().filter(of).collect();
         let mut pairs: Vec<(&str, &str)> = Vec::new();
         for kept in &irqs {
             match &kept.subject {
@@ -364,7 +366,7 @@ impl Work<'_> {
     }
 
     /// The policy script that irqbalance was given, else one that keeps it off these interrupts.
-    fn policy(&mut self, given: Option<&Kept>, pairs: &[(&str, &str)]) {
+    fn policy(&mut self, given: Option<&PersistedValue>, pairs: &[(&str, &str)]) {
         if given.is_none() && pairs.is_empty() {
             return;
         }
@@ -405,7 +407,7 @@ impl Work<'_> {
         }
     }
 
-    fn units(&mut self, all: &[Kept]) {
+    fn units(&mut self, all: &[PersistedValue]) {
         let mut done: BTreeMap<&str, &str> = BTreeMap::new();
         for kept in all {
             let Subject::Unit { name } = &kept.subject else { continue };
@@ -437,7 +439,7 @@ impl Work<'_> {
     }
 
     /// Files of the kernel that no interface has.
-    fn sysfs(&mut self, all: &[Kept]) {
+    fn sysfs(&mut self, all: &[PersistedValue]) {
         for kept in all.iter().filter(|k| k.subject == Subject::Host) {
             let is_policy = kept.knob == irq::POLICY_KNOB && kept.value != "none";
             let is_said = is_policy || kept.knob == irq::BANNED_KNOB;

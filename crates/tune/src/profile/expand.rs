@@ -2,7 +2,7 @@
 
 use model::{
     Facts,
-    tune::{Profile, Refused, RefusedAs, Wanted},
+    tune::{Profile, ProfileValue, Refused, RefusedAs},
 };
 
 use crate::{
@@ -42,9 +42,11 @@ pub fn expand(
     let (mut change_requests, mut refused) = (Vec::<ChangeRequest>::new(), Vec::new());
     for line in &profile.lines {
         let (value, mode) = match (&line.wanted, &line.refuted) {
-            (Wanted::Exactly(v) | Wanted::AtLeast(v), Some(why)) => (v, Mode::Refuted(why.clone())),
-            (Wanted::Exactly(v), None) => (v, Mode::Exactly),
-            (Wanted::AtLeast(v), None) => (v, Mode::AtLeast),
+            (ProfileValue::Exactly(v) | ProfileValue::AtLeast(v), Some(why)) => {
+                (v, Mode::Refuted(why.clone()))
+            }
+            (ProfileValue::Exactly(v), None) => (v, Mode::Exactly),
+            (ProfileValue::AtLeast(v), None) => (v, Mode::AtLeast),
         };
         let asked_by = format!("profile {}", line.at);
         let change_request = |knob: String| ChangeRequest {

@@ -6,7 +6,7 @@ use std::{fs, os::unix::fs::symlink, path::PathBuf};
 
 use model::{
     Reading,
-    tune::{By, Disruption, Impact, Member, Plan, Planned},
+    tune::{By, Disruption, Impact, LinkMember, Plan, Planned},
 };
 
 use super::*;
@@ -88,7 +88,7 @@ impl Tree {
             command: String::new(),
             asked_by: String::new(),
             why: String::new(),
-            member: Some(Member {
+            member: Some(LinkMember {
                 nic: nic.into(),
                 master: "bond0".into(),
                 up: vec!["eth0".into(), "eth1".into()],

@@ -17,7 +17,7 @@ pub fn by(all: &Pairs) -> Vec<String> {
     let against = |stands_out: &dyn Fn(f64) -> bool, words| {
         let both = all.workload.iter().zip(&all.network).zip(&cycles);
         let (some, rest): (Vec<_>, Vec<_>) = both.partition(|(_, cycle)| stands_out(**cycle));
-        let of = |rounds: &[((&Observed, &Observed), &f64)], what: What| {
+        let of = |rounds: &[((&Observed, &Observed), &f64)], what: MetricOf| {
             let known: Vec<f64> = rounds.iter().map(|((w, n), _)| what(w, n)).collect();
             known.into_iter().filter(|x| x.is_finite()).collect::<Vec<f64>>()
         };
@@ -28,14 +28,14 @@ pub fn by(all: &Pairs) -> Vec<String> {
         };
         who(sides, words)
     };
-    let slower = against(&|cycle| cycle > typical * (1.0 + STANDS_OUT), Words::SLOWER);
-    let faster = against(&|cycle| cycle < typical * (1.0 - STANDS_OUT), Words::FASTER);
+    let slower = against(&|cycle| cycle > typical * (1.0 + STANDS_OUT), SideWords::SLOWER);
+    let faster = against(&|cycle| cycle < typical * (1.0 - STANDS_OUT), SideWords::FASTER);
     steal(all).into_iter().chain(slower).chain(faster).collect()
 }
 
 /// How it is said of the rounds on one side.
 #[derive(Debug, Clone, Copy)]
-struct Words {
+struct SideWords {
     how: &'static str,
     /// 1 where they take longer than the others, -1 where less long.
     sign: f64,
@@ -43,7 +43,7 @@ struct Words {
     ran: &'static str,
 }
 
-impl Words {
+impl SideWords {
     const SLOWER: Self = Self { how: "slower", sign: 1.0, ran: "something else ran" };
     const FASTER: Self =
         Self { how: "faster", sign: -1.0, ran: "something else ran in the others" };
@@ -70,10 +70,10 @@ fn whole(w: &Observed, _: &Observed) -> f64 {
     w.round.mean_ns
 }
 
-type What = fn(&Observed, &Observed) -> f64;
+type MetricOf = fn(&Observed, &Observed) -> f64;
 
-fn who(sides: impl Fn(What) -> Option<(f64, f64)>, words: Words) -> Option<String> {
-    let Words { how, sign, ran } = words;
+fn who(sides: impl Fn(MetricOf) -> Option<(f64, f64)>, words: SideWords) -> Option<String> {
+    let SideWords { how, sign, ran } = words;
     // Without a round that stands out nobody did anything to it.
     let more = |what| sides(what).map(|(some, rest)| (some - rest) * sign);
     if let Some((some, rest)) = sides(busy).filter(|(some, rest)| (some - rest) * sign > BUSIER) {

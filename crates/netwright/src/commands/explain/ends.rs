@@ -250,9 +250,9 @@ pub fn responder(
         (_, Some(given)) => Ok(Responder::given(given.clone(), secret()?)),
         (Target::Rtt(host), None) => Ok(Responder::given(host.clone(), secret()?)),
         (Target::Http(url), None) => match here(url)? {
-            Here::Address(ip) => Responder::start(&ip.to_string(), where_it_is()),
-            Here::Socket => Responder::start_on_unix_socket(where_it_is()),
-            Here::No => Err(other_paths()),
+            LocalServer::Address(ip) => Responder::start(&ip.to_string(), where_it_is()),
+            LocalServer::Socket => Responder::start_on_unix_socket(where_it_is()),
+            LocalServer::No => Err(other_paths()),
         },
         (Target::Pg(_), None) => match learned.server.parse::<SocketAddr>() {
             Ok(address) if is_here(address) => {
@@ -278,7 +278,7 @@ pub fn check(args: &ExplainArgs, target: &Target) -> Result<(), Failure> {
         )));
     }
     match target {
-        Target::Http(url) if args.responder.is_none() && here(url)? == Here::No => {
+        Target::Http(url) if args.responder.is_none() && here(url)? == LocalServer::No => {
             Err(other_paths())
         }
         _ => Ok(()),
@@ -317,7 +317,7 @@ fn other_paths() -> Failure {
 
 /// Where of this host a URL's server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Here {
+enum LocalServer {
     /// At an address of this network namespace's.
     Address(IpAddr),
     /// At a Unix socket.
@@ -326,14 +326,14 @@ enum Here {
     No,
 }
 
-fn here(url: &str) -> Result<Here, Failure> {
+fn here(url: &str) -> Result<LocalServer, Failure> {
     let url: Url = url.parse()?;
     if url.socket.is_some() {
-        return Ok(Here::Socket);
+        return Ok(LocalServer::Socket);
     }
     let all = traffic::addresses(&url.host, url.port, None)?;
     let here = all.into_iter().find(|a| is_here(*a));
-    Ok(here.map_or(Here::No, |a| Here::Address(a.ip())))
+    Ok(here.map_or(LocalServer::No, |a| LocalServer::Address(a.ip())))
 }
 
 /// The workload of a target.
@@ -367,12 +367,12 @@ mod tests {
     #[test]
     fn a_server_of_this_host_is_known_by_its_address() {
         for url in ["http://127.0.0.1/", "http://127.0.0.1:8080/x", "http://[::1]:99/"] {
-            assert!(matches!(here(url), Ok(Here::Address(ip)) if ip.is_loopback()), "{url}");
+            assert!(matches!(here(url), Ok(LocalServer::Address(ip)) if ip.is_loopback()), "{url}");
         }
-        assert!(matches!(here("http://192.0.2.1/"), Ok(Here::No)));
+        assert!(matches!(here("http://192.0.2.1/"), Ok(LocalServer::No)));
         // Of a name that is none nobody knows on which host to start a responder.
         let why = here("http://no-such-host.invalid/").unwrap_err().to_string();
         assert!(why.contains("does not resolve"), "{why}");
-        assert!(matches!(here("http+unix://%2Frun%2Fa.sock/"), Ok(Here::Socket)));
+        assert!(matches!(here("http+unix://%2Frun%2Fa.sock/"), Ok(LocalServer::Socket)));
     }
 }

@@ -12,7 +12,7 @@ use stats::{
 };
 
 use super::{
-    tally::Tally,
+    round_counts::RoundCounts,
     workload::{Observed, Workload},
 };
 use crate::exit::Failure;
@@ -39,7 +39,7 @@ pub fn at_first(
     clients: u32,
     round: Nanos,
     run: traffic::Run<'_>,
-    tally: &Tally,
+    tally: &RoundCounts,
 ) -> Result<Observed, Failure> {
     let again = |tries: usize, took: Duration| tries == 1 && took < AT_FIRST;
     repeated(|| what.run(clients, round, run), again, run, tally)
@@ -51,7 +51,7 @@ fn repeated(
     measure: impl Fn() -> Result<Observed, Failure>,
     again: impl Fn(usize, Duration) -> bool,
     run: traffic::Run<'_>,
-    tally: &Tally,
+    tally: &RoundCounts,
 ) -> Result<Observed, Failure> {
     let (begun, mut nothing) = (Instant::now(), vec![]);
     loop {
@@ -82,7 +82,7 @@ pub struct Interleaving<'a> {
     pub round: Nanos,
     pub run: traffic::Run<'a>,
     /// What is counted over all rounds.
-    pub tally: &'a Tally,
+    pub tally: &'a RoundCounts,
 }
 
 /// How long pairs are measured.
@@ -284,7 +284,7 @@ mod tests {
 
     /// How often it was asked whether the pairs are enough, and how many there were at the end.
     fn looks(first_ms: u64, most_ms: u64, enough_at: usize) -> (usize, usize) {
-        let (stop, tally, asked) = (AtomicBool::new(false), Tally::default(), Cell::new(0));
+        let (stop, tally, asked) = (AtomicBool::new(false), RoundCounts::default(), Cell::new(0));
         let run = traffic::Run::new(&stop, &|_, _| {});
         let interleaving =
             Interleaving { workload: &Idle, network: &Idle, round: Nanos(1), run, tally: &tally };
@@ -314,7 +314,7 @@ mod tests {
 
     /// How often it is measured where it fails so often first, and what came of it.
     fn tried(fails: u32, again: impl Fn(usize, Duration) -> bool) -> (u32, bool, Option<u32>) {
-        let (stop, tally, tries) = (AtomicBool::new(false), Tally::default(), Cell::new(0));
+        let (stop, tally, tries) = (AtomicBool::new(false), RoundCounts::default(), Cell::new(0));
         let run = traffic::Run::new(&stop, &|_, _| {});
         let measure = || {
             tries.set(tries.get() + 1);

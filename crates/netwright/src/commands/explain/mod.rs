@@ -10,10 +10,10 @@ mod passive;
 mod paths;
 mod pg;
 mod responder;
+mod round_counts;
 mod rtt;
 mod server;
 mod synthetic;
-mod tally;
 mod verdict;
 mod verify;
 mod workload;
@@ -29,13 +29,13 @@ use self::{
     args::ExplainArgs,
     ends::Target,
     interleaving::{Interleaving, Lengths, Pairs, at_first},
+    round_counts::RoundCounts,
     synthetic::SyntheticWorkload,
-    tally::Tally,
-    verdict::Found,
+    verdict::Measured,
     workload::{Workload, pooled},
 };
 use crate::{
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     interrupt::Window,
     output::{Progress, Sink},
 };
@@ -47,7 +47,7 @@ const HOUR_NS: u64 = 3_600_000_000_000;
 const GUESSES: usize = 3;
 
 /// Explains a target and prints what it found.
-pub fn run(args: &ExplainArgs) -> Result<Done, Failure> {
+pub fn run(args: &ExplainArgs) -> Result<CommandEnd, Failure> {
     if args.passive.is_asked_for() {
         return passive::run(args);
     }
@@ -76,8 +76,8 @@ pub fn run(args: &ExplainArgs) -> Result<Done, Failure> {
     }
     match (broken, document.sum.conclusive) {
         (Some(why), _) => Err(why),
-        (None, true) => Ok(Done::Yes),
-        (None, false) => Ok(Done::No),
+        (None, true) => Ok(CommandEnd::Yes),
+        (None, false) => Ok(CommandEnd::No),
     }
 }
 
@@ -119,7 +119,7 @@ fn explain(
     ends::check(args, target)?;
     let mut workload = ends::workload(args, target)?;
     paths::reachable(args, run)?;
-    let tally = Tally::default();
+    let tally = RoundCounts::default();
     let begins = |clients| at_first(workload.as_ref(), clients, args.round, run, &tally);
     let learned = begins(1).map_err(|why| match run.stop.load(Ordering::Relaxed) {
         true => Failure::Environment("ended before anything was measured".into()),
@@ -201,7 +201,7 @@ fn explain(
         }
         false => vec![],
     };
-    let found = Found {
+    let found = Measured {
         others,
         args,
         started_unix_s,

@@ -5,14 +5,14 @@ use model::{Nanos, Reading, passive::PassiveDocument};
 use probe::{
     Root,
     watch::{
-        When,
+        ObserveWhen,
         exchanges::{Observer, who},
     },
 };
 
 use super::args::ExplainArgs;
 use crate::{
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     interrupt::Window,
     output::{Progress, Sink},
 };
@@ -69,7 +69,7 @@ impl PassiveArgs {
 }
 
 /// Watches and prints what it saw.
-pub fn run(args: &ExplainArgs) -> Result<Done, Failure> {
+pub fn run(args: &ExplainArgs) -> Result<CommandEnd, Failure> {
     check(args)?;
     let sink = Sink::new(args.output.output.clone());
     sink.check()?;
@@ -84,7 +84,7 @@ pub fn run(args: &ExplainArgs) -> Result<Done, Failure> {
             sink.text(&report::explain::passive::text(&document, look))?;
         }
     }
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }
 
 fn check(args: &ExplainArgs) -> Result<(), Failure> {
@@ -97,7 +97,7 @@ fn check(args: &ExplainArgs) -> Result<(), Failure> {
 fn watch(args: &ExplainArgs) -> Result<PassiveDocument, Failure> {
     let PassiveArgs { port, pid, always } = &args.passive;
     let services = who::find(&Root::live(), port, pid).map_err(Failure::Environment)?;
-    let when = if *always { When::Always } else { When::Auto };
+    let when = if *always { ObserveWhen::Always } else { ObserveWhen::Auto };
     let window = Window::open();
     let progress = std::cell::RefCell::new(Progress::new(args.output.talk.quiet, "watching"));
     let mut observer = Observer::start(services, when).map_err(refused)?;

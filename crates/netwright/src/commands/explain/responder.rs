@@ -9,7 +9,7 @@ use std::{
 
 use model::CpuSet;
 use probe::{Root, serving};
-use traffic::{Secret, folder::Folder};
+use traffic::{Secret, temp_folder::TempFolder};
 
 use super::server;
 use crate::exit::Failure;
@@ -20,7 +20,7 @@ pub struct Responder {
     pub secret: Option<Secret>,
     child: Option<Child>,
     /// The folder of its Unix socket.
-    folder: Option<Folder>,
+    folder: Option<TempFolder>,
 }
 
 /// The CPUs that a server's processes may use, where those are not ours.
@@ -83,7 +83,7 @@ impl Responder {
     /// It does not start.
     pub fn start_on_unix_socket(place: Option<ServerCpus>) -> Result<Self, Failure> {
         let no = |e| Failure::Environment(format!("cannot make a folder for a socket: {e}"));
-        let folder = Folder::new("explain").map_err(no)?;
+        let folder = TempFolder::new("explain").map_err(no)?;
         let path = folder.path().join("socket").display().to_string();
         let mut this = Self::child(&["--unix", &path], &path, place)?;
         this.folder = Some(folder);

@@ -14,7 +14,7 @@ use model::{
 };
 use stats::{
     paired::Centre,
-    predict::{Evidence, Known, Model, There},
+    predict::{Evidence, Known, MeasuredPath, Model},
 };
 
 use super::{
@@ -98,7 +98,7 @@ impl SyntheticWorkload<'_> {
             let clients = level.clients;
             let there = peer.iter().find(|l| l.clients == clients);
             let path = there.map(|l| {
-                model.path_cpu_ns(There {
+                model.path_cpu_ns(MeasuredPath {
                     clients,
                     added_ns,
                     per_s: l.per_s,

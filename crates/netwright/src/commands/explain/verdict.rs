@@ -21,7 +21,7 @@ use super::{
     workload::{Observed, pooled},
 };
 
-pub struct Found<'a> {
+pub struct Measured<'a> {
     pub args: &'a ExplainArgs,
     /// When it began.
     pub started_unix_s: u64,
@@ -47,7 +47,7 @@ pub struct Found<'a> {
     pub interrupted: bool,
 }
 
-impl Found<'_> {
+impl Measured<'_> {
     /// The document; `None` where too little was measured.
     pub fn document(self) -> Option<ExplainDocument> {
         let all = self.all.unwrap_or(self.ones);

@@ -28,14 +28,14 @@ pub struct Hosts<'a> {
     local: &'a Bench,
     peer: Option<&'a PeerEnd>,
     last: AtomicU64,
-    made: Mutex<BTreeMap<u64, Made>>,
+    made: Mutex<BTreeMap<u64, TrialSets>>,
     /// The server's plans, by what they change.
     plans: Mutex<BTreeMap<Vec<(String, String)>, usize>>,
 }
 
 /// The change sets of one trial.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Made {
+pub struct TrialSets {
     /// In this host's journal.
     pub local: Option<u64>,
     pub peer: Option<u64>,
@@ -132,11 +132,11 @@ impl<'a> Hosts<'a> {
     }
 
     /// What of this host is on trial of what was made here, ascending.
-    pub fn on_trial(&self) -> Vec<(u64, Made)> {
+    pub fn on_trial(&self) -> Vec<(u64, TrialSets)> {
         locked(&self.made).iter().map(|(id, made)| (*id, *made)).collect()
     }
 
-    fn made(&self, id: u64) -> Made {
+    fn made(&self, id: u64) -> TrialSets {
         locked(&self.made).get(&id).copied().unwrap_or_default()
     }
 
@@ -149,7 +149,7 @@ impl<'a> Hosts<'a> {
     ///
     /// # Errors
     /// A journal cannot be told.
-    pub fn keep(&self, id: u64) -> Result<Made, TuneError> {
+    pub fn keep(&self, id: u64) -> Result<TrialSets, TuneError> {
         let made = self.made(id);
         if let Some(peer) = made.peer {
             self.theirs()?.keep(peer)?;
@@ -170,7 +170,7 @@ impl<'a> Hosts<'a> {
 impl Trials for Hosts<'_> {
     fn try_out(&self, plan: &Plan) -> Result<u64, TuneError> {
         let theirs = key(plan);
-        let mut made = Made::default();
+        let mut made = TrialSets::default();
         if !theirs.is_empty() {
             let none = || TuneError::Environment("the server was not asked for a plan".into());
             let number = locked(&self.plans).get(&theirs).copied().ok_or_else(none)?;

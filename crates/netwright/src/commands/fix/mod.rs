@@ -3,7 +3,7 @@
 mod answers;
 pub mod args;
 mod candidate_search;
-mod course;
+mod fix_run;
 pub mod hosts;
 mod judge;
 mod time_budget;
@@ -31,7 +31,7 @@ use self::{
     answers::Answers,
     args::FixArgs,
     candidate_search::{CandidateSearch, Observation},
-    course::{Came, Course},
+    fix_run::{ExperimentEnd, FixRun},
     hosts::Hosts,
     time_budget::Pace,
 };
@@ -45,7 +45,7 @@ use crate::{
             plan, trial,
         },
     },
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     interrupt::Window,
     output::{Sink, note, row},
 };
@@ -79,7 +79,7 @@ fn key(c: &Candidate) -> String {
 }
 
 /// Runs the whole loop.
-pub fn run(args: &FixArgs) -> Result<Done, Failure> {
+pub fn run(args: &FixArgs) -> Result<CommandEnd, Failure> {
     let sink = Sink::new(args.output.output.clone());
     sink.check()?;
     let (spec, also) = asked(args)?;
@@ -106,7 +106,7 @@ pub fn run(args: &FixArgs) -> Result<Done, Failure> {
         false => sink.text(&report::fix::text(&document, sink.look(args.output.talk.verbose)))?,
     }
     let helped = document.kept.is_some() || document.kept_peer.is_some() || document.dry_run;
-    Ok(if helped { Done::Yes } else { Done::No })
+    Ok(if helped { CommandEnd::Yes } else { CommandEnd::No })
 }
 
 /// Names the host of each change.
@@ -308,7 +308,7 @@ fn fix(
     began: Instant,
 ) -> Result<FixDocument, Failure> {
     let mut document = empty(args, &spec)?;
-    let mut course = Course {
+    let mut course = FixRun {
         args,
         hosts,
         window,
@@ -338,7 +338,7 @@ fn fix(
 
 /// Diagnoses and tries, again after something helped: then other findings may show.
 fn rounds(
-    course: &mut Course<'_>,
+    course: &mut FixRun<'_>,
     also: &[ChangeRequest],
     document: &mut FixDocument,
 ) -> Result<(), Failure> {
@@ -392,7 +392,7 @@ fn looks_again(args: &FixArgs, candidate_search: &CandidateSearch, observation: 
 /// Tries what is new, then together what of one rule showed nothing alone; `false` when it is to
 /// end.
 fn all_tried(
-    course: &mut Course<'_>,
+    course: &mut FixRun<'_>,
     fresh: Vec<Attempt>,
     document: &mut FixDocument,
 ) -> Result<bool, Failure> {
@@ -410,7 +410,7 @@ fn all_tried(
 
 /// Tries candidates in turn; `false` when it is to end.
 fn tried(
-    course: &mut Course<'_>,
+    course: &mut FixRun<'_>,
     fresh: Vec<Attempt>,
     document: &mut FixDocument,
 ) -> Result<bool, Failure> {
@@ -463,7 +463,7 @@ fn tried(
 }
 
 /// Asks, where the operator is to be asked.
-fn wanted(course: &mut Course<'_>, plan: &Plan) -> bool {
+fn wanted(course: &mut FixRun<'_>, plan: &Plan) -> bool {
     if course.args.yes || course.answers.over() {
         return course.args.yes;
     }
@@ -477,7 +477,7 @@ fn wanted(course: &mut Course<'_>, plan: &Plan) -> bool {
 }
 
 /// The end: all that was kept against before, then one change set with all of it.
-fn settle(course: &mut Course<'_>, document: &mut FixDocument) -> Result<(), Failure> {
+fn settle(course: &mut FixRun<'_>, document: &mut FixDocument) -> Result<(), Failure> {
     if course.kept.is_empty() {
         return Ok(());
     }
@@ -514,7 +514,7 @@ fn settle(course: &mut Course<'_>, document: &mut FixDocument) -> Result<(), Fai
 
 /// The last experiment, if there is time for it.
 fn last(
-    course: &mut Course<'_>,
+    course: &mut FixRun<'_>,
     plan: &Plan,
     notes: &mut Vec<String>,
 ) -> Result<Option<Verdict>, Failure> {
@@ -524,11 +524,11 @@ fn last(
     }
     let slice = course.time_budget().last();
     match course.experiment(plan.clone(), "all of it", slice)? {
-        Came::Failed(why) => {
+        ExperimentEnd::Failed(why) => {
             notes.push(format!("all of it together was not compared with before: {why}"));
             Ok(None)
         }
-        Came::Ended(document) => {
+        ExperimentEnd::Ended(document) => {
             notes.push(
                 "ended by hand while all of it together was compared with before: what was kept stays, \
                  for each part was shown to help"
@@ -538,7 +538,7 @@ fn last(
             let verdict = document.map(|d| d.verdict);
             Ok(verdict.filter(|v| v.effect.is_some()))
         }
-        Came::Reported(document) => {
+        ExperimentEnd::Reported(document) => {
             if document.verdict.outcome != Outcome::Better {
                 let said = report::prove::headline(&document);
                 notes.push(format!(

@@ -91,7 +91,7 @@ pub struct TimeBudget {
 
 /// How long an experiment may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Slice {
+pub struct Allotment {
     pub share: Duration,
     /// How far it may go beyond that to have the fewest blocks that say anything.
     pub disruption: Duration,
@@ -101,7 +101,7 @@ impl TimeBudget {
     /// What the next of so many experiments may take: its part of what the last one and the looks
     /// after it leave, from the shortest to [`MOST`] times that. `None` where not even the shortest
     /// fits beside the last.
-    pub fn slice(&self, left: usize) -> Option<Slice> {
+    pub fn slice(&self, left: usize) -> Option<Allotment> {
         let (shortest, own) = (self.pace.shortest(), self.room.saturating_sub(self.pace.last()));
         if own < shortest {
             return None;
@@ -109,15 +109,15 @@ impl TimeBudget {
         // What a look shows is worth an experiment as well.
         let after = self.looks + shortest;
         let part = own.saturating_sub(after) / u32::try_from(left.max(1)).unwrap_or(u32::MAX);
-        Some(Slice { share: part.clamp(shortest, shortest.mul_f64(MOST)), disruption: own })
+        Some(Allotment { share: part.clamp(shortest, shortest.mul_f64(MOST)), disruption: own })
     }
 
     /// What the last may take: all that is left, within reason; and what it needs, even where the
     /// others left less.
-    pub fn last(&self) -> Slice {
+    pub fn last(&self) -> Allotment {
         let needs = self.pace.last();
         let share = self.room.clamp(needs, needs.mul_f64(MOST_LAST));
-        Slice { share, disruption: self.room.max(needs * 2) }
+        Allotment { share, disruption: self.room.max(needs * 2) }
     }
 
     /// Whether there is time for a look of this length, an experiment after it, and the last one.

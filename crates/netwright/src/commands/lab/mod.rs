@@ -5,13 +5,13 @@ mod up;
 
 use std::sync::atomic::AtomicBool;
 
-use lab::{LabError, Registry, channel::Channel, host, link::LinkSpec, state::Reach};
+use lab::{LabError, Registry, channel::Channel, host, link::LinkSpec, state::NodeAccess};
 
-use crate::exit::{Done, Failure};
+use crate::exit::{CommandEnd, Failure};
 use args::{DownArgs, ExecArgs, LabArgs, LabCommand, ListArgs};
 
 /// Runs one lab command.
-pub fn run(args: LabArgs) -> Result<Done, Failure> {
+pub fn run(args: LabArgs) -> Result<CommandEnd, Failure> {
     match args.command {
         LabCommand::Up(a) => up::run(a),
         LabCommand::Exec(a) => exec(&a),
@@ -19,9 +19,9 @@ pub fn run(args: LabArgs) -> Result<Done, Failure> {
         LabCommand::Down(a) => down(a),
         LabCommand::PairLink { spec } => link(&spec),
         LabCommand::Wander { folders } => {
-            lab::wander::run(&folders).map(|()| Done::Yes).map_err(failure)
+            lab::wander::run(&folders).map(|()| CommandEnd::Yes).map_err(failure)
         }
-        LabCommand::Agent => lab::agent::serve().map(|()| Done::Yes).map_err(failure),
+        LabCommand::Agent => lab::agent::serve().map(|()| CommandEnd::Yes).map_err(failure),
     }
 }
 
@@ -35,18 +35,18 @@ fn failure(e: LabError) -> Failure {
 }
 
 /// Becomes the command: its streams and its exit code.
-fn exec(args: &ExecArgs) -> Result<Done, Failure> {
+fn exec(args: &ExecArgs) -> Result<CommandEnd, Failure> {
     lab::tool::needs_root().map_err(failure)?;
     let (lab, host) = Registry::default().host(&args.host).map_err(failure)?;
     let code = match &host.reach {
-        Reach::Namespace { .. } => {
+        NodeAccess::Namespace { .. } => {
             let status = host::command(&host, &args.command)
                 .map_err(failure)?
                 .status()
                 .map_err(|e| failure(LabError::failed(format!("running on {}", host.name), e)))?;
             host::exit_code(status)
         }
-        Reach::Guest { ports } => {
+        NodeAccess::Guest { ports } => {
             let channel =
                 Channel::open(ports, std::time::Duration::from_secs(10)).map_err(|e| {
                     Failure::Environment(format!(
@@ -63,7 +63,7 @@ fn exec(args: &ExecArgs) -> Result<Done, Failure> {
     std::process::exit(code);
 }
 
-fn list(args: &ListArgs) -> Result<Done, Failure> {
+fn list(args: &ListArgs) -> Result<CommandEnd, Failure> {
     let registry = Registry::default();
     let (labs, broken) = registry.labs();
     let sink = crate::output::Sink::Stdout;
@@ -72,7 +72,7 @@ fn list(args: &ListArgs) -> Result<Done, Failure> {
             "schema_version": model::SCHEMA_VERSION, "labs": labs, "broken": broken
         });
         sink.json(&document)?;
-        return Ok(Done::Yes);
+        return Ok(CommandEnd::Yes);
     }
     let mut text = String::new();
     for lab in &labs {
@@ -97,10 +97,10 @@ fn list(args: &ListArgs) -> Result<Done, Failure> {
         text += &format!("unreadable: {b}\n");
     }
     sink.text(&text)?;
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }
 
-fn down(args: DownArgs) -> Result<Done, Failure> {
+fn down(args: DownArgs) -> Result<CommandEnd, Failure> {
     lab::tool::needs_root().map_err(failure)?;
     let registry = Registry::default();
     let _lock = registry.lock().map_err(failure)?;
@@ -127,10 +127,10 @@ fn down(args: DownArgs) -> Result<Done, Failure> {
             format!("no lab {name:?} is up")
         });
     }
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }
 
-fn link(spec: &str) -> Result<Done, Failure> {
+fn link(spec: &str) -> Result<CommandEnd, Failure> {
     static STOP: AtomicBool = AtomicBool::new(false);
     extern "C" fn stop(_: libc::c_int) {
         STOP.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -142,5 +142,5 @@ fn link(spec: &str) -> Result<Done, Failure> {
         libc::signal(libc::SIGQUIT, stop as *const () as usize);
     }
     lab::link::run(&spec, &STOP, &mut std::io::stdout()).map_err(failure)?;
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }

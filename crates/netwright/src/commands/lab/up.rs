@@ -24,14 +24,14 @@ use super::{
     },
     failure,
 };
-use crate::exit::{Done, Failure};
+use crate::exit::{CommandEnd, Failure};
 
 /// Brings a lab up, applies its preset, and says how to use it.
-pub fn run(args: UpArgs) -> Result<Done, Failure> {
+pub fn run(args: UpArgs) -> Result<CommandEnd, Failure> {
     bring_up(args).map_err(failure)
 }
 
-fn bring_up(args: UpArgs) -> Result<Done, LabError> {
+fn bring_up(args: UpArgs) -> Result<CommandEnd, LabError> {
     let begun = Instant::now();
     let registry = Registry::default();
     lab::tool::needs_root()?;
@@ -56,7 +56,7 @@ fn bring_up(args: UpArgs) -> Result<Done, LabError> {
         let asked = format!("{:?}", args.topology);
         if registry.standing(&name).is_some_and(|l| l.asked == asked) {
             crate::output::note(&format!("{name} is up already, as asked for"));
-            return Ok(Done::Yes);
+            return Ok(CommandEnd::Yes);
         }
         registry.begin(&name, topology, chosen.map(preset::Preset::name), &asked)?
     };
@@ -88,7 +88,7 @@ fn bring_up(args: UpArgs) -> Result<Done, LabError> {
     finish(lab, begun, quiet)
 }
 
-fn finish(lab: Lab, begun: Instant, quiet: bool) -> Result<Done, LabError> {
+fn finish(lab: Lab, begun: Instant, quiet: bool) -> Result<CommandEnd, LabError> {
     let state = lab.complete()?;
     if !quiet {
         let took = Nanos(begun.elapsed().as_nanos() as u64);
@@ -101,7 +101,7 @@ fn finish(lab: Lab, begun: Instant, quiet: bool) -> Result<Done, LabError> {
             ));
         }
     }
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }
 
 fn preset_for(common: &NameArgs, topology: &str) -> Result<Option<preset::Preset>, LabError> {

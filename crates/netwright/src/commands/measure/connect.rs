@@ -5,12 +5,16 @@ use model::measure::ConnectSpec;
 use super::{SecretArgs, conduct, each_second, second, secret};
 use crate::{
     args::OutputArgs,
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     output::note,
 };
 
 /// Says first when local ports would run out.
-pub fn run(spec: &ConnectSpec, from: &SecretArgs, output: &OutputArgs) -> Result<Done, Failure> {
+pub fn run(
+    spec: &ConnectSpec,
+    from: &SecretArgs,
+    output: &OutputArgs,
+) -> Result<CommandEnd, Failure> {
     let secret = secret(from)?;
     if let Some(why) = traffic::forecast_connect(spec).filter(|_| !output.talk.quiet) {
         note(&why.to_string());

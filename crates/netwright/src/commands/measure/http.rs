@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     args::OutputArgs,
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     output::rows_wanted,
 };
 
@@ -152,7 +152,7 @@ fn named(path: Option<&Path>) -> Result<Option<String>, Failure> {
 }
 
 /// Measures and prints.
-pub fn run(spec: &HttpSpec, from: &SecretArgs, output: &OutputArgs) -> Result<Done, Failure> {
+pub fn run(spec: &HttpSpec, from: &SecretArgs, output: &OutputArgs) -> Result<CommandEnd, Failure> {
     let secret = secret(from)?;
     conduct(
         output,

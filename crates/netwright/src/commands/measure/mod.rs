@@ -20,13 +20,13 @@ use self::args::{MeasureArgs, MeasureKind, SecretArgs};
 pub use self::spec::{pin, wait};
 use crate::{
     args::OutputArgs,
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     interrupt::Window,
     output::{Progress, Sink, row, rows_wanted},
 };
 
 /// Measures what was asked, or what an earlier result was asked.
-pub fn run(args: &MeasureArgs) -> Result<Done, Failure> {
+pub fn run(args: &MeasureArgs) -> Result<CommandEnd, Failure> {
     if args.kind.as_ref().is_some_and(MeasureKind::softirq) {
         traffic::host::softirq::attach()?;
     }
@@ -79,7 +79,7 @@ pub fn secret(args: &SecretArgs) -> Result<Option<Secret>, Failure> {
 }
 
 /// The request of an earlier result.
-fn rerun(file: &Path, args: &MeasureArgs) -> Result<Done, Failure> {
+fn rerun(file: &Path, args: &MeasureArgs) -> Result<CommandEnd, Failure> {
     let text = given::text(file, MOST_RESULT).map_err(|e| Failure::io(file, &e))?;
     let no_result = |why: String| {
         Failure::Environment(format!("{}: no result of `measure --json`: {why}", file.display()))
@@ -118,7 +118,11 @@ fn rerun(file: &Path, args: &MeasureArgs) -> Result<Done, Failure> {
     }
 }
 
-fn rtt(spec: &RttSpec, secret_args: &SecretArgs, output: &OutputArgs) -> Result<Done, Failure> {
+fn rtt(
+    spec: &RttSpec,
+    secret_args: &SecretArgs,
+    output: &OutputArgs,
+) -> Result<CommandEnd, Failure> {
     let secret = secret(secret_args)?;
     conduct(
         output,
@@ -155,7 +159,7 @@ fn conduct<D: Serialize + Judged>(
     output: &OutputArgs,
     measure: impl FnOnce(traffic::Run<'_>) -> traffic::Result<Measured<D>>,
     text: impl FnOnce(&D, &report::TextStyle) -> String,
-) -> Result<Done, Failure> {
+) -> Result<CommandEnd, Failure> {
     let sink = Sink::new(output.output.clone());
     sink.check()?;
     traffic::exact_timers();
@@ -179,6 +183,6 @@ fn conduct<D: Serialize + Judged>(
     }
     match broken {
         Some(why) => Err(why.into()),
-        None => Ok(Done::Yes),
+        None => Ok(CommandEnd::Yes),
     }
 }

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     args::OutputArgs,
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     interrupt::Window,
     output::{Progress, Sink, rows_wanted},
 };
@@ -235,7 +235,7 @@ pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
 }
 
 /// Makes pgbench's tables, and says what was made.
-pub fn init(args: &PgArgs) -> Result<Done, Failure> {
+pub fn init(args: &PgArgs) -> Result<CommandEnd, Failure> {
     let (spec, password) = spec(args)?;
     let sink = Sink::new(args.output.output.clone());
     sink.check()?;
@@ -255,7 +255,7 @@ pub fn init(args: &PgArgs) -> Result<Done, Failure> {
         true => sink.json(&made)?,
         false => sink.text(&reported(&made))?,
     }
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }
 
 /// The tables in words.
@@ -280,7 +280,7 @@ pub fn run(
     password: Option<&str>,
     from: &SecretArgs,
     output: &OutputArgs,
-) -> Result<Done, Failure> {
+) -> Result<CommandEnd, Failure> {
     let secret = secret(from)?;
     conduct(
         output,

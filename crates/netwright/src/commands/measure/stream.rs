@@ -8,11 +8,15 @@ use model::{
 use super::SecretArgs;
 use crate::{
     args::OutputArgs,
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     output::{row, rows_wanted},
 };
 
-pub fn run(spec: &StreamSpec, secret: &SecretArgs, output: &OutputArgs) -> Result<Done, Failure> {
+pub fn run(
+    spec: &StreamSpec,
+    secret: &SecretArgs,
+    output: &OutputArgs,
+) -> Result<CommandEnd, Failure> {
     let secret = super::secret(secret)?;
     // On a terminal each interval is shown as soon as it is over.
     let live = rows_wanted(output.talk.quiet);

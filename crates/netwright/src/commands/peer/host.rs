@@ -18,7 +18,7 @@ use probe::{
 use traffic::serve::{Attendant, Caller, TuningService};
 use tune::{Host, TuneError, change_request::ChangeRequests, netns, trial::Bench};
 
-use super::{Answer, Asked, Request, server_watchdog::ServerWatchdog};
+use super::{Answer, PeerRequest, Request, server_watchdog::ServerWatchdog};
 use crate::{
     commands::{
         serve::log::Log,
@@ -160,7 +160,7 @@ impl Lent {
     /// there: `--i-understand` cannot be said from afar.
     fn plan(
         &mut self,
-        change_requests: Vec<Asked>,
+        change_requests: Vec<PeerRequest>,
         own_connection: bool,
     ) -> Result<Answer, Failure> {
         if change_requests.len() > MOST_CHANGE_REQUESTS || self.plans.len() >= MOST_PLANS {
@@ -171,7 +171,7 @@ impl Lent {
         }
         let host = Host::live();
         let mut change_requests = ChangeRequests {
-            change_requests: change_requests.into_iter().map(Asked::change_request).collect(),
+            change_requests: change_requests.into_iter().map(PeerRequest::change_request).collect(),
             trial: true,
             ..ChangeRequests::default()
         };

@@ -8,7 +8,7 @@ use model::{
 };
 use tune::{TuneError, change_request::ChangeRequest};
 
-use super::{Answer, Asked, Request};
+use super::{Answer, PeerRequest, Request};
 use crate::{
     commands::measure::{args::SecretArgs, secret},
     exit::Failure,
@@ -105,7 +105,7 @@ impl PeerEnd {
         change_requests: &[ChangeRequest],
         own_connection: bool,
     ) -> Result<(usize, Plan), Failure> {
-        let asked = |w: &ChangeRequest| Asked {
+        let asked = |w: &ChangeRequest| PeerRequest {
             knob: w.knob.clone(),
             value: w.value.clone(),
             asked_by: w.asked_by.clone(),

@@ -27,20 +27,15 @@ pub enum Request {
     /// Have the host's changes to yourself, and undo what killed experiments left.
     Begin,
     /// Watch for so long and judge.
-    Look {
-        window_ns: Nanos,
-        goal: model::Goal,
-    },
+    Look { window_ns: Nanos, goal: model::Goal },
     /// What would be done?
     Plan {
-        change_requests: Vec<Asked>,
+        change_requests: Vec<PeerRequest>,
         /// Whether that may include what may cut this connection.
         own_connection: bool,
     },
     /// Do what the plan of this number says, on trial.
-    Try {
-        plan: usize,
-    },
+    Try { plan: usize },
     /// Is a change still as it was made?
     Holds {
         /// Its number in the server's journal.
@@ -101,14 +96,14 @@ pub enum Answer {
 
 /// A change request on the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct PeerRequest {
     /// The knob's name as the server has it.
     pub knob: String,
     pub value: String,
     pub asked_by: String,
 }
 
-impl Asked {
+impl PeerRequest {
     fn change_request(self) -> ChangeRequest {
         let Self { knob, value, asked_by } = self;
         ChangeRequest { knob, value, asked_by, ..ChangeRequest::default() }

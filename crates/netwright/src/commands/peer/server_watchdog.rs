@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     commands::tune::trial,
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     output::Sink,
 };
 
@@ -64,7 +64,7 @@ impl ServerWatchdog {
 }
 
 /// Its own life: `netwright tune server_watchdog`.
-pub fn stand(state: &Path) -> Result<Done, Failure> {
+pub fn stand(state: &Path) -> Result<CommandEnd, Failure> {
     for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE] {
         // SAFETY: ignoring a signal touches no memory of ours. Whoever ends a service ends both;
         // the server then puts back, and we go when it is gone.
@@ -74,9 +74,9 @@ pub fn stand(state: &Path) -> Result<Done, Failure> {
     let mut said = Vec::new();
     let _ = std::io::stdin().lock().take(16).read_to_end(&mut said);
     if said.first() == Some(&DISMISSED) {
-        return Ok(Done::Yes);
+        return Ok(CommandEnd::Yes);
     }
     // The lock goes with the one who held it.
     trial::lent_and_lost(state)?;
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }

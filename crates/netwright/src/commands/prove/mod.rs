@@ -15,19 +15,19 @@ use prove::{
     Experiment, Knobs, ProveError,
     conclude::{self, Ending},
     conduct::{self, Means},
-    record::{self, Begun, Past, Record},
+    record::{self, Past, Record, RecordHead},
 };
 
 use self::{args::ProveArgs, tuned::Tuned};
 use crate::{
     commands::tune::hold::Hold,
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     interrupt::Window,
     output::{Progress, Sink, note},
 };
 
 /// Makes the experiment, or looks at one.
-pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
+pub fn run(args: &ProveArgs) -> Result<CommandEnd, Failure> {
     let sink = Sink::new(args.output.output.clone());
     sink.check()?;
     if let Some(path) = args.record.as_ref().filter(|_| args.peek) {
@@ -52,7 +52,7 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
         let tuned = Tuned::open(args, &experiment)?;
         let hosts = tuned.hosts()?;
         let Some(plans) = tuned.plans(args, &experiment, hosts.as_ref())? else {
-            return Ok(Done::No);
+            return Ok(CommandEnd::No);
         };
         let (begun, before, mut record) = begin(args, &experiment, &path)?;
         warn(args, &experiment);
@@ -98,7 +98,7 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
         // No more than that there are too few blocks, which the documents call not proven.
         Some(ProveError::Budget(why)) => {
             note(&why.to_string());
-            went_on.map(|()| Done::No)
+            went_on.map(|()| CommandEnd::No)
         }
         Some(why) => Err(failure(why)),
         None => went_on.map(|()| done),
@@ -106,28 +106,28 @@ pub fn run(args: &ProveArgs) -> Result<Done, Failure> {
 }
 
 /// Ended before the first run was: all was put back, and there is no verdict to show.
-fn nothing_reported(broken: bool) -> Done {
+fn nothing_reported(broken: bool) -> CommandEnd {
     if !broken {
         note(
             "ended by hand before the first run was made: there is nothing to tell, and all is as it was",
         );
     }
-    Done::No
+    CommandEnd::No
 }
 
-fn show(args: &ProveArgs, document: &ProveDocument, sink: &Sink) -> Result<Done, Failure> {
+fn show(args: &ProveArgs, document: &ProveDocument, sink: &Sink) -> Result<CommandEnd, Failure> {
     match args.output.json {
         true => sink.json(document)?,
         false => sink.text(&report::prove::text(document, sink.look(args.output.talk.verbose)))?,
     }
     Ok(match document.verdict.outcome {
-        Outcome::Better => Done::Yes,
-        _ => Done::No,
+        Outcome::Better => CommandEnd::Yes,
+        _ => CommandEnd::No,
     })
 }
 
 /// How it stands.
-fn peek(args: &ProveArgs, path: &Path, sink: &Sink) -> Result<Done, Failure> {
+fn peek(args: &ProveArgs, path: &Path, sink: &Sink) -> Result<CommandEnd, Failure> {
     let past = record::read(path).map_err(failure)?;
     let experiment = Experiment::check(past.begun.spec.clone(), &past.begun.name)
         .map_err(|e| Failure::Environment(format!("{}: {e}", path.display())))?;
@@ -214,7 +214,7 @@ fn begin(
     args: &ProveArgs,
     experiment: &Experiment,
     path: &Path,
-) -> Result<(Begun, Vec<Run>, Record), Failure> {
+) -> Result<(RecordHead, Vec<Run>, Record), Failure> {
     if args.resume {
         let past = past(experiment, path)?;
         if past.rebooted() && !args.output.talk.quiet {
@@ -223,7 +223,7 @@ fn begin(
         return Ok((past.begun, past.runs, Record::resume(path).map_err(failure)?));
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let begun = Begun {
+    let begun = RecordHead {
         started_unix_s: now.as_secs(),
         name: experiment.name.clone(),
         spec: experiment.spec.clone(),

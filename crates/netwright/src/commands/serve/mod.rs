@@ -24,13 +24,13 @@ use traffic::{
 use self::{args::ServeArgs, log::Log};
 use crate::{
     commands::measure::{args::SecretArgs, secret},
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     interrupt::Window,
     output::Sink,
 };
 
 /// Serves until Ctrl-C or SIGTERM.
-pub fn run(args: &ServeArgs) -> Result<Done, Failure> {
+pub fn run(args: &ServeArgs) -> Result<CommandEnd, Failure> {
     traffic::exact_timers();
     let window = Window::open();
     let (secret, printed) = demanded(args)?;
@@ -87,7 +87,7 @@ pub fn run(args: &ServeArgs) -> Result<Done, Failure> {
         };
         beside.into_iter().fold(done, |done, thread| done.and(thread.join().unwrap_or(Ok(()))))
     })?;
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }
 
 /// A server for programs that know nothing of us.

@@ -29,7 +29,7 @@ use super::{
     by, failure, plan, standing, tell, tell_all,
 };
 use crate::{
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     interrupt::Window,
     output::{Sink, note},
 };
@@ -40,7 +40,7 @@ const SHORTEST: Nanos = Nanos(1_000_000_000);
 const LONGEST: Nanos = Nanos(3_600_000_000_000);
 
 /// Makes the changes of a plan.
-pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
+pub fn run(mut args: ApplyArgs) -> Result<CommandEnd, Failure> {
     Sink::new(args.output.output.clone()).check()?;
     if let Some(asked) = args.confirm.filter(|c| !(SHORTEST..=LONGEST).contains(c)) {
         return Err(Failure::Usage(format!("--confirm {asked}: from 1s to 1h")));
@@ -110,7 +110,7 @@ pub fn run(mut args: ApplyArgs) -> Result<Done, Failure> {
     if plan.changes.is_empty() {
         drop(lock);
         tell(&args.output, None, true, vec![nothing(&plan).into()])?;
-        return Ok(Done::Yes);
+        return Ok(CommandEnd::Yes);
     }
     privilege::check(&place.host, &plan.changes).map_err(failure)?;
     if !quiet {
@@ -157,7 +157,7 @@ fn nothing(plan: &Plan) -> &'static str {
     }
 }
 
-fn dry(args: &ApplyArgs, place: &JournalTarget) -> Result<Done, Failure> {
+fn dry(args: &ApplyArgs, place: &JournalTarget) -> Result<CommandEnd, Failure> {
     nothing_pending(place)?;
     let mut change_requests = plan::change_requests(&args.what, &args.profile)?;
     change_requests.understood = args.i_understand;
@@ -174,7 +174,7 @@ fn dry(args: &ApplyArgs, place: &JournalTarget) -> Result<Done, Failure> {
 }
 
 /// What completing would write.
-fn dry_finish(args: &ApplyArgs, mut place: JournalTarget, id: u64) -> Result<Done, Failure> {
+fn dry_finish(args: &ApplyArgs, mut place: JournalTarget, id: u64) -> Result<CommandEnd, Failure> {
     if place.store.is_locked().map_err(failure)? {
         return Err(Failure::Environment("somebody is changing this host right now".into()));
     }
@@ -189,7 +189,7 @@ fn dry_finish(args: &ApplyArgs, mut place: JournalTarget, id: u64) -> Result<Don
         left => left.iter().map(line).collect(),
     };
     tell(&args.output, standing(&place, id), true, lines)?;
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }
 
 /// One change set at a time: what was interrupted or waits comes first.
@@ -310,7 +310,11 @@ fn to_finish(place: &mut JournalTarget, id: u64) -> Result<(), Failure> {
 }
 
 /// Tells how it ended.
-fn conclude(args: &ApplyArgs, place: &JournalTarget, applied: Applied) -> Result<Done, Failure> {
+fn conclude(
+    args: &ApplyArgs,
+    place: &JournalTarget,
+    applied: Applied,
+) -> Result<CommandEnd, Failure> {
     match applied {
         Applied::Whole(id) => {
             let set = standing(place, id);
@@ -326,7 +330,7 @@ fn conclude(args: &ApplyArgs, place: &JournalTarget, applied: Applied) -> Result
                 ));
             }
             tell(&args.output, set, true, lines)?;
-            Ok(Done::Yes)
+            Ok(CommandEnd::Yes)
         }
         Applied::Undone { id, why, report } => {
             let mut lines = vec![format!("Change {id} failed: {why}.")];

@@ -9,7 +9,7 @@ use tune::{
     journal::Set,
     leftover,
     lock::Lock,
-    netns::{self, Found},
+    netns::{self, NamespaceSearch},
     privilege,
     status::{self, Standing},
     undo::{self, OnDrift, Outlook},
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     commands::peer::local::PeerEnd,
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     output::{Sink, note},
 };
 
@@ -66,12 +66,12 @@ pub(super) fn go_there(place: &mut JournalTarget, set: &Set) -> Result<bool, Fai
         return if machine && !needs { Ok(false) } else { same_place(place, set).map(|()| false) };
     };
     match netns::again(then, set.host.net_cookie.get()) {
-        Found::There(namespace) => {
+        NamespaceSearch::There(namespace) => {
             place.host = Host::from(&namespace).map_err(failure)?;
             Ok(false)
         }
-        Found::Gone => Ok(true),
-        Found::Unknown => same_place(place, set).map(|()| false),
+        NamespaceSearch::Gone => Ok(true),
+        NamespaceSearch::Unknown => same_place(place, set).map(|()| false),
     }
 }
 
@@ -103,7 +103,7 @@ pub(super) fn no_change(place: &JournalTarget, id: u64) -> Failure {
 }
 
 /// Puts back what changes wrote.
-pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
+pub fn rollback(args: RollbackArgs) -> Result<CommandEnd, Failure> {
     Sink::new(args.output.output.clone()).check()?;
     if let Some(name) = &args.peer.responder {
         return afar(name, &args);
@@ -161,7 +161,7 @@ pub fn rollback(args: RollbackArgs) -> Result<Done, Failure> {
     let stand: Vec<ChangeSet> = ids.filter_map(|id| standing(&place, id)).collect();
     let done = reported.done;
     tell_all(&args.output, stand, reported)?;
-    Ok(if done { Done::Yes } else { Done::No })
+    Ok(if done { CommandEnd::Yes } else { CommandEnd::No })
 }
 
 /// Changes that can be undone, and why the others cannot.
@@ -418,7 +418,7 @@ fn chosen(
 }
 
 /// At a server, what `fix` kept there.
-fn afar(name: &str, args: &RollbackArgs) -> Result<Done, Failure> {
+fn afar(name: &str, args: &RollbackArgs) -> Result<CommandEnd, Failure> {
     let Some(id) = args.id.filter(|_| !args.dry_run && !args.force) else {
         return Err(Failure::Usage(
             "--responder: name the change, as `netwright fix` or `tune status --responder` tells \
@@ -432,7 +432,7 @@ fn afar(name: &str, args: &RollbackArgs) -> Result<Done, Failure> {
     match peer.roll_back(id) {
         Err(TuneError::Changed(left)) => {
             note(&left.to_string());
-            return Ok(Done::No);
+            return Ok(CommandEnd::No);
         }
         done => done.map_err(failure)?,
     }
@@ -441,7 +441,7 @@ fn afar(name: &str, args: &RollbackArgs) -> Result<Done, Failure> {
         false => "was rolled back before, or is gone with a reboot; nothing was written",
     };
     tell(&args.output, None, true, vec![format!("Change {id} at {name} {text}.")])?;
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }
 
 /// What is rolled back when none is named: the newest of this namespace, or else of another one,
@@ -469,7 +469,7 @@ fn not_overwritten(set: &Set, sets: &[(Set, ChangeState)]) -> Result<(), Failure
     Ok(())
 }
 
-fn nothing(args: &RollbackArgs) -> Result<Done, Failure> {
+fn nothing(args: &RollbackArgs) -> Result<CommandEnd, Failure> {
     if let Some(id) = args.id {
         return Err(Failure::Usage(format!("there is no change {id}")));
     }
@@ -478,7 +478,7 @@ fn nothing(args: &RollbackArgs) -> Result<Done, Failure> {
         false => "No active changes; nothing was written.",
     };
     tell(&args.output, None, true, vec![line.into()])?;
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }
 
 fn came_of(place: &JournalTarget, set: &Set, report: &undo::Report, on_drift: OnDrift) -> Reported {
@@ -557,7 +557,7 @@ fn keep(place: &mut JournalTarget, set: &Set, lock: &Lock) -> Result<(bool, Stri
 }
 
 /// Says that all is well.
-pub fn confirm(args: ConfirmArgs) -> Result<Done, Failure> {
+pub fn confirm(args: ConfirmArgs) -> Result<CommandEnd, Failure> {
     Sink::new(args.output.output.clone()).check()?;
     let mut place = JournalTarget::open(args.place)?;
     if place.store.ids().map_err(failure)?.is_empty() {
@@ -586,5 +586,5 @@ pub fn confirm(args: ConfirmArgs) -> Result<Done, Failure> {
     };
     drop(lock);
     tell(&args.output, standing(&place, id), done, vec![line])?;
-    Ok(if done { Done::Yes } else { Done::No })
+    Ok(if done { CommandEnd::Yes } else { CommandEnd::No })
 }

@@ -2,7 +2,7 @@
 //! through the journal, so that it goes on whatever ends the experiment.
 
 use model::{
-    prove::{FrozenHost, Held, NotHeld},
+    prove::{FrozenHost, HeldSetting, NotHeld},
     tune::Plan,
 };
 use probe::facts::{self, Request};
@@ -102,7 +102,7 @@ impl<'a> Hold<'a> {
     }
 
     fn held(&mut self, knob: &str, settings: usize, old: &str, new: &str) {
-        self.reported.held.push(Held {
+        self.reported.held.push(HeldSetting {
             knob: knob.into(),
             settings: settings as u64,
             old: old.into(),

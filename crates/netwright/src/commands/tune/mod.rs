@@ -25,13 +25,13 @@ use probe::{
 use tune::{Host, Store, TuneError, journal::DEFAULT_STATE, netns::Namespace, status, watchdog};
 
 use crate::{
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     interrupt::Window,
     output::{Sink, note},
 };
 use args::{PlaceArgs, TuneArgs, TuneCommand, WatchdogArgs};
 
-pub fn run(args: TuneArgs) -> Result<Done, Failure> {
+pub fn run(args: TuneArgs) -> Result<CommandEnd, Failure> {
     match args.command {
         TuneCommand::Plan(a) => plan::run(a),
         TuneCommand::Apply(a) => apply::run(a),
@@ -163,14 +163,14 @@ pub fn failure(e: TuneError) -> Failure {
 }
 
 /// As [`failure`], for what a plan refuses.
-fn refusal(kind: RefusedAs, why: String) -> Result<Done, Failure> {
+fn refusal(kind: RefusedAs, why: String) -> Result<CommandEnd, Failure> {
     match kind {
         RefusedAs::Usage => Err(Failure::Usage(why)),
         RefusedAs::Denied => Err(Failure::Denied(why)),
         RefusedAs::Environment => Err(Failure::Environment(why)),
         RefusedAs::Harmful | RefusedAs::NoEffect | RefusedAs::Postponed => {
             note(&why.to_string());
-            Ok(Done::No)
+            Ok(CommandEnd::No)
         }
     }
 }
@@ -259,7 +259,7 @@ fn standing(place: &JournalTarget, id: u64) -> Option<ChangeSet> {
 }
 
 /// The watchdog's own life.
-fn stand(args: &WatchdogArgs) -> Result<Done, Failure> {
+fn stand(args: &WatchdogArgs) -> Result<CommandEnd, Failure> {
     let place = JournalTarget::open(PlaceArgs {
         state_dir: args.place.state_dir.clone(),
         root: args.place.root.clone(),
@@ -280,7 +280,7 @@ fn stand(args: &WatchdogArgs) -> Result<Done, Failure> {
     close_stdout();
     let now: &AtomicBool = window.stop();
     watchdog::stand(&place.host, &place.store, &orders, now).map_err(failure)?;
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }
 
 /// Whoever started us reads to the end.

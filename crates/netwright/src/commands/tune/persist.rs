@@ -11,7 +11,7 @@ use tune::{
     TuneError,
     journal::{DEFAULT_STATE, Set},
     netns,
-    persist::{self, Kept, Record, Target, Values, format, render},
+    persist::{self, PersistedValue, Record, Target, Values, format, render},
     status,
 };
 
@@ -21,7 +21,7 @@ use super::{
     back, failure,
 };
 use crate::{
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     output::{Sink, note},
 };
 
@@ -29,14 +29,14 @@ use crate::{
 struct Work {
     place: persist::PersistTarget,
     old: Record,
-    kept: Vec<Kept>,
+    kept: Vec<PersistedValue>,
     rendered: render::Rendered,
     /// Of which nobody can say what they are settings of, with the reason.
     unnamed: Vec<NotKept>,
 }
 
 /// Keeps, shows, prints or removes.
-pub fn run(args: &PersistArgs) -> Result<Done, Failure> {
+pub fn run(args: &PersistArgs) -> Result<CommandEnd, Failure> {
     Sink::new(args.output.output.clone()).check()?;
     let host = JournalTarget::open(args.place.clone())?;
     if args.format.is_some() || args.dry_run {
@@ -149,8 +149,8 @@ fn look(args: &PersistArgs, host: &JournalTarget) -> Result<Work, Failure> {
     };
     let (values, facts) = if args.remove {
         let facts = facts(host);
-        let stays = |k: &&Kept| args.id.is_some_and(|id| k.id != id);
-        let kept: Vec<Kept> = old.kept.iter().filter(stays).cloned().collect();
+        let stays = |k: &&PersistedValue| args.id.is_some_and(|id| k.id != id);
+        let kept: Vec<PersistedValue> = old.kept.iter().filter(stays).cloned().collect();
         if let Some(id) = args.id.filter(|id| !old.kept.iter().any(|k| k.id == *id)) {
             return Err(Failure::Usage(format!("nothing of change {id} is kept")));
         }
@@ -185,7 +185,8 @@ fn look(args: &PersistArgs, host: &JournalTarget) -> Result<Work, Failure> {
     let mut all: Vec<NotKept> = not;
     all.append(&mut rendered.not_kept);
     rendered.not_kept = all;
-    let said = |k: &Kept| !rendered.not_kept.iter().any(|n| n.knob == k.knob && n.id == k.id);
+    let said =
+        |k: &PersistedValue| !rendered.not_kept.iter().any(|n| n.knob == k.knob && n.id == k.id);
     let kept = if args.format.is_some() { kept } else { kept.into_iter().filter(said).collect() };
     Ok(Work { place, old, kept, rendered, unnamed })
 }
@@ -254,7 +255,7 @@ fn chosen(args: &PersistArgs, host: &JournalTarget) -> Result<Vec<(Set, ChangeSt
     Ok(sets)
 }
 
-fn print(args: &PersistArgs, form: Format, work: &Work) -> Result<Done, Failure> {
+fn print(args: &PersistArgs, form: Format, work: &Work) -> Result<CommandEnd, Failure> {
     let printed = match form {
         Format::Ansible => format::ansible(&work.rendered),
         Format::Shell => format::shell(&work.kept, &work.unnamed),
@@ -265,10 +266,10 @@ fn print(args: &PersistArgs, form: Format, work: &Work) -> Result<Done, Failure>
         let (id, why) = (n.id, &n.why);
         note(&format!("not in it: {}={}: {why} (change {id})", n.knob, n.value));
     }
-    Ok(if printed.left_out.is_empty() { Done::Yes } else { Done::No })
+    Ok(if printed.left_out.is_empty() { CommandEnd::Yes } else { CommandEnd::No })
 }
 
-fn tell(args: &PersistArgs, doc: &Persisted) -> Result<Done, Failure> {
+fn tell(args: &PersistArgs, doc: &Persisted) -> Result<CommandEnd, Failure> {
     let sink = Sink::new(args.output.output.clone());
     if args.output.json {
         sink.json(doc)?;
@@ -276,5 +277,5 @@ fn tell(args: &PersistArgs, doc: &Persisted) -> Result<Done, Failure> {
         sink.text(&report::tune::persisted(doc, sink.look(args.output.talk.verbose)))?;
     }
     let left = doc.files.iter().any(|f| f.act == FileAct::Left);
-    Ok(if left || !doc.not_kept.is_empty() { Done::No } else { Done::Yes })
+    Ok(if left || !doc.not_kept.is_empty() { CommandEnd::No } else { CommandEnd::Yes })
 }

@@ -24,12 +24,12 @@ use super::{
     failure, refusal,
 };
 use crate::{
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     output::{Sink, note},
 };
 
 /// Makes a plan and shows it.
-pub fn run(args: PlanArgs) -> Result<Done, Failure> {
+pub fn run(args: PlanArgs) -> Result<CommandEnd, Failure> {
     let sink = Sink::new(args.output.output.clone());
     sink.check()?;
     let host = match args.place.root {
@@ -54,13 +54,13 @@ pub fn run(args: PlanArgs) -> Result<Done, Failure> {
 
 /// What a plan says to the one who asked: what findings and profiles ask for may be left out,
 /// but a profile that does harm is one to look at again.
-pub fn answer(plan: &Plan, by_name: bool) -> Result<Done, Failure> {
+pub fn answer(plan: &Plan, by_name: bool) -> Result<CommandEnd, Failure> {
     let of_profile = |r: &&Refused| r.asked_by.starts_with("profile ");
     let harm = plan.refused.iter().filter(of_profile).any(|r| r.kind == RefusedAs::Harmful);
     match (by_name, harm) {
         (true, _) => worst(plan),
-        (false, true) => Ok(Done::No),
-        (false, false) => Ok(Done::Yes),
+        (false, true) => Ok(CommandEnd::No),
+        (false, false) => Ok(CommandEnd::Yes),
     }
 }
 
@@ -216,8 +216,8 @@ fn first(plan: &Plan) -> Option<&Refused> {
 }
 
 /// The answer to what was asked for by name, beside a plan that tells of all.
-pub fn worst(plan: &Plan) -> Result<Done, Failure> {
-    let Some(r) = first(plan) else { return Ok(Done::Yes) };
+pub fn worst(plan: &Plan) -> Result<CommandEnd, Failure> {
+    let Some(r) = first(plan) else { return Ok(CommandEnd::Yes) };
     if plan.refused.len() > 1 {
         note(&format!("{} of the changes are refused", plan.refused.len()));
     }
@@ -225,8 +225,8 @@ pub fn worst(plan: &Plan) -> Result<Done, Failure> {
 }
 
 /// The same where no plan is shown: a line for each, the one that the exit code is of at the end.
-pub fn all_refused(plan: &Plan) -> Result<Done, Failure> {
-    let Some(last) = first(plan) else { return Ok(Done::Yes) };
+pub fn all_refused(plan: &Plan) -> Result<CommandEnd, Failure> {
+    let Some(last) = first(plan) else { return Ok(CommandEnd::Yes) };
     for r in plan.refused.iter().filter(|r| !std::ptr::eq(*r, last)) {
         note(&reported(r));
     }

@@ -14,12 +14,12 @@ use super::{
 };
 use crate::{
     commands::peer::local::PeerEnd,
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     output::Sink,
 };
 
 /// What is in force, and what of it no longer holds.
-pub fn status(args: StatusArgs) -> Result<Done, Failure> {
+pub fn status(args: StatusArgs) -> Result<CommandEnd, Failure> {
     let holds = |d: &model::tune::Status| d.values.iter().all(|v| v.drift == Drift::None);
     let document = match &args.peer.responder {
         Some(name) => PeerEnd::connect(name, args.peer.secret_file)?.status()?,
@@ -50,11 +50,11 @@ pub fn status(args: StatusArgs) -> Result<Done, Failure> {
         |s: ChangeState| matches!(s, ChangeState::Unfinished | ChangeState::PartlyRolledBack);
     let half = document.sets.iter().any(|s| is_half(s.state));
     let overdue = document.sets.iter().any(|s| s.watchdog_running == Reading::Known(false));
-    Ok(if holds(&document) && !half && !overdue { Done::Yes } else { Done::No })
+    Ok(if holds(&document) && !half && !overdue { CommandEnd::Yes } else { CommandEnd::No })
 }
 
 /// Every change set there ever was.
-pub fn log(args: LogArgs) -> Result<Done, Failure> {
+pub fn log(args: LogArgs) -> Result<CommandEnd, Failure> {
     let place = JournalTarget::open(args.place)?;
     let mut document = status::log(&place.host, &place.store).map_err(failure)?;
     document.sets = document.sets.into_iter().map(|s| place.with_options(s)).collect();
@@ -65,12 +65,12 @@ pub fn log(args: LogArgs) -> Result<Done, Failure> {
         sink.text(&report::tune::log(&document, sink.look(args.output.talk.verbose)))?;
     }
     if document.damaged.is_empty() {
-        return Ok(Done::Yes);
+        return Ok(CommandEnd::Yes);
     }
     Err(Failure::Environment(document.damaged.join("; ")))
 }
 
-pub fn profiles(args: &ProfilesArgs) -> Result<Done, Failure> {
+pub fn profiles(args: &ProfilesArgs) -> Result<CommandEnd, Failure> {
     let profiles = match &args.name {
         None => profile::all(),
         Some(name) => profile::load(name).map(|p| vec![p]),
@@ -84,5 +84,5 @@ pub fn profiles(args: &ProfilesArgs) -> Result<Done, Failure> {
         let look = sink.look(args.output.talk.verbose || args.name.is_some());
         sink.text(&report::tune::profiles(&document, look))?;
     }
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }

@@ -19,7 +19,7 @@ use tune::{
 use super::{by, failure, plan, store};
 use crate::{
     commands::peer::PEER,
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     output::note,
 };
 
@@ -99,7 +99,7 @@ pub fn plans(
     sets: Vec<Vec<ChangeRequest>>,
     own_connection: bool,
     understood: bool,
-) -> Result<Result<Vec<Plan>, Done>, Failure> {
+) -> Result<Result<Vec<Plan>, CommandEnd>, Failure> {
     let all = ChangeRequests {
         change_requests: sets.iter().flatten().cloned().collect(),
         ..ChangeRequests::default()

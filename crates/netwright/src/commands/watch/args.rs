@@ -59,13 +59,13 @@ pub struct WhenArgs {
     pub softirq: SoftirqWhen,
     /// Where packets wait, by process.
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
-    pub waits: When,
+    pub waits: ObserveArg,
     /// What processes send and receive.
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
-    pub messages: When,
+    pub messages: ObserveArg,
     /// Polls of NICs' queues.
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
-    pub queues: When,
+    pub queues: ObserveArg,
 }
 
 /// Which part to show.
@@ -130,7 +130,7 @@ pub enum SoftirqWhen {
     Auto,
 }
 
-impl From<SoftirqWhen> for probe::watch::When {
+impl From<SoftirqWhen> for probe::watch::ObserveWhen {
     fn from(when: SoftirqWhen) -> Self {
         match when {
             SoftirqWhen::Always => Self::Always,
@@ -141,7 +141,7 @@ impl From<SoftirqWhen> for probe::watch::When {
 
 /// In how much of an interval.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum When {
+pub enum ObserveArg {
     /// For as much of each interval as costs no CPU more than 0.2% of its time.
     Auto,
     /// All the time.
@@ -150,12 +150,12 @@ pub enum When {
     Never,
 }
 
-impl From<When> for probe::watch::When {
-    fn from(when: When) -> Self {
+impl From<ObserveArg> for probe::watch::ObserveWhen {
+    fn from(when: ObserveArg) -> Self {
         match when {
-            When::Auto => Self::Auto,
-            When::Always => Self::Always,
-            When::Never => Self::Never,
+            ObserveArg::Auto => Self::Auto,
+            ObserveArg::Always => Self::Always,
+            ObserveArg::Never => Self::Never,
         }
     }
 }

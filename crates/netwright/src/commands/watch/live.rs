@@ -16,17 +16,17 @@ use super::{
     args::{OnlyArgs, WatchArgs},
     attaching::Attaching,
     judge, only, picture,
-    recorder::{Recorder, Went},
+    recorder::{Recorder, WriteResult},
     show::Show,
 };
 use crate::{
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     interrupt::Window,
     output::{Sink, note},
 };
 
 /// Watches until the time is over or Ctrl-C.
-pub fn run(args: &WatchArgs, sink: &Sink) -> Result<Done, Failure> {
+pub fn run(args: &WatchArgs, sink: &Sink) -> Result<CommandEnd, Failure> {
     only::on_this_host(&args.only)?;
     let mut tape = Tape::create(args)?;
     if picture::wanted(args, sink) {
@@ -62,7 +62,7 @@ pub fn run(args: &WatchArgs, sink: &Sink) -> Result<Done, Failure> {
         show.tell(record)?;
     }
     tape.finish()?;
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }
 
 /// On standard error: a followed process ended.
@@ -142,8 +142,8 @@ impl Tape {
     pub fn write(&mut self, record: &WatchRecord) -> Result<Option<&str>, Failure> {
         let Some(recorder) = &mut self.recorder else { return Ok(None) };
         match recorder.write(record)? {
-            Went::In => Ok(None),
-            Went::Full => {
+            WriteResult::In => Ok(None),
+            WriteResult::Full => {
                 if recorder.intervals() == 0 {
                     self.full.push_str(" (not even one interval fits)");
                 }

@@ -15,7 +15,7 @@ use model::Nanos;
 
 use self::args::WatchArgs;
 use crate::{
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     output::Sink,
 };
 
@@ -23,7 +23,7 @@ const SHORTEST: Nanos = Nanos(100_000_000);
 const LONGEST: Nanos = Nanos(3_600_000_000_000);
 
 /// Watches until the time is over or Ctrl-C; replays until the recording ends.
-pub fn run(args: &WatchArgs) -> Result<Done, Failure> {
+pub fn run(args: &WatchArgs) -> Result<CommandEnd, Failure> {
     check(args)?;
     let sink = Sink::new(args.output.output.clone());
     sink.check()?;

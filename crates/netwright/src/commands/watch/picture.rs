@@ -26,7 +26,7 @@ use super::{
     only,
 };
 use crate::{
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     interrupt::Window,
     output::Sink,
     view::{
@@ -57,7 +57,7 @@ pub fn wanted(args: &WatchArgs, sink: &Sink) -> bool {
     sink.is_terminal() && std::io::stdin().is_terminal() && !dumb && !other
 }
 
-pub fn live(args: &WatchArgs, sink: &Sink, tape: Tape) -> Result<Done, Failure> {
+pub fn live(args: &WatchArgs, sink: &Sink, tape: Tape) -> Result<CommandEnd, Failure> {
     let window = Window::open();
     let mut tty = take()?;
     let (to, events) = mpsc::channel();
@@ -80,7 +80,7 @@ pub fn live(args: &WatchArgs, sink: &Sink, tape: Tape) -> Result<Done, Failure> 
     ended?;
     live.record_waiting()?;
     live.tape.finish()?;
-    Ok(Done::Yes)
+    Ok(CommandEnd::Yes)
 }
 
 fn take() -> Result<Tty, Failure> {
@@ -209,7 +209,7 @@ impl Live {
     }
 }
 
-pub fn replay(args: &WatchArgs, sink: &Sink, recording: Recording) -> Result<Done, Failure> {
+pub fn replay(args: &WatchArgs, sink: &Sink, recording: Recording) -> Result<CommandEnd, Failure> {
     let window = Window::open();
     let mut tty = take()?;
     let (to, events) = mpsc::channel();
@@ -226,7 +226,7 @@ pub fn replay(args: &WatchArgs, sink: &Sink, recording: Recording) -> Result<Don
     let ended = replay.run(&mut tty, &events, &window);
     drop(tty);
     ended?;
-    replay.damage.map_or(Ok(Done::Yes), |why| Err(Failure::Environment(why)))
+    replay.damage.map_or(Ok(CommandEnd::Yes), |why| Err(Failure::Environment(why)))
 }
 
 struct Replay {

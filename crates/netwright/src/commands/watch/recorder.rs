@@ -40,7 +40,7 @@ pub struct Recorder {
 
 /// How a write went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Went {
+pub enum WriteResult {
     /// The line is in the file.
     In,
     /// The line would have made the file larger than it may be: it is closed without it.
@@ -83,9 +83,9 @@ impl Recorder {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn write(&mut self, record: &WatchRecord) -> Result<Went, Failure> {
+    pub fn write(&mut self, record: &WatchRecord) -> Result<WriteResult, Failure> {
         let went = self.line(record)?;
-        self.intervals += u64::from(went == Went::In);
+        self.intervals += u64::from(went == WriteResult::In);
         Ok(went)
     }
 
@@ -104,16 +104,16 @@ impl Recorder {
         ended.map_err(|e| Failure::io(&self.path, &e))
     }
 
-    fn line(&mut self, line: &impl Serialize) -> Result<Went, Failure> {
+    fn line(&mut self, line: &impl Serialize) -> Result<WriteResult, Failure> {
         self.try_line(line).map_err(|e| Failure::io(&self.path, &e))
     }
 
-    fn try_line(&mut self, line: &impl Serialize) -> io::Result<Went> {
+    fn try_line(&mut self, line: &impl Serialize) -> io::Result<WriteResult> {
         if self.in_frame == INTERVALS {
             self.end_frame()?;
             self.frame = Some(new_frame()?);
         }
-        let Some(frame) = &mut self.frame else { return Ok(Went::Full) };
+        let Some(frame) = &mut self.frame else { return Ok(WriteResult::Full) };
         let mut json = serde_json::to_vec(line)?;
         json.push(b'\n');
         frame.write_all(&json)?;
@@ -124,11 +124,11 @@ impl Recorder {
             frame.get_mut().clear();
             self.end_frame()?;
             self.frame = None;
-            return Ok(Went::Full);
+            return Ok(WriteResult::Full);
         }
         self.in_frame += 1;
         self.commit()?;
-        Ok(Went::In)
+        Ok(WriteResult::In)
     }
 
     /// Puts what is compressed into the file.
@@ -172,8 +172,8 @@ mod tests {
         for turn in 0..of {
             let interval = generated::interval(2, turn);
             match recorder.write(&WatchRecord { interval, findings: vec![] }).unwrap() {
-                Went::In => {}
-                Went::Full => break,
+                WriteResult::In => {}
+                WriteResult::Full => break,
             }
         }
         recorder.finish().unwrap();

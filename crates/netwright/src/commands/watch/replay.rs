@@ -4,13 +4,13 @@ use std::path::Path;
 
 use super::{args::WatchArgs, only, picture, recording, show::Show};
 use crate::{
-    exit::{Done, Failure},
+    exit::{CommandEnd, Failure},
     interrupt::Window,
     output::Sink,
 };
 
 /// Shows a recording; one that is damaged as far as it can be read, and then says so.
-pub fn run(args: &WatchArgs, path: &Path, sink: &Sink) -> Result<Done, Failure> {
+pub fn run(args: &WatchArgs, path: &Path, sink: &Sink) -> Result<CommandEnd, Failure> {
     let mut recording = recording::open(path)?;
     only::nics(&args.only, &recording.host.nics, "in this recording")?;
     let host = recording.host.clone();
@@ -28,5 +28,5 @@ pub fn run(args: &WatchArgs, path: &Path, sink: &Sink) -> Result<Done, Failure> 
         }
         show.tell(recording.get(number).map_err(Failure::Environment)?)?;
     }
-    recording.damage().map_or(Ok(Done::Yes), |why| Err(Failure::Environment(why)))
+    recording.damage().map_or(Ok(CommandEnd::Yes), |why| Err(Failure::Environment(why)))
 }

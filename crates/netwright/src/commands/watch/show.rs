@@ -12,10 +12,10 @@ use crate::{
 /// Where intervals go, and how.
 pub struct Show {
     filter: WatchFilter,
-    way: Way,
+    way: OutputForm,
 }
 
-enum Way {
+enum OutputForm {
     Json(Lines),
     Text(Lines, Box<Teller>),
     /// They are recorded, and nobody wants to see them.
@@ -38,19 +38,19 @@ impl Show {
             && args.recording.record.is_some()
             && args.output.output.is_none();
         let way = if args.output.json {
-            Way::Json(sink.lines()?)
+            OutputForm::Json(sink.lines()?)
         } else if unseen {
-            Way::Nothing
+            OutputForm::Nothing
         } else {
             let look = sink.look(args.output.talk.verbose);
-            Way::Text(sink.lines()?, Box::new(Teller::new(look, host.clone())))
+            OutputForm::Text(sink.lines()?, Box::new(Teller::new(look, host.clone())))
         };
         Ok(Self { filter, way })
     }
 
     /// Whether a followed process's end is in what is shown, for people to read.
     pub fn tells_ends(&self) -> bool {
-        matches!(self.way, Way::Text(..))
+        matches!(self.way, OutputForm::Text(..))
     }
 
     /// One interval.
@@ -60,9 +60,9 @@ impl Show {
     pub fn tell(&mut self, mut record: WatchRecord) -> Result<(), Failure> {
         self.filter.apply(&mut record.interval);
         match &mut self.way {
-            Way::Json(lines) => lines.json(&record.interval),
-            Way::Text(lines, teller) => lines.text(&teller.tell(&record)),
-            Way::Nothing => Ok(()),
+            OutputForm::Json(lines) => lines.json(&record.interval),
+            OutputForm::Text(lines, teller) => lines.text(&teller.tell(&record)),
+            OutputForm::Nothing => Ok(()),
         }
     }
 }

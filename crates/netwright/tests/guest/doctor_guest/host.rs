@@ -3,8 +3,9 @@
 use lab::testing::TestLab;
 
 use super::{
-    apply, guest,
-    look::{Look, asks, conntrack, figure, leaves_to, named, shows, softnet},
+    apply,
+    doctor_run::{DoctorRun, asks, conntrack, figure, leaves_to, named, shows, softnet},
+    guest,
 };
 
 pub const RULES: [&str; 4] =
@@ -25,7 +26,7 @@ pub fn wrong_settings(lab: &TestLab, flows: &str) {
         start 2 -e \"$flows\" > again"
         ),
     );
-    let look = Look::new(lab, "");
+    let look = DoctorRun::new(lab, "");
 
     let f = look.found("backlog_drops", "cpu 3");
     look.holds(figure(f, "dropped on CPU 3"), |t| softnet(t, 1, 3));

@@ -5,8 +5,9 @@ use std::time::Duration;
 use lab::testing::TestLab;
 
 use super::{
-    Traffic, apply, guest, host, irqs,
-    look::{Look, asks, figure, interrupts, leaves_to, moves, named, shows},
+    Traffic, apply,
+    doctor_run::{DoctorRun, asks, figure, interrupts, leaves_to, moves, named, shows},
+    guest, host, irqs,
 };
 
 pub const RULES: [&str; 5] =
@@ -23,7 +24,7 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
         steer 'rx-*/rps_cpus' ff; steer 'tx-*/xps_cpus' f0",
     );
     let (eth0, eth1) = (irqs(lab, "eth0"), irqs(lab, "eth1"));
-    let look = Look::new(lab, "--for latency");
+    let look = DoctorRun::new(lab, "--for latency");
 
     // What was remedied before is gone.
     look.silent(&host::RULES);
@@ -97,7 +98,7 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
         \"$NETWRIGHT\" tune apply -q --no-confirm plan";
     let bans = bans.join(" ");
     guest(lab, &format!("set -e; kill {holder} {balancer}; balance {bans}; {apply_plan}"));
-    let mut look = Look::new(lab, "--for latency");
+    let mut look = DoctorRun::new(lab, "--for latency");
     let f = look.found("ring_too_small", "eth1");
     assert_eq!(shows(f, "receive ring"), "64 of 4096 descriptors");
     assert_eq!(asks(f), ["nic.eth1.rings.rx=128"]);
@@ -112,7 +113,7 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
     for _ in 0..3 {
         if RULES.iter().any(|rule| look.finding(rule).is_some()) {
             apply(lab, &look);
-            look = Look::new(lab, "--for latency");
+            look = DoctorRun::new(lab, "--for latency");
         }
     }
     look.silent(&RULES);

@@ -18,7 +18,7 @@ pub struct DriverInfo {
 }
 
 /// A structure that is nothing but 32-bit words after its command.
-pub trait Words: Sized {
+pub trait WordStruct: Sized {
     /// How many words follow the command.
     const COUNT: usize;
 
@@ -32,7 +32,7 @@ macro_rules! words {
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
         pub struct $name { $($(#[$field_doc])* pub $field: u32,)+ }
 
-        impl Words for $name {
+        impl WordStruct for $name {
             const COUNT: usize = [$(stringify!($field)),+].len();
 
             fn from_words(mut words: impl Iterator<Item = u32>) -> Option<Self> {

@@ -16,7 +16,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use self::{
     answers::{
         Channels, Coalesce, DriverInfo, Feature, HashFields, LinkSettings, Pause, Rings, Rss,
-        RuleCount, Stats, Words,
+        RuleCount, Stats, WordStruct,
     },
     exchange::{Exchange, ROOM},
     reply::Reply,
@@ -84,7 +84,7 @@ impl<'a> Ethtool<'a> {
 
     fn words<T>(&self, nic: &str, what: &str, command: u32) -> Result<T, ReadError>
     where
-        T: Words + Serialize + DeserializeOwned,
+        T: WordStruct + Serialize + DeserializeOwned,
     {
         self.ask(nic, what, |x| {
             let answer = Reply(x.call(nic, &command.to_ne_bytes())?);

@@ -28,7 +28,7 @@ use aya::{
 use model::{CpuId, Reading};
 
 pub use self::times::{BUCKETS, times};
-use super::{Object, Wanted};
+use super::{Object, ProgramSpec};
 use crate::samples::clock::monotonic_ns;
 
 const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/exchanges.bpf.o"));
@@ -36,15 +36,15 @@ const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/exch
 pub const NAME: &str = "exchanges";
 
 /// When a request's data came.
-pub const READY: Wanted = Wanted { program: "sk_data_ready", gives: "queueing" };
+pub const READY: ProgramSpec = ProgramSpec { program: "sk_data_ready", gives: "queueing" };
 /// The programs in the order of [`CpuState::runs`].
-pub const PROGRAMS: [Wanted; 6] = [
+pub const PROGRAMS: [ProgramSpec; 6] = [
     READY,
-    Wanted { program: "sched_waking", gives: "wake-ups" },
-    Wanted { program: "sched_switch", gives: "wake-ups" },
-    Wanted { program: "sock_recv_length", gives: "exchanges, all times" },
-    Wanted { program: "sock_send_length", gives: "exchanges, all times" },
-    Wanted { program: "inet_sock_set_state", gives: "ports that begin to listen meanwhile" },
+    ProgramSpec { program: "sched_waking", gives: "wake-ups" },
+    ProgramSpec { program: "sched_switch", gives: "wake-ups" },
+    ProgramSpec { program: "sock_recv_length", gives: "exchanges, all times" },
+    ProgramSpec { program: "sock_send_length", gives: "exchanges, all times" },
+    ProgramSpec { program: "inet_sock_set_state", gives: "ports that begin to listen meanwhile" },
 ];
 
 /// Those without which there is nothing to be told.
@@ -174,14 +174,14 @@ unsafe impl Pod for Ports {}
 /// The layout of `struct asked`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct Asked {
+struct ExchangeFilter {
     since_ns: u64,
     processes: u32,
     any_port: u32,
 }
 
 // SAFETY: as above.
-unsafe impl Pod for Asked {}
+unsafe impl Pod for ExchangeFilter {}
 
 #[derive(Debug)]
 pub struct Exchanges {
@@ -240,12 +240,12 @@ impl Exchanges {
 
     /// What came before is not known.
     fn begin(&mut self) -> io::Result<()> {
-        let asked = Asked {
+        let asked = ExchangeFilter {
             since_ns: monotonic_ns(),
             processes: self.processes.into(),
             any_port: self.any_port.into(),
         };
-        let mut map: Array<&mut MapData, Asked> = self.object.map_mut("asked_for")?;
+        let mut map: Array<&mut MapData, ExchangeFilter> = self.object.map_mut("asked_for")?;
         map.set(0, asked, 0).map_err(io::Error::other)
     }
 

@@ -24,8 +24,8 @@ use aya::{
 use model::{CpuId, Reading};
 
 use super::{
-    Object, Wanted,
-    turns::{Own, Sums, Turn, Turns},
+    Object, ProgramSpec,
+    turns::{DrainedTable, Own, Sums, TablePair},
 };
 
 const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/messages.bpf.o"));
@@ -33,10 +33,13 @@ const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/mess
 pub const NAME: &str = "messages";
 
 /// The programs, in the order of their own counts.
-pub const WANTED: [Wanted; 3] = [
-    Wanted { program: "sock_send_length", gives: "sizes of messages, exchanges" },
-    Wanted { program: "sock_recv_length", gives: "sizes of messages, exchanges" },
-    Wanted { program: "inet_sock_set_state", gives: "ports that begin to listen while watching" },
+pub const WANTED: [ProgramSpec; 3] = [
+    ProgramSpec { program: "sock_send_length", gives: "sizes of messages, exchanges" },
+    ProgramSpec { program: "sock_recv_length", gives: "sizes of messages, exchanges" },
+    ProgramSpec {
+        program: "inet_sock_set_state",
+        gives: "ports that begin to listen while watching",
+    },
 ];
 
 /// Those that run for every call, the first of [`WANTED`].
@@ -125,7 +128,7 @@ unsafe impl Pod for Ports {}
 #[derive(Debug)]
 pub struct MessageCalls {
     pub object: Object,
-    turns: Turns<Key, Calls>,
+    turns: TablePair<Key, Calls>,
 }
 
 impl MessageCalls {
@@ -144,7 +147,7 @@ impl MessageCalls {
         // The marks before the table is opened: what a socket is for is decided once.
         let begun = chosen_from(&mut object, first_chosen)
             .and_then(|()| mark(&mut object, listening, true))
-            .and_then(|()| Turns::open(&mut object, "calls"));
+            .and_then(|()| TablePair::open(&mut object, "calls"));
         let turns = begun.map_err(|e| Reading::absent(format!("{NAME}: {e}")))?;
         Ok(Self { object, turns })
     }
@@ -171,7 +174,7 @@ impl MessageCalls {
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn take(&mut self) -> io::Result<Turn<Key, Calls>> {
+    pub fn take(&mut self) -> io::Result<DrainedTable<Key, Calls>> {
         self.turns.take(&mut self.object)
     }
 }

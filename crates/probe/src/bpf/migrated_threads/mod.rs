@@ -14,8 +14,8 @@ use aya::Pod;
 use model::{CpuId, Reading};
 
 use super::{
-    Object, Wanted,
-    turns::{Sums, Turn, Turns},
+    Object, ProgramSpec,
+    turns::{DrainedTable, Sums, TablePair},
 };
 
 const BYTES: &[u8] =
@@ -24,8 +24,8 @@ const BYTES: &[u8] =
 pub const NAME: &str = "migrated_threads";
 
 /// The programs, in the order of their own counts.
-pub const WANTED: [Wanted; 1] =
-    [Wanted { program: "sched_migrate_task", gives: "moves of threads between CPUs" }];
+pub const WANTED: [ProgramSpec; 1] =
+    [ProgramSpec { program: "sched_migrate_task", gives: "moves of threads between CPUs" }];
 
 /// From where to where a thread moved; the layout of `struct way`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,7 +66,7 @@ impl Sums for Moves {
 #[derive(Debug)]
 pub struct MigratedThreads {
     pub object: Object,
-    turns: Turns<Key, Moves>,
+    turns: TablePair<Key, Moves>,
 }
 
 impl MigratedThreads {
@@ -77,7 +77,7 @@ impl MigratedThreads {
     pub fn attach(possible: Vec<CpuId>) -> Result<Self, Reading<()>> {
         let mut object = Object::load(NAME, BYTES, &WANTED, possible)?;
         object.needs(&["sched_migrate_task"])?;
-        let turns = Turns::open(&mut object, "moves");
+        let turns = TablePair::open(&mut object, "moves");
         let turns = turns.map_err(|e| Reading::absent(format!("{NAME}: {e}")))?;
         Ok(Self { object, turns })
     }
@@ -86,7 +86,7 @@ impl MigratedThreads {
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn take(&mut self) -> io::Result<Turn<Key, Moves>> {
+    pub fn take(&mut self) -> io::Result<DrainedTable<Key, Moves>> {
         self.turns.take(&mut self.object)
     }
 }

@@ -17,8 +17,8 @@ use aya::Pod;
 use model::{CpuId, Reading};
 
 use super::{
-    Object, Wanted,
-    turns::{Turn, Turns},
+    Object, ProgramSpec,
+    turns::{DrainedTable, TablePair},
 };
 
 const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/retransmits.bpf.o"));
@@ -28,9 +28,9 @@ pub const NAME: &str = "retransmits";
 const GIVES: &str = "retransmitted segments by connection";
 
 /// The programs, in the order of their own counts.
-pub const WANTED: [Wanted; 2] = [
-    Wanted { program: "tcp_retransmit_skb", gives: GIVES },
-    Wanted { program: "tcp_retransmit_synack", gives: "answers to a SYN among them" },
+pub const WANTED: [ProgramSpec; 2] = [
+    ProgramSpec { program: "tcp_retransmit_skb", gives: GIVES },
+    ProgramSpec { program: "tcp_retransmit_synack", gives: "answers to a SYN among them" },
 ];
 
 const AF_INET: u16 = 2;
@@ -72,7 +72,7 @@ impl Key {
 #[derive(Debug)]
 pub struct Retransmits {
     pub object: Object,
-    turns: Turns<Key, u64>,
+    turns: TablePair<Key, u64>,
 }
 
 impl Retransmits {
@@ -83,7 +83,7 @@ impl Retransmits {
     pub fn attach(possible: Vec<CpuId>) -> Result<Self, Reading<()>> {
         let mut object = Object::load(NAME, BYTES, &WANTED, possible)?;
         object.needs(&["tcp_retransmit_skb"])?;
-        let turns = Turns::open(&mut object, "segments");
+        let turns = TablePair::open(&mut object, "segments");
         let turns = turns.map_err(|e| Reading::absent(format!("{NAME}: {e}")))?;
         Ok(Self { object, turns })
     }
@@ -92,7 +92,7 @@ impl Retransmits {
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn take(&mut self) -> io::Result<Turn<Key, u64>> {
+    pub fn take(&mut self) -> io::Result<DrainedTable<Key, u64>> {
         self.turns.take(&mut self.object)
     }
 }

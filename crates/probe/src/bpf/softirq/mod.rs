@@ -34,7 +34,7 @@ pub use state::{
     CONTEXTS, COUNTED, CpuState, InterruptedTaskSums, Name, NapiKey, NapiSums, Sum, text,
 };
 
-use super::{Object, Wanted, table};
+use super::{Object, ProgramSpec, table};
 
 const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/softirq.bpf.o"));
 
@@ -55,24 +55,24 @@ const IRQ: &str = "softirqs of interrupts apart from those of system calls";
 
 /// The programs that this processor's kernels can run. Interrupts outside the irq table have a
 /// tracepoint each on x86, and on others one for those between processors.
-pub const WANTED: &[Wanted] = &[
-    Wanted { program: ENTRY, gives: TIME },
-    Wanted { program: EXIT, gives: TIME },
-    Wanted { program: NAPI_POLL, gives: "polls of each NIC's queues, threaded NAPI" },
-    Wanted { program: "irq_handler_entry", gives: "interrupt handlers' time upon threads" },
-    Wanted { program: "irq_handler_exit", gives: IRQ },
+pub const WANTED: &[ProgramSpec] = &[
+    ProgramSpec { program: ENTRY, gives: TIME },
+    ProgramSpec { program: EXIT, gives: TIME },
+    ProgramSpec { program: NAPI_POLL, gives: "polls of each NIC's queues, threaded NAPI" },
+    ProgramSpec { program: "irq_handler_entry", gives: "interrupt handlers' time upon threads" },
+    ProgramSpec { program: "irq_handler_exit", gives: IRQ },
     #[cfg(target_arch = "x86_64")]
-    Wanted { program: "local_timer_exit", gives: IRQ },
+    ProgramSpec { program: "local_timer_exit", gives: IRQ },
     #[cfg(target_arch = "x86_64")]
-    Wanted { program: "reschedule_exit", gives: IRQ },
+    ProgramSpec { program: "reschedule_exit", gives: IRQ },
     #[cfg(target_arch = "x86_64")]
-    Wanted { program: "call_function_exit", gives: IRQ },
+    ProgramSpec { program: "call_function_exit", gives: IRQ },
     #[cfg(target_arch = "x86_64")]
-    Wanted { program: "call_function_single_exit", gives: IRQ },
+    ProgramSpec { program: "call_function_single_exit", gives: IRQ },
     #[cfg(target_arch = "x86_64")]
-    Wanted { program: "irq_work_exit", gives: IRQ },
+    ProgramSpec { program: "irq_work_exit", gives: IRQ },
     #[cfg(not(target_arch = "x86_64"))]
-    Wanted { program: "ipi_exit", gives: IRQ },
+    ProgramSpec { program: "ipi_exit", gives: IRQ },
 ];
 
 /// Softirqs take no longer but for exceptions: the kernel hands what is left after 2 ms to its
@@ -111,7 +111,7 @@ impl Softirq {
         polls: bool,
         spares_all: bool,
     ) -> Result<Self, Reading<()>> {
-        let (wanted, not): (Vec<Wanted>, Vec<Wanted>) =
+        let (wanted, not): (Vec<ProgramSpec>, Vec<ProgramSpec>) =
             WANTED.iter().partition(|w| polls || w.program != NAPI_POLL);
         let mut object = Object::load(NAME, BYTES, &wanted, possible)?;
         for wanted in &not {

@@ -22,7 +22,7 @@ use aya::{
 use model::{CpuId, Reading};
 
 pub use self::distribution::{BUCKETS, wait_ns};
-use super::{Object, Wanted};
+use super::{Object, ProgramSpec};
 use crate::samples::clock::monotonic_ns;
 
 const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/waits.bpf.o"));
@@ -33,22 +33,23 @@ pub const NAME: &str = "waits";
 pub const STAGES: usize = 5;
 
 /// When a packet enters.
-pub const ENTRY: Wanted =
-    Wanted { program: "netif_receive_skb", gives: "time in the stack; late reads" };
+pub const ENTRY: ProgramSpec =
+    ProgramSpec { program: "netif_receive_skb", gives: "time in the stack; late reads" };
 /// When a socket becomes readable.
-pub const READY: Wanted =
-    Wanted { program: "sk_data_ready", gives: "time in the stack, wake-ups, late reads" };
+pub const READY: ProgramSpec =
+    ProgramSpec { program: "sk_data_ready", gives: "time in the stack, wake-ups, late reads" };
 /// When a thread is woken up.
-pub const WAKING: Wanted = Wanted { program: "sched_waking", gives: "all waits" };
+pub const WAKING: ProgramSpec = ProgramSpec { program: "sched_waking", gives: "all waits" };
 /// When it runs.
-pub const SWITCH: Wanted = Wanted { program: "sched_switch", gives: "all waits" };
+pub const SWITCH: ProgramSpec = ProgramSpec { program: "sched_switch", gives: "all waits" };
 /// When it has its data, and from which socket.
-pub const RECV: Wanted = Wanted { program: "sock_recv_length", gives: "all waits" };
+pub const RECV: ProgramSpec = ProgramSpec { program: "sock_recv_length", gives: "all waits" };
 /// The same where the former does not exist; a long read counts once for each packet.
-pub const COPIED: Wanted = Wanted { program: "skb_copy_datagram_iovec", gives: "all waits" };
+pub const COPIED: ProgramSpec =
+    ProgramSpec { program: "skb_copy_datagram_iovec", gives: "all waits" };
 
 /// The programs in the order of [`CpuState::runs`].
-pub const PROGRAMS: [Wanted; 6] = [ENTRY, READY, WAKING, SWITCH, RECV, COPIED];
+pub const PROGRAMS: [ProgramSpec; 6] = [ENTRY, READY, WAKING, SWITCH, RECV, COPIED];
 
 /// What the program holds for each CPU; the layout of its `struct cpu_state`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -122,7 +123,7 @@ impl Waits {
     ///
     /// # Errors
     /// See [`Object::load`]; or wake-ups, switches or reads cannot be seen.
-    pub fn attach(possible: Vec<CpuId>, wanted: &[Wanted]) -> Result<Self, Reading<()>> {
+    pub fn attach(possible: Vec<CpuId>, wanted: &[ProgramSpec]) -> Result<Self, Reading<()>> {
         let mut object = Object::load(NAME, BYTES, wanted, possible)?;
         if !object.runs(RECV.program) {
             object.add(&COPIED);

@@ -324,7 +324,7 @@ fn a_member_names_its_master() {
 fn a_parameter_that_the_driver_lacks_is_told_from_one_that_is_off() {
     let words = |rx_usecs: u32| answers::Coalesce {
         rx_coalesce_usecs: rx_usecs,
-        ..answers::Words::from_words(std::iter::repeat(0)).unwrap()
+        ..answers::WordStruct::from_words(std::iter::repeat(0)).unwrap()
     };
     let tree = Tree::new();
     port(&tree);

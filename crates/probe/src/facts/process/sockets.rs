@@ -14,7 +14,7 @@ const LISTEN: u8 = 10;
 
 /// What a socket is, by inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SocketKind {
     Listening(u16),
     Established,
     OtherTcp,
@@ -24,7 +24,7 @@ enum Kind {
 /// The socket tables of namespaces, each read once.
 #[derive(Default)]
 pub struct Tables {
-    by_namespace: HashMap<u64, Reading<HashMap<u64, Kind>>>,
+    by_namespace: HashMap<u64, Reading<HashMap<u64, SocketKind>>>,
 }
 
 impl Tables {
@@ -53,20 +53,20 @@ impl Tables {
     }
 }
 
-fn summary(inodes: &BTreeSet<u64>, kinds: &HashMap<u64, Kind>) -> SocketSummary {
+fn summary(inodes: &BTreeSet<u64>, kinds: &HashMap<u64, SocketKind>) -> SocketSummary {
     let mine = || inodes.iter().filter_map(|i| kinds.get(i));
-    let count = |kind: Kind| mine().filter(|&&k| k == kind).count() as u32;
+    let count = |kind: SocketKind| mine().filter(|&&k| k == kind).count() as u32;
     let ports: BTreeSet<u16> = mine()
         .filter_map(|k| match k {
-            Kind::Listening(port) => Some(*port),
+            SocketKind::Listening(port) => Some(*port),
             _ => None,
         })
         .collect();
     SocketSummary {
         count: u32::try_from(inodes.len()).unwrap_or(u32::MAX),
         listening_ports: ports.into_iter().collect(),
-        established: count(Kind::Established),
-        udp: count(Kind::Udp),
+        established: count(SocketKind::Established),
+        udp: count(SocketKind::Udp),
     }
 }
 
@@ -98,19 +98,19 @@ fn rows(root: &Root, pid: u32, files: [&str; 2]) -> Vec<Socket> {
         .collect()
 }
 
-fn table(root: &Root, pid: u32) -> Reading<HashMap<u64, Kind>> {
+fn table(root: &Root, pid: u32) -> Reading<HashMap<u64, SocketKind>> {
     // IPv6 may be off; without even IPv4's table nothing can be told.
     let probe = reading(root.read(&format!("/proc/{pid}/net/tcp")));
     probe.map(|_| {
         let tcp = rows(root, pid, ["tcp", "tcp6"]).into_iter().map(|s| {
             let kind = match s.state {
-                LISTEN => Kind::Listening(s.local.port()),
-                ESTABLISHED => Kind::Established,
-                _ => Kind::OtherTcp,
+                LISTEN => SocketKind::Listening(s.local.port()),
+                ESTABLISHED => SocketKind::Established,
+                _ => SocketKind::OtherTcp,
             };
             (s.inode, kind)
         });
-        let udp = rows(root, pid, ["udp", "udp6"]).into_iter().map(|s| (s.inode, Kind::Udp));
+        let udp = rows(root, pid, ["udp", "udp6"]).into_iter().map(|s| (s.inode, SocketKind::Udp));
         tcp.chain(udp).filter(|(inode, _)| *inode != 0).collect()
     })
 }

@@ -15,7 +15,7 @@ const MAX_PAX: u64 = 64 << 10;
 
 /// What a member is.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MemberKind {
     /// A regular file with its bytes.
     File(Vec<u8>),
     /// A symbolic link with its target as written.
@@ -28,10 +28,10 @@ pub enum Kind {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct ArchiveMember {
     /// Its path as written.
     pub path: Vec<u8>,
-    pub kind: Kind,
+    pub kind: MemberKind,
 }
 
 /// Reads members one by one.
@@ -51,7 +51,7 @@ impl<R: Read> Members<R> {
     ///
     /// # Errors
     /// One line of why, for people.
-    pub fn next(&mut self) -> Result<Option<Member>, String> {
+    pub fn next(&mut self) -> Result<Option<ArchiveMember>, String> {
         let (mut long_path, mut long_target) = (None, None);
         // A name and a target, each as GNU's and pax's; more describe nothing.
         for _ in 0..8 {
@@ -88,24 +88,24 @@ impl<R: Read> Members<R> {
         kind: tar::EntryType,
         size: u64,
         target: impl FnOnce() -> Vec<u8>,
-    ) -> Result<Member, String> {
+    ) -> Result<ArchiveMember, String> {
         if path.len() as u64 > MAX_PATH {
             return Err(format!("a path of {} bytes", path.len()));
         }
         let kind = if kind.is_file() || kind.is_contiguous() {
-            Kind::File(self.content(size, self.limits.file_bytes, "a file")?)
+            MemberKind::File(self.content(size, self.limits.file_bytes, "a file")?)
         } else if kind.is_gnu_sparse() {
             return Err("it holds a sparse file; pack it without --sparse".into());
         } else {
             self.skip(size)?;
             match () {
-                () if kind.is_dir() => Kind::Dir,
-                () if kind.is_symlink() => Kind::Link(target()),
-                () if kind.is_hard_link() => Kind::HardLink(target()),
-                () => Kind::Other,
+                () if kind.is_dir() => MemberKind::Dir,
+                () if kind.is_symlink() => MemberKind::Link(target()),
+                () if kind.is_hard_link() => MemberKind::HardLink(target()),
+                () => MemberKind::Other,
             }
         };
-        Ok(Member { path, kind })
+        Ok(ArchiveMember { path, kind })
     }
 
     /// The next header; `None` at the end mark, a block of zeros.

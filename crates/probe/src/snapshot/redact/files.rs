@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::{Redactor, text};
-use crate::snapshot::Taken;
+use crate::snapshot::CapturedRun;
 
 /// Files that hold nothing but a host's or domain's name.
 pub const NAMES: [&str; 3] =
@@ -77,7 +77,7 @@ fn on_host(place: &str) -> &str {
 
 /// Whether a host's name is also a word of the paths and programs that were recorded, so that
 /// replacing it everywhere would break them: a host called `vm` must not lose `/proc/sys/vm`.
-pub fn is_common(name: &str, taken: &Taken) -> bool {
+pub fn is_common(name: &str, taken: &CapturedRun) -> bool {
     let is_word = |text: &str| {
         text.split(|c: char| !c.is_ascii_alphanumeric()).any(|w| w.eq_ignore_ascii_case(name))
     };

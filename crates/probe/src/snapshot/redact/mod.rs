@@ -25,7 +25,7 @@ mod text;
 
 use std::{collections::BTreeMap, str::FromStr};
 
-use super::Taken;
+use super::CapturedRun;
 
 /// What pseudonyms are made with.
 #[derive(Clone, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl FromStr for Key {
 
 /// Redacts everything that was recorded, contents and paths. The facts and samples that were
 /// seen while recording stay as they were seen.
-pub fn recording(taken: &mut Taken, key: &Key) {
+pub fn recording(taken: &mut CapturedRun, key: &Key) {
     let mut redactor = Redactor::new(key);
     redactor.learn(taken);
     let recording = &mut taken.recording;
@@ -126,7 +126,7 @@ impl Redactor {
     }
 
     /// Finds the names of this host, and every MAC in its usual form.
-    fn learn(&mut self, taken: &Taken) {
+    fn learn(&mut self, taken: &CapturedRun) {
         let files = &taken.recording.files;
         let mut names = std::collections::BTreeSet::new();
         for place in files::NAMES {

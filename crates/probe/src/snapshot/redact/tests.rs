@@ -1,5 +1,5 @@
 use super::*;
-use crate::snapshot::Taken;
+use crate::snapshot::CapturedRun;
 use model::snapshot::{Manifest, SampleTime};
 use proptest::prelude::*;
 
@@ -177,7 +177,7 @@ fn versions_and_binaries_are_left_alone() {
     assert_eq!(redactor().content("/proc/config.gz", binary.clone()), binary);
 }
 
-fn taken(files: &[(&str, &str)]) -> Taken {
+fn taken(files: &[(&str, &str)]) -> CapturedRun {
     let mut taken = crate::snapshot::record(
         &crate::snapshot::Options::default(),
         &std::sync::atomic::AtomicBool::new(false),

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use super::Redactor;
 
 /// What stands at a place of the text.
-enum Found {
+enum TextItem {
     /// Copy so many bytes.
     Keep(usize),
     /// Put this for so many bytes.
@@ -81,13 +81,13 @@ impl Redactor {
         while let Some(rest) = bytes.get(at..).filter(|r| !r.is_empty()) {
             let before = at.checked_sub(1).and_then(|i| bytes.get(i));
             let starts = before.is_none_or(|b| !b.is_ascii_alphanumeric());
-            let found = if starts { self.at(rest, before.copied()) } else { Found::Keep(1) };
+            let found = if starts { self.at(rest, before.copied()) } else { TextItem::Keep(1) };
             match found {
-                Found::Keep(n) => {
+                TextItem::Keep(n) => {
                     out.extend(rest.iter().take(n.max(1)));
                     at += n.max(1);
                 }
-                Found::Replace(n, with) => {
+                TextItem::Replace(n, with) => {
                     out.extend(with.bytes());
                     at += n.max(1);
                 }
@@ -96,40 +96,40 @@ impl Redactor {
         out
     }
 
-    fn at(&mut self, rest: &[u8], before: Option<u8>) -> Found {
+    fn at(&mut self, rest: &[u8], before: Option<u8>) -> TextItem {
         if let Some(found) = self.word(rest).or_else(|| self.home(rest, before)) {
             return found;
         }
         let alnum = run(rest, |b| b.is_ascii_alphanumeric());
         if alnum == 0 && !rest.starts_with(b"::") {
-            return Found::Keep(1);
+            return TextItem::Keep(1);
         }
         self.address(rest, before)
             .or_else(|| self.uuid(rest))
             .or_else(|| self.hex_word(rest, alnum))
-            .unwrap_or(Found::Keep(alnum))
+            .unwrap_or(TextItem::Keep(alnum))
     }
 
     /// The host's own names.
-    fn word(&self, rest: &[u8]) -> Option<Found> {
+    fn word(&self, rest: &[u8]) -> Option<TextItem> {
         self.words.iter().find_map(|(name, pseudonym)| {
             let head = rest.get(..name.len())?;
             let ends = rest.get(name.len()).is_none_or(|b| !b.is_ascii_alphanumeric());
             (ends && head.eq_ignore_ascii_case(name.as_bytes()))
-                .then(|| Found::Replace(name.len(), pseudonym.clone()))
+                .then(|| TextItem::Replace(name.len(), pseudonym.clone()))
         })
     }
 
     /// The user in `/home/user`; `rest` begins at `home`.
-    fn home(&self, rest: &[u8], before: Option<u8>) -> Option<Found> {
+    fn home(&self, rest: &[u8], before: Option<u8>) -> Option<TextItem> {
         let tail = rest.strip_prefix(b"home/").filter(|_| before == Some(b'/'))?;
         let n = run(tail, |b| b.is_ascii_alphanumeric() || b"._-+@".contains(&b) || b >= 0x80);
         let user = tail.get(..n).filter(|u| !u.is_empty())?;
-        Some(Found::Replace(5 + n, format!("home/user-{}", self.hex("user", user, 8))))
+        Some(TextItem::Replace(5 + n, format!("home/user-{}", self.hex("user", user, 8))))
     }
 
     /// MACs and IP addresses.
-    fn address(&mut self, rest: &[u8], before: Option<u8>) -> Option<Found> {
+    fn address(&mut self, rest: &[u8], before: Option<u8>) -> Option<TextItem> {
         // Within `a.b` or `a:b` this is the middle of something else.
         if before.is_some_and(|b| b == b'.') {
             return None;
@@ -142,9 +142,9 @@ impl Redactor {
         }
         if let Some(octets) = pairs(word, b':').filter(|p| p.len() > 1) {
             return Some(match self.hardware(&octets) {
-                Some(new) => Found::Replace(n, joined(&new, ":", word)),
+                Some(new) => TextItem::Replace(n, joined(&new, ":", word)),
                 // The whole of it: the last six bytes of an RSS key are no MAC.
-                None => Found::Keep(n),
+                None => TextItem::Keep(n),
             });
         }
         let colons = word.iter().filter(|&&b| b == b':').count();
@@ -152,9 +152,9 @@ impl Redactor {
             // What stays, stays as it was written: the `0::` of a cgroup is `::` to the parser.
             let new = self.addresses.v6(v6);
             return Some(if new == v6 {
-                Found::Keep(n)
+                TextItem::Keep(n)
             } else {
-                Found::Replace(n, new.to_string())
+                TextItem::Replace(n, new.to_string())
             });
         }
         self.bridge_id(word).or_else(|| self.quad(rest))
@@ -175,18 +175,18 @@ impl Redactor {
     }
 
     /// `8000.02fc00000001`: a priority and a MAC.
-    fn bridge_id(&self, word: &[u8]) -> Option<Found> {
+    fn bridge_id(&self, word: &[u8]) -> Option<TextItem> {
         let (priority, mac) = text(word).split_once('.')?;
         if priority.len() != 4 || mac.len() != 12 || mac.contains([':', '.']) {
             return None;
         }
         let mac: [u8; 6] = octets(mac.as_bytes())?.try_into().ok()?;
         let mac = joined(&self.addresses.mac(mac), "", word);
-        Some(Found::Replace(word.len(), format!("{priority}.{mac}")))
+        Some(TextItem::Replace(word.len(), format!("{priority}.{mac}")))
     }
 
     /// Four decimal numbers, and neither a fifth nor a letter behind them (a version).
-    fn quad(&mut self, rest: &[u8]) -> Option<Found> {
+    fn quad(&mut self, rest: &[u8]) -> Option<TextItem> {
         let n = run(rest, |b| b.is_ascii_digit() || b == b'.');
         let word = text(rest.get(..n)?);
         let word = word.strip_suffix('.').unwrap_or(word);
@@ -197,10 +197,10 @@ impl Redactor {
             return None;
         }
         let v4: Ipv4Addr = word.parse().ok()?;
-        Some(Found::Replace(word.len(), self.addresses.v4(v4).to_string()))
+        Some(TextItem::Replace(word.len(), self.addresses.v4(v4).to_string()))
     }
 
-    fn uuid(&self, rest: &[u8]) -> Option<Found> {
+    fn uuid(&self, rest: &[u8]) -> Option<TextItem> {
         const LENGTH: usize = 36;
         let word = rest.get(..LENGTH)?;
         let dashes = [8, 13, 18, 23];
@@ -219,11 +219,11 @@ impl Redactor {
             }
             out.push(c);
         }
-        Some(Found::Replace(LENGTH, out))
+        Some(TextItem::Replace(LENGTH, out))
     }
 
     /// Ids of machines and containers, MACs without separators, and `enx` with a MAC.
-    fn hex_word(&self, rest: &[u8], length: usize) -> Option<Found> {
+    fn hex_word(&self, rest: &[u8], length: usize) -> Option<TextItem> {
         let word = rest.get(..length)?;
         let (head, digits) = match word.strip_prefix(b"enx") {
             Some(mac) if mac.len() == 12 => ("enx", mac),
@@ -246,7 +246,7 @@ impl Redactor {
             }
             _ => return None,
         };
-        Some(Found::Replace(length, format!("{head}{new}")))
+        Some(TextItem::Replace(length, format!("{head}{new}")))
     }
 }
 

@@ -13,8 +13,8 @@ use model::{CpuId, Nanos, Reading, passive::PassiveDocument};
 
 use self::{spread::Spread, who::Services};
 use super::{
-    When,
-    duty::{self, Duty, Part, USUAL_NS},
+    ObserveWhen,
+    duty_cycle::{self, DutyCycle, Part, USUAL_NS},
     permission, possible,
 };
 use crate::{
@@ -39,8 +39,8 @@ const LOOK_NS: u64 = 20_000_000;
 pub struct Observer {
     services: Services,
     exchanges: Exchanges,
-    duty: Duty,
-    when: When,
+    duty: DutyCycle,
+    when: ObserveWhen,
     started_unix_s: u64,
     begun_ns: u64,
     /// Exchanges by class, each interval's by the share of it that was observed.
@@ -48,7 +48,7 @@ pub struct Observer {
     /// Until when `spread` knows.
     settled_ns: u64,
     /// Runs before the window, by CPU.
-    before: duty::Runs,
+    before: duty_cycle::Runs,
 }
 
 impl Observer {
@@ -56,7 +56,7 @@ impl Observer {
     ///
     /// # Errors
     /// Why the programs cannot be attached: not permitted, or this kernel has no such tracepoints.
-    pub fn start(services: Services, when: When) -> Result<Self, Reading<()>> {
+    pub fn start(services: Services, when: ObserveWhen) -> Result<Self, Reading<()>> {
         let root = Root::live();
         let permitted = permission::asked(&root, true);
         if !permitted.is_known() {
@@ -77,7 +77,7 @@ impl Observer {
             services,
             before: exchanges.runs(),
             exchanges,
-            duty: Duty::begin(when, begun_ns).within(BUDGET),
+            duty: DutyCycle::begin(when, begun_ns).within(BUDGET),
             when,
             started_unix_s: now.map_or(0, |d| d.as_secs()),
             begun_ns,
@@ -140,8 +140,8 @@ impl Observer {
     }
 }
 
-impl duty::Part for Exchanges {
-    fn runs(&self) -> duty::Runs {
+impl duty_cycle::Part for Exchanges {
+    fn runs(&self) -> duty_cycle::Runs {
         let cpus = self.cpus().unwrap_or_default();
         cpus.into_iter().map(|(cpu, state): (CpuId, _)| (cpu, state.runs.to_vec())).collect()
     }

@@ -11,8 +11,8 @@ use super::{BUDGET, Observer};
 use crate::{
     bpf::exchanges::{Class, ExchangesPart, PROGRAMS, READY, Server, Sums, TCP, times},
     watch::{
-        When,
-        duty::{Part as _, Runs},
+        ObserveWhen,
+        duty_cycle::{Part as _, Runs},
     },
 };
 
@@ -130,7 +130,7 @@ impl Observer {
             },
             busiest_cpu_share: Reading::Known(most / window_ns.max(1) as f64),
             budget_share: match self.when {
-                When::Auto => Reading::Known(BUDGET),
+                ObserveWhen::Auto => Reading::Known(BUDGET),
                 _ => Reading::absent("all was to be observed"),
             },
         }

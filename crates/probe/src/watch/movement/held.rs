@@ -6,12 +6,12 @@ use model::{Reading, watch::ProgramStatus};
 
 use super::super::permission;
 use crate::bpf::{
-    Object, Wanted,
+    Object, ProgramSpec,
     messages::MessageCalls,
     migrated_threads::MigratedThreads,
     object,
     retransmits::Retransmits,
-    turns::{Own, Turn},
+    turns::{DrainedTable, Own},
 };
 
 /// The object of a set of programs.
@@ -39,7 +39,7 @@ has!(MigratedThreads, MessageCalls, Retransmits);
 #[derive(Debug)]
 pub struct Programs<P> {
     name: &'static str,
-    wanted: &'static [Wanted],
+    wanted: &'static [ProgramSpec],
     attached: Result<P, Reading<()>>,
     /// Of the last interval.
     own: Own,
@@ -48,7 +48,7 @@ pub struct Programs<P> {
 impl<P: Has> Programs<P> {
     /// Attaches them, if that is asked for and permitted.
     pub fn new(
-        (name, wanted): (&'static str, &'static [Wanted]),
+        (name, wanted): (&'static str, &'static [ProgramSpec]),
         asked: &Reading<()>,
         attach: impl FnOnce() -> Result<P, Reading<()>>,
     ) -> Self {
@@ -70,7 +70,7 @@ impl<P: Has> Programs<P> {
     /// Why there is nothing.
     pub fn take<K, V, T>(
         &mut self,
-        take: impl FnOnce(&mut P) -> io::Result<Turn<K, V>>,
+        take: impl FnOnce(&mut P) -> io::Result<DrainedTable<K, V>>,
     ) -> Result<(HashMap<K, V>, u64), Reading<T>> {
         let programs = match &mut self.attached {
             Ok(programs) => programs,

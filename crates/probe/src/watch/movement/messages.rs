@@ -15,8 +15,8 @@ use crate::{
     },
     samples::{clock::monotonic_ns, local_ports, raw::Raw},
     watch::{
-        When,
-        duty::{self, Duty, USUAL_NS},
+        ObserveWhen,
+        duty_cycle::{self, DutyCycle, USUAL_NS},
     },
 };
 
@@ -32,12 +32,12 @@ const FIRST_CHOSEN: u16 = 32_768;
 pub struct MessagesPart {
     pub programs: Programs<MessageCalls>,
     marked: BTreeSet<u16>,
-    duty: Duty,
+    duty: DutyCycle,
 }
 
 impl MessagesPart {
     /// Attaches, if it is wanted.
-    pub fn attach(asked: &Reading<()>, when: When, root: &Root, possible: &[CpuId]) -> Self {
+    pub fn attach(asked: &Reading<()>, when: ObserveWhen, root: &Root, possible: &[CpuId]) -> Self {
         let listeners = sock_diag::listeners(root).map(|dump| dump.entries).unwrap_or_default();
         let marked = ports(&listeners);
         let attach = || {
@@ -46,13 +46,13 @@ impl MessagesPart {
             MessageCalls::attach(possible.to_vec(), &listening, first)
         };
         let programs = match (asked, when) {
-            (Reading::Known(()), When::Never) => {
+            (Reading::Known(()), ObserveWhen::Never) => {
                 let why = Reading::absent("messages were not asked for");
                 Programs::new((NAME, &WANTED), &why, attach)
             }
             _ => Programs::new((NAME, &WANTED), asked, attach),
         };
-        Self { programs, marked, duty: Duty::begin(when, monotonic_ns()) }
+        Self { programs, marked, duty: DutyCycle::begin(when, monotonic_ns()) }
     }
 
     /// An interval begins, until `end`: attaches the programs again, if they were detached amid
@@ -109,8 +109,8 @@ impl MessagesPart {
     }
 }
 
-impl duty::Part for MessageCalls {
-    fn runs(&self) -> duty::Runs {
+impl duty_cycle::Part for MessageCalls {
+    fn runs(&self) -> duty_cycle::Runs {
         self.cpus().unwrap_or_default()
     }
 

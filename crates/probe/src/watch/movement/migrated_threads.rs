@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use model::{
     CpuId, Reading,
-    watch::{MigratedThread, Way},
+    watch::{MigratedThread, MigrationPath},
 };
 
 use super::super::comms::Comms;
-use super::{MOST, held::Programs, places::Places, text};
+use super::{MOST, held::Programs, places::OnlineCpus, text};
 use crate::{
     Root,
     bpf::migrated_threads::{Key, MigratedThreads, Moves, NAME, WANTED},
@@ -21,14 +21,17 @@ const ASKED: usize = 100;
 #[derive(Debug)]
 pub struct MigrationsPart {
     pub programs: Programs<MigratedThreads>,
-    places: Places,
+    places: OnlineCpus,
 }
 
 impl MigrationsPart {
     /// Attaches, if it is wanted.
     pub fn attach(asked: &Reading<()>, root: &Root, possible: &[CpuId]) -> Self {
         let attach = || MigratedThreads::attach(possible.to_vec());
-        Self { programs: Programs::new((NAME, &WANTED), asked, attach), places: Places::read(root) }
+        Self {
+            programs: Programs::new((NAME, &WANTED), asked, attach),
+            places: OnlineCpus::read(root),
+        }
     }
 
     /// Who moved since the last look.
@@ -53,7 +56,7 @@ impl MigrationsPart {
 fn migrated_threads(
     moves: &HashMap<Key, Moves>,
     lost: u64,
-    places: &Places,
+    places: &OnlineCpus,
 ) -> Vec<MigratedThread> {
     let mut by_thread: BTreeMap<u32, Vec<(&Key, &Moves)>> = BTreeMap::new();
     for (key, moves) in moves.iter().filter(|(_, m)| m.count > 0) {
@@ -78,10 +81,10 @@ fn migrated_threads(
     migrated_threads
 }
 
-fn migrated_thread(tid: u32, moves: &[(&Key, &Moves)], places: &Places) -> MigratedThread {
-    let mut transitions: Vec<Way> = moves
+fn migrated_thread(tid: u32, moves: &[(&Key, &Moves)], places: &OnlineCpus) -> MigratedThread {
+    let mut transitions: Vec<MigrationPath> = moves
         .iter()
-        .map(|(key, moves)| Way {
+        .map(|(key, moves)| MigrationPath {
             from: CpuId(u32::from(key.from)),
             to: CpuId(u32::from(key.to)),
             count: moves.count,
@@ -134,7 +137,7 @@ mod tests {
             moved(80, 0, 1, 2),
             moved(81, 0, 1, 0),
         ]);
-        let all = migrated_threads(&moves, 0, &Places::default());
+        let all = migrated_threads(&moves, 0, &OnlineCpus::default());
         assert_eq!(all.len(), 2, "{all:?}");
         assert_eq!((all[0].tid, all[0].pid.get(), all[0].migrations), (71, Some(7), 9));
         assert_eq!(all[0].name, "db");
@@ -147,7 +150,7 @@ mod tests {
     #[test]
     fn what_has_no_place_of_its_own_is_counted_all_the_same() {
         let moves: HashMap<_, _> = (1..=1500).map(|tid| moved(tid, 0, 1, 2)).collect();
-        let all = migrated_threads(&moves, 7, &Places::default());
+        let all = migrated_threads(&moves, 7, &OnlineCpus::default());
         assert_eq!(all.len(), MOST + 1);
         assert_eq!((all[MOST].tid, all[MOST].migrations), (0, 500 * 2 + 7));
         assert_eq!(all.iter().map(|m| m.migrations).sum::<u64>(), 3007);

@@ -11,7 +11,7 @@ use model::{
     watch::{Messages, MigratedThread, ProgramStatus, Retransmits},
 };
 
-use super::{When, comms::Comms};
+use super::{ObserveWhen, comms::Comms};
 use crate::{Root, samples::raw::Raw};
 
 /// What stands on its own of a list; the rest is told as one: a list of ten thousand helps
@@ -36,7 +36,12 @@ pub struct MovementReading {
 
 impl Movement {
     /// Attaches, if it is wanted.
-    pub fn attach(asked: &Reading<()>, messages: When, root: &Root, possible: &[CpuId]) -> Self {
+    pub fn attach(
+        asked: &Reading<()>,
+        messages: ObserveWhen,
+        root: &Root,
+        possible: &[CpuId],
+    ) -> Self {
         Self {
             migrated_threads: migrated_threads::MigrationsPart::attach(asked, root, possible),
             messages: messages::MessagesPart::attach(asked, messages, root, possible),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuId, CpuSet, NumaNode, Reading, watch::Way};
+use model::{CpuId, CpuSet, NumaNode, Reading, watch::MigrationPath};
 
 use crate::{Root, facts::topology};
 
@@ -15,9 +15,9 @@ struct Stand {
 
 /// Every CPU that was online at any look: one that is offline has no place any more.
 #[derive(Debug, Default)]
-pub struct Places(BTreeMap<CpuId, Stand>);
+pub struct OnlineCpus(BTreeMap<CpuId, Stand>);
 
-impl Places {
+impl OnlineCpus {
     /// Of the CPUs that are online now.
     pub fn read(root: &Root) -> Self {
         let mut places = Self::default();
@@ -41,21 +41,21 @@ impl Places {
     }
 
     /// Moves between CPUs that share no L3.
-    pub fn across_l3(&self, transitions: &[Way]) -> Reading<u64> {
+    pub fn across_l3(&self, transitions: &[MigrationPath]) -> Reading<u64> {
         self.across(transitions, |s| s.l3, "L3 cache")
     }
 
-    pub fn across_node(&self, transitions: &[Way]) -> Reading<u64> {
+    pub fn across_node(&self, transitions: &[MigrationPath]) -> Reading<u64> {
         self.across(transitions, |s| s.node, "node")
     }
 
-    pub fn across_package(&self, transitions: &[Way]) -> Reading<u64> {
+    pub fn across_package(&self, transitions: &[MigrationPath]) -> Reading<u64> {
         self.across(transitions, |s| s.package, "package")
     }
 
     fn across<T: PartialEq>(
         &self,
-        transitions: &[Way],
+        transitions: &[MigrationPath],
         of: impl Fn(&Stand) -> Option<T>,
         what: &str,
     ) -> Reading<u64> {
@@ -88,14 +88,14 @@ mod tests {
             node: Some(NumaNode(node)),
             package: Some(package),
         };
-        let mut places = Places(BTreeMap::from([
+        let mut places = OnlineCpus(BTreeMap::from([
             (CpuId(0), stand(0, 0, 0)),
             (CpuId(1), stand(0, 0, 0)),
             (CpuId(4), stand(4, 0, 0)),
             (CpuId(8), stand(8, 1, 0)),
             (CpuId(600), stand(600, 2, 1)),
         ]));
-        let way = |from, to, count| Way { from: CpuId(from), to: CpuId(to), count };
+        let way = |from, to, count| MigrationPath { from: CpuId(from), to: CpuId(to), count };
         let transitions = [way(0, 1, 100), way(1, 4, 20), way(4, 8, 3), way(8, 600, 1)];
         assert_eq!(places.across_l3(&transitions), Reading::Known(24));
         assert_eq!(places.across_node(&transitions), Reading::Known(4));

@@ -3,7 +3,7 @@
 //! kept compared with before at the end.
 
 use super::*;
-use crate::trial::decide::Guard;
+use crate::trial::decide::GuardMetric;
 
 /// What a rule asks for and does nothing, and what was typed by hand and does nothing.
 const OF_ONE_RULE: u64 = 3;
@@ -48,7 +48,7 @@ fn experiment(habit: Habit, truth: f64, blocks: usize, seed: u64) -> Outcome {
         let (direction, effects) = (Direction::HigherIsBetter, rate.get(..n).unwrap_or_default());
         let goal = Metric { effects, direction, guard: None };
         let (direction, effects) = (Direction::LowerIsBetter, tail.get(..n).unwrap_or_default());
-        let guard = Metric { effects, direction, guard: Some(Guard { limit: None }) };
+        let guard = Metric { effects, direction, guard: Some(GuardMetric { limit: None }) };
         judge(&[goal, guard], Rule { min_effect: None, at_end: n == blocks })
     };
     let ended = (6..blocks).find(|n| look(*n).clear).unwrap_or(blocks);
@@ -57,7 +57,7 @@ fn experiment(habit: Habit, truth: f64, blocks: usize, seed: u64) -> Outcome {
 
 /// What many runs of `fix` came to.
 #[derive(Debug, Default)]
-struct Tally {
+struct FixCounts {
     runs: usize,
     decoys: usize,
     kept: usize,
@@ -65,8 +65,8 @@ struct Tally {
     remedies: usize,
 }
 
-fn tally(habit: Habit, runs: u64) -> Tally {
-    let mut t = Tally::default();
+fn tally(habit: Habit, runs: u64) -> FixCounts {
+    let mut t = FixCounts::default();
     for run in 0..runs {
         let seed = |n: u64| run.wrapping_mul(1_000_003).wrapping_add(n.wrapping_mul(7_919));
         // Its share of the budget: from the shortest experiment to four times that.

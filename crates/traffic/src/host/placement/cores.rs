@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{CpuId, CpuSet, NumaNode};
 
-use super::{ChangeRequest, Here, place};
+use super::{ChangeRequest, LocalPlacement, place};
 
 #[derive(Debug, Clone)]
 pub struct Core {
@@ -24,7 +24,11 @@ struct Anchor {
 }
 
 /// Every core with a CPU in `usable`, in the order of the policy.
-pub fn ranked(here: &Here, change_request: &ChangeRequest<'_>, usable: &CpuSet) -> Vec<Core> {
+pub fn ranked(
+    here: &LocalPlacement,
+    change_request: &ChangeRequest<'_>,
+    usable: &CpuSet,
+) -> Vec<Core> {
     let mut cores = group(here, usable);
     let anchor = anchor(here, change_request, &cores);
     let irq_cpus = change_request.nic.filter(|_| !change_request.same_host).map(|n| &n.irq_cpus);
@@ -39,7 +43,7 @@ pub fn ranked(here: &Here, change_request: &ChangeRequest<'_>, usable: &CpuSet) 
     cores
 }
 
-fn group(here: &Here, usable: &CpuSet) -> Vec<Core> {
+fn group(here: &LocalPlacement, usable: &CpuSet) -> Vec<Core> {
     let mut by_core: BTreeMap<CpuId, Core> = BTreeMap::new();
     for cpu in usable.iter() {
         let place = place(here, cpu);
@@ -58,7 +62,7 @@ fn group(here: &Here, usable: &CpuSet) -> Vec<Core> {
 }
 
 /// The other end on this host, else the NIC, else where most cores are together.
-fn anchor(here: &Here, change_request: &ChangeRequest<'_>, cores: &[Core]) -> Anchor {
+fn anchor(here: &LocalPlacement, change_request: &ChangeRequest<'_>, cores: &[Core]) -> Anchor {
     if change_request.same_host {
         if let Some(first) = change_request.partner.iter().find_map(|cpu| place(here, cpu)) {
             return Anchor { l3s: first.l3.into_iter().collect(), node: first.node };

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Cores in L3s in nodes; CPU n and its sibling are `cores` apart, as PCs number them.
-fn machine(nodes: u32, l3s: u32, cores_per_l3: u32, threads: u32) -> Here {
+fn machine(nodes: u32, l3s: u32, cores_per_l3: u32, threads: u32) -> LocalPlacement {
     let cores = nodes * l3s * cores_per_l3;
     let places = (0..cores * threads)
         .map(|cpu| {
@@ -17,11 +17,11 @@ fn machine(nodes: u32, l3s: u32, cores_per_l3: u32, threads: u32) -> Here {
         })
         .collect::<Vec<_>>();
     let all: CpuSet = places.iter().map(|p| p.cpu).collect();
-    Here { allowed: all.clone(), online: all, places }
+    LocalPlacement { allowed: all.clone(), online: all, places }
 }
 
 /// The same, limited to some CPUs.
-fn only(mut here: Here, allowed: &str) -> Here {
+fn only(mut here: LocalPlacement, allowed: &str) -> LocalPlacement {
     here.allowed = list(allowed);
     here.places.retain(|p| here.allowed.contains(p.cpu));
     here
@@ -42,7 +42,7 @@ fn ids(choice: &Choice) -> Vec<u32> {
 }
 
 /// Near and far of one host, not knowing of each other, and far when it knows.
-fn both(here: &Here, threads: u32) -> [Choice; 3] {
+fn both(here: &LocalPlacement, threads: u32) -> [Choice; 3] {
     let local = choose(here, &change_request(Role::LocalEnd, true, threads));
     let peer = choose(here, &change_request(Role::PeerEnd, true, threads));
     let partner: CpuSet = local.cpus.iter().copied().collect();
@@ -250,7 +250,7 @@ fn a_list_is_taken_as_it_is_and_checked() {
 
 #[test]
 fn this_host_s_choice_can_be_pinned_to() {
-    let here = Here::read(&Root::live()).unwrap();
+    let here = LocalPlacement::read(&Root::live()).unwrap();
     for choice in both(&here, 2) {
         for cpu in choice.cpus {
             drop(pin::Pinned::to(cpu).unwrap());

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use model::{CpuId, CpuSet, NumaNode};
 
-use super::{ChangeRequest, Here, node, place};
+use super::{ChangeRequest, LocalPlacement, node, place};
 
 /// The clauses, joined. `usable` is what the choice was made from.
 pub fn words(
-    here: &Here,
+    here: &LocalPlacement,
     change_request: &ChangeRequest<'_>,
     cpus: &[CpuId],
     usable: &CpuSet,
@@ -44,7 +44,7 @@ fn named(cpus: &CpuSet) -> String {
 
 /// Whether the other end of this host runs on a core of these.
 fn shares_core(
-    here: &Here,
+    here: &LocalPlacement,
     change_request: &ChangeRequest<'_>,
     used: &CpuSet,
     usable: &CpuSet,
@@ -57,7 +57,7 @@ fn shares_core(
 }
 
 /// How threads and cores stand to each other.
-fn cores(here: &Here, used: &CpuSet) -> String {
+fn cores(here: &LocalPlacement, used: &CpuSet) -> String {
     let text = match used.len() {
         1 => "a dedicated core",
         _ => "a core for each thread",
@@ -71,7 +71,7 @@ fn cores(here: &Here, used: &CpuSet) -> String {
 
 /// Where the other end of the same host is.
 fn beside(
-    here: &Here,
+    here: &LocalPlacement,
     change_request: &ChangeRequest<'_>,
     used: &CpuSet,
     usable: &CpuSet,
@@ -120,7 +120,7 @@ fn beside(
 }
 
 /// How the choice stands to the NIC.
-fn nic(here: &Here, change_request: &ChangeRequest<'_>, used: &CpuSet) -> Vec<String> {
+fn nic(here: &LocalPlacement, change_request: &ChangeRequest<'_>, used: &CpuSet) -> Vec<String> {
     let Some(nic) = change_request.nic else { return vec![] };
     let name = &nic.name;
     let mut clauses = Vec::new();
@@ -144,7 +144,7 @@ fn nic(here: &Here, change_request: &ChangeRequest<'_>, used: &CpuSet) -> Vec<St
 }
 
 /// Said only where there was a choice.
-fn house(here: &Here, used: &CpuSet) -> Option<String> {
+fn house(here: &LocalPlacement, used: &CpuSet) -> Option<String> {
     let zero = CpuId(0);
     let first = place(here, zero)?;
     let avoided = used.intersection(&first.core).is_empty();

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use super::{HttpLoop, LocalEnd};
+use super::{HttpClient, HttpLoop};
 use crate::{
     Error,
     http::{
-        conn::{Asked, Phase},
+        conn::{PendingRequest, Phase},
         recorder::Failed,
         response::Answer,
     },
@@ -26,7 +26,7 @@ const LEAST_NS: u64 = 300_000_000;
 /// Looks at the receiving CPU once in so many responses.
 const LOOK_EVERY: u64 = 1024;
 
-impl LocalEnd<'_> {
+impl HttpClient<'_> {
     /// Takes what came, `to_the_end` where the server sends no more.
     pub(super) fn hear(
         &self,
@@ -48,9 +48,9 @@ impl LocalEnd<'_> {
             };
             now = now_ns();
             recorder.receives += u64::from(self.duty.window.holds(now) && !bytes.is_empty());
-            let mut whole = |asked: &Asked, answer: Answer, bytes: u64| {
+            let mut whole = |asked: &PendingRequest, answer: Answer, bytes: u64| {
                 answers += 1;
-                self.duty.member.asked.answered(now.saturating_sub(asked.due_ns));
+                self.duty.worker.asked.answered(now.saturating_sub(asked.due_ns));
                 recorder.record(self.duty.window, asked, now, answer.status, bytes);
             };
             let drained = match received {
@@ -101,7 +101,7 @@ impl LocalEnd<'_> {
         }
         state.settled += answers;
         state.done += answers;
-        self.duty.member.handled(state.done);
+        self.duty.worker.handled(state.done);
         if state.done % LOOK_EVERY < answers {
             state.looks.turn_to(state.conns.get(key).map_or(-1, |c| c.link.fd()));
             state.looks.look();
@@ -133,7 +133,7 @@ impl LocalEnd<'_> {
         match conn.asked.pop_front() {
             Some(asked) => {
                 state.settled += 1;
-                self.duty.member.asked.failed();
+                self.duty.worker.asked.failed();
                 state.recorder.fail(self.duty.window, asked.due_ns, now, why);
             }
             // Between responses a server may.
@@ -163,7 +163,7 @@ impl LocalEnd<'_> {
             _ => return Ok(()),
         };
         let of_this = state.recorder.fate.refused.get(&why).copied().unwrap_or(0);
-        let never = self.duty.team.transactions() == 0;
+        let never = self.duty.pool.transactions() == 0;
         if of_this < MOST_UNSERVED || now < self.duty.begun_ns + LEAST_NS || !never {
             return Ok(());
         }

@@ -1,9 +1,9 @@
 //! What a connection is asked, and when: at once in closed loop, by the schedule in open loop.
 
-use super::{HttpLoop, LocalEnd};
+use super::{HttpClient, HttpLoop};
 use crate::{
     Error,
-    http::conn::{Asked, Conn, Phase},
+    http::conn::{Conn, PendingRequest, Phase},
     net::now_ns,
     served::pace::Due,
 };
@@ -12,7 +12,7 @@ use crate::{
 const UNSENT: u64 = u64::MAX;
 /// Requests begun without a look at those under way.
 const BEGIN_AT_ONCE: usize = 64;
-impl LocalEnd<'_> {
+impl HttpClient<'_> {
     /// A place without a connection may be used: it is asked when its turn comes, or connects
     /// first.
     pub(super) fn offer(&self, state: &mut HttpLoop<'_>, key: usize) -> Result<(), Error> {
@@ -83,7 +83,7 @@ impl LocalEnd<'_> {
             match due {
                 Due::At(due_ns) if due_ns <= now && !open_loop_has_one => {
                     let which = (state.next % shape.requests.len().max(1) as u64) as usize;
-                    conn.asked.push_back(Asked { due_ns, sent_ns, first_ns: 0, which });
+                    conn.asked.push_back(PendingRequest { due_ns, sent_ns, first_ns: 0, which });
                     state.next += 1;
                     begun = true;
                 }

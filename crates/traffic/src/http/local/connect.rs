@@ -2,7 +2,7 @@
 
 use model::measure::Transport;
 
-use super::{HttpLoop, LocalEnd, answer::talking};
+use super::{HttpClient, HttpLoop, answer::talking};
 use crate::{
     Error,
     http::{conn::Phase, recorder::Failed},
@@ -10,7 +10,7 @@ use crate::{
     served::{pace::Due, places::REST_NS},
 };
 
-impl LocalEnd<'_> {
+impl HttpClient<'_> {
     pub(super) fn connect(&self, state: &mut HttpLoop<'_>, key: usize) -> Result<(), Error> {
         let (socket, begun) = match self.shape.way.connect()? {
             Ok(connecting) => connecting,

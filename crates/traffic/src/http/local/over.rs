@@ -1,11 +1,11 @@
 //! What takes too long, and the requests under way when the run ends.
 
-use super::{HttpLoop, LocalEnd};
+use super::{HttpClient, HttpLoop};
 use crate::{
     Error,
     http::{conn::Phase, recorder::Failed},
     net::now_ns,
-    served::fate::RequestTiming,
+    served::connection_counts::RequestTiming,
 };
 
 /// How long a server that said it closes is waited for.
@@ -13,7 +13,7 @@ const LINGER_NS: u64 = 20_000_000;
 /// How long the last requests may take to end after the run.
 const DRAIN_NS: u64 = 1_000_000_000;
 
-impl LocalEnd<'_> {
+impl HttpClient<'_> {
     /// What took too long has failed.
     pub(super) fn give_up(&self, state: &mut HttpLoop<'_>) -> Result<(), Error> {
         let now = now_ns();
@@ -55,7 +55,7 @@ impl LocalEnd<'_> {
         state.draining = true;
         let until = now + DRAIN_NS;
         let mut left = self.left(state);
-        while left > 0 && self.duty.team.broken().is_none() && now_ns() < until {
+        while left > 0 && self.duty.pool.broken().is_none() && now_ns() < until {
             let rested = self.begin_due(state)?;
             self.turn(state, until.min(rested))?;
             left = self.left(state);

@@ -12,7 +12,7 @@ use model::measure::StreamSpec;
 use socket2::{Domain, Socket, Type};
 
 use crate::{
-    Doing, Error, Result,
+    Error, ErrorContext, Result,
     iperf3::{
         params::{Params, Refused, tame},
         results::Results,

@@ -9,8 +9,8 @@ use model::{
 };
 
 use super::{
-    course::Done,
     interval::{arrived, datagrams, retransmits},
+    running_test::FinishedTest,
 };
 use crate::{
     host,
@@ -39,7 +39,7 @@ pub fn empty(spec: &StreamSpec) -> StreamDocument {
 }
 
 /// One run for each direction of a test.
-pub fn runs(spec: &StreamSpec, done: Done) -> Vec<StreamRun> {
+pub fn runs(spec: &StreamSpec, done: FinishedTest) -> Vec<StreamRun> {
     let directions: &[Direction] = match spec.direction {
         Direction::Forward => &[Direction::Forward],
         Direction::Reverse => &[Direction::Reverse],
@@ -60,14 +60,14 @@ struct Pair<'a> {
 
 /// One direction of a test.
 struct Side<'a> {
-    done: &'a Done,
+    done: &'a FinishedTest,
     direction: Direction,
     sends: bool,
     pairs: Vec<Pair<'a>>,
 }
 
 impl<'a> Side<'a> {
-    fn of(done: &'a Done, direction: Direction) -> Self {
+    fn of(done: &'a FinishedTest, direction: Direction) -> Self {
         let sends = direction == Direction::Forward;
         let last = if sends { &done.stopped } else { &done.end.flows };
         let marks = done.start.flows.flows.iter().zip(&last.flows);

@@ -3,10 +3,10 @@
 //! The server counts what it receives between the warm-up's end and the word that the test is
 //! over, and tells in one sum; between, this end tells what its own kernel knows.
 
-mod course;
 mod dialogue;
 mod document;
 mod interval;
+mod running_test;
 
 use std::{
     net::SocketAddr,
@@ -170,14 +170,14 @@ fn one(
     addresses: &[SocketAddr],
     run: Run<'_>,
     heard: Heard<'_>,
-) -> Result<course::Done> {
+) -> Result<running_test::FinishedTest> {
     let asked = params(spec, point);
     let dialogue = open(spec, &asked, addresses, run)?;
     let threads = u32::try_from(asked.streams()).unwrap_or(u32::MAX);
     let remote = dialogue.remote;
     let assignments =
         assignments::beside(&spec.common.pin, threads, dialogue.same_host(), Some(remote))?;
-    course::run(spec, point, &asked, dialogue, assignments, (run, heard))
+    running_test::run(spec, point, &asked, dialogue, assignments, (run, heard))
 }
 
 /// A server that goes along with the test, its streams not yet open.

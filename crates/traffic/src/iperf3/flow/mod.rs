@@ -1,9 +1,9 @@
 //! Data connections: one thread moves the bytes of one, its counters can be read meanwhile.
 
+mod flow_threads;
 mod pace;
 pub mod sequence;
 mod tcp;
-mod team;
 pub mod udp;
 
 use std::{
@@ -17,7 +17,7 @@ use std::{
 
 use socket2::Socket;
 
-pub use team::{FlowCounters, Mark, Team};
+pub use flow_threads::{FlowCounters, FlowThreads, Mark};
 
 use super::{params::Params, sock, wire::client_results_limit};
 use crate::net::{now_ns, wake::Sleeper};
@@ -70,7 +70,7 @@ impl Load {
             false => asked.len.clamp(READ_MIN, READ_MAX),
         };
         let said = client_results_limit(asked.streams()) * PARSED;
-        asked.len * 2 + asked.streams() * (each + team::STACK) + said
+        asked.len * 2 + asked.streams() * (each + flow_threads::STACK) + said
     }
 }
 

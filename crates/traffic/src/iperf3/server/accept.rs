@@ -20,7 +20,7 @@ use super::{
     session, udp,
 };
 use crate::{
-    Doing, Result,
+    ErrorContext, Result,
     iperf3::wire::{COOKIE, Control, Cookie, IperfState, UDP_HELLO, UDP_OLD_HELLO},
 };
 
@@ -44,7 +44,7 @@ struct Stranger {
 }
 
 /// What the thread knows.
-struct Door<'s, 'e> {
+struct Acceptor<'s, 'e> {
     scope: &'s Scope<'s, 'e>,
     registry: &'e Registry<'e>,
     stop: &'e AtomicBool,
@@ -65,7 +65,7 @@ pub fn run(
     thread::scope(|scope| {
         let strangers = VecDeque::new();
         let mut door =
-            Door { scope, registry, stop, on_event, strangers, accepted: 0, complained: None };
+            Acceptor { scope, registry, stop, on_event, strangers, accepted: 0, complained: None };
         let mut done = Ok(());
         while done.is_ok() && !stop.load(Ordering::Relaxed) {
             done = door.turn(listeners).doing(|| "cannot wait for connections");
@@ -75,7 +75,7 @@ pub fn run(
     })
 }
 
-impl Door<'_, '_> {
+impl Acceptor<'_, '_> {
     /// Waits for something and handles it.
     fn turn(&mut self, listeners: &Listeners) -> io::Result<()> {
         let interest = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };

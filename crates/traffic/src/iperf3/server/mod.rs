@@ -75,24 +75,13 @@ pub enum Event {
         seconds: f64,
     },
     /// A test ended before its time.
-    Broken {
-        client: SocketAddr,
-        why: String,
-    },
+    Broken { client: SocketAddr, why: String },
     /// A client got no test, or a stranger was none.
-    TurnedAway {
-        client: SocketAddr,
-        why: String,
-    },
+    TurnedAway { client: SocketAddr, why: String },
     /// What a client asked for and this kernel cannot do; the test goes on.
-    Warned {
-        client: SocketAddr,
-        what: String,
-    },
+    Warned { client: SocketAddr, what: String },
     /// The server itself has a problem: no file descriptor left.
-    Trouble {
-        what: String,
-    },
+    Trouble { what: String },
 }
 
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     iperf3::{
-        flow::{Flow, FlowCounters, Mark, Team},
+        flow::{Flow, FlowCounters, FlowThreads, Mark},
         params::{Code, Params, Refused},
         results::{Results, Stream},
         sock,
@@ -41,7 +41,7 @@ pub struct Running<'a> {
     pub session: &'a Session<'a>,
     pub asked: &'a Params,
     pub flows: &'a [Flow],
-    pub team: &'a Team<'a>,
+    pub pool: &'a FlowThreads<'a>,
 }
 
 /// From where to where it was measured.
@@ -77,20 +77,20 @@ impl Running<'_> {
 
     fn measure(&self, longest: Duration) -> Result<Event, End> {
         let mut report = Report::new(self.asked, self.session.client, self.flows);
-        let begun = self.team.mark();
-        self.team.go();
+        let begun = self.pool.mark();
+        self.pool.go();
         let control = self.session.control;
         control.say(IperfState::TestRunning)?;
         let start = self.watch(begun, longest, report.as_mut())?;
-        self.team.stop(|f| f.sends);
-        let end = self.team.mark();
+        self.pool.stop(|f| f.sends);
+        let end = self.pool.mark();
         self.finish_sending();
         control.say(IperfState::ExchangeResults)?;
         let most = client_results_limit(self.asked.streams());
         let theirs = control.read_json(most, "results", self.session.step())?;
         let theirs = Results::read(&theirs)?;
         let last = self.drain(&start, &end, &theirs);
-        self.team.stop(|_| true);
+        self.pool.stop(|_| true);
         let window = Window { start, end, last };
         if let Some(report) = &mut report {
             report.summary(self.flows, &window.start, &window.last);
@@ -118,7 +118,7 @@ impl Running<'_> {
 
     /// What the sockets still hold is thrown away: nobody wants it.
     fn forget(&self) {
-        self.team.stop(|_| true);
+        self.pool.stop(|_| true);
         for flow in self.flows.iter().filter(|_| !self.asked.udp) {
             let _ = flow.socket.set_linger(Some(Duration::ZERO));
         }
@@ -153,7 +153,7 @@ impl Running<'_> {
             if !omitted && now < line {
                 continue;
             }
-            let mark = self.team.mark();
+            let mark = self.pool.mark();
             if let Some(report) = &mut report {
                 report.interval(self.flows, &start, &before, &mark, omit.is_some());
             }
@@ -164,7 +164,7 @@ impl Running<'_> {
             }
         }
         // The last interval of its own, unless it is a mere moment.
-        let mark = self.team.mark();
+        let mark = self.pool.mark();
         if let Some(report) = report.filter(|_| mark.seconds_since(&before) > 0.05) {
             report.interval(self.flows, &start, &before, &mark, false);
         }
@@ -180,7 +180,7 @@ impl Running<'_> {
             return Err(self.broken(&e));
         }
         let idle = self.session.registry.limits.idle;
-        health.look(self.team.moved(), idle).map_err(End::Terminate)
+        health.look(self.pool.moved(), idle).map_err(End::Terminate)
     }
 
     /// A data connection broke: alone, or because the client goes.
@@ -214,7 +214,7 @@ impl Running<'_> {
         let mut quiet = begun;
         let mut before = (0, 0);
         loop {
-            let now = self.team.received();
+            let now = self.pool.received();
             if now != before {
                 before = now;
                 quiet = Instant::now();
@@ -227,7 +227,7 @@ impl Running<'_> {
             }
             thread::sleep(Duration::from_millis(2));
         }
-        last.flows = self.team.mark().flows;
+        last.flows = self.pool.mark().flows;
         last
     }
 
@@ -240,7 +240,7 @@ impl Running<'_> {
             stream(flow, from, to, seconds, theirs.stream(flow.id))
         });
         Results {
-            cpu: self.team.cpu(&w.start, &w.end),
+            cpu: self.pool.cpu(&w.start, &w.end),
             sender_has_retransmits: sends.then_some(!self.asked.udp),
             congestion: self.flows.first().and_then(|f| sock::congestion(&f.socket)),
             output,

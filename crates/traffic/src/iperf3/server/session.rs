@@ -21,7 +21,7 @@ use super::{
     udp,
 };
 use crate::iperf3::{
-    flow::{Flow, Load, Team},
+    flow::{Flow, FlowThreads, Load},
     params::{Code, Params, Refused},
     results, sock,
     wire::{
@@ -175,9 +175,9 @@ impl Session<'_> {
         let longest = longest.min(limits.duration);
         thread::scope(|scope| {
             let cpus: Vec<u32> = asked.server_cpu.into_iter().collect();
-            let team = Team::start(scope, &flows, &load, &cpus)
+            let pool = FlowThreads::start(scope, &flows, &load, &cpus)
                 .map_err(|e| Refused::io(Code::CreateStream, "no thread for a stream", &e))?;
-            Running { session: self, asked: &asked, flows: &flows, team: &team }.run(longest)
+            Running { session: self, asked: &asked, flows: &flows, pool: &pool }.run(longest)
         })
     }
 

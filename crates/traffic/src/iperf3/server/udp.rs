@@ -3,7 +3,7 @@
 //!
 //! A socket with the same local address takes everybody's datagrams between its `bind` and its
 //! `connect`: what came from others by then is read from it and handled as if it had come here.
-//! `SO_REUSEPORT` would not do: before Linux 5.4 its groups ignore that a member is connected.
+//! `SO_REUSEPORT` would not do: before Linux 5.4 its groups ignore that a socket is connected.
 
 use std::{
     io, mem,

@@ -14,7 +14,7 @@ use rustls::{
     server::ParsedCertificate,
 };
 
-use super::Asked;
+use super::TlsRequest;
 use crate::{Error, Result};
 
 /// Where the distributions keep the authorities that a host trusts, all in one file: Debian and
@@ -32,7 +32,7 @@ const SYSTEM: [&str; 5] = [
 /// # Errors
 /// The file cannot be read or holds no certificate; the system has none.
 pub fn verifier(
-    asked: &Asked<'_>,
+    asked: &TlsRequest<'_>,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>> {
     if asked.insecure {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{LocalEnd, PgLoop};
+use super::{PgClient, PgLoop};
 use crate::{
     Error,
     net::{
@@ -19,7 +19,7 @@ use crate::{
     served::places::REST_NS,
 };
 
-impl LocalEnd<'_> {
+impl PgClient<'_> {
     /// Takes what came, `to_the_end` where the server sends no more.
     pub(super) fn hear(
         &self,
@@ -102,7 +102,7 @@ impl LocalEnd<'_> {
         match conn.client.running.take() {
             Some(running) => {
                 state.settled += 1;
-                self.duty.member.asked.failed();
+                self.duty.worker.asked.failed();
                 state.recorder.fail(self.duty.window, Some(&running), running.due_ns, now, why);
             }
             None => state.recorder.fate.reconnects += 1,

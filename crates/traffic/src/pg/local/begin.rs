@@ -1,6 +1,6 @@
 //! Which transactions begin, when, and how they go on.
 
-use super::{LocalEnd, PgLoop};
+use super::{PgClient, PgLoop};
 use crate::{
     Error,
     net::now_ns,
@@ -13,7 +13,7 @@ const LOOK_EVERY: u64 = 1024;
 /// Transactions begun without a look at those under way.
 const BEGIN_AT_ONCE: usize = 64;
 
-impl LocalEnd<'_> {
+impl PgClient<'_> {
     /// A place without a connection may be used: it begins when its turn comes, or connects
     /// first.
     pub(super) fn offer(&self, state: &mut PgLoop<'_>, key: usize) -> Result<(), Error> {
@@ -142,17 +142,17 @@ impl LocalEnd<'_> {
         conn.settled += 1;
         match result {
             Ok(()) => {
-                self.duty.member.asked.answered(now.saturating_sub(running.due_ns));
+                self.duty.worker.asked.answered(now.saturating_sub(running.due_ns));
                 state.recorder.record(self.duty.window, &running, now);
             }
             Err(error) => {
-                self.duty.member.asked.failed();
+                self.duty.worker.asked.failed();
                 let named = state.recorder.named(&error);
                 state.recorder.fail(self.duty.window, Some(&running), running.due_ns, now, named);
             }
         }
         state.settled += 1;
-        self.duty.member.handled(state.settled);
+        self.duty.worker.handled(state.settled);
         if state.settled.is_multiple_of(LOOK_EVERY) {
             state.looks.turn_to(conn.link.fd());
             state.looks.look();

@@ -2,7 +2,7 @@
 
 use model::measure::Transport;
 
-use super::{LocalEnd, PgLoop, answer::talking};
+use super::{PgClient, PgLoop, answer::talking};
 use crate::{
     Error,
     net::now_ns,
@@ -10,7 +10,7 @@ use crate::{
     served::{pace::Due, places::REST_NS},
 };
 
-impl LocalEnd<'_> {
+impl PgClient<'_> {
     pub(super) fn connect(&self, state: &mut PgLoop<'_>, key: usize) -> Result<(), Error> {
         let (socket, begun) = match self.shape.way.connect()? {
             Ok(connecting) => connecting,

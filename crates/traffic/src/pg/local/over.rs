@@ -1,17 +1,17 @@
 //! What takes too long, and the transactions under way when the run ends.
 
-use super::{LocalEnd, PgLoop};
+use super::{PgClient, PgLoop};
 use crate::{
     Error,
     net::now_ns,
     pg::{conn::Phase, recorder::Failed},
-    served::fate::RequestTiming,
+    served::connection_counts::RequestTiming,
 };
 
 /// How long the last transactions may take to end after the run.
 const DRAIN_NS: u64 = 1_000_000_000;
 
-impl LocalEnd<'_> {
+impl PgClient<'_> {
     /// What took too long has failed.
     pub(super) fn give_up(&self, state: &mut PgLoop<'_>) -> Result<(), Error> {
         let now = now_ns();
@@ -47,7 +47,7 @@ impl LocalEnd<'_> {
         state.draining = true;
         let until = now + DRAIN_NS;
         let mut left = self.left(state);
-        while left > 0 && self.duty.team.broken().is_none() && now_ns() < until {
+        while left > 0 && self.duty.pool.broken().is_none() && now_ns() < until {
             let later = self.begin_due(state)?;
             self.turn(state, until.min(later))?;
             left = self.left(state);

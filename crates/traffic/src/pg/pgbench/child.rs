@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Doing, Error, Result, net::now_ns};
+use crate::{Error, ErrorContext, Result, net::now_ns};
 
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(5);

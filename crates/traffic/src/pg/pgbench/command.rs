@@ -9,7 +9,7 @@ use std::{
 use model::measure::{Common, PgProtocol, PgSpec, SocketOptions, Wait};
 
 use super::Tool;
-use crate::{Doing, Error, Result, folder::Folder, pg::builtin};
+use crate::{Error, ErrorContext, Result, pg::builtin, temp_folder::TempFolder};
 
 /// The time limit of a statement that stands for none.
 const USUAL_TIMEOUT_NS: u64 = 60_000_000_000;
@@ -139,7 +139,7 @@ fn target(text: &str) -> String {
 
 /// Where pgbench writes; gone when dropped.
 #[derive(Debug)]
-pub struct Logs(Folder);
+pub struct Logs(TempFolder);
 
 impl Logs {
     /// A new one, ours alone.
@@ -149,7 +149,7 @@ impl Logs {
     pub fn new() -> Result<Self> {
         let place = std::env::temp_dir();
         let what = || format!("no folder in {} for pgbench's log", place.display());
-        Ok(Self(Folder::new("pgbench").doing(what)?))
+        Ok(Self(TempFolder::new("pgbench").doing(what)?))
     }
 
     /// A file of it.

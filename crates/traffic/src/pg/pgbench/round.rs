@@ -20,7 +20,7 @@ use super::{
     reported::{self, Reported},
 };
 use crate::{
-    Doing, Error, Result,
+    Error, ErrorContext, Result,
     assignments::Assignments,
     client::{Peer, conduct::Run},
     host,
@@ -28,14 +28,14 @@ use crate::{
     pg::{
         local::PgShape,
         measure::clients_text,
-        recorder::{Kept, Recorder},
+        recorder::{Recorder, RecorderSpec},
         result,
     },
     rtt::measure::BATCH_NS,
     served::{
         backlog::Late,
         sums::Sums,
-        workers::{Duty, Workers},
+        workers::{WorkerTask, Workers},
     },
 };
 
@@ -88,7 +88,7 @@ pub fn one(by: &By<'_>, run: Run<'_>) -> Result<One> {
             let outcome = by.child(duty, &folder);
             match outcome {
                 Ok(ended) => *over.lock().unwrap_or_else(PoisonError::into_inner) = ended,
-                Err(why) => duty.team.break_off(why),
+                Err(why) => duty.pool.break_off(why),
             }
         },
     )?;
@@ -152,7 +152,7 @@ impl By<'_> {
     }
 
     fn recorder(&self) -> Recorder {
-        let kept = Kept {
+        let kept = RecorderSpec {
             open_loop: self.spec.rate_per_s.is_some(),
             scripts: self.shape.plan.scripts.len(),
             statements: 0,
@@ -161,9 +161,9 @@ impl By<'_> {
     }
 
     /// Runs it within the window; `None` where that never opened.
-    fn child(&self, duty: &Duty<'_>, folder: &Logs) -> Result<Option<Over>> {
+    fn child(&self, duty: &WorkerTask<'_>, folder: &Logs) -> Result<Option<Over>> {
         while duty.window.start_ns() == u64::MAX {
-            if duty.team.stopping() {
+            if duty.pool.stopping() {
                 return Ok(None);
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -180,7 +180,7 @@ impl By<'_> {
         let file = |name| File::create(folder.file(name)).doing(|| "pgbench's output");
         let begun = now_ns();
         let over = child::run(command, file("out")?, file("err")?, || {
-            duty.team.stopping() || now_ns().saturating_sub(begun) > self.max_time_ns()
+            duty.pool.stopping() || now_ns().saturating_sub(begun) > self.max_time_ns()
         })?;
         Ok(Some(over))
     }

@@ -24,20 +24,20 @@ pub(super) enum Meta {
 }
 
 /// A word and where it begins.
-type Word<'a> = (&'a str, usize);
+type MetaWord<'a> = (&'a str, usize);
 
 /// The words of one command.
-struct Words<'a> {
+struct MetaWords<'a> {
     script: &'a str,
     at: usize,
 }
 
-impl<'a> Words<'a> {
+impl<'a> MetaWords<'a> {
     fn rest(&self) -> &'a str {
         self.script.get(self.at..).unwrap_or_default()
     }
 
-    fn next(&mut self) -> Option<Word<'a>> {
+    fn next(&mut self) -> Option<MetaWord<'a>> {
         self.at += blank(self.rest());
         let rest = self.rest();
         let ends = |(n, c): (usize, char)| {
@@ -73,11 +73,11 @@ pub(super) fn end_of_line(script: &str, from: usize) -> usize {
 
 /// Reads the command whose name begins at an offset; nothing where the line is empty.
 pub(super) fn read(script: &str, at: usize) -> Result<Option<Meta>, Fault> {
-    let mut words = Words { script, at };
+    let mut words = MetaWords { script, at };
     let Some((name, begin)) = words.next() else { return Ok(None) };
     // The backslash is the command's begin.
     let begin = begin.min(at.saturating_sub(1));
-    let plain = |meta: Meta, words: &mut Words<'_>| words.none_left().map(|()| Some(meta));
+    let plain = |meta: Meta, words: &mut MetaWords<'_>| words.none_left().map(|()| Some(meta));
     match name.to_ascii_lowercase().as_str() {
         "set" => set(&mut words, begin).map(Some),
         "if" => Ok(Some(Meta::If(expression(&words)?))),
@@ -103,11 +103,11 @@ pub(super) fn read(script: &str, at: usize) -> Result<Option<Meta>, Fault> {
     }
 }
 
-fn expression(words: &Words<'_>) -> Result<Expr, Fault> {
+fn expression(words: &MetaWords<'_>) -> Result<Expr, Fault> {
     expr::whole(&mut Tokens::new(words.script, words.at)?)
 }
 
-fn set(words: &mut Words<'_>, begin: usize) -> Result<Meta, Fault> {
+fn set(words: &mut MetaWords<'_>, begin: usize) -> Result<Meta, Fault> {
     let Some((name, at)) = words.next() else {
         return Err(Fault::at(begin, "\\set needs a variable's name and an expression"));
     };
@@ -123,7 +123,7 @@ fn variable(name: &str, at: usize) -> Result<(), Fault> {
     Err(Fault::at(at, format!("\"{name}\": {what}")))
 }
 
-fn prefix(words: &mut Words<'_>) -> Result<String, Fault> {
+fn prefix(words: &mut MetaWords<'_>) -> Result<String, Fault> {
     let Some((word, at)) = words.next() else { return Ok(String::new()) };
     variable(word, at)?;
     words.none_left()?;
@@ -131,7 +131,7 @@ fn prefix(words: &mut Words<'_>) -> Result<String, Fault> {
 }
 
 /// `\sleep NUMBER|:VARIABLE [us|ms|s]`, as nanoseconds.
-fn sleep(words: &mut Words<'_>, begin: usize) -> Result<Expr, Fault> {
+fn sleep(words: &mut MetaWords<'_>, begin: usize) -> Result<Expr, Fault> {
     let Some((word, at)) = words.next() else {
         return Err(Fault::at(begin, "\\sleep needs a time: \\sleep 10 ms"));
     };

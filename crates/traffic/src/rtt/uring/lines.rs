@@ -4,7 +4,7 @@ use std::{io, os::fd::RawFd};
 
 use model::measure::Wait;
 
-use super::ring::{Done, Ring};
+use super::ring::{Completion, Ring};
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Line {
@@ -146,11 +146,13 @@ impl Lines {
     pub fn next(&mut self) -> io::Result<Option<Event>> {
         while let Some(done) = self.ring.next() {
             let event = match done {
-                Done::Received { key, result, buffer, more } => {
+                Completion::Received { key, result, buffer, more } => {
                     self.received(key, result, buffer, more)?
                 }
-                Done::Interrupted { key, length, result } => self.interrupted(key, length, result),
-                Done::Sent { key, result } => self.sent(key, result),
+                Completion::Interrupted { key, length, result } => {
+                    self.interrupted(key, length, result)
+                }
+                Completion::Sent { key, result } => self.sent(key, result),
             };
             if event.is_some() {
                 return Ok(event);

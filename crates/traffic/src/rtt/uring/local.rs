@@ -8,7 +8,7 @@ use crate::{
     net::{incoming::Looks, now_ns},
     rtt::{
         flow::{Answer, Flow},
-        many::LocalEnd,
+        many::RttClient,
         recorder::Recorder,
         single::server_gone,
     },
@@ -26,8 +26,8 @@ struct UringLoop<'r> {
     done: u64,
 }
 
-/// Runs one thread's flows in closed loop until the team ends.
-pub fn run(local: &LocalEnd<'_>, lines: Lines, fds: &[RawFd], recorder: &mut Recorder) {
+/// Runs one thread's flows in closed loop until the pool ends.
+pub fn run(local: &RttClient<'_>, lines: Lines, fds: &[RawFd], recorder: &mut Recorder) {
     let mut state = UringLoop {
         flows: fds.iter().map(|fd| Flow::new(*fd, local.queue_depth)).collect(),
         lines,
@@ -36,18 +36,18 @@ pub fn run(local: &LocalEnd<'_>, lines: Lines, fds: &[RawFd], recorder: &mut Rec
         done: 0,
     };
     let result = go(local, &mut state);
-    local.member.see(|seen| state.looks.tell(seen));
+    local.worker.see(|seen| state.looks.tell(seen));
     if let Err(why) = result {
-        local.team.break_off(why);
+        local.pool.break_off(why);
     }
 }
 
-fn go(local: &LocalEnd<'_>, state: &mut UringLoop<'_>) -> Result<(), Error> {
+fn go(local: &RttClient<'_>, state: &mut UringLoop<'_>) -> Result<(), Error> {
     let failed = |e| Error::io("io_uring", &e);
     for key in 0..state.flows.len() {
         ask(state, key, local.queue_depth, now_ns());
     }
-    while !local.team.stopping() {
+    while !local.pool.stopping() {
         state.lines.exchange(local.shape.wait).map_err(failed)?;
         while let Some(event) = state.lines.next().map_err(failed)? {
             match event {
@@ -56,7 +56,7 @@ fn go(local: &LocalEnd<'_>, state: &mut UringLoop<'_>) -> Result<(), Error> {
                 Event::Broken { why } => return Err(server_gone(Some(&why))),
             }
         }
-        local.member.handled(state.done);
+        local.worker.handled(state.done);
     }
     Ok(())
 }
@@ -69,7 +69,7 @@ fn ask(state: &mut UringLoop<'_>, key: usize, requests: u32, now: u64) {
 }
 
 #[inline]
-fn hear(local: &LocalEnd<'_>, state: &mut UringLoop<'_>, key: usize, buffer: u16, length: usize) {
+fn hear(local: &RttClient<'_>, state: &mut UringLoop<'_>, key: usize, buffer: u16, length: usize) {
     let Some(flow) = state.flows.get_mut(key) else { return };
     let recorder = &mut *state.recorder;
     let (mut heard, now) = (0u32, now_ns());

@@ -17,7 +17,7 @@ use model::measure::Engine;
 
 pub use lines::Lines;
 
-use crate::team::Member;
+use crate::worker_pool::Worker;
 
 /// One call for many messages.
 pub const IO_URING: &str = "io_uring";
@@ -43,7 +43,7 @@ pub fn lines(
     incoming: u64,
     outgoing: u64,
     queue_depth: u32,
-    member: &Member,
+    worker: &Worker,
 ) -> Option<Lines> {
     let few = fds.len() < FEWEST_FLOWS;
     if engine == Engine::Epoll || fds.len() > MOST_FLOWS || (few && engine == Engine::Auto) {
@@ -51,13 +51,13 @@ pub fn lines(
     }
     match Lines::new(fds, incoming, outgoing, queue_depth) {
         Ok(lines) => {
-            member.see(|seen| seen.used(IO_URING));
+            worker.see(|seen| seen.used(IO_URING));
             Some(lines)
         }
         Err(e) => {
             if engine == Engine::IoUring {
                 let why = format!("io_uring cannot be used here ({e}); epoll took its place");
-                member.see(|seen| seen.warnings.push(why));
+                worker.see(|seen| seen.warnings.push(why));
             }
             None
         }

@@ -10,7 +10,7 @@ use crate::{
         exchange::{UNKNOWN_CPU, current_cpu, stamp_cpu},
         single::{Ran, RttShape, serve_for},
     },
-    team::{Member, Team},
+    worker_pool::{Worker, WorkerPool},
 };
 
 /// Looks at the receiving CPU once in so many requests.
@@ -26,8 +26,8 @@ struct Answering<'a> {
     done: u64,
 }
 
-/// Answers on this thread's flows until the team ends.
-pub fn run(lines: Lines, fds: &[RawFd], shape: &RttShape, team: &Team, member: &Member) {
+/// Answers on this thread's flows until the pool ends.
+pub fn run(lines: Lines, fds: &[RawFd], shape: &RttShape, pool: &WorkerPool, worker: &Worker) {
     let mut all = Answering {
         shape,
         // The service time of one shall not delay the answers before it.
@@ -40,15 +40,15 @@ pub fn run(lines: Lines, fds: &[RawFd], shape: &RttShape, team: &Team, member: &
     let mut looks = Looks::new(fds.first().copied().unwrap_or(-1));
     let mut looked = 0;
     let mut result = Ok(());
-    while !team.stopping() && result.is_ok() {
-        result = all.round(team);
-        member.handled(all.done);
+    while !pool.stopping() && result.is_ok() {
+        result = all.round(pool);
+        worker.handled(all.done);
         if all.done - looked >= LOOK_EVERY {
             looked = all.done;
             looks.look();
         }
     }
-    member.see(|seen| {
+    worker.see(|seen| {
         looks.tell(seen);
         all.ran_on.tell(seen);
         if let Err(e) = result {
@@ -58,7 +58,7 @@ pub fn run(lines: Lines, fds: &[RawFd], shape: &RttShape, team: &Team, member: &
 }
 
 impl Answering<'_> {
-    fn round(&mut self, team: &Team) -> std::io::Result<()> {
+    fn round(&mut self, pool: &WorkerPool) -> std::io::Result<()> {
         self.lines.exchange(self.shape.wait)?;
         let cpu = current_cpu();
         if cpu != self.stamped {
@@ -70,14 +70,14 @@ impl Answering<'_> {
             // A flow that ended has no more events.
             if let Event::Bytes { key, buffer, length } = event {
                 self.lines.give(buffer);
-                self.hear(key, length as u64, team)?;
+                self.hear(key, length as u64, pool)?;
             }
         }
         Ok(())
     }
 
     #[inline]
-    fn hear(&mut self, key: usize, length: u64, team: &Team) -> std::io::Result<()> {
+    fn hear(&mut self, key: usize, length: u64, pool: &WorkerPool) -> std::io::Result<()> {
         let Some(got) = self.got.get_mut(key) else { return Ok(()) };
         *got += length;
         let whole = *got / self.shape.request_bytes;
@@ -85,7 +85,7 @@ impl Answering<'_> {
             return Ok(());
         }
         *got %= self.shape.request_bytes;
-        serve_for(self.shape.service_ns.saturating_mul(whole), team);
+        serve_for(self.shape.service_ns.saturating_mul(whole), pool);
         self.done += whole;
         (0..whole).for_each(|_| self.ran_on.on(self.stamped));
         self.lines.owe(key, whole);

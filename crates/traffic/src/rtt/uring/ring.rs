@@ -22,7 +22,7 @@ const QUICK: u64 = 1;
 const PATIENT: u64 = 2;
 
 #[derive(Debug, Clone, Copy)]
-pub enum Done {
+pub enum Completion {
     /// Bytes came, or the end (none), or an error (negative). `more` is whether the kernel goes
     /// on receiving on this flow.
     Received { key: usize, result: i32, buffer: Option<u16>, more: bool },
@@ -161,19 +161,19 @@ impl Ring {
 
     /// The next completion that is there.
     #[inline]
-    pub fn next(&mut self) -> Option<Done> {
+    pub fn next(&mut self) -> Option<Completion> {
         let entry = self.io.completion().next()?;
         let (data, result, flags) = (entry.user_data(), entry.result(), entry.flags());
         let key = (data & 0xfff_ffff) as usize;
         Some(match data >> 60 {
-            RECEIVE => Done::Received {
+            RECEIVE => Completion::Received {
                 key,
                 result,
                 buffer: cqueue::buffer_select(flags),
                 more: cqueue::more(flags),
             },
-            QUICK => Done::Interrupted { key, length: (data >> 28) as u32, result },
-            _ => Done::Sent { key, result },
+            QUICK => Completion::Interrupted { key, length: (data >> 28) as u32, result },
+            _ => Completion::Sent { key, result },
         })
     }
 

@@ -3,7 +3,7 @@
 
 use model::{
     Bytes, Nanos,
-    settings::{self, Asked, KernelDefault, Setting, Verdict},
+    settings::{self, KernelDefault, ProposedValue, Setting, Verdict},
     tune::RefusedAs,
 };
 use parse::sysctl_conf::folded;
@@ -22,7 +22,7 @@ pub fn judge(case: &Case<'_>, key: &str, old: &str, wanted: &str) -> Result<Stri
     }
     fits(case, key, &new)?;
     let facts = case.facts;
-    let asked = Asked {
+    let asked = ProposedValue {
         value: &new,
         now: Some(old),
         default: facts.sysctls.get(key).and_then(|f| f.default.known()).map(String::as_str),

@@ -1,7 +1,7 @@
 //! What is said of a setting that is not there.
 
 use model::{
-    settings::{self, Asked, Judgement, TABLE, Verdict},
+    settings::{self, Judgement, ProposedValue, TABLE, Verdict},
     tune::RefusedAs,
 };
 use parse::sysctl_conf;
@@ -18,7 +18,7 @@ pub fn missing(host: &Host, path: &str) -> Option<Refusal> {
     let release = host.text("/proc/sys/kernel/osrelease").unwrap_or_default();
     let kernel = probe::facts::sysctl::version(&release);
     if let Some(gone @ Judgement { verdict: Verdict::Gone, .. }) =
-        settings::judge(&key, &Asked { kernel, ..Asked::default() })
+        settings::judge(&key, &ProposedValue { kernel, ..ProposedValue::default() })
     {
         return Some(gone.into());
     }

@@ -8,7 +8,7 @@ use probe::{Root, facts};
 use crate::{
     Host,
     persist::{
-        Kept, Record, Subject, Target,
+        PersistedValue, Record, Subject, Target,
         render::{Rendered, render},
         subject,
     },
@@ -24,8 +24,8 @@ fn facts_of(at: &Path) -> Facts {
     facts::collect(&Root::open(at).unwrap(), &facts::Request::default())
 }
 
-fn kept(knob: &str, value: &str, subject: Subject) -> Kept {
-    Kept { id: 1, knob: knob.into(), set_as: None, value: value.into(), subject }
+fn kept(knob: &str, value: &str, subject: Subject) -> PersistedValue {
+    PersistedValue { id: 1, knob: knob.into(), set_as: None, value: value.into(), subject }
 }
 
 /// What is rendered of eth0's MTU while it is there, and once it is gone.
@@ -41,7 +41,8 @@ fn here_and_gone(files: &[(&str, &str)]) -> (Rendered, Rendered) {
     let nic = subject::interface(&host, &target, &facts, "eth0.mtu", &Record::default()).unwrap();
     // As it comes back from the record.
     let all = [kept("nic.eth0.mtu", "9000", Subject::Nic(nic))];
-    let all: Vec<Kept> = serde_json::from_str(&serde_json::to_string(&all).unwrap()).unwrap();
+    let all: Vec<PersistedValue> =
+        serde_json::from_str(&serde_json::to_string(&all).unwrap()).unwrap();
     let here = render(&host, &target, &facts, &all);
     std::fs::remove_dir_all(at.join("sys/class/net/eth0")).unwrap();
     for (file, _) in files.iter().filter(|(f, _)| f.starts_with("run/")) {

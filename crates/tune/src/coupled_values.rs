@@ -15,9 +15,9 @@ use crate::{
 /// The values that the writes of one set may have moved along so far, each as it was last read after
 /// one of them, where it was.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Along(BTreeMap<String, Option<String>>);
+pub struct CoupledValues(BTreeMap<String, Option<String>>);
 
-impl Along {
+impl CoupledValues {
     /// As a set's journal tells.
     pub fn of(set: &Set) -> Self {
         let mut all = Self::default();

@@ -9,7 +9,8 @@ const NOT_MODIFIED: u16 = 304;
 
 /// A line for errors and one for redirects, of responses by status.
 pub fn of_statuses(by_status: &BTreeMap<u16, u64>) -> Vec<String> {
-    let reported = |range, what, fast, next| Kind { range, what, fast, next }.reported(by_status);
+    let reported =
+        |range, what, fast, next| StatusKind { range, what, fast, next }.reported(by_status);
     let wrong = reported(
         400..u16::MAX,
         ["says that something is wrong", "say that something is wrong"],
@@ -27,7 +28,7 @@ pub fn of_statuses(by_status: &BTreeMap<u16, u64>) -> Vec<String> {
 }
 
 /// Statuses of which the same is said.
-struct Kind {
+struct StatusKind {
     range: Range<u16>,
     /// What one of them does, and what several do.
     what: [&'static str; 2],
@@ -36,7 +37,7 @@ struct Kind {
     next: &'static str,
 }
 
-impl Kind {
+impl StatusKind {
     fn reported(&self, by_status: &BTreeMap<u16, u64>) -> Option<String> {
         let these = by_status.range(self.range.clone()).filter(|(s, _)| **s != NOT_MODIFIED);
         let (mut n, mut each) = (0, vec![]);

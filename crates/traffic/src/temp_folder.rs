@@ -18,13 +18,13 @@ const TRIES: u32 = 100;
 
 /// A folder, removed with what is in it when dropped.
 #[derive(Debug)]
-pub struct Folder {
+pub struct TempFolder {
     path: PathBuf,
     /// Held: by it others know that this is in use.
     _lock: File,
 }
 
-impl Folder {
+impl TempFolder {
     /// A new one in `TMPDIR` (else `/tmp`), named by what it is `for_what` and this process; what killed
     /// commands left there of the same kind is removed.
     ///
@@ -60,7 +60,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }
@@ -109,13 +109,13 @@ mod tests {
     fn what_nobody_holds_is_removed_and_what_is_in_use_stays() {
         let place = tempfile::tempdir().unwrap();
         let (at, names) = (place.path(), |n: u32| format!("netwright-test-{n}"));
-        let used = Folder::within(at, "test").unwrap();
+        let used = TempFolder::within(at, "test").unwrap();
         fs::write(used.path().join("socket"), "").unwrap();
         fs::create_dir_all(at.join(names(1)).join("deep")).unwrap();
         fs::create_dir(at.join("netwright-other-1")).unwrap();
         fs::write(at.join(names(2)), "a file").unwrap();
         std::os::unix::fs::symlink(at.join("netwright-other-1"), at.join(names(3))).unwrap();
-        let next = Folder::within(at, "test").unwrap();
+        let next = TempFolder::within(at, "test").unwrap();
         assert_ne!(next.path(), used.path());
         assert!(used.path().join("socket").exists(), "it is in use");
         assert!(!at.join(names(1)).exists(), "nobody holds it");

@@ -15,12 +15,12 @@ const LOOK: Duration = Duration::from_millis(2);
 
 /// A pipe that is being read.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct PipeReader {
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: thread::JoinHandle<()>,
 }
 
-impl Said {
+impl PipeReader {
     pub(crate) fn reading(mut from: impl Read + Send + 'static) -> std::io::Result<Self> {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let into = Arc::clone(&bytes);

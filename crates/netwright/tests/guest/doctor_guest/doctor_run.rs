@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::guest;
 
-pub struct Look {
+pub struct DoctorRun {
     pub d: Value,
     before: String,
     after: String,
 }
 
-impl Look {
+impl DoctorRun {
     pub fn new(lab: &TestLab, args: &str) -> Self {
         let said = guest(lab, &format!("look {args}"));
         let [d, before, after] = said.split("\n=====\n").collect::<Vec<_>>()[..] else {

@@ -24,9 +24,9 @@ struct Last<const N: usize> {
 }
 
 #[derive(Debug)]
-pub struct Grown<K, const N: usize>(BTreeMap<K, Last<N>>);
+pub struct Deltas<K, const N: usize>(BTreeMap<K, Last<N>>);
 
-impl<K, const N: usize> Default for Grown<K, N> {
+impl<K, const N: usize> Default for Deltas<K, N> {
     fn default() -> Self {
         Self(BTreeMap::new())
     }
@@ -64,7 +64,7 @@ fn add<const N: usize>(to: &mut Row<N>, row: &Row<N>) {
     to.iter_mut().zip(row).for_each(|(to, more)| *to = to.wrapping_add(*more));
 }
 
-impl<K: Ord + Copy, const N: usize> Grown<K, N> {
+impl<K: Ord + Copy, const N: usize> Deltas<K, N> {
     /// What each grew by since the last look, and which elements of the map for all can go.
     pub fn look(&mut self, seen: &BTreeMap<K, LastReading<N>>) -> (BTreeMap<K, Row<N>>, Vec<K>) {
         let mut grown = BTreeMap::new();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     fn all(looks: &[BTreeMap<u8, LastReading<1>>]) -> Vec<u64> {
-        let mut grown = Grown::default();
+        let mut grown = Deltas::default();
         let mut of = |l| grown.look(l).0.get(&1).map_or(0, |[n]| *n);
         looks.iter().map(&mut of).collect()
     }
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_quiet_element_is_dropped_and_what_comes_after_is_counted() {
-        let mut grown = Grown::default();
+        let mut grown = Deltas::default();
         let quiet: Vec<_> = (0..=QUIET).map(|_| grown.look(&seen(7, 50, 2))).collect();
         let [first, .., last] = quiet.as_slice() else { panic!("eleven looks") };
         assert_eq!((first.0.get(&1), last.0.get(&1)), (Some(&[52]), None));

@@ -42,24 +42,24 @@ impl ThreadReport {
 /// One thread, apart in memory from its neighbours: its counters are written in the hot loop.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub struct Member {
+pub struct Worker {
     pub sleeper: Sleeper,
     /// Messages handled so far.
     pub transactions: AtomicU64,
     /// What it asked a server so far, for intervals.
-    pub asked: Asked,
+    pub asked: RequestCounts,
     pub seen: Mutex<ThreadReport>,
 }
 
 /// What a thread asked a server so far. Only that thread writes: a load and a store are enough.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct RequestCounts {
     answered: AtomicU64,
     failed: AtomicU64,
     latency_ns: AtomicU64,
 }
 
-impl Asked {
+impl RequestCounts {
     /// An answer came after so long.
     #[inline]
     pub fn answered(&self, latency_ns: u64) {
@@ -87,7 +87,7 @@ pub struct AskedUntilNow {
     pub latency_ns: u64,
 }
 
-impl Member {
+impl Worker {
     /// Counts in the hot loop: a plain store, for no other thread writes.
     #[inline]
     pub fn handled(&self, total: u64) {
@@ -102,17 +102,17 @@ impl Member {
 
 /// All threads of one end.
 #[derive(Debug)]
-pub struct Team {
+pub struct WorkerPool {
     /// Set once: all shall end.
     stop: AtomicBool,
     /// The first thing that went wrong.
     broken: Mutex<Option<Error>>,
     /// Threads that did all they were asked for.
     fulfilled: AtomicUsize,
-    pub members: Vec<Member>,
+    pub workers: Vec<Worker>,
 }
 
-impl Team {
+impl WorkerPool {
     /// Of so many threads, none begun.
     pub fn new(threads: usize) -> Self {
         wake::install();
@@ -120,7 +120,7 @@ impl Team {
             stop: AtomicBool::new(false),
             broken: Mutex::new(None),
             fulfilled: AtomicUsize::new(0),
-            members: (0..threads).map(|_| Member::default()).collect(),
+            workers: (0..threads).map(|_| Worker::default()).collect(),
         }
     }
 
@@ -150,24 +150,24 @@ impl Team {
 
     /// One more thread did all it was asked for; whether it was the last.
     pub fn fulfilled(&self) -> bool {
-        self.fulfilled.fetch_add(1, Ordering::AcqRel) + 1 == self.members.len()
+        self.fulfilled.fetch_add(1, Ordering::AcqRel) + 1 == self.workers.len()
     }
 
     /// Tells all to end and wakes them until they have.
     pub fn end(&self) {
         self.stop();
-        wake::end_all(self.members.iter().map(|m| &m.sleeper));
+        wake::end_all(self.workers.iter().map(|m| &m.sleeper));
     }
 
     /// Messages handled by all so far.
     pub fn transactions(&self) -> u64 {
-        self.members.iter().map(|m| m.transactions.load(Ordering::Relaxed)).sum()
+        self.workers.iter().map(|m| m.transactions.load(Ordering::Relaxed)).sum()
     }
 
     /// What all asked a server so far.
     pub fn asked(&self) -> AskedUntilNow {
-        let sum = |of: fn(&Asked) -> &AtomicU64| {
-            let each = self.members.iter().map(|m| of(&m.asked).load(Ordering::Relaxed));
+        let sum = |of: fn(&RequestCounts) -> &AtomicU64| {
+            let each = self.workers.iter().map(|m| of(&m.asked).load(Ordering::Relaxed));
             each.fold(0, u64::wrapping_add)
         };
         AskedUntilNow {
@@ -179,14 +179,14 @@ impl Team {
 
     /// Thread ids of those that have begun.
     pub fn tids(&self) -> Vec<i32> {
-        self.members.iter().map(|m| m.sleeper.tid()).filter(|t| *t != 0).collect()
+        self.workers.iter().map(|m| m.sleeper.tid()).filter(|t| *t != 0).collect()
     }
 
     /// What all saw together.
     pub fn seen(&self) -> ThreadReport {
         let mut all = ThreadReport::default();
-        for member in &self.members {
-            let one = member.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for worker in &self.workers {
+            let one = worker.seen.lock().unwrap_or_else(PoisonError::into_inner);
             one.ran_on.iter().for_each(|(k, n)| *all.ran_on.entry(*k).or_default() += n);
             one.received_on.iter().for_each(|(k, n)| *all.received_on.entry(*k).or_default() += n);
             one.napi_ids.iter().for_each(|(k, n)| *all.napi_ids.entry(*k).or_default() += n);

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::{backlog::Left, workers::Duty};
+use super::{backlog::ScheduleLeft, workers::WorkerTask};
 
 /// The counts; failures are told apart by `F`.
 #[derive(Debug)]
-pub struct Fate<F> {
+pub struct ConnectionCounts<F> {
     /// Connections made anew after the server ended them between answers.
     pub reconnects: u64,
     /// What was begun in the window and has no end.
     pub unfinished: u64,
     /// Open loop: what the schedule has left.
-    pub left: Left,
+    pub left: ScheduleLeft,
     /// Places of connections without an answer within the window though one was due.
     pub silent: u64,
     /// Time of the window that places had no connection, summed.
@@ -32,12 +32,12 @@ pub struct RequestTiming {
     pub away_since_ns: Option<u64>,
 }
 
-impl<F> Default for Fate<F> {
+impl<F> Default for ConnectionCounts<F> {
     fn default() -> Self {
         Self {
             reconnects: 0,
             unfinished: 0,
-            left: Left::default(),
+            left: ScheduleLeft::default(),
             silent: 0,
             disconnected_ns: 0,
             refused: BTreeMap::new(),
@@ -45,7 +45,7 @@ impl<F> Default for Fate<F> {
     }
 }
 
-impl<F: Ord + Clone> Fate<F> {
+impl<F: Ord + Clone> ConnectionCounts<F> {
     /// A connection that served nothing.
     #[cold]
     pub fn refuse(&mut self, why: F) {
@@ -56,13 +56,13 @@ impl<F: Ord + Clone> Fate<F> {
     /// had no answer, or no connection.
     pub fn ends(
         &mut self,
-        duty: &Duty<'_>,
+        duty: &WorkerTask<'_>,
         next: u64,
         now: u64,
         places: impl Iterator<Item = RequestTiming>,
     ) {
         let (window, pace) = (duty.window, &duty.pace);
-        self.left = Left {
+        self.left = ScheduleLeft {
             schedule_lag_ns: pace.schedule_lag_ns(next, now),
             not_started: pace.not_started(window, next, now),
         };
@@ -98,8 +98,13 @@ mod tests {
     #[test]
     fn the_fates_of_threads_add_up_and_the_last_is_the_farthest_behind() {
         let of = |n: u64, why| {
-            let left = Left { schedule_lag_ns: n, not_started: n };
-            let mut fate = Fate { reconnects: n, left, disconnected_ns: n, ..Fate::default() };
+            let left = ScheduleLeft { schedule_lag_ns: n, not_started: n };
+            let mut fate = ConnectionCounts {
+                reconnects: n,
+                left,
+                disconnected_ns: n,
+                ..ConnectionCounts::default()
+            };
             fate.refuse(why);
             fate
         };
@@ -107,7 +112,7 @@ mod tests {
         sum.add(&of(2, "reset"));
         sum.add(&of(1, "silent"));
         assert_eq!((sum.reconnects, sum.disconnected_ns), (6, 6));
-        assert_eq!(sum.left, Left { schedule_lag_ns: 3, not_started: 6 });
+        assert_eq!(sum.left, ScheduleLeft { schedule_lag_ns: 3, not_started: 6 });
         assert_eq!(sum.refused, BTreeMap::from([("reset", 2), ("silent", 1)]));
     }
 }

@@ -24,8 +24,8 @@ use crate::{
 /// Stack of a data thread: its buffers are on the heap.
 pub const STACK: usize = 64 << 10;
 
-/// One thread for each flow. They wait until [`Team::go`]; when this is dropped they have ended.
-pub struct Team<'a> {
+/// One thread for each flow. They wait until [`FlowThreads::go`]; when this is dropped they have ended.
+pub struct FlowThreads<'a> {
     flows: &'a [Flow],
     gate: Arc<(Mutex<Gate>, Condvar)>,
 }
@@ -36,7 +36,7 @@ enum Gate {
     Open,
 }
 
-impl<'a> Team<'a> {
+impl<'a> FlowThreads<'a> {
     /// Starts the threads, on the given CPUs in turn; none is wherever the scheduler likes.
     ///
     /// # Errors
@@ -48,9 +48,9 @@ impl<'a> Team<'a> {
         cpus: &[u32],
     ) -> io::Result<Self> {
         wake::install();
-        let team = Self { flows, gate: Arc::new((Mutex::new(Gate::Shut), Condvar::new())) };
+        let pool = Self { flows, gate: Arc::new((Mutex::new(Gate::Shut), Condvar::new())) };
         for (n, flow) in flows.iter().enumerate() {
-            let gate = team.gate.clone();
+            let gate = pool.gate.clone();
             let cpu = cpus.get(n % cpus.len().max(1)).copied();
             thread::Builder::new()
                 .name(format!("iperf3-{}", flow.id))
@@ -64,7 +64,7 @@ impl<'a> Team<'a> {
                     flow.work(load);
                 })?;
         }
-        Ok(team)
+        Ok(pool)
     }
 
     /// The threads' ids, once all have begun to wait.
@@ -128,7 +128,7 @@ impl<'a> Team<'a> {
     }
 }
 
-impl Drop for Team<'_> {
+impl Drop for FlowThreads<'_> {
     fn drop(&mut self) {
         self.stop(|_| true);
     }

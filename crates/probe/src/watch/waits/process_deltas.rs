@@ -6,7 +6,7 @@ use crate::bpf::waits::{BUCKETS, ProcessState, STAGES, wait_ns};
 
 /// What one process's counts grew by.
 #[derive(Debug)]
-pub struct Grown {
+pub struct ProcessDeltas {
     buckets: [[u64; BUCKETS]; STAGES],
     sum_ns: [u64; STAGES],
     /// Reads that found data.
@@ -17,7 +17,7 @@ pub struct Grown {
     name: [u8; 16],
 }
 
-impl Default for Grown {
+impl Default for ProcessDeltas {
     fn default() -> Self {
         Self {
             buckets: [[0; BUCKETS]; STAGES],
@@ -30,7 +30,7 @@ impl Default for Grown {
     }
 }
 
-impl Grown {
+impl ProcessDeltas {
     /// Adds one CPU's growth and says by how many reads.
     pub fn add(&mut self, now: &ProcessState, before: Option<&ProcessState>) -> u64 {
         let none = ProcessState::default();
@@ -81,7 +81,7 @@ mod tests {
         let mut now = ProcessState::default();
         now.buckets[4][9] = 2;
         now.sum_ns[4] = 20;
-        let mut grown = Grown::default();
+        let mut grown = ProcessDeltas::default();
         assert_eq!(grown.add(&now, None), 2);
         for stage in 0..4 {
             assert!(!grown.wait(stage).is_known(), "stage {stage}: {:?}", grown.wait(stage));
@@ -98,7 +98,7 @@ mod tests {
         (before.sum_ns[4], now.sum_ns[4]) = (u64::MAX - 99, 400);
         (before.found, now.found) = (before.found.wrapping_sub(2), 1);
         (before.late, now.late) = (before.late.wrapping_sub(1), 0);
-        let mut grown = Grown::default();
+        let mut grown = ProcessDeltas::default();
         assert_eq!(grown.add(&now, Some(&before)), 3 + 1 + 6);
         let wait = grown.wait(4).into_known().unwrap();
         assert_eq!((wait.count, grown.found, grown.late), (6, 3, 1));

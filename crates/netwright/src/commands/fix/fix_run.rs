@@ -15,7 +15,7 @@ use model::{
 use prove::{
     Experiment, Knobs, ProveError,
     conduct::{self, Means},
-    record::{Begun, Record},
+    record::{Record, RecordHead},
     spec::Spec,
 };
 use tune::{change_request::ChangeRequest, trial::Trials};
@@ -25,8 +25,8 @@ use super::{
     answers::Answers,
     args::FixArgs,
     candidate_search::Observation,
-    hosts::{Hosts, Made},
-    time_budget::{FEWEST_RUNS, Pace, Slice, TimeBudget},
+    hosts::{Hosts, TrialSets},
+    time_budget::{Allotment, FEWEST_RUNS, Pace, TimeBudget},
 };
 use crate::{
     commands::{
@@ -38,7 +38,7 @@ use crate::{
     output::{Progress, note},
 };
 
-pub struct Course<'a> {
+pub struct FixRun<'a> {
     pub args: &'a FixArgs,
     /// This host, and the server's where it may be tuned.
     pub hosts: &'a Hosts<'a>,
@@ -62,7 +62,7 @@ pub struct Course<'a> {
 }
 
 /// What an experiment came to.
-pub enum Came {
+pub enum ExperimentEnd {
     Reported(Box<ProveDocument>),
     /// The workload, or setting it, failed; all is as it was before the experiment.
     Failed(String),
@@ -70,7 +70,7 @@ pub enum Came {
     Ended(Option<Box<ProveDocument>>),
 }
 
-impl Course<'_> {
+impl FixRun<'_> {
     /// What is left of the budget.
     pub fn time_budget(&self) -> TimeBudget {
         let room = Duration::from_nanos(self.args.budget.0).saturating_sub(self.began.elapsed());
@@ -78,7 +78,7 @@ impl Course<'_> {
     }
 
     /// How long the next of so many experiments may take, if there is time for it and the last one.
-    pub fn slice(&self, left: usize) -> Option<Slice> {
+    pub fn slice(&self, left: usize) -> Option<Allotment> {
         self.time_budget().slice(left)
     }
 
@@ -113,7 +113,12 @@ impl Course<'_> {
     }
 
     /// With a plan against without it, both over what was kept so far.
-    pub fn experiment(&mut self, plan: Plan, name: &str, slice: Slice) -> Result<Came, Failure> {
+    pub fn experiment(
+        &mut self,
+        plan: Plan,
+        name: &str,
+        slice: Allotment,
+    ) -> Result<ExperimentEnd, Failure> {
         self.made += 1;
         let changes: Vec<String> =
             plan.changes.iter().map(|c| format!("{}={}", c.knob, c.new)).collect();
@@ -125,7 +130,7 @@ impl Course<'_> {
         let experiment = Experiment::check(spec.clone(), name).map_err(failure)?;
         let seed = self.started_unix_s.wrapping_add(self.made as u64);
         let begun =
-            Begun { started_unix_s: self.started_unix_s, name: name.to_owned(), spec, seed };
+            RecordHead { started_unix_s: self.started_unix_s, name: name.to_owned(), spec, seed };
         let file = format!("{}-{}.jsonl", self.started_unix_s, self.made);
         let path = self.hosts.local().state().join("fix").join(file);
         let mut record = Record::create(&path, &begun).map_err(failure)?;
@@ -158,20 +163,20 @@ impl Course<'_> {
         }
         match (conducted.broken, document) {
             (Some(e @ ProveError::File { .. }), _) => Err(failure(e)),
-            (Some(e), _) => Ok(Came::Failed(e.to_string())),
-            (None, document) if self.window.was_interrupted() => Ok(Came::Ended(document)),
-            (None, Some(document)) => Ok(Came::Reported(document)),
-            (None, None) => Ok(Came::Ended(None)),
+            (Some(e), _) => Ok(ExperimentEnd::Failed(e.to_string())),
+            (None, document) if self.window.was_interrupted() => Ok(ExperimentEnd::Ended(document)),
+            (None, Some(document)) => Ok(ExperimentEnd::Reported(document)),
+            (None, None) => Ok(ExperimentEnd::Ended(None)),
         }
     }
 
     /// After an experiment only what was kept is set.
     fn nothing_is_left(&self) -> Result<(), Failure> {
         let kept = |id: u64| self.kept.iter().any(|(_, k)| *k == id);
-        let left = |(id, made): (u64, Made)| (!kept(id)).then_some(made);
+        let left = |(id, made): (u64, TrialSets)| (!kept(id)).then_some(made);
         match self.hosts.on_trial().into_iter().find_map(left) {
             None => Ok(()),
-            Some(Made { local: Some(id), .. }) => Err(Failure::Environment(format!(
+            Some(TrialSets { local: Some(id), .. }) => Err(Failure::Environment(format!(
                 "change {id} could not be put back; `netwright tune rollback {id}` tries again"
             ))),
             Some(_) => Err(Failure::Environment(format!(
@@ -183,21 +188,21 @@ impl Course<'_> {
     }
 
     /// One candidate, all the way. `false` when somebody wants an end.
-    pub fn candidate(&mut self, attempt: &mut Attempt, slice: Slice) -> Result<bool, Failure> {
+    pub fn candidate(&mut self, attempt: &mut Attempt, slice: Allotment) -> Result<bool, Failure> {
         let Some(plan) = attempt.plan.take() else { return Ok(true) };
         let name = attempt.name();
         let came = self.experiment(plan, &name, slice)?;
         let c = &mut attempt.candidate;
         let (document, goes_on) = match came {
-            Came::Failed(why) => {
+            ExperimentEnd::Failed(why) => {
                 if !self.args.output.talk.quiet {
                     note(&format!("undone: {name}: {why}"));
                 }
                 (c.status, c.why) = (CandidateStatus::Undone, why);
                 return Ok(true);
             }
-            Came::Reported(document) => (Some(document), true),
-            Came::Ended(document) => (document, false),
+            ExperimentEnd::Reported(document) => (Some(document), true),
+            ExperimentEnd::Ended(document) => (document, false),
         };
         c.status = CandidateStatus::Undone;
         let Some(document) = document else {

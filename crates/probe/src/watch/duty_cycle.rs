@@ -3,7 +3,7 @@
 
 use model::CpuId;
 
-use super::When;
+use super::ObserveWhen;
 
 /// What each such part may take of each CPU's time; of the three together it is 0.6%.
 const BUDGET: f64 = 0.002;
@@ -32,8 +32,8 @@ pub trait Part {
 
 /// When one part's programs are attached.
 #[derive(Debug)]
-pub struct Duty {
-    when: When,
+pub struct DutyCycle {
+    when: ObserveWhen,
     /// Each CPU's runs as the interval began.
     begun: Runs,
     begun_ns: u64,
@@ -47,9 +47,9 @@ pub struct Duty {
     budget: f64,
 }
 
-impl Duty {
+impl DutyCycle {
     /// They were attached just now.
-    pub fn begin(when: When, now: u64) -> Self {
+    pub fn begin(when: ObserveWhen, now: u64) -> Self {
         Self {
             when,
             begun: Vec::new(),
@@ -70,7 +70,7 @@ impl Duty {
 
     /// An interval begins now, and ends then: attaches what was detached amid the last one.
     pub fn resume(&mut self, part: &mut impl Part, now: u64, end: u64) {
-        if self.when != When::Auto {
+        if self.when != ObserveWhen::Auto {
             return;
         }
         if self.attached_at.is_none() {
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_dearest_cpu_spends_the_budget_and_the_share_is_told() {
-        let mut duty = Duty::begin(When::Auto, 0);
+        let mut duty = DutyCycle::begin(ObserveWhen::Auto, 0);
         let mut part = fake([7, 1_000_000]);
         duty.resume(&mut part, 0, SECOND);
         assert_eq!(duty.due(), Some(LEAST_NS));
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_costs_little_is_observed_to_the_end_and_looked_at_again() {
-        let mut duty = Duty::begin(When::Auto, 0);
+        let mut duty = DutyCycle::begin(ObserveWhen::Auto, 0);
         let mut part = fake([7, 7]);
         duty.resume(&mut part, 0, SECOND);
         let mut looks = 0;
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn who_wants_all_of_it_gets_it() {
-        let mut duty = Duty::begin(When::Always, 0);
+        let mut duty = DutyCycle::begin(ObserveWhen::Always, 0);
         let mut part = fake([7, 7]);
         duty.resume(&mut part, 0, SECOND);
         assert_eq!(duty.due(), None);

@@ -11,11 +11,11 @@ use super::{
     interval::{Arrivals, IperfCounters, interval},
 };
 use crate::{
-    Doing, Error, Heard, Result, Run,
+    Error, ErrorContext, Heard, Result, Run,
     assignments::Assignments,
     host::Mark as HostMark,
     iperf3::{
-        flow::{Flow, FlowCounters, Load, Mark, Team},
+        flow::{Flow, FlowCounters, FlowThreads, Load, Mark},
         params::Params,
         results::{self, Results, Stream},
         sock,
@@ -32,7 +32,7 @@ const LANDING: Duration = Duration::from_millis(200);
 
 /// A test that is over.
 #[derive(Debug)]
-pub struct Done {
+pub struct FinishedTest {
     pub local: SocketAddr,
     pub remote: SocketAddr,
     pub same_host: bool,
@@ -62,24 +62,24 @@ pub fn run(
     dialogue: Dialogue,
     assignments: Assignments,
     (run, heard): (Run<'_>, Heard<'_>),
-) -> Result<Done> {
+) -> Result<FinishedTest> {
     let sockets = dialogue.streams(spec, asked)?;
     let flow = |(n, socket)| Flow::new(results::stream_id(n), asked.client_sends(n), socket);
     let flows: Vec<Flow> = sockets.into_iter().enumerate().map(flow).collect();
     let load = Load::new(asked).doing(|| "no memory for what is sent")?;
     let cpus: Vec<u32> = assignments.cpus.iter().map(|c| c.0).collect();
     thread::scope(|scope| {
-        let team = Team::start(scope, &flows, &load, &cpus).doing(|| "no thread")?;
-        let tids = team.tids();
+        let pool = FlowThreads::start(scope, &flows, &load, &cpus).doing(|| "no thread")?;
+        let tids = pool.tids();
         dialogue.await_running(run.stop)?;
-        team.go();
+        pool.go();
         let root = Root::live();
-        let mut course = Course {
+        let mut course = RunningTest {
             spec,
             asked,
             dialogue: &dialogue,
             flows: &flows,
-            team: &team,
+            pool: &pool,
             run,
             heard,
             tids,
@@ -90,7 +90,7 @@ pub fn run(
             broken: None,
         };
         let parts = course.measure()?;
-        Ok(Done {
+        Ok(FinishedTest {
             local: dialogue.local,
             remote: dialogue.remote,
             same_host: dialogue.same_host(),
@@ -111,12 +111,12 @@ pub fn run(
     })
 }
 
-struct Course<'a> {
+struct RunningTest<'a> {
     spec: &'a StreamSpec,
     asked: &'a Params,
     dialogue: &'a Dialogue,
     flows: &'a [Flow],
-    team: &'a Team<'a>,
+    pool: &'a FlowThreads<'a>,
     run: Run<'a>,
     heard: Heard<'a>,
     tids: Vec<i32>,
@@ -136,7 +136,7 @@ struct Parts {
     theirs: Option<Results>,
 }
 
-impl Course<'_> {
+impl RunningTest<'_> {
     fn measure(&mut self) -> Result<Parts> {
         let warm = self.begun + self.asked.omit_s * 1_000_000_000;
         self.wait_until(warm);
@@ -145,13 +145,13 @@ impl Course<'_> {
         }
         // What the host's look costs shall not be within the window.
         let host = HostMark::take(&self.tids, self.root);
-        let start = IperfCounters { host, flows: self.team.mark() };
+        let start = IperfCounters { host, flows: self.pool.mark() };
         let (end, intervals, arrivals) = self.window(&start);
-        self.team.stop(|f| f.sends);
-        let stopped = self.team.mark();
+        self.pool.stop(|f| f.sends);
+        let stopped = self.pool.mark();
         let theirs =
             if self.broken.is_none() { self.results(&start, &end, &stopped) } else { None };
-        self.team.stop(|_| true);
+        self.pool.stop(|_| true);
         Ok(Parts { start, end, stopped, intervals, arrivals, theirs })
     }
 
@@ -171,7 +171,7 @@ impl Course<'_> {
             // A last interval that is a mere moment becomes part of the one before.
             let at = if next + every / 10 >= end { end } else { next };
             self.wait_until(at);
-            let flows = self.team.mark();
+            let flows = self.pool.mark();
             let now = IperfCounters { flows, host: HostMark::take(&self.tids, self.root) };
             arrivals.look(self.flows);
             for (sends, lines) in [true, false].into_iter().zip(&mut lines) {
@@ -274,7 +274,7 @@ impl Course<'_> {
             end_s: seconds,
         };
         Results {
-            cpu: self.team.cpu(&start.flows, &end.flows),
+            cpu: self.pool.cpu(&start.flows, &end.flows),
             sender_has_retransmits: sends.then_some(!self.asked.udp),
             congestion: self.flows.first().and_then(|f| sock::congestion(&f.socket)),
             output: None,

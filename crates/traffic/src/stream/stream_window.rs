@@ -21,7 +21,7 @@ use crate::{
     control::message::Counters,
     host::Mark,
     net::now_ns,
-    team::Team,
+    worker_pool::WorkerPool,
 };
 
 /// How long to wait for datagrams that are still on their way.
@@ -38,7 +38,7 @@ pub struct StreamCounters {
 
 /// A window that is over.
 #[derive(Debug)]
-pub struct Course {
+pub struct StreamWindow {
     /// This end's CPU and kernel counters at the window's ends.
     pub marks: (Mark, Mark),
     /// Both ends when the window began and ended.
@@ -79,7 +79,7 @@ pub struct Conductor<'a> {
     pub common: &'a Common,
     pub interval_ns: Nanos,
     pub side: &'a Side,
-    pub team: &'a Team,
+    pub pool: &'a WorkerPool,
     pub what: &'a str,
     pub heard: Heard<'a>,
 }
@@ -89,16 +89,16 @@ impl Conductor<'_> {
     ///
     /// # Errors
     /// The server is gone before the window began.
-    pub fn conduct(&self) -> Result<Course, Error> {
+    pub fn conduct(&self) -> Result<StreamWindow, Error> {
         let root = probe::Root::live();
         let common = self.common;
         let mut series = Series::default();
         let begun = now_ns();
         self.sleep(begun, begun + common.warmup_ns.0, &mut series);
-        if let Some(why) = self.team.broken() {
+        if let Some(why) = self.pool.broken() {
             return Err(why);
         }
-        let first = Mark::take(&self.team.tids(), &root);
+        let first = Mark::take(&self.pool.tids(), &root);
         let mut looks = Looks::from(self.look()?);
         let start = now_ns();
         let end = start + common.duration_ns.0;
@@ -122,8 +122,8 @@ impl Conductor<'_> {
             }
         }
         let ended = now_ns();
-        let broke = self.team.stopping();
-        let last = Mark::take(&self.team.tids(), &root);
+        let broke = self.pool.stopping();
+        let last = Mark::take(&self.pool.tids(), &root);
         if silent.is_none() && opens {
             match self.look() {
                 Ok(look) => self.add(&mut looks, look),
@@ -134,7 +134,7 @@ impl Conductor<'_> {
             None => self.cool_down(begun, &mut series),
             Some(_) => None,
         };
-        Ok(Course {
+        Ok(StreamWindow {
             marks: (first, last),
             first: looks.first,
             last: looks.last,
@@ -147,12 +147,12 @@ impl Conductor<'_> {
     }
 
     fn over(&self) -> bool {
-        self.run.stop.load(Ordering::Relaxed) || self.team.stopping()
+        self.run.stop.load(Ordering::Relaxed) || self.pool.stopping()
     }
 
     fn look(&self) -> Result<StreamCounters, Error> {
         let peer = self.peer.mark()?;
-        Ok(StreamCounters { local: self.side.counters(self.team), peer })
+        Ok(StreamCounters { local: self.side.counters(self.pool), peer })
     }
 
     /// Notes a look, and tells of the interval that it ends.
@@ -196,7 +196,7 @@ impl Conductor<'_> {
                 (came, since) = (now, Instant::now());
             }
         }
-        Some(StreamCounters { local: self.side.counters(self.team), peer })
+        Some(StreamCounters { local: self.side.counters(self.pool), peer })
     }
 
     fn came(&self, peer: &Counters) -> u64 {

@@ -9,7 +9,7 @@ use crate::control::message::Counters;
 /// One flow's counters, apart in memory from its neighbours': hot loops write them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub struct Tally {
+pub struct SharedCounts {
     /// Payload received, each datagram once.
     pub received_bytes: AtomicU64,
     /// Payload handed to the kernel.
@@ -35,7 +35,7 @@ pub struct Tally {
 /// The UDP datagrams that came on a flow until one moment. The numbers belong together: read one
 /// by one, a receiver that is preempted between two of them would show a loss that never was.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Came {
+pub struct ReceivedCounts {
     /// One more than the highest number.
     pub next_sequence: u64,
     pub datagrams: u64,
@@ -49,10 +49,10 @@ struct Version {
     bytes: AtomicU64,
 }
 
-impl Tally {
+impl SharedCounts {
     /// What came until now; by the flow's own thread alone.
     #[inline]
-    pub fn put_came(&self, came: Came) {
+    pub fn put_came(&self, came: ReceivedCounts) {
         let turn = self.version.load(Ordering::Relaxed).wrapping_add(1);
         let [even, odd] = &self.versions;
         let version = if turn & 1 == 0 { even } else { odd };
@@ -66,12 +66,12 @@ impl Tally {
     }
 
     /// What came, as of one moment. Never waits for the writer, who may be preempted.
-    pub fn came(&self) -> Came {
+    pub fn came(&self) -> ReceivedCounts {
         loop {
             let turn = self.version.load(Ordering::Acquire);
             let [even, odd] = &self.versions;
             let version = if turn & 1 == 0 { even } else { odd };
-            let came = Came {
+            let came = ReceivedCounts {
                 next_sequence: version.next_sequence.load(Ordering::Relaxed),
                 datagrams: version.datagrams.load(Ordering::Relaxed),
                 bytes: version.bytes.load(Ordering::Relaxed),
@@ -100,13 +100,13 @@ pub fn add(counter: &AtomicU64, more: u64) {
 #[derive(Debug)]
 pub struct Ledger {
     /// By the flow's number.
-    pub flows: Vec<Tally>,
+    pub flows: Vec<SharedCounts>,
     quiet: AtomicBool,
 }
 
 impl Ledger {
     pub fn new(flows: u32) -> Self {
-        let flows = (0..flows).map(|_| Tally::default()).collect();
+        let flows = (0..flows).map(|_| SharedCounts::default()).collect();
         Self { flows, quiet: AtomicBool::new(false) }
     }
 
@@ -121,7 +121,7 @@ impl Ledger {
         self.quiet.store(true, Ordering::Relaxed);
     }
 
-    fn sum(&self, of: fn(&Tally) -> &AtomicU64) -> u64 {
+    fn sum(&self, of: fn(&SharedCounts) -> &AtomicU64) -> u64 {
         self.flows.iter().map(|t| of(t).load(Ordering::Relaxed)).sum()
     }
 
@@ -132,12 +132,13 @@ impl Ledger {
 
     /// What the flows' own counters say.
     pub fn counters(&self, udp: bool, receives: bool, zerocopy: bool) -> Counters {
-        let each = |of: fn(&Tally) -> &AtomicU64| -> Vec<u64> {
+        let each = |of: fn(&SharedCounts) -> &AtomicU64| -> Vec<u64> {
             self.flows.iter().map(|t| of(t).load(Ordering::Relaxed)).collect()
         };
-        let came: Vec<Came> = self.flows.iter().map(Tally::came).collect();
-        let sequence =
-            |(t, c): (&Tally, &Came)| c.next_sequence.max(t.next_sequence.load(Ordering::Relaxed));
+        let came: Vec<ReceivedCounts> = self.flows.iter().map(SharedCounts::came).collect();
+        let sequence = |(t, c): (&SharedCounts, &ReceivedCounts)| {
+            c.next_sequence.max(t.next_sequence.load(Ordering::Relaxed))
+        };
         Counters {
             received_bytes: match udp {
                 true => came.iter().map(|c| c.bytes).collect(),
@@ -157,7 +158,7 @@ impl Ledger {
         }
     }
 
-    fn datagrams(&self, came: &[Came], receives: bool) -> Datagrams {
+    fn datagrams(&self, came: &[ReceivedCounts], receives: bool) -> Datagrams {
         let heard = || self.flows.iter().zip(came).filter(|(_, c)| c.datagrams > 0);
         let jitter: u64 = heard().map(|(t, _)| t.jitter_ns.load(Ordering::Relaxed)).sum();
         Datagrams {
@@ -181,11 +182,15 @@ mod tests {
 
     #[test]
     fn what_came_is_read_whole_while_it_grows() {
-        let tally = Tally::default();
+        let tally = SharedCounts::default();
         thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 for n in 1..=300_000u64 {
-                    tally.put_came(Came { next_sequence: n, datagrams: n, bytes: n * 1400 });
+                    tally.put_came(ReceivedCounts {
+                        next_sequence: n,
+                        datagrams: n,
+                        bytes: n * 1400,
+                    });
                 }
             });
             let mut last = 0;

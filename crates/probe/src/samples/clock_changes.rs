@@ -22,7 +22,7 @@ const LOOKS: usize = 5;
 type Limits = BTreeMap<String, (Reading<String>, Reading<u64>)>;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unrest {
+pub struct ClockChanges {
     /// `None` where the root is not the running host.
     clocks: Option<Clocks>,
     /// The mean of the CPUs' present frequencies. **Source**: `scaling_cur_freq`.
@@ -56,7 +56,7 @@ pub struct Unrested {
     pub throttles: Reading<u64>,
 }
 
-impl Unrest {
+impl ClockChanges {
     pub fn read(root: &Root) -> Self {
         let policies = policies(root);
         let step = policies.known().map_or(1, |p| p.len().div_ceil(MOST_POLICIES).max(1));
@@ -188,9 +188,9 @@ mod tests {
     #[test]
     fn clocks_stand_still_beside_one_another_unless_they_are_set() {
         let root = Root::live();
-        let first = Unrest::read(&root);
+        let first = ClockChanges::read(&root);
         std::thread::sleep(std::time::Duration::from_millis(20));
-        let later = Unrest::read(&root);
+        let later = ClockChanges::read(&root);
         let calm = first.until(&later);
         assert!(calm.clock_step_ns.get().unwrap().abs() < 5_000_000, "{calm:?}");
         assert!(calm.suspended_ns.get().unwrap() < 5_000_000, "{calm:?}");
@@ -227,11 +227,11 @@ mod tests {
         heat(0, 5);
         heat(1, 7);
         let root = Root::open(dir.path()).unwrap();
-        let before = Unrest::read(&root);
+        let before = ClockChanges::read(&root);
         assert_eq!(before.frequency_khz, Reading::Known(2_500_000));
         policy(1, "powersave\n", 800_000);
         heat(1, 9);
-        let reported = before.until(&Unrest::read(&root));
+        let reported = before.until(&ClockChanges::read(&root));
         assert_eq!(reported.throttles, Reading::Known(2));
         assert_eq!(
             reported.limits,
@@ -253,7 +253,7 @@ mod tests {
                 let file = dir.path().join(folder).join("core_throttle_count");
                 fs::write(file, format!("{n}\n")).unwrap();
             }
-            Unrest::read(&Root::open(dir.path()).unwrap())
+            ClockChanges::read(&Root::open(dir.path()).unwrap())
         };
         let between = |a: &[(u32, u64)], b: &[(u32, u64)]| counts(a).until(&counts(b)).throttles;
         assert_eq!(between(&[(1, 5), (2, 90)], &[(1, 8), (3, 70)]), Reading::Known(3));
@@ -264,7 +264,7 @@ mod tests {
     fn a_host_without_scaling_has_reasons_and_no_zeros() {
         let dir = tempfile::tempdir().unwrap();
         let root = Root::open(dir.path()).unwrap();
-        let none = Unrest::read(&root);
+        let none = ClockChanges::read(&root);
         assert!(none.frequency_khz.why_not().is_some());
         let reported = none.until(&none.clone());
         assert!(reported.limits.why_not().is_some() && reported.throttles.why_not().is_some());

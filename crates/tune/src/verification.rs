@@ -3,10 +3,10 @@
 
 use model::tune::{Planned, Unchanged};
 
-use crate::{Host, TuneError, along::Moving, journal::step, knobs};
+use crate::{Host, TuneError, coupled_values::Moving, journal::step, knobs};
 
 /// What is to be so after the last write.
-struct Asked<'a> {
+struct RequestedValue<'a> {
     knob: &'a str,
     value: &'a str,
     /// The step that wrote it.
@@ -23,8 +23,10 @@ pub fn look(
     unchanged: &[Unchanged],
 ) -> Result<(), (usize, TuneError)> {
     let written = changes.iter().enumerate();
-    let written = written.map(|(n, c)| Asked { knob: &c.knob, value: &c.new, step: Some(n) });
-    let so = unchanged.iter().map(|u| Asked { knob: &u.knob, value: &u.value, step: None });
+    let written =
+        written.map(|(n, c)| RequestedValue { knob: &c.knob, value: &c.new, step: Some(n) });
+    let so =
+        unchanged.iter().map(|u| RequestedValue { knob: &u.knob, value: &u.value, step: None });
     let moving = Moving::default();
     for asked in written.chain(so) {
         if moving.has(host, asked.knob) || ends_with_irqbalance(changes, asked.knob) {
@@ -38,7 +40,7 @@ pub fn look(
 }
 
 /// What it is instead.
-fn otherwise(host: &Host, asked: &Asked<'_>) -> Option<String> {
+fn otherwise(host: &Host, asked: &RequestedValue<'_>) -> Option<String> {
     let knob = knobs::find(asked.knob)?;
     match knob.read(host, asked.knob) {
         Ok(now) if knob.verify(asked.value, &now) || knob.show(&now) == asked.value => None,
@@ -56,8 +58,13 @@ fn ends_with_irqbalance(changes: &[Planned], knob: &str) -> bool {
     knob.starts_with("irqbalance.") && knob != RUNNING && changes.iter().any(ends)
 }
 
-fn blamed(host: &Host, changes: &[Planned], asked: &Asked<'_>, is: &str) -> (usize, TuneError) {
-    let Asked { knob, value, .. } = asked;
+fn blamed(
+    host: &Host,
+    changes: &[Planned],
+    asked: &RequestedValue<'_>,
+    is: &str,
+) -> (usize, TuneError) {
+    let RequestedValue { knob, value, .. } = asked;
     match migrated_thread(host, changes, asked) {
         Some((n, by)) => {
             let step = step(n, changes.len());
@@ -83,7 +90,7 @@ fn blamed(host: &Host, changes: &[Planned], asked: &Asked<'_>, is: &str) -> (usi
 fn migrated_thread<'c>(
     host: &Host,
     changes: &'c [Planned],
-    asked: &Asked<'_>,
+    asked: &RequestedValue<'_>,
 ) -> Option<(usize, &'c Planned)> {
     let value = knobs::value(asked.knob);
     let moves = |c: &Planned| {

@@ -8,7 +8,7 @@ use super::workload::Observed;
 
 /// The counts so far.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct RoundCounts {
     counts: RefCell<Counts>,
 }
 
@@ -19,7 +19,7 @@ struct Counts {
     left_out: BTreeMap<String, u32>,
 }
 
-impl Tally {
+impl RoundCounts {
     pub fn saw(&self, round: &Observed) {
         let mut counts = self.counts.borrow_mut();
         for (status, n) in &round.statuses {
