@@ -56,7 +56,7 @@ for script in select1 select-only; do
         [ $from = right ] && at=127.0.0.1 over=loopback
         wire=$(used wire) server=$(used server) n=$(done_so_far)
         client=$(netwright lab exec $lab/$from -- netwright measure pg "pg://postgres@$at/postgres" \
-            --script $script --protocol $protocol --clients "$clients" --duration "$duration" --quiet --json |
+            --script $script --protocol $protocol --flows "$clients" --duration "$duration" --quiet --json |
             grep -o '"threads_per_unit_ns": *[0-9.]*' | head -n 1 | grep -o '[0-9.]*$')
         sleep 1
         echo $script $over $(($(used wire) - wire)) $(($(used server) - server)) $(($(done_so_far) - n)) "$client" |

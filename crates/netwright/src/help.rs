@@ -19,17 +19,7 @@ const SHOWN: &[(&str, &[&str])] = &[
     ),
     (
         "netwright explain",
-        &[
-            "port",
-            "responder",
-            "script",
-            "clients",
-            "path",
-            "verify",
-            "duration",
-            "json",
-            "verbose",
-        ],
+        &["port", "responder", "script", "flows", "path", "verify", "duration", "json", "verbose"],
     ),
     (
         "netwright measure rtt",
@@ -92,7 +82,7 @@ const SHOWN: &[(&str, &[&str])] = &[
             "protocol",
             "scale",
             "init",
-            "clients",
+            "flows",
             "rate",
             "duration",
             "precision",

@@ -126,7 +126,7 @@ fn with_several_clients_what_waits_is_told_from_what_is_served() {
     let target = format!("rtt://{}", serve.target());
     let mut seen = vec![];
     let good = in_most_looks(|| {
-        let d = explain(&[&target, "--clients", "4", "--channels", "1"]);
+        let d = explain(&[&target, "--flows", "4", "--channels", "1"]);
         assert!(d.warnings.iter().any(|w| w.contains("on loopback")), "{:?}", d.warnings);
         let part = |name: &str| d.components.iter().find(|c| c.name == name).unwrap().ns;
         // Four that share one thread: each waits for three others, less what they are on the way.
@@ -171,7 +171,7 @@ fn another_path_is_predicted_from_loopback_alone() {
     let good = in_most_looks(|| {
         let path = format!("rtt={}ns", measure(&bare, "1").runs[0].rtt_ns.mean as u64);
         let target = format!("rtt://{}", local.target());
-        let d = explain(&[&target, "--clients", "1,4", "--path", &path, "--round", "150ms"]);
+        let d = explain(&[&target, "--flows", "1,4", "--path", &path, "--round", "150ms"]);
         let off = |clients: u32| {
             let predicted = d.predictions.iter().find(|p| p.clients == clients && p.path != "this");
             let there = &measure(&served, &clients.to_string()).runs[0];
@@ -190,7 +190,7 @@ fn nginx_is_taken_apart_with_a_responder_of_our_own() {
     let folder = tempfile::tempdir().unwrap();
     let nginx = Nginx::start(folder.path(), "location / { return 200 hello; }");
     let url = nginx.url("/");
-    let d = explain(&[&url, "--clients", "1,2", "--path", "rtt=50ms"]);
+    let d = explain(&[&url, "--flows", "1,2", "--path", "rtt=50ms"]);
     // What `measure http` counts itself.
     let text = run(NETWRIGHT, &["measure", "http", &url, "--json", "--requests", "10"]);
     let counted: model::measure::HttpDocument = serde_json::from_str(&text).unwrap();
@@ -331,7 +331,7 @@ impl Drop for Stranger {
 fn verified_predictions_have_a_measurement_and_an_error() {
     let _alone = alone();
     let serve = Serve::start(&["--service-time", "200us"]);
-    let d = explain(&[&format!("rtt://{}", serve.target()), "--clients", "1,8", "--verify"]);
+    let d = explain(&[&format!("rtt://{}", serve.target()), "--flows", "1,8", "--verify"]);
     let cells: Vec<u32> = d.predictions.iter().map(|p| p.clients).collect();
     assert_eq!(cells, [1, 3, 6, 8]);
     for p in &d.predictions {
@@ -408,7 +408,7 @@ fn what_cannot_be_explained_is_refused_in_a_line() {
         (&["rtt://127.0.0.1:1"], 4, "connection refused"),
         (&["http://127.0.0.1:1/"], 4, "connection refused"),
         (&["rtt://127.0.0.1", "--path", "80us"], 2, "rtt=80us"),
-        (&["rtt://127.0.0.1", "--clients", "5000"], 2, "4096"),
+        (&["rtt://127.0.0.1", "--flows", "5000"], 2, "4096"),
         (&["rtt://127.0.0.1", "--round", "1ms"], 2, "--round"),
         (&["http://127.0.0.1:1/", "--script", "select1"], 2, "--script is for pg://"),
         (&["http://127.0.0.1:1/", "--request", "100"], 2, "--request is for rtt://"),

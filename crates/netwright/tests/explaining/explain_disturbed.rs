@@ -199,7 +199,7 @@ fn nginx_on_a_unix_socket_is_held_against_a_responder_on_one() {
     let nginx = Nginx::start(folder.path(), &format!("listen unix:{}; {server}", socket.display()));
     let at = socket.display().to_string().replace('/', "%2F");
     let url = format!("http+unix://{at}/");
-    let out = begin(&url, &["--duration", "1500ms", "--round", "60ms", "--clients", "1,2"]);
+    let out = begin(&url, &["--duration", "1500ms", "--round", "60ms", "--flows", "1,2"]);
     let out = out.wait_with_output().unwrap();
     let d = document(&out);
     assert_eq!(out.status.code(), Some(i32::from(!d.sum.conclusive)));

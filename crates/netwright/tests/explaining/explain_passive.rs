@@ -387,7 +387,7 @@ fn what_cannot_be_watched_is_refused_in_a_line() {
         (&["--port", &port, "--duration", "1ms"], 2, "--duration"),
         (&["--port", "0"], 2, "--port"),
         (&["--port", &port, "rtt://127.0.0.1"], 2, "cannot be used"),
-        (&["--pid", &own, "--clients", "2"], 2, "cannot be used"),
+        (&["--pid", &own, "--flows", "2"], 2, "cannot be used"),
         (&[], 2, "--port PORT"),
     ] {
         let out = explain(args);

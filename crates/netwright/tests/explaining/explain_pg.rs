@@ -59,7 +59,7 @@ fn more_clients_than_the_server_admits_are_not_explained() {
     let _alone = alone();
     let url = format!("pg://few@127.0.0.1:{}/postgres", SERVER.port);
     let out =
-        netwright(&["explain", &url, "--script", "select1", "--clients", "8", "--duration", "1h"]);
+        netwright(&["explain", &url, "--script", "select1", "--flows", "8", "--duration", "1h"]);
     let said = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(4), "{said}");
     assert!(said.contains(" of 8 clients got in, the others heard: 53300: "), "{said}");
@@ -206,7 +206,7 @@ fn of_several_scripts_the_means_over_all_rounds_are_said() {
     let _alone = alone();
     let seven = script(&"select 1;\n".repeat(7));
     let name = format!("{}@1", seven.path().to_str().unwrap());
-    let d = explain(&["--script", "select1@2", "--script", &name, "--clients", "1"]);
+    let d = explain(&["--script", "select1@2", "--script", &name, "--flows", "1"]);
     // Two thirds of 1 and one third of 7, over some thousands.
     assert!((d.exchange.round_trips - 3.0).abs() < 0.3, "{:?}", d.exchange);
     assert!((d.exchange.sends - d.exchange.round_trips).abs() < 0.05, "{:?}", d.exchange);
@@ -291,7 +291,7 @@ fn locks_held_over_round_trips_are_in_a_prediction() {
     let locks = "begin;\nupdate one set n = n + 1;\nselect 1;\nselect 2;\nend;\n";
     let locks = script(locks);
     let name = locks.path().to_str().unwrap();
-    let d = explain(&["--script", name, "--clients", "8", "--path", "rtt=2ms"]);
+    let d = explain(&["--script", name, "--flows", "8", "--path", "rtt=2ms"]);
     let p = d.predictions.iter().find(|p| p.path != "this").unwrap();
     let late = &d.other_paths[0].delayed;
     assert_eq!(late.iter().map(|l| l.clients).collect::<Vec<_>>(), [1, 8], "{late:?}");
@@ -463,7 +463,7 @@ fn one_cpu_for_all_is_enough() {
     let _alone = alone();
     let looks = (0..LOOKS).map(|_| {
         let all = [NETWRIGHT, "explain", &SERVER.url("postgres"), "--json", "--quiet"];
-        let more = ["--script", "select1", "--duration", "1s", "--clients", "1,2"];
+        let more = ["--script", "select1", "--duration", "1s", "--flows", "1,2"];
         let mut command = Command::new("taskset");
         command.args(["-c", "0"]).args(all).args(more).output().unwrap()
     });

@@ -22,7 +22,7 @@ truth() { # the kernel's own counters, which a look is held to
 }
 look() { # what doctor says, between two readings of them
   truth > before
-  "$NETWRIGHT" doctor --json --no-bpf --window 1s "$@" > findings
+  "$NETWRIGHT" doctor --json --no-bpf --window 2s "$@" > findings || return
   truth > after
   cat findings; echo =====; cat before; echo =====; cat after
 }
@@ -46,6 +46,7 @@ connections() { # tracked on loopback, this many at most
 listens='socket S, PF_INET, SOCK_DGRAM, 0; bind S, sockaddr_in 9000, INADDR_ANY or die; recv S, $_, 2000, 0 while 1'
 # Busy, with pauses: a CPU that never waits holds the guest's other CPUs up for 100 ms each time.
 spins='while (1) { 1 for 1 .. 10000; select undef, undef, undef, 0.003 }'
+works='while (1) { 1 for 1 .. 80000; select undef, undef, undef, 0.003 }'
 # 60 flows over loopback, a burst of 30 of them every 120 ms.
 flows='socket $f[$_], PF_INET, SOCK_DGRAM, 0 for 0 .. 59; while (1) {
   send $_, "x", 0, sockaddr_in 9, INADDR_LOOPBACK for @f[0 .. 29];

@@ -2,8 +2,9 @@
 //! irqbalance, planted in a guest: `doctor` names each, its remedy is applied, and the finding is gone. What
 //! looks like it stays silent. One guest serves all, for a boot is dear.
 
+mod doctor_run;
+mod flood;
 mod host;
-mod look;
 mod placement;
 
 use std::{
@@ -23,8 +24,10 @@ use lab::{
     testing::TestLab,
 };
 
+use serde_json::Value;
+
 use crate::support::{NETWRIGHT, needs_root};
-use look::Look;
+use doctor_run::DoctorRun;
 
 /// Datagrams from the lab's client, until dropped.
 struct Traffic {
@@ -80,10 +83,11 @@ fn guest(lab: &TestLab, script: &str) -> String {
     said.trim().to_owned()
 }
 
-/// Applies the changes that a look asks for and `tune` can make.
-fn apply(lab: &TestLab, look: &Look) {
-    let mut knobs: Vec<String> =
-        look.d["findings"].as_array().unwrap().iter().flat_map(look::asks).collect();
+/// Applies the changes that a look's findings of these rules ask for and `tune` can make; of all, for no rule.
+fn apply(lab: &TestLab, look: &DoctorRun, rules: &[&str]) {
+    let of = |f: &&Value| rules.is_empty() || rules.contains(&f["rule"].as_str().unwrap());
+    let findings = look.d["findings"].as_array().unwrap().iter().filter(of);
+    let mut knobs: Vec<String> = findings.flat_map(doctor_run::asks).collect();
     knobs.sort();
     knobs.dedup();
     let knobs: String = knobs.iter().map(|knob| format!("'{knob}' ")).collect();
@@ -116,6 +120,7 @@ fn faults_that_no_namespace_has_are_found_remedied_and_gone() {
     what_looks_like_them_is_silent(&lab, application);
     host::wrong_settings(&lab, flows);
     placement::wrong_places(&lab, balancer, holder);
+    flood::a_full_cpu(&lab);
 }
 
 /// Each of these has one thing that the fault has, and not the other.
@@ -135,7 +140,7 @@ fn what_looks_like_them_is_silent(lab: &TestLab, application: &str) {
         steer 'rx-*/rps_cpus' f0; steer 'rx-*/rps_flow_cnt' 4096; steer 'tx-*/xps_cpus' 0
         start 5 -e \"$spins\"",
     );
-    let look = Look::new(lab, &format!("--pid {application} --pid {spin}"));
+    let look = DoctorRun::new(lab, &format!("--pid {application} --pid {spin}"));
     look.silent(&placement::RULES);
     look.silent(&["app_off_softirq_node"]);
     look.silent(&host::RULES);

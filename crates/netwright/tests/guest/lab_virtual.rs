@@ -23,7 +23,7 @@ until $n lab exec pair/left -- $n measure rtt 10.99.0.2 --duration 10ms --quiet 
 done
 $n lab exec pair/left -- $n measure rtt 10.99.0.2 --duration 500ms --json --quiet
 echo
-$n lab exec pair/left -- $n explain rtt://10.99.0.2 --clients 1 --duration 1500ms --round 400ms --json --quiet || [ $? = 1 ]
+$n lab exec pair/left -- $n explain rtt://10.99.0.2 --flows 1 --duration 1500ms --round 400ms --json --quiet || [ $? = 1 ]
 "#;
 
 #[test]

@@ -118,7 +118,7 @@ fn what_a_script_or_an_option_lacks_is_said() {
         (&["--driver", "pgbench", "--pipeline"], 2, "startpipeline"),
         (&["--driver", "pgbench", "--duration", "2500ms"], 2, "--duration 3s"),
         (&["--threads", "2"], 2, "1 client cannot"),
-        (&["--init", "--clients", "4"], 2, "--clients"),
+        (&["--init", "--flows", "4"], 2, "--flows"),
     ] {
         let out = measure(&[&[own.url.as_str()], args].concat());
         let said = String::from_utf8_lossy(&out.stderr);
@@ -176,7 +176,7 @@ fn the_history_has_as_many_rows_as_transactions_were_counted() {
         &["--protocol", "prepared", "--connect-each"],
         &["--protocol", "simple", "--rate", "500"],
     ] {
-        let all = ["--script", "tpcb-like", "--transactions", "101", "--clients", "3"];
+        let all = ["--script", "tpcb-like", "--transactions", "101", "--flows", "3"];
         // Against deadlocks of the server's own: none with one statement at a time.
         let run = own.one(&[&all, args].concat());
         assert_eq!((run.transactions, run.failed, run.unfinished), (101, 0, 0), "{args:?}");
@@ -237,7 +237,7 @@ fn scripts_are_chosen_by_weight_and_compute_as_they_say() {
                 insert into seen values (:client_id, :my_next - 1, :big);\n";
     let file = script(text);
     for protocol in ["simple", "extended", "prepared"] {
-        let args = ["--define", "factor=100", "--transactions", "400", "--clients", "4"];
+        let args = ["--define", "factor=100", "--transactions", "400", "--flows", "4"];
         let weighted = [&format!("{}@3", path(&file)), "select1@1"];
         let more = ["--protocol", protocol, "--script", weighted[0], "--script", weighted[1]];
         let run = own.one(&[&args[..], &more].concat());
@@ -256,7 +256,7 @@ fn scripts_are_chosen_by_weight_and_compute_as_they_say() {
 fn a_servers_sleep_and_a_scripts_are_recovered() {
     let own = Database::new("");
     let at_server = script("select 1;\nselect pg_sleep(0.02);\n");
-    let args = ["--script", path(&at_server), "--transactions", "40", "--clients", "2"];
+    let args = ["--script", path(&at_server), "--transactions", "40", "--flows", "2"];
     let run = own.one(&[&args[..], &["--per-statement"]].concat());
     // Of a busy machine the smallest: what else it does only adds.
     assert!((20_000_000..30_000_000).contains(&run.latency_ns.min), "{:?}", run.latency_ns);
@@ -290,7 +290,7 @@ fn a_stall_is_seen_by_all_the_transactions_that_the_schedule_had_in_it() {
 fn by_schedule_a_server_is_as_fast_as_it_is_however_much_is_asked() {
     let own = Database::new("");
     let sleeps = script("select pg_sleep(0.01);\n");
-    let args = [own.url.as_str(), "--script", path(&sleeps), "--clients", "2"];
+    let args = [own.url.as_str(), "--script", path(&sleeps), "--flows", "2"];
     crate::support::beyond::open_loop_keeps_to_its_capacity(200.0, 2.0, &|more| {
         serde_json::to_value(document(&measure(&[&args, more].concat()))).unwrap()
     });
@@ -302,7 +302,7 @@ fn clients_that_the_server_does_not_admit_are_said_in_its_own_words() {
     let server = Postgres::with(&Setup { conf, ..Setup::default() });
     let url = format!("postgres://postgres@127.0.0.1:{}/postgres", server.port);
     for more in [&[][..], &["--rate", "20"]] {
-        let args = [&url, "--script", "select1", "--clients", "30", "--duration", "500ms"];
+        let args = [&url, "--script", "select1", "--flows", "30", "--duration", "500ms"];
         let run = document(&measure(&[&args, more].concat())).runs.remove(0);
         assert!(run.transactions > 0, "{run:?}");
         let said = run.warnings.join("; ");
@@ -322,8 +322,7 @@ fn serialization_failures_count_or_are_tried_again() {
         "begin isolation level repeatable read;\nselect n from one;\n\\sleep 1 ms\n\
          update one set n = n + 1;\nend;\n",
     );
-    let base =
-        ["--script", path(&file), "--transactions", "200", "--clients", "4", "--warmup", "1s"];
+    let base = ["--script", path(&file), "--transactions", "200", "--flows", "4", "--warmup", "1s"];
     let run = own.one(&base);
     assert!(run.failed > 0 && run.retried == 0, "{run:?}");
     assert_eq!(run.failures.keys().count(), 1, "{:?}", run.failures);
@@ -364,7 +363,7 @@ fn the_server_asks_for_passwords_and_gets_them() {
     let url = |user: &str| format!("pg://{user}@127.0.0.1:{port}/postgres");
     let try_out = |target: &str, env: &[(&str, &str)]| {
         let mut command = command(&[target, "--script", "select1", "--transactions", "20"]);
-        command.args(["--clients", "2", "--json"]).envs(env.iter().copied());
+        command.args(["--flows", "2", "--json"]).envs(env.iter().copied());
         command.output().unwrap()
     };
     for (target, password) in [
@@ -400,7 +399,7 @@ fn the_server_asks_for_passwords_and_gets_them() {
 fn a_server_that_restarts_in_the_midst_is_connected_to_again_and_its_failures_count() {
     let mut server = Postgres::start();
     let child = command(&[&server.url("postgres"), "--json", "--script", "select1"])
-        .args(["--duration", "6s", "--clients", "2", "--protocol", "prepared"])
+        .args(["--duration", "6s", "--flows", "2", "--protocol", "prepared"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -454,7 +453,7 @@ fn the_real_pgbench_makes_the_same_result() {
     let own = Database::with_tables();
     let rows = |table: &str| own.sql(&format!("select count(*) from {table}"));
     let pgbench =
-        |args: &[&str]| own.measure(&[&["--driver", "pgbench", "--clients", "4"], args].concat());
+        |args: &[&str]| own.measure(&[&["--driver", "pgbench", "--flows", "4"], args].concat());
     let mut counted = 0;
     for (args, each) in [
         (&["--protocol", "simple"][..], false),
@@ -497,7 +496,7 @@ fn what_pgbench_reports_by_itself_is_what_the_result_says_of_it() {
     let document = own.measure(&[
         "--driver",
         "pgbench",
-        "--clients",
+        "--flows",
         "2",
         "--script",
         path(&sleeps),
@@ -521,7 +520,7 @@ fn what_pgbench_reports_by_itself_is_what_the_result_says_of_it() {
     assert!((run.transactions_per_s / ours_per_s - 1.0).abs() < 0.2, "{run:?}");
     assert!((of("tps =") / (2e9 / theirs_ns) - 1.0).abs() < 0.2, "{report}");
     // More than two sleepers can: how late it was it says, and not what was left.
-    let all = ["--driver", "pgbench", "--clients", "2", "--script", path(&sleeps)];
+    let all = ["--driver", "pgbench", "--flows", "2", "--script", path(&sleeps)];
     let document = own.measure(&[&all[..], &["--rate", "1000", "--duration", "1s"]].concat());
     let run = &document.runs[0];
     assert!(run.not_started.known().is_none() && run.schedule_lag_ns.is_none(), "{run:?}");
@@ -553,7 +552,7 @@ fn pgbench_fails_and_is_ended_as_it_should() {
         (&["--pipeline", "--protocol", "prepared", "--per-statement"], 2, "--per-statement"),
         (&["--warmup", "1s"], 2, "--warmup"),
         (&["--duration", "1500ms"], 2, "whole seconds"),
-        (&["--clients", "3", "--transactions", "10"], 2, "cannot be shared by 3"),
+        (&["--flows", "3", "--transactions", "10"], 2, "cannot be shared by 3"),
         (&["--precision", "2%"], 2, "--precision"),
     ] {
         let out = pgbench(&[&["--script", "select1"], args].concat());
@@ -614,7 +613,7 @@ fn a_responder_beside_the_server_tells_what_its_host_did() {
         [("netwright", "400ms", "1,2", 2), ("pgbench", "1s", "1", 1)]
     {
         let args = ["--script", "select1", "--duration", duration, "--driver", driver];
-        let look = ["--responder", responder.target(), "--clients", clients];
+        let look = ["--responder", responder.target(), "--flows", clients];
         let document = own.measure(&[&args[..], &look].concat());
         assert_eq!(document.runs.len(), runs, "it looks on at every run");
         for run in &document.runs {
@@ -669,7 +668,7 @@ fn a_result_is_run_again_and_reads_well() {
     let (folder, args) = (tempfile::tempdir().unwrap(), ["--transactions", "100"]);
     let file = folder.path().join("result.json");
     let file = file.to_str().unwrap();
-    let more = ["--script", path(&count), "--clients", "1,2", "--output", file];
+    let more = ["--script", path(&count), "--flows", "1,2", "--output", file];
     let out = measure(&[&[own.url.as_str()], &args[..], &more].concat());
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let text = crate::support::run(NETWRIGHT, &["measure", "--rerun", file]);
@@ -706,7 +705,7 @@ fn what_cannot_be_is_refused_in_a_line() {
         (&[&guest, "--script", path(&denied)], 3, "permission denied".into()),
         (&[url, "--script", "tpcb"], 4, "nor a built-in".into()),
         (&[url, "--script", "select-only"], 4, "--init".into()),
-        (&[url, "--script", "select1", "--clients", "1", "--threads", "2"], 2, "2 threads".into()),
+        (&[url, "--script", "select1", "--flows", "1", "--threads", "2"], 2, "2 threads".into()),
         (&[url, "--script", "select1", "--pipeline"], 2, "--protocol".into()),
         (&[&nobody], 4, "connection refused".into()),
         (&["host=/nonexistent"], 4, "no server listens there".into()),
@@ -724,7 +723,7 @@ fn what_cannot_be_is_refused_in_a_line() {
 #[test]
 fn each_second_is_told_while_it_goes_on_and_in_the_result() {
     let own = Database::new("");
-    let args = [own.url.as_str(), "--script", "select1", "--duration", "3s", "--clients", "2"];
+    let args = [own.url.as_str(), "--script", "select1", "--duration", "3s", "--flows", "2"];
     let out = command(&[&args[..], &["--json", "-P", "1"]].concat()).output().unwrap();
     let document = document(&out);
     let run = &document.runs[0];

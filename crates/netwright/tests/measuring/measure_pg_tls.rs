@@ -200,7 +200,7 @@ fn the_result_tells_of_tls_and_the_server_saw_it_on_every_connection() {
     let insert = "insert into seen select version, cipher, 1 from pg_stat_ssl where pid = \
                   pg_backend_pid();\n";
     fs::write(script.path(), insert).unwrap();
-    for (more, handshakes) in [(&["--clients", "3"][..], 3), (&["--connect-each"], 60)] {
+    for (more, handshakes) in [(&["--flows", "3"][..], 3), (&["--connect-each"], 60)] {
         let mut command = bare(Command::new(NETWRIGHT), nowhere());
         let string = own.string("either", "sslmode=require");
         command.args(["measure", "pg", &string, "--json", "--transactions", "60", "--script"]);

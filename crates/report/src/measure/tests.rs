@@ -613,3 +613,14 @@ fn what_only_counts_the_traffic_is_shown_with_v_alone() {
     let verbose = TextStyle { verbose: true, ..TextStyle::default() };
     assert!(rtt(&d, verbose).contains("The traffic itself"));
 }
+
+/// Four connections to nginx, and two sessions of pgbench's select-only: documents of real runs.
+#[test]
+fn servers_of_others() {
+    let d: model::measure::HttpDocument =
+        serde_json::from_str(include_str!("golden/http.json")).unwrap();
+    golden!("http", "/s (95% CI", |style| http(&d, style));
+    let d: model::measure::PgDocument =
+        serde_json::from_str(include_str!("golden/pg.json")).unwrap();
+    golden!("pg", "/s (95% CI", |style| pg(&d, style));
+}

@@ -142,7 +142,6 @@ fn backlog(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> Op
 fn admitted(spec: &HttpSpec, flows: u32, sums: &Sums<Recorder>) -> Option<String> {
     Admitted {
         who: "connections",
-        flag: "--flows",
         limit: "nginx: worker_connections, worker_processes",
         asked: flows,
         kept: !spec.new_connections && spec.requests.is_none(),

@@ -173,7 +173,7 @@ fn named(why: &Failed, limit: Nanos, all: &Recorder) -> String {
 fn backlog(spec: &PgSpec, clients: u32, per_s: f64, sums: &Sums<Recorder>) -> Option<String> {
     Backlog {
         what: "transactions",
-        places: "--clients",
+        places: "--flows",
         rate_per_s: by_schedule(spec)?,
         per_s,
         at_once: clients.into(),
@@ -186,7 +186,6 @@ fn backlog(spec: &PgSpec, clients: u32, per_s: f64, sums: &Sums<Recorder>) -> Op
 fn admitted(spec: &PgSpec, clients: u32, answers: bool, sums: &Sums<Recorder>) -> Option<String> {
     Admitted {
         who: "clients",
-        flag: "--clients",
         limit: "max_connections, a role's or database's connection limit, a pooler's",
         asked: clients,
         kept: !spec.connect_each && spec.transactions.is_none(),

@@ -9,8 +9,6 @@ use super::connection_counts::ConnectionCounts;
 pub struct Admitted<'a> {
     /// `clients`.
     pub who: &'a str,
-    /// How to ask for fewer.
-    pub flag: &'a str,
     /// What limits them at a server.
     pub limit: &'a str,
     /// How many were asked for.
@@ -92,9 +90,9 @@ impl Admitted<'_> {
                 .into();
         }
         format!(
-            "The figures are of those that were served; ask for fewer {}, or have the server \
+            "The figures are of those that were served; ask for fewer --flows, or have the server \
              admit more ({})",
-            self.flag, self.limit
+            self.limit
         )
     }
 }
@@ -107,7 +105,6 @@ mod tests {
     fn clients_that_were_not_served_are_counted_in_the_servers_words() {
         let all = Admitted {
             who: "clients",
-            flag: "--clients",
             limit: "max_connections",
             asked: 500,
             kept: true,

@@ -144,7 +144,7 @@ mod tests {
         let stalled = Backlog { left: left(50_000_000, 3), ..kept };
         assert!(stalled.warning().unwrap_or_default().contains("kept in the mean"));
         let late = Late {
-            places: "--clients",
+            places: "--flows",
             rate_per_s: 100_000,
             per_s: 51_834.4,
             at_once: 16,

@@ -21,13 +21,13 @@ use crate::{
 #[command(after_help = examples!(
     "  # a server with a service time of its own
   netwright explain rtt://db1
-  netwright explain http://localhost/ --clients 8        # a server on this host
+  netwright explain http://localhost/ --flows 8        # a server on this host
   # `netwright serve` runs beside it
   netwright explain http://web1/ --responder web1
   netwright explain http+unix://%2Frun%2Fapp.sock/       # over a Unix socket
   netwright explain http://localhost/ --path rtt=80us --path rtt=1ms \\
-      --clients 1,8,64
-  netwright explain http://localhost/ --clients 1,8,64 --verify
+      --flows 1,8,64
+  netwright explain http://localhost/ --flows 1,8,64 --verify
   netwright explain pg://postgres@127.0.0.1/bench --script tpcb-like \\
       --protocol prepared --path rtt=500us
   netwright explain rtt://db1 --json | jq .components
@@ -87,9 +87,15 @@ pub struct ExplainArgs {
     /// pg: a variable for the scripts: NAME=VALUE; again for more.
     #[arg(long, short = 'D', value_name = "NAME=VALUE", value_parser = variable, help_heading = "Workload")]
     pub define: Vec<(String, String)>,
-    /// Clients at once, 1 or a list: the first is explained, all are predicted.
-    #[arg(long, value_name = "COUNTS", default_value = "1", help_heading = "Workload")]
-    pub clients: Counts,
+    /// Connections at once, each a client: 1 or a list. The first is explained, all are predicted.
+    #[arg(
+        long,
+        visible_alias = "clients",
+        value_name = "COUNTS",
+        default_value = "1",
+        help_heading = "Workload"
+    )]
+    pub flows: Counts,
     /// Threads of the clients.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 256>, help_heading = "Workload")]
     pub threads: u32,

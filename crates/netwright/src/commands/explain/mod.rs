@@ -88,8 +88,8 @@ fn check(args: &ExplainArgs) -> Result<(), Failure> {
         ));
     }
     let most = stats::queueing::MOST_CLIENTS;
-    if let Some(n) = args.clients.0.iter().find(|n| **n > most) {
-        return Err(Failure::Usage(format!("--clients {n}: at most {most}")));
+    if let Some(n) = args.flows.0.iter().find(|n| **n > most) {
+        return Err(Failure::Usage(format!("--flows {n}: at most {most}")));
     }
     if !(20_000_000..=10_000_000_000).contains(&args.round.0) {
         return Err(Failure::Usage("--round: from 20ms to 10s".into()));
@@ -125,7 +125,7 @@ fn explain(
         true => Failure::Environment("ended before anything was measured".into()),
         false => why,
     })?;
-    if let Some(most) = args.clients.0.iter().copied().max().filter(|n| *n > 1) {
+    if let Some(most) = args.flows.0.iter().copied().max().filter(|n| *n > 1) {
         // Whether the server admits so many is known before anything takes its time.
         match begins(most) {
             Err(why) if !run.stop.load(Ordering::Relaxed) => return Err(why),
@@ -162,7 +162,7 @@ fn explain(
     let exchange = pooled(met());
     let network = network(exchange);
     let interleaving = Interleaving { network: &network, ..interleaving };
-    let clients = args.clients.0.first().copied().unwrap_or(1);
+    let clients = args.flows.0.first().copied().unwrap_or(1);
     let share = if clients == 1 { 1 } else { 2 };
     let length = Nanos(args.duration.0 / share);
     let lengths = Lengths { first: length, most: Nanos(args.longest().0 / share) };
@@ -257,7 +257,7 @@ fn levels(
     interleaving: &Interleaving<'_>,
     broken: &mut Option<Failure>,
 ) -> Vec<model::explain::Level> {
-    let most = args.clients.0.iter().copied().max().unwrap_or(1);
+    let most = args.flows.0.iter().copied().max().unwrap_or(1);
     let mut all: Vec<u32> = (0..).map(|i| 1 << i).take_while(|n| *n < most).collect();
     all.push(most);
     if most == 1 || interleaving.over() {

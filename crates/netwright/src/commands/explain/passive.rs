@@ -48,7 +48,7 @@ const ACTIVE: [&str; 21] = [
     "protocol",
     "scale",
     "define",
-    "clients",
+    "flows",
     "threads",
     "path",
     "cores",

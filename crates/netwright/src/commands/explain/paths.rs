@@ -179,7 +179,7 @@ fn idle(
 /// back late make of the server, are in it.
 fn delayed(synthetic: &SyntheticWorkload<'_>, added_ns: f64) -> Result<Vec<Level>, Failure> {
     let SyntheticWorkload { args, interleaving, here, .. } = synthetic;
-    let mut asked = args.clients.0.clone();
+    let mut asked = args.flows.0.clone();
     asked.push(1);
     asked.sort_unstable();
     asked.dedup();

@@ -149,7 +149,7 @@ fn not_admitted(done: &PgRun, clients: u32) -> Option<String> {
     (sessions < clients.into()).then(|| {
         let fewer = match sessions {
             0 => String::new(),
-            n => format!("; explain no more than it admits: --clients {n}"),
+            n => format!("; explain no more than it admits: --flows {n}"),
         };
         format!("{sessions} of {clients} clients got in, the others heard: {words}{fewer}")
     })

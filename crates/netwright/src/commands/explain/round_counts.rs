@@ -76,7 +76,7 @@ fn unserved(statuses: &BTreeMap<u16, u64>, failures: &BTreeMap<String, u64>) -> 
     (answered > 0 && share > FAILING).then(|| {
         format!(
             "{:.1}% of the requests failed, so what so many clients take is not reported by the others; ask for \
-             fewer --clients, or have the server admit more (nginx: worker_connections)",
+             fewer --flows, or have the server admit more (nginx: worker_connections)",
             share * 100.0
         )
     })

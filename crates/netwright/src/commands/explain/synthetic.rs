@@ -75,7 +75,7 @@ impl SyntheticWorkload<'_> {
     /// # Errors
     /// Nothing was answered.
     pub fn other_paths(&self, there: &Rtt, added_ns: f64) -> Result<Vec<PathLoad>, Failure> {
-        let mut asked: Vec<u32> = self.args.clients.0.iter().map(|n| (*n).min(MOST)).collect();
+        let mut asked: Vec<u32> = self.args.flows.0.iter().map(|n| (*n).min(MOST)).collect();
         asked.retain(|n| *n > 1);
         asked.sort_unstable();
         asked.dedup();

@@ -308,14 +308,14 @@ fn frequent<'a>(rounds: impl Iterator<Item = &'a Observed>, more_than: usize) ->
 
 fn predictions(args: &ExplainArgs, model: &Model, others: &[OtherPath]) -> Vec<Prediction> {
     let here = Added::default();
-    let asked = args.clients.0.iter().filter_map(|n| model.predict(THIS, here, *n).ok());
-    let between = if args.verify { between(&args.clients.0) } else { vec![] };
+    let asked = args.flows.0.iter().filter_map(|n| model.predict(THIS, here, *n).ok());
+    let between = if args.verify { between(&args.flows.0) } else { vec![] };
     let between = between.iter().filter_map(|n| model.predict(THIS, here, *n).ok());
     let mut all: Vec<Prediction> = asked.chain(between).collect();
     all.sort_by_key(|p| p.clients);
     all.dedup_by_key(|p| p.clients);
     for path in others {
-        all.extend(args.clients.0.iter().filter_map(|n| {
+        all.extend(args.flows.0.iter().filter_map(|n| {
             let (cpu_ns, cpu_bounded) = synthetic::cpu_ns(path, *n);
             let unseen_ns = path.idle_ns + path.reconnecting_ns.unwrap_or(0.0);
             let added = Added { ns: path.added_ns + unseen_ns, unseen_ns, cpu_ns };

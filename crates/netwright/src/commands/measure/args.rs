@@ -20,7 +20,7 @@ use crate::args::OutputArgs;
   netwright measure stream db1 --direction both --flows 4
   netwright measure connect db1
   netwright measure http http://web1/index.html --flows 16
-  netwright measure pg postgres://db1/bench --script select-only --clients 8
+  netwright measure pg postgres://db1/bench --script select-only --flows 8
   netwright measure --rerun result.json              # the same again"
 ))]
 pub struct MeasureArgs {

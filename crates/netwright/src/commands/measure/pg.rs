@@ -32,14 +32,14 @@ use crate::{
   netwright measure pg postgres://db1/bench --init --scale 50
   # a sweep of clients
   netwright measure pg postgres://db1/bench --protocol prepared \\
-      --clients 1..64*2
+      --flows 1..64*2
   # by schedule, timed from it
-  netwright measure pg postgres://db1/bench --script tpcb-like --clients 8 \\
+  netwright measure pg postgres://db1/bench --script tpcb-like --flows 8 \\
       --rate 500
   # and the server's CPU
   netwright measure pg postgres://db1/bench --responder db1 --precision 2%
   # by the real one
-  netwright measure pg postgres://db1/bench --driver pgbench --clients 8
+  netwright measure pg postgres://db1/bench --driver pgbench --flows 8
   netwright measure pg 'host=/var/run/postgresql dbname=bench' \\
       --transactions 10000
   # a connection for each transaction
@@ -58,7 +58,7 @@ pub struct PgArgs {
         long,
         short = 'i',
         conflicts_with_all = [
-            "script", "transactions", "duration", "rate", "precision", "responder", "clients",
+            "script", "transactions", "duration", "rate", "precision", "responder", "flows",
             "protocol", "pipeline", "connect_each", "max_tries", "define", "per_statement",
         ],
         help_heading = "Traffic"
@@ -94,8 +94,15 @@ pub struct PgArgs {
     #[arg(long, help_heading = "Traffic")]
     pub pipeline: bool,
     /// Connections at once: 1, a list, or a sweep like 1..64*2.
-    #[arg(long, short = 'c', value_name = "COUNTS", default_value = "1", help_heading = "Traffic")]
-    pub clients: Counts,
+    #[arg(
+        long,
+        short = 'c',
+        visible_alias = "clients",
+        value_name = "COUNTS",
+        default_value = "1",
+        help_heading = "Traffic"
+    )]
+    pub flows: Counts,
     /// A connection of its own for each transaction. Latencies include making it; with --driver
     /// pgbench they do so only by a --rate.
     #[arg(long, short = 'C', help_heading = "Traffic")]
@@ -215,7 +222,7 @@ pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
         common,
         scripts,
         protocol: args.protocol.into(),
-        clients: args.clients.0.clone(),
+        clients: args.flows.0.clone(),
         pipeline: args.pipeline,
         connect_each: args.connect_each,
         rate_per_s: args.rate.map(|r| r.0),

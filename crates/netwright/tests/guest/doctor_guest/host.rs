@@ -54,5 +54,5 @@ pub fn wrong_settings(lab: &TestLab, flows: &str) {
     let asked = asks(f)[0].split_whitespace().last().unwrap().parse::<f64>().unwrap();
     assert!((0.9..1.15).contains(&(asked / memory as f64)), "{asked}, {memory}");
 
-    apply(lab, &look);
+    apply(lab, &look, &[]);
 }

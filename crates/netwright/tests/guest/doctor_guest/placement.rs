@@ -112,7 +112,7 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
     // Each larger ring is a step: bursts may need a further one.
     for _ in 0..3 {
         if RULES.iter().any(|rule| look.finding(rule).is_some()) {
-            apply(lab, &look);
+            apply(lab, &look, &[]);
             look = DoctorRun::new(lab, "--for latency");
         }
     }

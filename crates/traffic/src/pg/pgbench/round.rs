@@ -233,7 +233,7 @@ impl By<'_> {
     /// Whether it kept its schedule.
     fn late(&self, rate_per_s: u64, run: &PgRun, reported: &Reported) -> Option<String> {
         let late = Late {
-            places: "--clients",
+            places: "--flows",
             rate_per_s,
             per_s: run.transactions_per_s,
             at_once: self.clients.into(),
