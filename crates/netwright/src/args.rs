@@ -58,6 +58,9 @@ pub enum Command {
     Measure(crate::commands::measure::args::MeasureArgs),
     /// Make an experiment: runs interleaved, and a verdict on a change with known rates of error.
     Prove(Box<crate::commands::prove::args::ProveArgs>),
+    /// Answer another host's `fix`, `prove` or `tune`, which start this over ssh.
+    #[command(hide = true)]
+    Remote(crate::commands::remote::RemoteArgs),
     /// Be the server of measurements.
     Serve(crate::commands::serve::args::ServeArgs),
     /// Write the host's facts and raw sources into one archive, for use elsewhere.

@@ -131,18 +131,7 @@ const SHOWN: &[(&str, &[&str])] = &[
     ("netwright tune status", &["responder", "netns", "json"]),
     (
         "netwright serve",
-        &[
-            "bind",
-            "port",
-            "secret-file",
-            "open",
-            "iperf3",
-            "qperf",
-            "cpu",
-            "service-time",
-            "allow-tune",
-            "json",
-        ],
+        &["bind", "port", "secret-file", "open", "iperf3", "qperf", "cpu", "service-time", "json"],
     ),
 ];
 

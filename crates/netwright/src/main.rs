@@ -55,6 +55,7 @@ fn run(command: Command) -> Result<CommandEnd, Failure> {
         Command::Lab(args) => commands::lab::run(args),
         Command::Measure(args) => commands::measure::run(&args),
         Command::Prove(args) => commands::prove::run(&args),
+        Command::Remote(args) => commands::remote::run(args),
         Command::Serve(args) => commands::serve::run(&args),
         Command::Snapshot(args) => commands::snapshot::run(&request::Snapshot::check(args)?),
         Command::Tune(args) => commands::tune::run(args),

@@ -30,10 +30,9 @@ pub fn text(d: &FixDocument, look: TextStyle) -> String {
         page.gap();
         page.line(
             Line::plain(format!(
-                "At {peer}, change {id} of its server's journal is in force until its next boot; \
-                 `netwright tune rollback {id} --responder {peer} --secret-file FILE` here puts \
-                 everything back, or `netwright tune rollback {id}` there, with the --state-dir \
-                 that the server was started with, if any."
+                "Change {id} of that host's journal is in force until its next boot; `netwright \
+                 tune rollback {id} --responder {peer}` here puts everything back, or `netwright \
+                 tune rollback {id}` there."
             )),
             2,
         );

@@ -14,6 +14,9 @@ pub enum Error {
     /// The environment said no: nobody there, a reset, another protocol, no memory.
     #[error("{0}")]
     Environment(String),
+    /// The other end said nothing in time.
+    #[error("{0}")]
+    Silent(String),
 }
 
 /// What this crate's functions give.

@@ -27,10 +27,7 @@ mod stream;
 pub mod temp_folder;
 mod worker_pool;
 
-pub use client::{
-    conduct::{Progress, Run},
-    remote::Remote,
-};
+pub use client::conduct::{Progress, Run};
 pub use connect::{measure::measure as measure_connect, ports::forecast as forecast_connect};
 pub use control::secret::Secret;
 pub use error::{Error, ErrorContext, Result};

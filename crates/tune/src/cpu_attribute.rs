@@ -92,9 +92,7 @@ impl Knob for CpuAttribute {
         let path = self.path(knob, self.file);
         let value = (self.kernel)(value);
         match host.write(&path, value) {
-            Err(TuneError::Environment(why)) if why.contains("EINVAL") => {
-                cannot_take(host, &path, value)
-            }
+            Err(TuneError::Kernel { errno: libc::EINVAL, .. }) => cannot_take(host, &path, value),
             other => other,
         }
     }

@@ -19,6 +19,9 @@ pub enum TuneError {
     /// The host said no.
     #[error("{0}")]
     Environment(String),
+    /// The kernel said no to this, by this errno.
+    #[error("{what}: {}", refusal(*errno))]
+    Kernel { what: String, errno: i32 },
     /// No descriptors, no memory, an I/O error: what is there is not known.
     #[error("{0}")]
     Unread(String),
@@ -47,13 +50,10 @@ impl TuneError {
             libc::ENOENT | libc::ENODEV | libc::ENXIO | libc::ESRCH | libc::ENOTDIR => {
                 Self::Absent(format!("{what}: not there"))
             }
-            libc::EROFS => Self::Environment(format!("{what}: the file system is read-only")),
-            libc::ENOSPC => Self::Environment(format!("{what}: no space left (ENOSPC)")),
-            libc::EINVAL => Self::Environment(format!("{what}: the kernel refuses it (EINVAL)")),
             errno if is_no_answer(errno) => {
                 Self::Unread(format!("{what}: {}", probe::error::errno_name(errno)))
             }
-            errno => Self::Environment(format!("{what}: {}", probe::error::errno_name(errno))),
+            errno => Self::Kernel { what: what.to_owned(), errno },
         }
     }
 
@@ -69,6 +69,9 @@ impl TuneError {
             Self::Denied(why) => Self::Denied(format!("{what}: {why}")),
             Self::Absent(why) => Self::Absent(format!("{what}: {why}")),
             Self::Environment(why) => Self::Environment(format!("{what}: {why}")),
+            Self::Kernel { what: inner, errno } => {
+                Self::Kernel { what: format!("{what}: {inner}"), errno }
+            }
             Self::Unread(why) => Self::Unread(format!("{what}: {why}")),
             Self::Changed(why) => Self::Changed(format!("{what}: {why}")),
         }
@@ -79,10 +82,22 @@ impl TuneError {
         match self {
             Self::Usage(_) => RefusedAs::Usage,
             Self::Denied(_) => RefusedAs::Denied,
-            Self::Absent(_) | Self::Environment(_) | Self::Unread(_) | Self::Changed(_) => {
-                RefusedAs::Environment
-            }
+            Self::Absent(_)
+            | Self::Environment(_)
+            | Self::Kernel { .. }
+            | Self::Unread(_)
+            | Self::Changed(_) => RefusedAs::Environment,
         }
+    }
+}
+
+/// What the kernel's refusal of a write means.
+fn refusal(errno: i32) -> String {
+    match errno {
+        libc::EROFS => "the file system is read-only".into(),
+        libc::ENOSPC => "no space left (ENOSPC)".into(),
+        libc::EINVAL => "the kernel refuses it (EINVAL)".into(),
+        errno => probe::error::errno_name(errno),
     }
 }
 

@@ -8,6 +8,7 @@ pub mod lab;
 pub mod measure;
 pub mod peer;
 pub mod prove;
+pub mod remote;
 pub mod schema;
 pub mod serve;
 pub mod snapshot;

@@ -1,6 +1,10 @@
 //! The shape of the house: imports point downward, pure crates stay pure, folder = package.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 /// Each crate and what it may import; no crate imports upward.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
@@ -129,4 +133,40 @@ fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
         }
     }
     files
+}
+
+/// Code that decides by the words of an error, a reason or a warning: the words then change nothing but
+/// what a person reads.
+#[test]
+fn no_code_decides_by_the_text_of_a_message() {
+    // What another program says has no other form.
+    const OTHERS: [&str; 1] = ["traffic/src/pg/why.rs"];
+    // To become values, each.
+    const STILL: [&str; 5] = [
+        "diagnose/src/rule.rs",
+        "netwright/src/commands/explain/verdict.rs",
+        "report/src/inspect/mod.rs",
+        "traffic/src/host/evidence.rs",
+        "traffic/src/nothing.rs",
+    ];
+    let names = ["why", "said", "message", "warning", "reason", "e.to_string()", "text()"];
+    let asks = [".contains(", ".starts_with(", ".ends_with("];
+    let decides = |line: &str| {
+        let code = line.trim_start();
+        names.iter().any(|n| asks.iter().any(|a| code.contains(&format!("{n}{a}"))))
+            && !code.starts_with("//")
+    };
+    let mut found = BTreeSet::new();
+    for (package, _) in MAY_IMPORT {
+        for path in sources(&crates().join(package).join("src")) {
+            let text = fs::read_to_string(&path).unwrap();
+            let text = text.split("#[cfg(test)]").next().unwrap();
+            let name = path.strip_prefix(crates()).unwrap().display().to_string();
+            if !name.ends_with("tests.rs") && text.lines().any(decides) {
+                found.insert(name);
+            }
+        }
+    }
+    let allowed: BTreeSet<String> = OTHERS.iter().chain(&STILL).map(|f| (*f).to_owned()).collect();
+    assert_eq!(found, allowed, "an errno, an enum or a bool decides, not a text");
 }

@@ -1,12 +1,11 @@
-//! `netwright fix --responder`: both hosts of a pair, tuned from one of them, and clients of
-//! `serve --allow-tune` that lie, vanish or are killed: what was on trial is put back.
+//! `--responder ssh://…`: both hosts of a pair, changed from one of them through a real sshd, and
+//! ends that lie, vanish or are killed: what was on trial is put back.
 
 use std::{
     fs,
-    io::{Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    io::{BufRead, BufReader, Write},
+    os::unix::fs::PermissionsExt,
     process::{Child, Command, Output, Stdio},
-    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -14,15 +13,22 @@ use crate::support::{NETWRIGHT, needs_root, serve::Serve};
 use lab::{pair::PairSpec, testing::TestLab};
 use serde_json::Value;
 
-const SECRET: &str = "0123456789abcdef-of-both\n";
 const SMALL: &str = "4096 4096 4096";
 
-/// A pair of hosts; the right one lets itself be tuned.
+/// A pair of hosts; at the right one an sshd and a server of measurements.
 struct Pair {
-    // Dropped first: it runs on a host of the lab.
+    // Dropped first: they run on a host of the lab.
     serve: Serve,
+    sshd: Child,
     lab: TestLab,
     state: tempfile::TempDir,
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        signal(&self.sshd, libc::SIGTERM);
+        let _ = self.sshd.wait();
+    }
 }
 
 impl Pair {
@@ -31,40 +37,86 @@ impl Pair {
         let spec = PairSpec { program: Some(NETWRIGHT.into()), queues: 1, ..PairSpec::default() };
         let lab = TestLab::pair(&spec).unwrap();
         let state = tempfile::tempdir().unwrap();
-        fs::write(state.path().join("secret"), SECRET).unwrap();
-        fs::write(state.path().join("wrong"), "another-secret-of-some-length").unwrap();
-        let serve = Self::serve(&lab, &state);
-        Self { serve, lab, state }
+        fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let sshd = Self::sshd(&lab, state.path());
+        let serve = ["serve", "--json", "--port", "0", "--bind", "10.99.0.2", "--open"];
+        let mut serve = lab.command("right", &[&[NETWRIGHT][..], &serve].concat()).unwrap();
+        serve.stderr(Stdio::null());
+        Self { serve: Serve::of(serve), sshd, lab, state }
     }
 
-    fn serve(lab: &TestLab, state: &tempfile::TempDir) -> Serve {
-        let path = |name: &str| state.path().join(name).display().to_string();
-        let (secret, right) = (path("secret"), path("right"));
-        let allow = ["--allow-tune", "--secret-file", &secret, "--state-dir", &right];
-        let args =
-            [&[NETWRIGHT, "serve", "--json", "--port", "0", "--bind", "10.99.0.2"], &allow[..]];
-        let mut command = lab.command("right", &args.concat()).unwrap();
-        command.stderr(Stdio::null());
-        Serve::of(command)
+    /// Keys of its own, and the journal of what comes over it.
+    fn sshd(lab: &TestLab, state: &std::path::Path) -> Child {
+        let path = |name: &str| state.join(name).display().to_string();
+        for key in ["host", "key"] {
+            let args = ["-q", "-t", "ed25519", "-N", "", "-f", &path(key)];
+            crate::support::run("ssh-keygen", &args);
+        }
+        let write = |name: &str, text: String| fs::write(state.join(name), text).unwrap();
+        write(
+            "sshd_config",
+            format!(
+                "Port 2222\nListenAddress 10.99.0.2\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\n\
+             UsePAM yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
+             PermitRootLogin yes\nPidFile none\nSetEnv NETWRIGHT_STATE={}\n",
+                path("host"),
+                path("key.pub"),
+                path("right")
+            ),
+        );
+        write(
+            "ssh_config",
+            format!(
+                "IdentityFile {}\nIdentitiesOnly yes\nStrictHostKeyChecking no\nLogLevel ERROR\n\
+             UserKnownHostsFile /dev/null\n",
+                path("key")
+            ),
+        );
+        fs::create_dir_all("/run/sshd").unwrap();
+        let line = ["/usr/sbin/sshd", "-D", "-e", "-f", &path("sshd_config")];
+        let mut sshd = lab.command("right", &line).unwrap().stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(sshd.stderr.take().unwrap()).lines();
+        let up = said.find(|l| l.as_ref().is_ok_and(|l| l.contains("Server listening")));
+        assert!(up.is_some(), "sshd does not start");
+        std::thread::spawn(move || said.for_each(drop));
+        sshd
     }
 
-    fn secret(&self) -> String {
-        self.state.path().join("secret").display().to_string()
+    fn ssh(&self) -> String {
+        format!("ssh -F {}", self.state.path().join("ssh_config").display())
+    }
+
+    fn responder(&self) -> String {
+        format!("ssh://root@10.99.0.2:2222{NETWRIGHT}")
+    }
+
+    /// The process that answers at the right host.
+    fn remote(&self) -> i32 {
+        let mut all = vec![self.sshd.id() as i32];
+        while let Some(pid) = all.pop() {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            if name.trim() == "netwright" && line.windows(7).any(|w| w == b"--stdio") {
+                return pid;
+            }
+            all.extend(children(pid));
+        }
+        panic!("nobody answers there")
     }
 
     /// `netwright ARGS` on the left host.
     fn left(&self, args: &[&str]) -> Command {
         let mut command = self.lab.command("left", &[&[NETWRIGHT], args].concat()).unwrap();
         command.env("NETWRIGHT_STATE", self.state.path().join("left"));
+        command.env("NETWRIGHT_SSH", self.ssh());
         command.env_remove("SSH_CONNECTION").env_remove("NETWRIGHT_SECRET");
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
-    /// The same about the server, reached there.
+    /// The same about the right host.
     fn asks(&self, args: &[&str], responder: &str) -> Command {
-        let peer = ["--responder", responder, "--secret-file", &self.secret()];
-        self.left(&[args, &peer[..]].concat())
+        self.left(&[args, &["--responder", responder]].concat())
     }
 
     fn fix(&self, args: &[&str], responder: &str) -> Command {
@@ -179,8 +231,8 @@ fn a_fault_of_the_far_host_is_found_and_remedied_from_here() {
     let pair = Pair::new();
     pair.plant("right", "net.ipv4.tcp_rmem", SMALL);
     let before = ["left", "right"].map(|h| pair.print(h));
-    let target = pair.serve.target().to_owned();
-    let url = format!("stream://{target} --duration 60ms --warmup 10ms");
+    let target = pair.responder();
+    let url = format!("stream://{} --duration 60ms --warmup 10ms", pair.serve.target());
     let out = pair.fix(&["--workload", &url, "--runs", "60"], &target).output().unwrap();
     let d = document(&out);
     assert_eq!(out.status.code(), Some(0), "{} {d:#}", complaint(&out));
@@ -220,7 +272,7 @@ fn an_experiment_varies_a_knob_of_the_far_host_and_puts_it_back() {
     let pair = Pair::new();
     pair.plant("right", "net.ipv4.tcp_rmem", SMALL);
     let before = ["left", "right"].map(|h| pair.print(h));
-    let target = pair.serve.target().to_owned();
+    let target = pair.responder();
     let record = pair.state.path().join("r.jsonl").display().to_string();
     let peer = format!("{PEER_RMEM}=4096 131072 33554432");
     // A knob of each host in one change.
@@ -265,7 +317,7 @@ fn what_may_not_be_asked_from_afar_is_refused() {
     let fix = |knob: &str| {
         let mut args: Vec<&str> = workload.iter().map(String::as_str).collect();
         args.extend(["--try", knob]);
-        pair.fix(&args, pair.serve.target()).output().unwrap()
+        pair.fix(&args, &pair.responder()).output().unwrap()
     };
     let d = document(&fix(harmful));
     let c = candidate(&d, harmful.split_once('=').unwrap().0);
@@ -305,216 +357,96 @@ fn what_may_not_be_asked_from_afar_is_refused() {
 }
 
 #[test]
-fn it_is_not_lent_without_a_secret() {
-    needs_root();
-    let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        fs::write(&path, text).unwrap();
-        path.display().to_string()
-    };
-    let (short, right) = (file("short", "12345678"), file("right", SECRET));
-    for args in [
-        &["--allow-tune"][..],
-        &["--allow-tune", "--bind", "127.0.0.1"],
-        &["--allow-tune", "--secret-file", &short],
-        &["--allow-tune", "--open"],
-        &["--state-dir", "/tmp"],
-    ] {
-        let mut command = Command::new(NETWRIGHT);
-        let out = command.arg("serve").args(args).env_remove("NETWRIGHT_SECRET").output().unwrap();
-        assert_eq!(out.status.code(), Some(2), "{args:?}: {}", complaint(&out));
-    }
-    // One who serves without consent is not tuned.
-    let serve = Serve::start(&["--secret-file", &right]);
-    let ask = |secret: &[&str]| {
-        let mut command = Command::new(NETWRIGHT);
-        command.env_remove("NETWRIGHT_SECRET");
-        let args = [&["tune", "status", "--responder", serve.target()], secret].concat();
-        command.args(args).output().unwrap()
-    };
-    let out = ask(&["--secret-file", &right]);
-    assert_eq!(out.status.code(), Some(3));
-    assert!(complaint(&out).contains("--allow-tune"), "{}", complaint(&out));
-    assert_eq!(ask(&[]).status.code(), Some(2));
-}
-
-#[test]
-fn wrong_secrets_are_counted() {
+fn who_may_not_log_in_or_change_is_told_why() {
     let pair = Pair::new();
-    let wrong = pair.state.path().join("wrong").display().to_string();
-    let ask = |secret: &str| {
-        let args = ["tune", "status", "--responder", pair.serve.target(), "--secret-file", secret];
-        pair.left(&args).output().unwrap()
-    };
-    assert_eq!(ask(&pair.secret()).status.code(), Some(0));
-    for n in 0..10 {
-        let out = ask(&wrong);
-        assert_eq!(out.status.code(), Some(3), "{n}");
-        assert!(complaint(&out).contains("not the one"), "{n}: {}", complaint(&out));
-    }
-    for secret in [wrong, pair.secret()] {
-        let out = ask(&secret);
-        assert_eq!(out.status.code(), Some(3));
-        assert!(complaint(&out).contains("too many"), "{}", complaint(&out));
-    }
-}
-
-/// What a relay does to the client's messages on their way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Deed {
-    Nothing,
-    /// Changes a letter of the first request.
-    Change,
-    /// Says the first request twice.
-    Twice,
-    /// Says something of its own instead.
-    Instead(&'static [u8]),
-    /// Instead of the first request, more than is allowed.
-    Endless,
-}
-
-/// Relays one connection at a time; what the client said is kept. On the left host's side it is
-/// reached by a path, for the test itself is on neither host.
-struct Relay {
-    address: SocketAddr,
-    said: Arc<Mutex<Vec<Vec<u8>>>>,
-}
-
-fn frame(from: &mut TcpStream) -> Option<Vec<u8>> {
-    let mut all = vec![0u8; 8];
-    from.read_exact(&mut all).ok()?;
-    let length = u32::from_be_bytes(all[4..8].try_into().unwrap()) as usize;
-    let mut text = vec![0; length];
-    from.read_exact(&mut text).ok()?;
-    all.extend(text);
-    Some(all)
-}
-
-impl Relay {
-    /// On this test's own host: `serve` and client are there as well.
-    fn start(to: String, deed: Deed) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&said);
-        std::thread::spawn(move || {
-            for client in listener.incoming() {
-                let Ok(mut client) = client else { return };
-                let Ok(mut server) = TcpStream::connect(&to) else { return };
-                let (mut back, mut from) =
-                    (client.try_clone().unwrap(), server.try_clone().unwrap());
-                std::thread::spawn(move || {
-                    let _ = std::io::copy(&mut from, &mut back);
-                    let _ = back.shutdown(std::net::Shutdown::Both);
-                });
-                let mut requests = 0;
-                while let Some(mut words) = frame(&mut client) {
-                    kept.lock().unwrap().push(words.clone());
-                    let request = words.windows(8).any(|w| w == b"{\"tune\":");
-                    requests += u32::from(request);
-                    let mut times = 1;
-                    if request && requests == 1 {
-                        match deed {
-                            Deed::Nothing => {}
-                            Deed::Change => {
-                                let at = words.windows(6).position(|w| w == b"status").unwrap();
-                                words[at] = b'S';
-                            }
-                            Deed::Twice => times = 2,
-                            Deed::Instead(other) => words = other.to_vec(),
-                            Deed::Endless => {
-                                words = b"NWT1\x00\x40\x00\x01".to_vec();
-                                words.resize((5 << 20) + 8, b' ');
-                            }
-                        }
-                    }
-                    if (0..times).any(|_| server.write_all(&words).is_err()) {
-                        break;
-                    }
-                }
-                let _ = server.shutdown(std::net::Shutdown::Both);
-            }
-        });
-        Self { address, said }
-    }
-}
-
-#[test]
-fn a_relay_cannot_change_repeat_or_add_a_word() {
-    needs_root();
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    fs::write(path("secret"), SECRET).unwrap();
-    let args = ["--allow-tune", "--secret-file", &path("secret"), "--state-dir", &path("state")];
-    let serve = Serve::start(&args);
-    let ask = |to: &str| {
-        let args =
-            ["tune", "status", "--json", "--responder", to, "--secret-file", &path("secret")];
-        Command::new(NETWRIGHT).args(args).env_remove("NETWRIGHT_SECRET").output().unwrap()
-    };
-    let honest = Relay::start(serve.target().to_owned(), Deed::Nothing);
-    let out = ask(&honest.address.to_string());
-    assert_eq!(out.status.code(), Some(0), "{}", complaint(&out));
-    for deed in [
-        Deed::Change,
-        Deed::Twice,
-        Deed::Instead(b"NWT1\x00\x00\x00\x21{\"tune\":{\"body\":\"1\",\"seal\":\"00\"}}"),
-        Deed::Instead(b"NWT1\x00\x00\x00\x20{\"tune\":{\"body\":{},\"seal\":\"00\"}}"),
-        Deed::Instead(b"NWT1\xff\xff\xff\xff"),
-        Deed::Instead(b"GET / HTTP/1.1\r\n\r\n"),
-        Deed::Endless,
+    let before = pair.print("right");
+    let at = |user: &str, path: &str| format!("ssh://{user}@10.99.0.2:2222{path}");
+    // A program of another version, which says nothing else.
+    let other = pair.state.path().join("other");
+    fs::write(&other, "#!/bin/sh\necho '{\"netwright\":\"0.0.9\"}'; sleep 5\n").unwrap();
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
+    // postgres may log in, and sudo does not let it.
+    for (responder, code, why) in [
+        (at("postgres", NETWRIGHT), 3, "log in as root, or let sudo run"),
+        (at("nobody-here", NETWRIGHT), 4, "ssh failed: "),
+        (at("root", "/nowhere/netwright"), 4, "no /nowhere/netwright is there: install it"),
+        (at("root", "/bin/true"), 4, "netwright did not answer"),
+        (at("root", other.to_str().unwrap()), 4, "netwright 0.0.9 is installed there"),
+        ("ssh://root@10.99.0.2:2223".to_owned(), 4, "ssh failed: "),
+        ("10.99.0.2".to_owned(), 2, "ssh://root@10.99.0.2"),
+        ("ssh://-oProxyCommand=touch".to_owned(), 2, "is not of the form"),
     ] {
-        let relay = Relay::start(serve.target().to_owned(), deed);
-        let out = ask(&relay.address.to_string());
-        // Said twice, the first one was answered.
-        let code = if deed == Deed::Twice { 0 } else { 4 };
-        assert_eq!(out.status.code(), Some(code), "{deed:?}: {}", complaint(&out));
-        assert_eq!(ask(serve.target()).status.code(), Some(0), "after {deed:?}");
+        let out = pair.asks(&["tune", "status"], &responder).output().unwrap();
+        let said = complaint(&out);
+        assert!(out.status.code() == Some(code) && said.contains(why), "{responder}: {out:?}");
+        assert_eq!(said.lines().count(), 1, "{responder}: {said}");
     }
-    // All that an honest client said, said again on a connection of its own.
-    let said = honest.said.lock().unwrap().clone();
-    assert!(said.len() >= 2, "{said:?}");
-    let mut again = TcpStream::connect(serve.target()).unwrap();
-    again.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    assert!(frame(&mut again).is_some(), "a greeting");
-    said.iter().for_each(|words| drop(again.write_all(words)));
-    let answer = String::from_utf8_lossy(&frame(&mut again).unwrap_or_default()).into_owned();
-    assert!(answer.contains("denied"), "{answer}");
-    // The secret was never on the wire, in either of its spellings.
-    let all: Vec<u8> = said.concat();
-    let secret = SECRET.trim();
-    let hex: String = secret.bytes().map(|b| format!("{b:02x}")).collect();
-    for spelled in [secret, &hex] {
-        assert!(!all.windows(spelled.len()).any(|w| w == spelled.as_bytes()));
+    // No key.
+    let mut keyless = pair.asks(&["tune", "status"], &pair.responder());
+    let options = "ssh -F none -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o \
+        IdentityFile=/nowhere -o IdentitiesOnly=yes -o LogLevel=ERROR";
+    let keyless = keyless.env("NETWRIGHT_SSH", options).output().unwrap();
+    assert_eq!(keyless.status.code(), Some(4), "{keyless:?}");
+    assert!(complaint(&keyless).contains("must log in without a password"), "{keyless:?}");
+    assert_eq!(before, pair.print("right"));
+}
+
+/// What reaches the other end's standard input is a line of JSON, or is answered by an error.
+#[test]
+fn a_remote_end_is_not_confused() {
+    needs_root();
+    let state = tempfile::tempdir().unwrap();
+    let mut command = Command::new(NETWRIGHT);
+    command.args(["remote", "--stdio"]).env("NETWRIGHT_STATE", state.path().join("state"));
+    let mut remote = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(remote.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.next().unwrap().contains("\"netwright\""));
+    let mut stdin = remote.stdin.take().unwrap();
+    for (said, answer) in [
+        ("\"alive\"", "done"),
+        ("GET / HTTP/1.1", "is no request"),
+        ("{\"try\":{\"plan\":0}}", "there is no plan 0"),
+        ("{\"keep\":{\"id\":1}}", "is not on trial"),
+        ("{\"take_back\":{\"id\":1}}", "is not on trial"),
+        ("{\"look\":{\"window_ns\":99999999999999,\"goal\":\"throughput\"}}", "at most"),
+        ("\u{0}\u{1}", "is no request"),
+        ("\"alive\"", "done"),
+    ] {
+        writeln!(stdin, "{said}").unwrap();
+        let line = lines.next().unwrap();
+        assert!(line.contains(answer), "{said}: {line}");
     }
-    assert!(!folder.path().join("state").exists(), "something was changed");
+    // A line without an end is no request, and the end of the input ends it.
+    stdin.write_all(&vec![b' '; 17 << 20]).ok();
+    drop(stdin);
+    assert_eq!(remote.wait().unwrap().code(), Some(0));
+    assert!(lines.next().is_none());
+    assert!(!state.path().join("state").exists(), "something was changed");
 }
 
 #[test]
 fn a_client_that_is_killed_in_the_middle_leaves_nothing() {
     let pair = Pair::new();
-    let mut fix = pair.in_the_middle(pair.serve.target());
+    let mut fix = pair.in_the_middle(&pair.responder());
     signal(&fix, libc::SIGKILL);
     fix.wait().unwrap();
     wait_for("the old buffer", || pair.rmem() == SMALL);
-    // The server goes on serving, and lends itself again.
-    let status = pair.asks(&["tune", "status", "--json"], pair.serve.target()).output().unwrap();
+    // The next one may change it again.
+    let status = pair.asks(&["tune", "status", "--json"], &pair.responder()).output().unwrap();
     assert_eq!(document(&status)["sets"].as_array().unwrap().len(), 0, "{}", complaint(&status));
 }
 
 #[test]
-fn a_server_that_is_killed_leaves_nothing_and_its_client_says_so() {
+fn an_end_that_is_killed_there_leaves_nothing_and_the_one_here_says_so() {
     let pair = Pair::new();
-    let fix = pair.in_the_middle(pair.serve.target());
-    pair.serve.signal(libc::SIGKILL);
+    let fix = pair.in_the_middle(&pair.responder());
+    send(pair.remote(), libc::SIGKILL);
     wait_for("the old buffer", || pair.rmem() == SMALL);
     signal(&fix, libc::SIGCONT);
     let out = fix.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(4), "{}", complaint(&out));
     // All is closed in the server's journal: the next one begins as if nothing had been.
-    let again = Pair::serve(&pair.lab, &pair.state);
-    let status = pair.asks(&["tune", "status", "--json"], again.target()).output().unwrap();
+    let status = pair.asks(&["tune", "status", "--json"], &pair.responder()).output().unwrap();
     assert_eq!(document(&status)["sets"].as_array().unwrap().len(), 0, "{}", complaint(&status));
 }
 
@@ -522,16 +454,17 @@ fn a_server_that_is_killed_leaves_nothing_and_its_client_says_so() {
 #[test]
 fn a_lock_that_somebody_holds_does_not_stop_what_puts_back() {
     let pair = Pair::new();
-    let fix = pair.in_the_middle(pair.serve.target());
+    let fix = pair.in_the_middle(&pair.responder());
     let lock = pair.state.path().join("right/lock");
     let mut holder =
         Command::new("flock").arg("-F").arg(&lock).args(["sleep", "60"]).spawn().unwrap();
     // The lock goes from the server to the holder: the watchdog, which waits for the same moment,
     // stands still until that is done.
-    let watchdog = children(pair.serve.pid());
+    let remote = pair.remote();
+    let watchdog = children(remote);
     assert_eq!(watchdog.len(), 1, "{watchdog:?}");
     send(watchdog[0], libc::SIGSTOP);
-    pair.serve.signal(libc::SIGKILL);
+    send(remote, libc::SIGKILL);
     wait_for("the holder's lock", || has_lock(&holder));
     send(watchdog[0], libc::SIGCONT);
     std::thread::sleep(Duration::from_secs(2));
@@ -546,7 +479,7 @@ fn a_lock_that_somebody_holds_does_not_stop_what_puts_back() {
 #[test]
 fn a_wire_that_goes_dead_leaves_nothing() {
     let pair = Pair::new();
-    let fix = pair.in_the_middle(pair.serve.target());
+    let fix = pair.in_the_middle(&pair.responder());
     // It stays stopped, like a host that hangs: nothing is closed, nothing is said.
     wait_for("the old buffer", || pair.rmem() == SMALL);
     signal(&fix, libc::SIGKILL);
@@ -554,10 +487,23 @@ fn a_wire_that_goes_dead_leaves_nothing() {
 }
 
 #[test]
+fn a_cable_that_is_cut_leaves_nothing_and_fix_says_so() {
+    let pair = Pair::new();
+    let fix = pair.in_the_middle(&pair.responder());
+    let cut = pair.lab.output("right", &["ip", "link", "set", "eth0", "down"]).unwrap();
+    assert_eq!(cut.code, 0);
+    signal(&fix, libc::SIGCONT);
+    wait_for("the old buffer", || pair.rmem() == SMALL);
+    let out = fix.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(4), "{}", complaint(&out));
+    assert!(complaint(&out).contains("within 20 s"), "{}", complaint(&out));
+}
+
+#[test]
 fn two_at_once_do_not_tune_one_host() {
     let pair = Pair::new();
-    let fix = pair.in_the_middle(pair.serve.target());
-    let out = pair.asks(&["tune", "rollback", "1"], pair.serve.target()).output().unwrap();
+    let fix = pair.in_the_middle(&pair.responder());
+    let out = pair.asks(&["tune", "rollback", "1"], &pair.responder()).output().unwrap();
     assert_eq!(out.status.code(), Some(4), "{}", complaint(&out));
     assert!(complaint(&out).contains("changing this host"), "{}", complaint(&out));
     signal(&fix, libc::SIGKILL);

@@ -5,7 +5,6 @@ pub mod confidence;
 pub mod ends;
 pub mod flows;
 pub mod onlooker;
-pub mod remote;
 
 use std::{
     net::SocketAddr,
@@ -21,7 +20,6 @@ use crate::{
         ToClient, ToServer,
         frame::{self, LARGE, SMALL},
         message::{Counters, PROTOCOL, PeerReport, Ready, Test},
-        seal::Seals,
         secret::{EndRole, Secret, nonce},
     },
     host, host_identity,
@@ -52,8 +50,6 @@ pub struct Peer {
     pub same_host: bool,
     /// As it was named.
     pub name: String,
-    /// There where it lets itself be tuned.
-    seals: Option<Seals>,
 }
 
 impl Peer {
@@ -193,6 +189,7 @@ fn named(name: &str, e: Error) -> Error {
         Error::Usage(why) => Error::Usage(format!("{name}: {why}")),
         Error::Denied(why) => Error::Denied(format!("{name}: {why}")),
         Error::Environment(why) => Error::Environment(format!("{name}: {why}")),
+        Error::Silent(why) => Error::Silent(format!("{name}: {why}")),
     }
 }
 
@@ -309,7 +306,7 @@ fn greet(
     };
     frame::send(&mut &socket, &hello).map_err(|e| named(&name, e))?;
     match receive()? {
-        ToClient::Welcome { proof, end, boot_id, tunes } => {
+        ToClient::Welcome { proof, end, boot_id } => {
             let real = secret.is_none_or(|s| {
                 s.accepts(EndRole::Server, &theirs, &ours, proof.as_deref().unwrap_or_default())
             });
@@ -321,9 +318,7 @@ fn greet(
             // Of a Unix socket both ends have the one path.
             let here = here.map_or_else(|| end.address.clone(), |a| a.ip().to_string());
             let local = End { address: here, ..me.end };
-            let seals =
-                secret.filter(|_| tunes).map(|s| Seals::new(s, EndRole::Client, &theirs, &ours));
-            Ok(Peer { socket, address, end, local, same_host, name, seals })
+            Ok(Peer { socket, address, end, local, same_host, name })
         }
         ToClient::Denied { why } => Err(Error::Denied(format!("{name}: {why}"))),
         ToClient::Failed { why } => Err(Error::Environment(format!("{name}: {why}"))),

@@ -11,7 +11,6 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::seal::Sealed;
 use crate::Error;
 
 /// Version of the protocol; the ends must agree.
@@ -40,9 +39,6 @@ pub enum ToClient {
         end: End,
         /// Tells whether both ends are one host.
         boot_id: String,
-        /// Whether it lets itself be tuned.
-        #[serde(default)]
-        tunes: bool,
     },
     /// Not with this secret.
     Denied { why: String },
@@ -62,8 +58,6 @@ pub enum ToClient {
     },
     /// The answer to a mark.
     Marked(Box<Counters>),
-    /// The answer to `Tune`.
-    Tuned(Sealed),
     /// The answer to `Finish`.
     Report(Box<PeerReport>),
     /// The test broke off.
@@ -89,7 +83,7 @@ impl RefusalKind {
         match e {
             Error::Usage(_) => Self::Usage,
             Error::Denied(_) => Self::Denied,
-            Error::Environment(_) => Self::Environment,
+            Error::Environment(_) | Error::Silent(_) => Self::Environment,
         }
     }
 
@@ -141,8 +135,6 @@ pub enum ToServer {
     Quiet,
     /// The test is over.
     Finish,
-    /// About the server's settings.
-    Tune(Sealed),
 }
 
 /// What the server must know of a test.

@@ -3,12 +3,9 @@
 //! The server speaks first (`Hello` with a nonce), the client answers with its own nonce and,
 //! where a secret is demanded, the proof that it has it; then one test after the other:
 //! `Test`, `Ready`, data connections, `Connected`, any number of `Mark`s, `Finish`, `Report`.
-//! Where the server lets itself be tuned, a connection may instead carry `Tune` and `Tuned`,
-//! each [sealed](seal).
 
 pub mod frame;
 pub mod message;
-pub mod seal;
 pub mod secret;
 
 pub use message::{ToClient, ToServer};

@@ -67,21 +67,6 @@ impl Secret {
         mac.map(|m| hex(&m.finalize().into_bytes())).unwrap_or_default()
     }
 
-    /// The key of the seals on the connection of these nonces.
-    pub(super) fn seal_key(&self, server_nonce: &str, client_nonce: &str) -> Option<Vec<u8>> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).ok()?;
-        let server = server_nonce.as_bytes();
-        for part in [b"netwright tune\0", server, b"\0", client_nonce.as_bytes()] {
-            mac.update(part);
-        }
-        Some(mac.finalize().into_bytes().to_vec())
-    }
-
-    /// How long it is, in bytes.
-    pub fn length(&self) -> usize {
-        self.0.len()
-    }
-
     /// Whether a proof is right; takes as long for any wrong one.
     pub fn accepts(
         &self,

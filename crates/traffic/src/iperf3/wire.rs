@@ -99,9 +99,10 @@ impl fmt::Display for Broken {
             Self::Stopped => f.write_str("stopped"),
             Self::Garbage(what) => write!(f, "it does not speak iperf3's protocol: {what}"),
             Self::Io(e) => match crate::Error::io("control connection", e) {
-                crate::Error::Usage(t) | crate::Error::Denied(t) | crate::Error::Environment(t) => {
-                    f.write_str(&t)
-                }
+                crate::Error::Usage(t)
+                | crate::Error::Denied(t)
+                | crate::Error::Environment(t)
+                | crate::Error::Silent(t) => f.write_str(&t),
             },
         }
     }

@@ -272,9 +272,9 @@ impl Session {
 /// What a silent port most likely means.
 fn busy(e: Error) -> Error {
     match e {
-        Error::Environment(why) if why.contains("said nothing") => Error::Environment(format!(
-            "{why}; is it busy? qperf serves one client after the other"
-        )),
+        Error::Silent(why) => {
+            Error::Silent(format!("{why}; is it busy? qperf serves one client after the other"))
+        }
         e => e,
     }
 }

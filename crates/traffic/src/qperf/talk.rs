@@ -116,7 +116,7 @@ impl Control {
                     if now >= deadline_ns {
                         let s = (now - begun) as f64 / 1e9;
                         let who = &self.who;
-                        return Err(Error::Environment(format!(
+                        return Err(Error::Silent(format!(
                             "{who} said nothing for {s:.1} s where the {what} should come"
                         )));
                     }

@@ -1,5 +1,4 @@
-//! The server: it sends, receives and reports for whoever may ask, and nothing else, unless its
-//! operator gave it a [`TuningService`].
+//! The server: it sends, receives and reports for whoever may ask, and nothing else.
 //!
 //! `pending` is one thread for all connections that have not asked yet; each client that has
 //! gets a thread (`session`) which runs its tests (`peer`) on sockets of their own
@@ -11,7 +10,6 @@ pub(crate) mod limits;
 mod peer;
 mod pending;
 mod session;
-mod tuning;
 mod wrong;
 
 use std::{
@@ -19,7 +17,7 @@ use std::{
     ops::RangeInclusive,
     path::PathBuf,
     sync::{
-        Arc, Mutex,
+        Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -34,7 +32,6 @@ use crate::{
     net::{self, wake},
 };
 pub use limits::Limits;
-pub use tuning::{Attendant, Caller, LEASE, TuningService};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listen {
@@ -57,9 +54,6 @@ pub struct Options {
     pub service_ns: Nanos,
     /// Where the far threads run, unless the client asks for something else.
     pub pin: Pin,
-    /// Who answers about this host's settings, where it lets itself be tuned. Nobody is
-    /// answered who did not prove a secret.
-    pub tuning: Option<Arc<dyn TuningService>>,
 }
 
 /// What happened, for the log.
@@ -143,7 +137,6 @@ impl Server {
                         local: client.local,
                         same_host: client.same_host,
                         inbox: client.inbox,
-                        seals: client.seals,
                         options: &self.options,
                         stop,
                         taken: &taken,

@@ -17,7 +17,6 @@ use crate::{
     control::{
         frame::{self, Inbox, SMALL},
         message::{PROTOCOL, ToClient, ToServer},
-        seal::Seals,
         secret::{EndRole, nonce},
     },
     host, host_identity,
@@ -39,8 +38,6 @@ struct Waiting {
     since: Instant,
     /// Whether it has greeted as it must, and runs on this host.
     admitted: Option<bool>,
-    /// For what it may ask of our settings.
-    seals: Option<Seals>,
 }
 
 /// A connection that may ask for tests.
@@ -49,8 +46,6 @@ pub struct Admitted {
     pub local: DataAddress,
     pub same_host: bool,
     pub inbox: Inbox,
-    /// There where it may ask about our settings.
-    pub seals: Option<Seals>,
 }
 
 pub struct PendingConnections<'a> {
@@ -183,8 +178,8 @@ impl<'a> PendingConnections<'a> {
         let fd = socket.as_raw_fd();
         if watch(&self.epoll, fd).is_ok() {
             let (inbox, since) = (Inbox::default(), Instant::now());
-            let (admitted, seals) = (None, None);
-            let new = Waiting { socket, local, nonce, inbox, since, admitted, seals };
+            let admitted = None;
+            let new = Waiting { socket, local, nonce, inbox, since, admitted };
             self.waiting.insert(fd, new);
         }
     }
@@ -240,7 +235,7 @@ impl<'a> PendingConnections<'a> {
                  version at both ends"
             )));
         }
-        let (mut ours, mut seals) = (None, None);
+        let mut ours = None;
         if let Some(secret) = &self.options.secret {
             if self.wrong.too_many(&waiting.local) {
                 return Err(deny("too many wrong secrets came from this address: wait a minute"));
@@ -256,8 +251,6 @@ impl<'a> PendingConnections<'a> {
                 }));
             }
             ours = Some(secret.proof(EndRole::Server, &waiting.nonce, nonce));
-            let tuning = self.options.tuning.is_some();
-            seals = tuning.then(|| Seals::new(secret, EndRole::Server, &waiting.nonce, nonce));
         }
         let me = host_identity();
         let same_host = host::same_host(boot_id, &me.boot_id);
@@ -266,12 +259,11 @@ impl<'a> PendingConnections<'a> {
             DataAddress::Ip(ours, _) => ours.to_string(),
             DataAddress::Unix(path) => path.display().to_string(),
         };
-        let (boot_id, tunes) = (me.boot_id, seals.is_some());
-        let welcome = frame::encode(&ToClient::Welcome { proof: ours, end, boot_id, tunes })?;
+        let boot_id = me.boot_id;
+        let welcome = frame::encode(&ToClient::Welcome { proof: ours, end, boot_id })?;
         waiting.socket.send(&welcome).map_err(|e| Error::io("broke off", &e))?;
         if let Some(waiting) = self.waiting.get_mut(&fd) {
             (waiting.admitted, waiting.since) = (Some(same_host), Instant::now());
-            waiting.seals = seals;
         }
         Ok(())
     }
@@ -282,8 +274,8 @@ impl<'a> PendingConnections<'a> {
         // SAFETY: both descriptors are open; the socket lives on with the session.
         unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_DEL, fd, &raw mut event) };
         let same_host = w.admitted.unwrap_or(false);
-        let Waiting { socket, local, inbox, seals, .. } = w;
-        Some(Admitted { socket, local, same_host, inbox, seals })
+        let Waiting { socket, local, inbox, .. } = w;
+        Some(Admitted { socket, local, same_host, inbox })
     }
 
     /// Forgets those whose time is over, once a second.

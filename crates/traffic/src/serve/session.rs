@@ -17,15 +17,13 @@ use super::{
     Options,
     endpoint::{DataAddress, Endpoint},
     peer::{self, PeerTest},
-    tuning::{Attendant, Caller, LEASE},
 };
 use crate::{
     Error, Result,
     assignments::Assignments,
     control::{
-        frame::{self, ASKED, Inbox, LARGE},
+        frame::{self, ASKED, Inbox},
         message::{Ready, RefusalKind, Test, ToClient, ToServer},
-        seal::{Sealed, Seals},
     },
 };
 
@@ -37,8 +35,6 @@ pub struct Session<'a> {
     /// Whether the client runs on this very host.
     pub same_host: bool,
     pub inbox: Inbox,
-    /// There where the client may ask about our settings.
-    pub seals: Option<Seals>,
     pub options: &'a Options,
     pub stop: &'a AtomicBool,
     /// CPUs that tests of all sessions are pinned to now.
@@ -121,10 +117,8 @@ impl Session<'_> {
     fn next(&mut self, most: Duration) -> Result<Option<ToServer>> {
         let until = Instant::now() + most;
         let mut chunk = [0u8; 4096];
-        // A change of our settings may be long; who may not ask for any asks in few words.
-        let longest = if self.seals.is_some() { LARGE } else { ASKED };
         loop {
-            if let Some(message) = self.inbox.next(longest)? {
+            if let Some(message) = self.inbox.next(ASKED)? {
                 return Ok(Some(message));
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -164,19 +158,9 @@ impl Session<'_> {
             let _ = control.set_tcp_nodelay(true);
         }
         let mut tests = 0;
-        // Dropped however this ends: what it has on trial is put back then.
-        let mut attendant = None;
         loop {
-            let idle = if attendant.is_some() { LEASE } else { self.options.limits.idle };
-            match self.next(idle) {
-                Ok(Some(ToServer::Tune(sealed))) => {
-                    if let Err(e) = self.tune(&mut attendant, &sealed) {
-                        let _ = self.send(&ToClient::Failed { why: e.to_string() });
-                        return Err(e);
-                    }
-                    tests += 1;
-                }
-                Ok(Some(ToServer::Test(test))) if attendant.is_none() => {
+            match self.next(self.options.limits.idle) {
+                Ok(Some(ToServer::Test(test))) => {
                     // Held until the test is over: everybody's memory, of which it takes a part.
                     match self.options.limits.admit(&test) {
                         Err(e) => self.refuse(&e)?,
@@ -203,20 +187,6 @@ impl Session<'_> {
                 Err(e) => return Err(e),
             }
         }
-    }
-
-    /// One request about our settings; the first finds somebody to answer it.
-    fn tune(&mut self, attendant: &mut Option<Box<dyn Attendant>>, sealed: &Sealed) -> Result<()> {
-        let (Some(seals), Some(tuning)) = (&mut self.seals, &self.options.tuning) else {
-            return Err(Error::Denied(
-                "this server does not let itself be tuned: `netwright serve --allow-tune`".into(),
-            ));
-        };
-        let request = seals.open(sealed)?;
-        let new = || tuning.attend(&Caller::of(&self.local));
-        let answer = attendant.get_or_insert_with(new).answer(request);
-        let answer = seals.seal(answer);
-        self.send(&ToClient::Tuned(answer))
     }
 
     /// One test from its request to its report.

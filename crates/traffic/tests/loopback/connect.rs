@@ -76,7 +76,6 @@ impl PeerEnd {
             limits: Limits::default(),
             service_ns: Nanos(0),
             pin: Pin::No,
-            tuning: None,
         })
         .unwrap();
         let Some(Listen::Tcp(address)) = server.listening().first().cloned() else { panic!() };

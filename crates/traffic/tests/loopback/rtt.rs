@@ -56,7 +56,6 @@ fn options(listen: Listen) -> Options {
         limits: Limits::default(),
         service_ns: Nanos(0),
         pin: Pin::No,
-        tuning: None,
     }
 }
 

@@ -35,7 +35,6 @@ impl PeerEnd {
             limits: Limits::default(),
             service_ns: Nanos(0),
             pin: Pin::No,
-            tuning: None,
         };
         let server = Server::bind(options).unwrap();
         let target = match server.listening().first().unwrap() {

@@ -173,12 +173,10 @@ impl Knob for NicChannels {
         set(&mut channels, value).map_err(|r| TuneError::Usage(format!("{knob}: {}", r.why)))?;
         // `equal 2` of somebody's own looks like the table of a driver that uses two queues.
         host.set_channels(nic, &channels).map_err(|e| match e {
-            TuneError::Environment(why) if why.ends_with("(EINVAL)") => {
-                TuneError::Environment(format!(
-                    "{why}; an RSS table that was set by hand may use more queues (ethtool -x {})",
-                    quote::shell(nic)
-                ))
-            }
+            TuneError::Kernel { errno: libc::EINVAL, .. } => TuneError::Environment(format!(
+                "{e}; an RSS table that was set by hand may use more queues (ethtool -x {})",
+                quote::shell(nic)
+            )),
             e => e,
         })
     }

@@ -61,7 +61,7 @@ fn dissolve(host: &Host, group: &Group, folder: &str) -> Result<(), TuneError> {
             }
         }
         match host.remove_folder(folder) {
-            Err(TuneError::Environment(why)) if why.contains("EBUSY") => {}
+            Err(TuneError::Kernel { errno: libc::EBUSY, .. }) => {}
             other => return other,
         }
     }

@@ -1,7 +1,5 @@
 //! What was typed after `fix`.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 use model::Nanos;
 use prove::figure::Goal;
@@ -20,7 +18,7 @@ use crate::args::OutputArgs;
       --metric 'tps=/tps = ([0-9.]+)/:higher' --yes
   netwright fix --workload rtt://db1 --try nic.eth0.coalesce.rx_usecs=0 --yes
   # both hosts
-  netwright fix --workload stream://db1 --responder db1 --secret-file F --yes
+  netwright fix --workload stream://db1 --responder ssh://db1 --yes
 
 Exit code 0 says that something was kept; 1 that nothing helped."
 ))]
@@ -38,12 +36,9 @@ pub struct FixArgs {
     /// A figure, where it is and which way is good, as for `netwright prove`.
     #[arg(long, value_name = "NAME=WHERE:higher|lower")]
     pub metric: Vec<String>,
-    /// Tune the host of this server as well: its operator runs `netwright serve --allow-tune`.
-    #[arg(long, value_name = "HOST[:PORT]")]
+    /// Change this host as well, over ssh: ssh://[USER@]HOST[:PORT][/PATH/OF/netwright].
+    #[arg(long, value_name = "URL")]
     pub responder: Option<String>,
-    /// Read the server's secret from this file; else from the environment's NETWRIGHT_SECRET.
-    #[arg(long, value_name = "FILE", requires = "responder")]
-    pub secret_file: Option<PathBuf>,
     /// Try this as well, after what the findings ask for; `peer:KNOB=VALUE` at the server.
     #[arg(long = "try", value_name = "KNOB=VALUE")]
     pub also: Vec<String>,

@@ -182,7 +182,7 @@ impl FixRun<'_> {
             Some(_) => Err(Failure::Environment(format!(
                 "a change of the server could not be put back; when we are gone it does so by \
                  itself, within {} s",
-                traffic::serve::LEASE.as_secs()
+                crate::commands::peer::LEASE.as_secs()
             ))),
         }
     }

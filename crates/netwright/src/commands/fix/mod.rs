@@ -10,7 +10,7 @@ mod time_budget;
 
 use std::{
     io::IsTerminal,
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -88,8 +88,7 @@ pub fn run(args: &FixArgs) -> Result<CommandEnd, Failure> {
     }
     let began = Instant::now();
     let window = Window::open();
-    let peer = |name: &String| PeerEnd::connect(name, args.secret_file.clone());
-    let peer = args.responder.as_ref().map(peer).transpose()?;
+    let peer = args.responder.as_deref().map(PeerEnd::connect).transpose()?;
     can_be_tried(args, peer.as_ref(), &also)?;
     let mut document = if args.dry_run {
         list(args, &Host::live(), peer.as_ref(), spec, &also, &window, began)?
@@ -145,7 +144,7 @@ fn asked(args: &FixArgs) -> Result<(Spec, Vec<ChangeRequest>), Failure> {
         )));
     }
     let mut spec = Spec {
-        workload: args.workload.as_ref().map(|w| with_secret(args.secret_file.as_deref(), w)),
+        workload: args.workload.clone(),
         command: args.command.clone(),
         metrics: args.metric.iter().map(|m| metric(m)).collect::<Result<_, _>>()?,
         ..Spec::default()
@@ -177,8 +176,7 @@ fn can_be_tried(
     let there = also.iter().find(|w| w.knob.starts_with(PEER));
     if let (Some(change_request), None) = (there, peer) {
         return Err(Failure::Usage(format!(
-            "--try {}: is a knob of the server: --responder HOST, where `netwright serve \
-             --allow-tune` runs",
+            "--try {}: is a knob of the server: --responder ssh://[USER@]HOST",
             change_request.knob
         )));
     }
@@ -194,20 +192,6 @@ fn can_be_tried(
         }
     }
     Ok(())
-}
-
-/// The server that is tuned demands its secret of measurements as well.
-pub fn with_secret(secret_file: Option<&Path>, workload: &str) -> String {
-    let ours = ["stream", "rtt", "connect"].iter().any(|kind| {
-        let rest = workload.trim_start().trim_start_matches("measure").trim_start();
-        rest.starts_with(kind)
-    });
-    match secret_file {
-        Some(file) if ours && !workload.contains("--secret-file") => {
-            format!("{workload} --secret-file '{}'", file.display())
-        }
-        _ => workload.to_owned(),
-    }
 }
 
 /// The experiment with a factor that stands for what will be tried.

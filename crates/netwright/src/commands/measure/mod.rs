@@ -58,7 +58,9 @@ impl From<traffic::Error> for Failure {
         match e {
             traffic::Error::Usage(why) => Self::Usage(why),
             traffic::Error::Denied(why) => Self::Denied(why),
-            traffic::Error::Environment(why) => Self::Environment(why),
+            traffic::Error::Environment(why) | traffic::Error::Silent(why) => {
+                Self::Environment(why)
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The end that lets itself be tuned: plans, tries and puts back for one client at a time,
-//! through the same journal as `netwright tune`.
+//! The end that is changed: plans, tries and puts back for one client at a time, through the same
+//! journal as `netwright tune`.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::time::Duration;
 
 use diagnose::{Case, diagnose};
 use model::{
@@ -15,17 +15,14 @@ use probe::{
     samples::{self, Options},
     watch::OverWindow,
 };
-use traffic::serve::{Attendant, Caller, TuningService};
 use tune::{Host, TuneError, change_request::ChangeRequests, netns, trial::Bench};
 
 use super::{Answer, PeerRequest, Request, server_watchdog::ServerWatchdog};
 use crate::{
-    commands::{
-        serve::log::Log,
-        tune::{failure, plan, trial},
-    },
+    commands::tune::{failure, plan, trial},
     exit::Failure,
     interrupt::Window,
+    output::note,
     request::readings,
 };
 
@@ -36,33 +33,13 @@ const MOST_CHANGE_REQUESTS: usize = 256;
 /// Plans of one client; `fix` makes one or two for each candidate.
 const MOST_PLANS: usize = 4096;
 
-/// Lends this host to clients.
+/// This host in one client's hands. When it is dropped, what is on trial is put back.
 #[derive(Debug)]
-pub struct HostTuning {
-    /// Where the journal is, if somewhere else than usual.
-    pub state_dir: Option<PathBuf>,
-    pub log: Arc<Log>,
-}
-
-impl TuningService for HostTuning {
-    fn attend(&self, caller: &Caller) -> Box<dyn Attendant> {
-        Box::new(Lent {
-            state_dir: self.state_dir.clone(),
-            log: Arc::clone(&self.log),
-            caller: caller.clone(),
-            bench: None,
-            server_watchdog: None,
-            plans: Vec::new(),
-            tried: Vec::new(),
-        })
-    }
-}
-
-/// The host in one client's hands.
-struct Lent {
-    state_dir: Option<PathBuf>,
-    log: Arc<Log>,
-    caller: Caller,
+pub struct Lent {
+    /// The client's address.
+    client: String,
+    /// The connection over which the client came, as `SSH_CONNECTION` has it.
+    connection: Option<String>,
     bench: Option<Bench>,
     server_watchdog: Option<ServerWatchdog>,
     /// Plans made, to be tried by number: a client's own plans are not taken.
@@ -71,13 +48,27 @@ struct Lent {
     tried: Vec<u64>,
 }
 
-impl Attendant for Lent {
-    fn answer(&mut self, request: &str) -> String {
-        let answer = match serde_json::from_str::<Request>(request) {
+impl Lent {
+    /// `connection` is sshd's `SSH_CONNECTION`: the client's address and port, and this host's.
+    pub fn new(connection: Option<String>) -> Self {
+        let connection = connection.filter(|c| !c.is_empty());
+        let client = connection.as_deref().and_then(|c| c.split(' ').next());
+        Self {
+            client: client.unwrap_or("another host").to_owned(),
+            connection,
+            bench: None,
+            server_watchdog: None,
+            plans: Vec::new(),
+            tried: Vec::new(),
+        }
+    }
+
+    /// The answer to one line.
+    pub fn answer(&mut self, line: &str) -> Answer {
+        match serde_json::from_str::<Request>(line) {
             Ok(request) => self.one(request).unwrap_or_else(|e| Answer::failed(&e)),
             Err(e) => Answer::failed(&Failure::Usage(format!("is no request: {e}"))),
-        };
-        serde_json::to_string(&answer).unwrap_or_default()
+        }
     }
 }
 
@@ -114,7 +105,6 @@ impl Lent {
                 self.own(id)?;
                 self.bench()?.keep(id).map_err(failure)?;
                 self.tried.retain(|t| *t != id);
-                self.log.note(format!("{}: keeps change {id}", self.caller.theirs));
                 Ok(Answer::Done)
             }
             Request::Rollback { id } => {
@@ -124,11 +114,10 @@ impl Lent {
                     done => done.map(|()| None).map_err(failure)?,
                 };
                 self.tried.retain(|t| *t != id);
-                self.log.note(format!("{}: rolled change {id} back", self.caller.theirs));
                 Ok(left.map_or(Answer::Done, |why| Answer::Left { why }))
             }
             Request::Status => {
-                let store = trial::journal(self.state_dir.clone());
+                let store = trial::journal();
                 let status = tune::status::status(&Host::live(), &store, None).map_err(failure)?;
                 Ok(Answer::Standing(Box::new(status)))
             }
@@ -137,10 +126,9 @@ impl Lent {
 
     fn begin(&mut self) -> Result<Answer, Failure> {
         if self.bench.is_none() {
-            let bench = trial::lent(self.state_dir.clone(), &self.caller.theirs)?;
+            let bench = trial::lent(&self.client)?;
             self.server_watchdog = Some(ServerWatchdog::start(bench.state())?);
             self.bench = Some(bench);
-            self.log.note(format!("{}: tunes this host", self.caller.theirs));
         }
         Ok(Answer::Done)
     }
@@ -176,13 +164,12 @@ impl Lent {
             ..ChangeRequests::default()
         };
         if !netns::is_first(host.root()) {
-            let why = "is the whole host's, and the server serves from a namespace of it";
+            let why = "is the whole host's, and netwright was started in a namespace of it";
             change_requests.only_of_namespace(RefusedAs::Denied, why);
         }
         let facts = plan::facts(&host, &change_requests);
-        let ours = self.caller.ours.as_ref();
-        let connection = ours.map(|ours| format!("{} 0 {ours} 0", self.caller.theirs));
-        let mut plan = plan::of_session(&host, &facts, change_requests, connection.as_deref())?;
+        let mut plan =
+            plan::of_session(&host, &facts, change_requests, self.connection.as_deref())?;
         if let Some(why) = trial::cuts(&plan).filter(|_| !own_connection) {
             plan.refused.extend(plan.changes.drain(..).map(|c| Refused {
                 asked_by: c.asked_by,
@@ -225,13 +212,9 @@ impl Drop for Lent {
         let Some(bench) = self.bench.take() else { return };
         let mut whole = true;
         while let Some(id) = self.tried.pop() {
-            let who = &self.caller.theirs;
-            match bench.take_back(id) {
-                Ok(()) => self.log.note(format!("{who}: gone; its change {id} is put back")),
-                Err(e) => {
-                    whole = false;
-                    self.log.note(format!("{who}: gone; {e}"));
-                }
+            if let Err(e) = bench.take_back(id) {
+                whole = false;
+                note(&format!("change {id}: {e}"));
             }
         }
         drop(bench);

@@ -1,6 +1,6 @@
 //! The end that asks: the far host as if it were a bench of our own.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use model::{
     Finding, Nanos,
@@ -8,22 +8,15 @@ use model::{
 };
 use tune::{TuneError, change_request::ChangeRequest};
 
-use super::{Answer, PeerRequest, Request};
-use crate::{
-    commands::measure::{args::SecretArgs, secret},
-    exit::Failure,
-};
+use super::{Answer, PeerRequest, Request, ssh::Ssh};
+use crate::exit::Failure;
 
-/// A far host that lets itself be tuned. When it is dropped, what is on trial there is put back.
+/// Another host, reached over ssh. When it is dropped, what is on trial there is put back.
 #[derive(Debug)]
 pub struct PeerEnd {
-    remote: traffic::Remote,
+    ssh: Ssh,
     /// As it was asked for.
     pub name: String,
-}
-
-fn said(request: &Request) -> Result<String, Failure> {
-    serde_json::to_string(request).map_err(|e| Failure::Environment(e.to_string()))
 }
 
 /// A failure of this end as an error of `tune`'s.
@@ -36,26 +29,16 @@ fn of_tune(failure: Failure) -> TuneError {
 }
 
 impl PeerEnd {
-    /// Connects and proves the secret; changes nothing yet.
+    /// Connects and starts netwright there; changes nothing yet.
     ///
     /// # Errors
-    /// It does not answer, does not know the secret, or does not let itself be tuned.
-    pub fn connect(name: &str, secret_file: Option<PathBuf>) -> Result<Self, Failure> {
-        let Some(secret) = secret(&SecretArgs { secret_file })? else {
-            return Err(Failure::Usage(
-                "--responder needs the secret of the server: --secret-file FILE or \
-                 NETWRIGHT_SECRET"
-                    .into(),
-            ));
-        };
-        let remote = traffic::Remote::connect(name, &secret, &said(&Request::Alive)?)?;
-        Ok(Self { remote, name: name.to_owned() })
+    /// As [`Ssh::connect`].
+    pub fn connect(name: &str) -> Result<Self, Failure> {
+        Ok(Self { ssh: Ssh::connect(name)?, name: name.to_owned() })
     }
 
     fn ask(&self, request: &Request, takes: Duration) -> Result<Answer, Failure> {
-        let answer = self.remote.ask(&said(request)?, takes)?;
-        let answer = serde_json::from_str(&answer)
-            .map_err(|e| Failure::Environment(format!("{}: {e}", self.name)))?;
+        let answer = self.ssh.ask(request, takes)?;
         let Answer::Failed { code, why } = answer else { return Ok(answer) };
         let why = format!("{}: {why}", self.name);
         Err(match code {

@@ -1,10 +1,13 @@
-//! Tuning the host at the other end of a connection, with its operator's consent: what is said
-//! ([`Request`], [`Answer`]), who answers there ([`host`]), who asks here ([`local`]), and who
-//! puts back when the one who answers is killed ([`server_watchdog`]).
+//! Changes on another host: what is said ([`Request`], [`Answer`]), who answers there ([`host`],
+//! `netwright remote`), who asks here ([`local`]) and over what ([`ssh`]), and who puts back when
+//! the one who answers is killed ([`server_watchdog`]).
 
 pub mod host;
 pub mod local;
 pub mod server_watchdog;
+pub mod ssh;
+
+use std::time::Duration;
 
 use model::{
     Finding, Nanos,
@@ -17,6 +20,18 @@ use crate::exit::Failure;
 
 /// Begins the name of a knob of the server, where those of both ends stand together.
 pub const PEER: &str = "peer:";
+
+/// So long the end that asks may say nothing; then it counts as gone.
+pub const LEASE: Duration = Duration::from_secs(20);
+/// Bytes of a line.
+pub const LONGEST_LINE: u64 = 16 << 20;
+
+/// The first line of the end that answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Greeting {
+    /// Its version: both ends must have the same.
+    pub netwright: String,
+}
 
 /// Asked of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

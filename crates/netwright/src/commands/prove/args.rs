@@ -21,7 +21,7 @@ use crate::args::OutputArgs;
   netwright prove --change nic.eth0.channels=4 --workload pg://db1/bench
   # a knob of the server
   netwright prove --change peer:sysctl.net.ipv4.tcp_rmem='4096 131072 8388608' \\
-      --workload stream://db1 --responder db1 --secret-file F
+      --workload stream://db1 --responder ssh://db1
   netwright prove channels.toml --peek   # how it stands, from another terminal
   netwright prove channels.toml --resume # go on with one that was broken off
 
@@ -86,13 +86,9 @@ pub struct ProveArgs {
     /// Try also settings that netwright does not know, and PCI registers, which may wedge a device.
     #[arg(long, help_heading = "Extent")]
     pub i_understand: bool,
-    /// Lets knobs be those of this server as well, `peer:KNOB`: its operator runs `netwright serve
-    /// --allow-tune`.
-    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Extent")]
+    /// Vary knobs of this host as well, `peer:KNOB`, over ssh: ssh://[USER@]HOST[:PORT].
+    #[arg(long, value_name = "URL", help_heading = "Extent")]
     pub responder: Option<String>,
-    /// Read the server's secret from this file; else from the environment's NETWRIGHT_SECRET.
-    #[arg(long, value_name = "FILE", requires = "responder", help_heading = "Extent")]
-    pub secret_file: Option<PathBuf>,
     /// Where the record is kept [default: NAME.jsonl, by flags prove-NUMBER.jsonl, in NETWRIGHT_STATE/prove,
     /// without that in /var/lib/netwright/prove as root, else in ~/.local/state/netwright/prove].
     #[arg(long, value_name = "FILE", help_heading = "Record")]

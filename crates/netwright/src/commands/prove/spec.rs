@@ -27,8 +27,6 @@ pub fn experiment(args: &ProveArgs) -> Result<Experiment, Failure> {
     spec.min_effect = args.min_effect.clone().or(spec.min_effect);
     spec.seed = args.seed.or(spec.seed);
     spec.freeze_host |= args.freeze_host;
-    let secret = args.secret_file.as_deref();
-    spec.workload = spec.workload.map(|w| crate::commands::fix::with_secret(secret, &w));
     if spec.placement.as_ref().is_some_and(PlacementSpec::by_class) {
         let facts = facts::collect(&Root::live(), &facts::Request::default());
         let allowed =
@@ -161,9 +159,6 @@ pub fn go_on(args: &ProveArgs, path: &Path) -> String {
         format!("netwright prove --resume --record {}", quote::shell(&path.to_string_lossy()));
     if let Some(name) = &args.responder {
         line += &format!(" --responder {}", quote::shell(name));
-    }
-    if let Some(file) = &args.secret_file {
-        line += &format!(" --secret-file {}", quote::shell(&file.to_string_lossy()));
     }
     if args.allow_disconnect {
         line += " --allow-disconnect";

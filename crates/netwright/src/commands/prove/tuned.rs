@@ -28,8 +28,7 @@ impl Tuned {
         let theirs = change_requests.iter().flatten().find(|w| w.knob.starts_with(PEER));
         if let (Some(change_request), None) = (theirs, &args.responder) {
             return Err(Failure::Usage(format!(
-                "{}: is a knob of the server: --responder HOST, where `netwright serve \
-                 --allow-tune` runs",
+                "{}: is a knob of the server: --responder ssh://[USER@]HOST",
                 change_request.knob
             )));
         }
@@ -41,8 +40,7 @@ impl Tuned {
         }
         let bench = trial::bench(&what, quiet)?;
         let responder = args.responder.as_ref().filter(|_| theirs.is_some());
-        let peer =
-            responder.map(|name| PeerEnd::connect(name, args.secret_file.clone())).transpose()?;
+        let peer = responder.map(|name| PeerEnd::connect(name)).transpose()?;
         Ok(Self { bench: Some(bench), peer })
     }
 

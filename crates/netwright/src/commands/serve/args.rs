@@ -19,11 +19,8 @@ use crate::args::TalkArgs;
   netwright serve --unix /run/netwright.sock
   # for stock iperf3 and qperf clients too
   netwright serve --iperf3 --qperf
-  netwright serve --bind 10.0.0.5 --allow-tune \\
-      --secret-file /etc/netwright.secret
 
-It can only send, receive and report, unless --allow-tune lets `netwright fix
---responder` change this host too. Ctrl-C ends it."
+It can only send, receive and report. Ctrl-C ends it."
 ))]
 pub struct ServeArgs {
     /// Listen on this address; repeatable [default: 127.0.0.1 and ::1].
@@ -63,13 +60,6 @@ pub struct ServeArgs {
     /// Add softirq time by context to the evidence, by eBPF (needs root).
     #[arg(long)]
     pub softirq: bool,
-    /// Let whoever knows the secret change this host by `netwright fix --responder`: on trial
-    /// while they are connected, put back when they are gone. Needs a secret of your own, and root.
-    #[arg(long, conflicts_with = "open", help_heading = "Consent")]
-    pub allow_tune: bool,
-    /// Where the journal of such changes is kept [default: NETWRIGHT_STATE or /var/lib/netwright].
-    #[arg(long, value_name = "DIR", requires = "allow_tune", help_heading = "Consent")]
-    pub state_dir: Option<PathBuf>,
     /// Tests at once.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Limits")]
     pub max_tests: u32,

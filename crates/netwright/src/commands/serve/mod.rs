@@ -1,7 +1,6 @@
 //! `netwright serve`: the server of measurements.
 
 pub mod args;
-mod consent;
 mod foreign;
 pub mod log;
 mod qperf;
@@ -34,8 +33,7 @@ pub fn run(args: &ServeArgs) -> Result<CommandEnd, Failure> {
     traffic::exact_timers();
     let window = Window::open();
     let (secret, printed) = demanded(args)?;
-    consent::check(args, secret.as_ref())?;
-    let log = Arc::new(Log::start());
+    let log = Log::start();
     if args.softirq {
         traffic::host::softirq::attach()?;
     }
@@ -58,7 +56,6 @@ pub fn run(args: &ServeArgs) -> Result<CommandEnd, Failure> {
             (None, true) => Pin::No,
             (None, false) => Pin::Auto,
         },
-        tuning: consent::tuning(args, &log),
     })?;
     let iperf3 = foreign::iperf3(args, &ips(args))?;
     let qperf = qperf::listen(args, &ips(args))?;
@@ -66,7 +63,7 @@ pub fn run(args: &ServeArgs) -> Result<CommandEnd, Failure> {
     foreign::announce(args, &iperf3)?;
     qperf::announce(args, &qperf)?;
     let stop = window.stop();
-    let (log, memory) = (&*log, &memory);
+    let (log, memory) = (&log, &memory);
     std::thread::scope(|scope| {
         // If one cannot go on, none does.
         let ending = |result| {

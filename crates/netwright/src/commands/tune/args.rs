@@ -231,16 +231,13 @@ pub struct ConfirmArgs {
     pub output: OutputArgs,
 }
 
-/// A host that lets itself be tuned from here.
+/// Another host.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Server")]
 pub struct ServerArgs {
-    /// Ask this server, where `netwright serve --allow-tune` runs.
-    #[arg(long, value_name = "HOST[:PORT]", conflicts_with_all = ["state_dir", "root"])]
+    /// Act on this host, over ssh: ssh://[USER@]HOST[:PORT].
+    #[arg(long, value_name = "URL", conflicts_with_all = ["state_dir", "root"])]
     pub responder: Option<String>,
-    /// Read its secret from this file; else from the environment's NETWRIGHT_SECRET.
-    #[arg(long, value_name = "FILE", requires = "responder")]
-    pub secret_file: Option<PathBuf>,
 }
 
 /// `netwright tune rollback`.
@@ -250,7 +247,7 @@ pub struct ServerArgs {
   netwright tune rollback
   netwright tune rollback 7
   # what `fix` kept there
-  netwright tune rollback 7 --responder db1 --secret-file F
+  netwright tune rollback 7 --responder ssh://db1
   netwright tune rollback --unfinished   # all that was interrupted
   netwright tune rollback --all          # everything back
   netwright tune rollback 7 --force      # overwrites what somebody else set
@@ -333,7 +330,7 @@ pub struct WatchdogArgs {
     pub place: PlaceArgs,
 }
 
-/// `netwright tune server_watchdog`: what `serve --allow-tune` starts.
+/// `netwright tune server_watchdog`: what `remote` starts.
 #[derive(Debug, Args)]
 pub struct ServerWatchdogArgs {
     /// Where the journal is kept.

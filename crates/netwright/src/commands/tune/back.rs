@@ -426,7 +426,7 @@ fn afar(name: &str, args: &RollbackArgs) -> Result<CommandEnd, Failure> {
                 .into(),
         ));
     };
-    let peer = PeerEnd::connect(name, args.peer.secret_file.clone())?;
+    let peer = PeerEnd::connect(name)?;
     peer.begin().map_err(failure)?;
     let was_open = peer.status()?.sets.iter().any(|s| s.id == id);
     match peer.roll_back(id) {

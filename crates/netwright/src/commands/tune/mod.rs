@@ -157,6 +157,7 @@ pub fn failure(e: TuneError) -> Failure {
         TuneError::Denied(_) => Failure::Denied(e.to_string()),
         TuneError::Absent(_)
         | TuneError::Environment(_)
+        | TuneError::Kernel { .. }
         | TuneError::Unread(_)
         | TuneError::Changed(_) => Failure::Environment(e.to_string()),
     }

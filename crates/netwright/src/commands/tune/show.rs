@@ -22,7 +22,7 @@ use crate::{
 pub fn status(args: StatusArgs) -> Result<CommandEnd, Failure> {
     let holds = |d: &model::tune::Status| d.values.iter().all(|v| v.drift == Drift::None);
     let document = match &args.peer.responder {
-        Some(name) => PeerEnd::connect(name, args.peer.secret_file)?.status()?,
+        Some(name) => PeerEnd::connect(name)?.status()?,
         None => {
             let place = JournalTarget::open(args.place)?;
             let status = |facts| status::status(&place.host, &place.store, facts).map_err(failure);

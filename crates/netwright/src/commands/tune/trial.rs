@@ -1,9 +1,6 @@
 //! Changes on trial, for `prove` and `fix`.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::Path, time::Duration};
 
 use model::{
     Reading,
@@ -40,8 +37,8 @@ pub fn bench(what: &str, quiet: bool) -> Result<Bench, Failure> {
 }
 
 /// The journal, for a look.
-pub fn journal(state_dir: Option<PathBuf>) -> Store {
-    store(state_dir)
+pub fn journal() -> Store {
+    store(None)
 }
 
 /// What stands in the journal of changes that were made from afar, before the address.
@@ -55,15 +52,14 @@ pub fn lent_and_lost(state_dir: &Path) -> Result<(), Failure> {
     Bench::undo_lost(host, store, by, LENT).map_err(failure)
 }
 
-/// This host for somebody at the other end of a connection, who does not wait for it. `state_dir`
-/// as for `tune`.
-pub fn lent(state_dir: Option<PathBuf>, to: &str) -> Result<Bench, Failure> {
+/// This host for somebody at the other end of a connection, who does not wait for it.
+pub fn lent(to: &str) -> Result<Bench, Failure> {
     let host = Host::live();
-    let by = By { login: Reading::Known(format!("{to}, from the server")), ..by(&host)? };
-    let store = store(state_dir);
+    let by = By { login: Reading::Known(format!("{to}, over ssh")), ..by(&host)? };
+    let store = store(None);
     let busy = |e: TuneError| {
         Failure::Environment(format!(
-            "{e}; two ends on one machine need a journal each: serve --state-dir DIR"
+            "{e}; two ends on one machine need a journal each: NETWRIGHT_STATE"
         ))
     };
     drop(store.lock(Some(Duration::from_secs(1)), &mut |_| {}).map_err(busy)?);

@@ -104,8 +104,16 @@ impl Fresh {
 
 fn setting(root: &Root, e: &Entry, setters: &Setters, basis: &Basis<'_>, fresh: &Fresh) -> Sysctl {
     let path = sysctl_conf::path(e.key);
-    let value = value(root, e, &path);
-    let (default, default_from, default_source) = default(e, &path, &value, basis, fresh);
+    let hidden = hidden(root, e, &path);
+    let value = value(root, &path, hidden);
+    let absent = value.why_not().filter(|_| matches!(value, Reading::Absent(_)) && !hidden);
+    let (default, default_from, default_source) = match absent {
+        Some(why) if fresh.default(e, &path).is_none() => {
+            let why = Reading::absent(why.to_owned());
+            (why, DefaultFrom::Unknown, "this kernel does not show it".into())
+        }
+        _ => default(e, &path, &value, basis, fresh),
+    };
     let origin = match &value {
         Reading::Known(live) => setters.of(&path, live).unwrap_or_else(|| {
             let is_default =
@@ -118,17 +126,19 @@ fn setting(root: &Root, e: &Entry, setters: &Setters, basis: &Basis<'_>, fresh: 
     Sysctl { value, default, default_from, default_source, origin, unit: e.unit.to_owned() }
 }
 
+/// Whether only the initial network namespace shows it, and this is another one.
+fn hidden(root: &Root, e: &Entry, path: &str) -> bool {
+    path.starts_with("net/")
+        && e.known.scope == Scope::Host
+        && !root.exists("/proc/sys/net/core/netdev_budget")
+}
+
 /// The value in force, blanks folded. An empty one is a value (no reserved ports).
-fn value(root: &Root, e: &Entry, path: &str) -> Reading<String> {
+fn value(root: &Root, path: &str, hidden: bool) -> Reading<String> {
     let file = format!("/proc/sys/{path}");
     let read = reading(root.read(&file).map(|b| sysctl_conf::folded(&String::from_utf8_lossy(&b))));
-    let net = path.starts_with("net/");
     match read {
-        Reading::Absent(why)
-            if net
-                && e.known.scope == Scope::Host
-                && !root.exists("/proc/sys/net/core/netdev_budget") =>
-        {
+        Reading::Absent(why) if hidden => {
             Reading::Absent(format!("{why}; only the initial network namespace shows it"))
         }
         read => read,
@@ -149,15 +159,6 @@ fn default(
             Reading::Known(value.clone()),
             from,
             "a network namespace made for the purpose".into(),
-        );
-    }
-    if let Reading::Absent(why) = live
-        && !why.contains("namespace")
-    {
-        return (
-            Reading::absent(why.clone()),
-            DefaultFrom::Unknown,
-            "this kernel does not show it".into(),
         );
     }
     let live = live.known().map_or("", String::as_str);
