@@ -85,13 +85,13 @@ fn turns(facts: &Facts, changes: &[Planned], master: &str) -> Vec<String> {
 /// What a plan says of it.
 pub fn notes(facts: &Facts, changes: &[Planned]) -> Vec<String> {
     let mut notes = Vec::new();
-    let mut said: Vec<&str> = Vec::new();
+    let mut reported: Vec<&str> = Vec::new();
     for member in changes.iter().filter_map(|c| c.member.as_ref()) {
         let master = member.master.as_str();
-        if said.contains(&master) {
+        if reported.contains(&master) {
             continue;
         }
-        said.push(master);
+        reported.push(master);
         let turns = turns(facts, changes, master);
         if turns.len() > 1 {
             notes.push(format!(

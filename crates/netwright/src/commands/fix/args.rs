@@ -36,7 +36,7 @@ pub struct FixArgs {
     /// A figure, where it is and which way is good, as for `netwright prove`.
     #[arg(long, value_name = "NAME=WHERE:higher|lower")]
     pub metric: Vec<String>,
-    /// Change this host as well, over ssh: ssh://[USER@]HOST[:PORT][/PATH/OF/netwright].
+    /// Change this host as well, over ssh: `ssh://[USER@]HOST[:PORT][/PATH/OF/netwright]`.
     #[arg(long, value_name = "URL")]
     pub responder: Option<String>,
     /// Try this as well, after what the findings ask for; `peer:KNOB=VALUE` at the server.

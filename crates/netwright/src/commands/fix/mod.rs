@@ -37,7 +37,7 @@ use self::{
 };
 use crate::{
     commands::{
-        peer::{PEER, local::PeerEnd},
+        peer::{PEER, local::PeerEnd, ssh::SshTarget},
         prove::{failure, spec::metric},
         tune::{
             failure as tune_failure,
@@ -110,11 +110,13 @@ pub fn run(args: &FixArgs) -> Result<CommandEnd, Failure> {
 
 /// Names the host of each change.
 fn whose(document: &mut FixDocument) {
-    let Some(peer) = &document.responder else { return };
+    let Some(responder) = &document.responder else { return };
+    let target = responder.parse::<SshTarget>().ok();
+    let peer = target.as_ref().map_or(responder.as_str(), SshTarget::host);
     let candidates = document.candidates.iter_mut().flat_map(|c| &mut c.changes);
     for change in candidates.chain(&mut document.changes) {
         if change.knob.starts_with(PEER) {
-            change.host.clone_from(peer);
+            peer.clone_into(&mut change.host);
         }
     }
 }

@@ -70,6 +70,11 @@ impl FromStr for SshTarget {
 }
 
 impl SshTarget {
+    /// The host alone.
+    pub fn host(&self) -> &str {
+        self.destination.rsplit('@').next().unwrap_or(&self.destination)
+    }
+
     /// The login's command: as root itself, else by sudo, which asks for nothing.
     fn script(&self) -> String {
         let program = quote::shell(&self.program);

@@ -86,7 +86,7 @@ pub struct ProveArgs {
     /// Try also settings that netwright does not know, and PCI registers, which may wedge a device.
     #[arg(long, help_heading = "Extent")]
     pub i_understand: bool,
-    /// Vary knobs of this host as well, `peer:KNOB`, over ssh: ssh://[USER@]HOST[:PORT].
+    /// Vary knobs of this host as well, `peer:KNOB`, over ssh: `ssh://[USER@]HOST[:PORT]`.
     #[arg(long, value_name = "URL", help_heading = "Extent")]
     pub responder: Option<String>,
     /// Where the record is kept [default: NAME.jsonl, by flags prove-NUMBER.jsonl, in NETWRIGHT_STATE/prove,

@@ -235,7 +235,7 @@ pub struct ConfirmArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Server")]
 pub struct ServerArgs {
-    /// Act on this host, over ssh: ssh://[USER@]HOST[:PORT].
+    /// Act on this host, over ssh: `ssh://[USER@]HOST[:PORT]`.
     #[arg(long, value_name = "URL", conflicts_with_all = ["state_dir", "root"])]
     pub responder: Option<String>,
 }
