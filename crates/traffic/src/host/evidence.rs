@@ -90,7 +90,7 @@ pub fn moved(growth: &Growth) -> (Moved, Vec<String>) {
         Reading::Absent(why) | Reading::Denied(why) => found.unread(why.clone()),
     }
     match &growth.devices {
-        Reading::Known(all) => all.iter().for_each(|(n, d)| found.device(n, d)),
+        Reading::Known(all) => found.devices(all),
         Reading::Absent(why) | Reading::Denied(why) => found.unread(why.clone()),
     }
     match &growth.qdisc_drops {
@@ -139,17 +139,25 @@ impl EvidenceDeltas {
         }
     }
 
-    /// `eth0.rx_dropped`; interfaces that came or went are named once.
-    fn device(&mut self, name: &str, delta: &Delta) {
-        let Some((interface, counter)) = name.rsplit_once('.') else { return };
-        if !DEVICE.contains(&counter) {
-            return;
+    /// `eth0.rx_dropped` and the like. An interface of which no counter is known came or went, which is
+    /// said once.
+    fn devices(&mut self, all: &BTreeMap<String, Delta>) {
+        let mut known = BTreeMap::new();
+        for (name, delta) in all {
+            let interface = name.rsplit_once('.').map_or(name.as_str(), |(interface, _)| interface);
+            *known.entry(interface).or_insert(false) |= delta.known().is_some();
         }
-        match delta {
-            Reading::Absent(why) | Reading::Denied(why) if why.starts_with("not in reading") => {
-                self.unread(format!("{interface}: came or went within the window"));
+        for (name, delta) in all {
+            let Some((interface, counter)) = name.rsplit_once('.') else { continue };
+            if !DEVICE.contains(&counter) {
+                continue;
             }
-            delta => self.one(name, delta),
+            match known.get(interface) {
+                Some(false) => {
+                    self.unread(format!("{interface}: came or went within the window"));
+                }
+                _ => self.one(name, delta),
+            }
         }
     }
 
