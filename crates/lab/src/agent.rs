@@ -227,8 +227,8 @@ fn tend(child: &mut Child, port: &File) -> io::Result<i32> {
 }
 
 fn end_group(child: &mut Child) -> io::Error {
-    // SAFETY: a signal to the group that we made for this child.
-    unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
+    let group = rustix::process::Pid::from_child(child);
+    let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     let _ = child.wait();
     io::ErrorKind::ConnectionAborted.into()
 }

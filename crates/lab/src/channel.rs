@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read, Write},
-    os::{fd::AsRawFd, unix::net::UnixStream},
+    os::unix::net::UnixStream,
     path::Path,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -171,7 +171,6 @@ fn feed(mut from: Box<dyn Read + Send>, mut to: UnixStream) {
 /// Locks a port for one client; the kernel releases it when the client ends.
 fn take(path: &Path) -> Option<File> {
     let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path).ok()?;
-    // SAFETY: the descriptor is open for the length of the call.
-    let locked = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
-    locked.then_some(file)
+    file.try_lock().ok()?;
+    Some(file)
 }

@@ -4,7 +4,6 @@
 
 use std::{
     fs,
-    os::fd::AsRawFd,
     path::{Path, PathBuf},
 };
 
@@ -123,12 +122,8 @@ fn lock(cache: &Path) -> Result<fs::File, LabError> {
     let file = fs::File::create(&path)
         .map_err(|e| LabError::failed(format!("opening {}", path.display()), e))?;
     // Waits: another `lab up` may be fetching the very same kernel.
-    // SAFETY: the descriptor is open for the length of the call.
-    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) } != 0 {
-        return Err(LabError::failed(
-            format!("locking {}", path.display()),
-            std::io::Error::last_os_error(),
-        ));
+    if let Err(e) = file.lock() {
+        return Err(LabError::failed(format!("locking {}", path.display()), e));
     }
     Ok(file)
 }

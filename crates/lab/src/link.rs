@@ -10,7 +10,7 @@ use std::{
     collections::VecDeque,
     fs,
     io::Write,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -158,8 +158,8 @@ pub fn run(
     for namespace in &spec.namespaces {
         taps.push(open_taps(namespace, &spec.link, spec.queues)?);
     }
-    // SAFETY: a plain number; asks the kernel not to round our timers by its default 50 µs.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1usize, 0, 0, 0) };
+    // The kernel rounds timers by 50 µs where nobody asks it not to.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let zero = || [AtomicU64::new(0), AtomicU64::new(0)];
     let shared = Arc::new(Shared {
         stop: AtomicBool::new(false),
@@ -294,13 +294,9 @@ fn open_taps(namespace: &str, link: &str, queues: u32) -> Result<Vec<OwnedFd>, L
     let link = link.to_owned();
     // A thread of its own enters the namespace and ends with it.
     let opening = std::thread::Builder::new().spawn(move || {
-        // SAFETY: the descriptor is open; only this thread moves.
-        if unsafe { libc::setns(space.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
-            return Err(LabError::failed(
-                format!("entering {path}"),
-                std::io::Error::last_os_error(),
-            ));
-        }
+        let kind = Some(rustix::thread::LinkNameSpaceType::Network);
+        rustix::thread::move_into_link_name_space(space.as_fd(), kind)
+            .map_err(|e| LabError::failed(format!("entering {path}"), e))?;
         (0..queues).map(|_| open_tap(&link, queues > 1)).collect()
     });
     let opening = opening.map_err(|e| LabError::failed("starting a thread", e))?;

@@ -7,12 +7,12 @@
 use std::{
     fs,
     io::Write,
-    os::fd::AsRawFd,
     path::{Path, PathBuf},
     process::Child,
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde::{Deserialize, Serialize};
 
 use crate::{LabError, tool};
@@ -133,8 +133,7 @@ impl Registry {
         let file = fs::File::create(&path)
             .map_err(|e| LabError::failed(format!("opening {}", path.display()), e))?;
         for _ in 0..600 {
-            // SAFETY: the descriptor is open for the length of the call.
-            if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+            if file.try_lock().is_ok() {
                 return Ok(Lock { _file: file });
             }
             std::thread::sleep(std::time::Duration::from_millis(100));
@@ -446,6 +445,15 @@ fn end(resource: &Resource) -> Result<(), LabError> {
     }
 }
 
+fn process_id(text: &str) -> Option<Pid> {
+    Pid::from_raw(text.trim().parse().ok()?)
+}
+
+/// A child of this very process stays a zombie until it is waited for.
+fn reap(pid: Pid) {
+    let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+}
+
 /// Ends what still runs in a namespace of ours: servers that somebody started on the host.
 fn end_inhabitants(name: &str) -> Result<(), LabError> {
     for attempt in 0..100 {
@@ -453,12 +461,10 @@ fn end_inhabitants(name: &str) -> Result<(), LabError> {
         if pids.trim().is_empty() {
             return Ok(());
         }
-        let signal = if attempt < 25 { libc::SIGTERM } else { libc::SIGKILL };
-        for pid in pids.lines().filter_map(|l| l.trim().parse::<i32>().ok()) {
-            // SAFETY: a signal to a process in a namespace that only this lab uses.
-            unsafe { libc::kill(pid, signal) };
-            // SAFETY: reaps it where it is our own child.
-            unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
+        let signal = if attempt < 25 { Signal::TERM } else { Signal::KILL };
+        for pid in pids.lines().filter_map(process_id) {
+            let _ = kill_process(pid, signal);
+            reap(pid);
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
@@ -470,15 +476,14 @@ fn end_process(pid: u32, ticks: u64, what: &str) -> Result<(), LabError> {
         if !is_alive(pid, ticks) {
             return Ok(());
         }
-        let signal = if attempt < 20 { libc::SIGTERM } else { libc::SIGKILL };
-        if attempt % 20 == 0 {
-            // SAFETY: a signal to a process that the lab started; its start time was just
-            // compared.
-            unsafe { libc::kill(pid as i32, signal) };
+        let signal = if attempt < 20 { Signal::TERM } else { Signal::KILL };
+        if let Some(process) = process_id(&pid.to_string()) {
+            // Its start time was just compared.
+            if attempt % 20 == 0 {
+                let _ = kill_process(process, signal);
+            }
+            reap(process);
         }
-        // A child of this very process stays a zombie until waited for.
-        // SAFETY: a null status pointer is allowed.
-        unsafe { libc::waitpid(pid as i32, std::ptr::null_mut(), libc::WNOHANG) };
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     Err(LabError::failed(format!("ending {what} (pid {pid})"), "it does not end"))
@@ -491,12 +496,10 @@ fn end_cgroup(path: &Path) -> Result<(), LabError> {
             return Ok(());
         }
         let procs = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
-        for pid in procs.lines().filter_map(|l| l.parse::<i32>().ok()) {
-            let signal = if attempt < 25 { libc::SIGTERM } else { libc::SIGKILL };
-            // SAFETY: a signal to a process in a cgroup that only this lab uses.
-            unsafe { libc::kill(pid, signal) };
-            // SAFETY: reaps it where it is our own child.
-            unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
+        for pid in procs.lines().filter_map(process_id) {
+            let signal = if attempt < 25 { Signal::TERM } else { Signal::KILL };
+            let _ = kill_process(pid, signal);
+            reap(pid);
         }
         if fs::remove_dir(path).is_ok() {
             return Ok(());

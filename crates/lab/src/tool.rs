@@ -82,6 +82,5 @@ pub fn ip(args: &str) -> Result<String, LabError> {
 /// # Errors
 /// [`LabError::NeedsRoot`].
 pub fn needs_root() -> Result<(), LabError> {
-    // SAFETY: takes nothing, changes nothing.
-    if unsafe { libc::geteuid() } == 0 { Ok(()) } else { Err(LabError::NeedsRoot) }
+    if rustix::process::geteuid().is_root() { Ok(()) } else { Err(LabError::NeedsRoot) }
 }

@@ -52,8 +52,7 @@ pub fn start(lab: &mut Lab) -> Result<(), LabError> {
 pub fn run(folders: &[PathBuf]) -> Result<(), LabError> {
     let cpus = own_cpus().map_err(|e| LabError::failed("reading the CPUs", e))?;
     // In time also where others compete for the CPUs. Without the right to it, it is as it is.
-    // SAFETY: takes numbers.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -15) };
+    let _ = rustix::process::setpriority_process(None, -15);
     let mut drawn = u64::from(std::process::id());
     let mut offsets: Vec<usize> = vec![0; folders.len()];
     for step in 0u64.. {

@@ -4,15 +4,14 @@
 use std::{
     fs::File,
     io::{self, ErrorKind, Read},
-    os::{
-        fd::AsRawFd,
-        unix::fs::{FileTypeExt, OpenOptionsExt},
-    },
+    os::unix::fs::{FileTypeExt, OpenOptionsExt},
     path::Path,
     time::{Duration, Instant},
 };
 
-/// How long whoever writes into a pipe may take in all (`--secret-file <(pass show it)`).
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// How long whoever writes into a pipe may take in all (`--secret-file <(pass show it)` of `serve` and `measure`).
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A whole file or pipe of at most `most` bytes.
@@ -100,12 +99,9 @@ fn pipe(mut file: &File, most: u64, until: Instant) -> io::Result<Vec<u8>> {
 /// Waits for bytes, or for the writers' end. A signal ends it: somebody presses Ctrl-C.
 fn wait(file: &File, until: Instant) -> io::Result<()> {
     let left = until.saturating_duration_since(Instant::now());
-    let ms = i32::try_from(left.as_millis()).unwrap_or(i32::MAX);
-    let mut one = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: the structure outlives the call.
-    match unsafe { libc::poll(&raw mut one, 1, ms) } {
+    let time = Timespec::try_from(left).ok();
+    match poll(&mut [PollFd::new(file, PollFlags::IN)], time.as_ref())? {
         0 => Err(io::Error::new(ErrorKind::TimedOut, "it is a pipe that nobody writes into")),
-        n if n < 0 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }
 }

@@ -11,6 +11,7 @@ mod children;
 pub use children::ChildMoves;
 
 use model::{CpuId, Reading, watch::Ipc};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 const HARDWARE: u32 = 0;
 const CYCLES: u64 = 0;
@@ -102,21 +103,15 @@ impl Group {
 /// How many of so many groups may be held: raises this process's limit of descriptors, as far as
 /// it may, so that the rest of the program can still open files.
 pub fn room(groups: usize) -> usize {
-    let wanted = libc::rlim_t::try_from(groups).unwrap_or(libc::rlim_t::MAX);
-    let wanted = wanted.saturating_mul(2).saturating_add(SPARED);
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes the struct, which outlives the call.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
-        return 0;
+    let wanted = u64::try_from(groups).unwrap_or(u64::MAX).saturating_mul(2).saturating_add(SPARED);
+    let limit = getrlimit(Resource::Nofile);
+    let (mut now, most) = (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX));
+    let raised = wanted.min(most);
+    let new = Rlimit { current: Some(raised), maximum: limit.maximum };
+    if raised > now && setrlimit(Resource::Nofile, new).is_ok() {
+        now = raised;
     }
-    let raised = libc::rlimit { rlim_cur: wanted.min(limit.rlim_max), ..limit };
-    // SAFETY: the kernel reads the struct, which outlives the call.
-    if raised.rlim_cur > limit.rlim_cur
-        && unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } == 0
-    {
-        limit = raised;
-    }
-    let room = limit.rlim_cur.saturating_sub(SPARED) / 2;
+    let room = now.saturating_sub(SPARED) / 2;
     usize::try_from(room).unwrap_or(usize::MAX).min(groups)
 }
 

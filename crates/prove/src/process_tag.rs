@@ -9,6 +9,8 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 pub(crate) const NAME: &str = "NETWRIGHT_WORKLOAD";
 
 /// What one run of a workload is known by.
@@ -68,8 +70,7 @@ impl Holder {
 
     /// Whether it has ended.
     pub(crate) fn has_ended(&self) -> bool {
-        let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one entry, our own.
-        unsafe { libc::poll(&mut poll, 1, 0) > 0 }
+        poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&Timespec::default()))
+            .is_ok_and(|ready| ready > 0)
     }
 }

@@ -6,10 +6,7 @@
 use std::{
     fs::{DirBuilder, File, OpenOptions},
     io::{ErrorKind, Read, Seek, Write},
-    os::{
-        fd::AsRawFd,
-        unix::fs::{DirBuilderExt, OpenOptionsExt},
-    },
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -208,9 +205,7 @@ impl Record {
     }
 
     fn lock(&self) -> Result<(), ProveError> {
-        // SAFETY: our own open file.
-        let taken =
-            || unsafe { libc::flock(self.file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 };
+        let taken = || self.file.try_lock().is_ok();
         // Who only looks has it for a moment.
         let again = || {
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -390,14 +385,11 @@ pub fn may_go_on(path: &Path) -> bool {
 
 /// Whether a record has a writer. A look takes the lock for a moment, shared with other looks.
 fn is_locked(file: &File) -> bool {
-    // SAFETY: our own open file, whose lock goes with it.
-    unsafe {
-        let taken = libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) == 0;
-        if taken {
-            libc::flock(file.as_raw_fd(), libc::LOCK_UN);
-        }
-        !taken
+    let taken = file.try_lock_shared().is_ok();
+    if taken {
+        let _ = file.unlock();
     }
+    !taken
 }
 
 /// What became of what killed experiments left set.

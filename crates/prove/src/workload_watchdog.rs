@@ -106,8 +106,7 @@ impl Drop for WatchedGroup {
 /// `+ PID` of this process, in one write.
 fn begins(pipe: RawFd) -> std::io::Result<()> {
     let mut line = [b' '; 16];
-    // SAFETY: asks for our own number.
-    let mut pid = unsafe { libc::getpid() }.unsigned_abs();
+    let mut pid = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
     let mut at = line.len();
     let mut put = |byte: u8| {
         at = at.saturating_sub(1);

@@ -84,8 +84,7 @@ fn is_at(opened: &File, path: &Path) -> bool {
 
 /// Removes this user's folders of a name that nobody holds.
 fn sweep(place: &Path, prefix: &str) {
-    // SAFETY: it has no arguments and cannot fail.
-    let user = unsafe { libc::geteuid() };
+    let user = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let named = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
         // Of the entry itself: no link is followed.

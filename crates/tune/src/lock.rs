@@ -3,8 +3,13 @@
 
 use std::{
     fs::{File, OpenOptions},
-    os::{fd::AsRawFd, unix::fs::MetadataExt},
+    os::unix::fs::MetadataExt,
     path::Path,
+};
+
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
 };
 
 use crate::{TuneError, private};
@@ -28,17 +33,13 @@ pub enum Tried {
     Theirs(Option<u32>),
 }
 
-fn try_once(file: &File, how: libc::c_int) -> Result<bool, std::io::Error> {
+fn try_once(file: &File, how: FlockOperation) -> Result<bool, std::io::Error> {
     loop {
-        // SAFETY: the descriptor is open.
-        if unsafe { libc::flock(file.as_raw_fd(), how | libc::LOCK_NB) } == 0 {
-            return Ok(true);
-        }
-        let error = std::io::Error::last_os_error();
-        match error.raw_os_error() {
-            Some(libc::EWOULDBLOCK) => return Ok(false),
-            Some(libc::EINTR) => {}
-            _ => return Err(error),
+        match flock(file, how) {
+            Ok(()) => return Ok(true),
+            Err(Errno::WOULDBLOCK) => return Ok(false),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -58,7 +59,7 @@ pub fn try_lock(path: &Path) -> Result<Tried, TuneError> {
         Ok(file) => file,
     };
     private::tighten_file(path, &file)?;
-    if !try_once(&file, libc::LOCK_EX).map_err(failed)? {
+    if !try_once(&file, FlockOperation::NonBlockingLockExclusive).map_err(failed)? {
         return Ok(Tried::Theirs(holder(&file)));
     }
     Ok(Tried::Ours(Lock { _file: Some(file) }))
@@ -73,7 +74,7 @@ pub fn is_held(path: &Path) -> Result<bool, TuneError> {
         Err(TuneError::Absent(_)) => return Ok(false),
         opened => opened?,
     };
-    let shared = try_once(&file, libc::LOCK_SH);
+    let shared = try_once(&file, FlockOperation::NonBlockingLockShared);
     shared.map(|ours| !ours).map_err(|e| TuneError::io(&path.display().to_string(), &e))
 }
 

@@ -79,12 +79,7 @@ pub enum NamespaceSearch {
 fn open(path: &Path, name: &str, way: NamespaceEntry) -> Result<Namespace, TuneError> {
     let shown = path.display().to_string();
     let file = File::open(path).map_err(|e| TuneError::io(&shown, &e))?;
-    // SAFETY: an all-zero `statfs` is valid, and the kernel only writes it.
-    let mut system: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the descriptor is open and `system` outlives the call.
-    let done = unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut system) };
-    #[allow(clippy::unnecessary_cast, reason = "its width differs by architecture")]
-    let is_namespace = done == 0 && system.f_type as i64 == 0x6e73_6673;
+    let is_namespace = rustix::fs::fstatfs(&file).is_ok_and(|system| system.f_type == 0x6e73_6673);
     let inode = file.metadata().map_err(|e| TuneError::io(&shown, &e))?.ino();
     if is_namespace {
         return Ok(Namespace { file, inode, name: name.to_owned(), way });

@@ -135,8 +135,7 @@ pub fn close_own(path: &Path, own: &[&str]) -> Result<(), TuneError> {
 
 fn is_ours(path: &Path, found: &Metadata) -> Result<(), TuneError> {
     let name = path.display();
-    // SAFETY: takes nothing, changes nothing.
-    let own = unsafe { libc::geteuid() };
+    let own = rustix::process::geteuid().as_raw();
     if found.uid() != own && found.uid() != 0 {
         return Err(TuneError::Environment(format!(
             "{name}: belongs to user {}, who could have written what would be put back, not to root or \
@@ -190,8 +189,11 @@ mod tests {
             assert!(why.contains("others may write") && why.contains("chmod go-w"), "{why}");
         }
         set(&file, 0o600);
-        // SAFETY: takes nothing, changes nothing.
-        assert_eq!(unsafe { libc::geteuid() }, 0, "this test gives a file away: root is needed");
+        assert_eq!(
+            rustix::process::geteuid().as_raw(),
+            0,
+            "this test gives a file away: root is needed"
+        );
         chown(&file, Some(65534), None).unwrap();
         let why = read(&file).unwrap_err().to_string();
         assert!(why.contains("belongs to user 65534"), "{why}");

@@ -40,10 +40,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// Milliseconds of `CLOCK_BOOTTIME`, which runs on while the host sleeps and which nobody sets.
 pub fn boot_ms() -> u64 {
-    // SAFETY: an all-zero `timespec` is valid; the call fills it.
-    let mut now: libc::timespec = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to our own value.
-    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut now) };
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
 }
 

@@ -375,12 +375,7 @@ fn the_smallest_terminals() {
 
 /// CPU time of this thread: other tests and a busy machine do not count.
 fn cpu_ns() -> u64 {
-    // SAFETY: fills a timespec of ours.
-    let t = unsafe {
-        let mut t: libc::timespec = std::mem::zeroed();
-        assert_eq!(libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut t), 0);
-        t
-    };
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 

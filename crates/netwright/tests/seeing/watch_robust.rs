@@ -144,6 +144,7 @@ impl Sleepers {
         for n in 0..count {
             // SAFETY: the child only makes system calls, and never returns.
             match unsafe { libc::fork() } {
+                // SAFETY: as above.
                 0 => unsafe {
                     libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                     while u32::try_from(libc::getppid()) == Ok(parent) {

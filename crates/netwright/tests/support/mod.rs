@@ -32,8 +32,7 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// Fails the suite, with the reason, where it cannot run.
 pub fn needs_root() {
-    // SAFETY: takes nothing, changes nothing.
-    let euid = unsafe { libc::geteuid() };
+    let euid = rustix::process::geteuid().as_raw();
     assert_eq!(euid, 0, "this suite makes network namespaces and must run as root");
 }
 

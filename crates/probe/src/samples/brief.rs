@@ -178,8 +178,7 @@ mod tests {
     use super::*;
 
     fn tid() -> u32 {
-        // SAFETY: takes nothing, returns this thread's id.
-        unsafe { libc::gettid() as u32 }
+        rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
     }
 
     #[test]

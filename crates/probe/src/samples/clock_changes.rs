@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use model::Reading;
+use rustix::time::ClockId;
 
 use super::clock;
 use crate::{Root, error::reading};
@@ -163,7 +164,7 @@ fn throttled(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> R
 fn clocks() -> Clocks {
     let look = || {
         let before = clock::monotonic_ns();
-        let (real, boot) = (now_ns(libc::CLOCK_REALTIME), now_ns(libc::CLOCK_BOOTTIME));
+        let (real, boot) = (now_ns(ClockId::Realtime), now_ns(ClockId::Boottime));
         let took = clock::monotonic_ns().saturating_sub(before);
         let middle = i64::try_from(before + took / 2).unwrap_or(i64::MAX);
         (took, Clocks { real_ns: real - middle, boot_ns: boot - middle })
@@ -172,10 +173,8 @@ fn clocks() -> Clocks {
     best.map_or(Clocks { real_ns: 0, boot_ns: 0 }, |(_, clocks)| clocks)
 }
 
-fn now_ns(clock: libc::clockid_t) -> i64 {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes one timespec; both clocks are there since 2.6.39.
-    unsafe { libc::clock_gettime(clock, &raw mut t) };
+fn now_ns(clock: ClockId) -> i64 {
+    let t = rustix::time::clock_gettime(clock);
     t.tv_sec.saturating_mul(1_000_000_000).saturating_add(t.tv_nsec)
 }
 

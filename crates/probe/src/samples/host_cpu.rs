@@ -27,10 +27,8 @@ pub struct HostCpu {
 }
 
 pub fn read(root: &Root) -> Reading<HostCpu> {
-    // SAFETY: sysconf reads a constant.
-    let per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    let Some(tick_ns) = u64::try_from(per_s).ok().and_then(|n| 1_000_000_000u64.checked_div(n))
-    else {
+    let per_s = rustix::param::clock_ticks_per_second();
+    let Some(tick_ns) = 1_000_000_000u64.checked_div(per_s) else {
         return Reading::absent("sysconf(_SC_CLK_TCK): no tick rate");
     };
     let ticks = root.parsed("/proc/stat", proc_stat::parse);
@@ -66,7 +64,7 @@ mod tests {
         std::fs::write(dir.path().join("proc/stat"), text).unwrap();
         let root = Root::open(dir.path()).unwrap();
         let h = read(&root).into_known().unwrap();
-        let tick = 1_000_000_000 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as u64;
+        let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
         assert_eq!((h.cpus, h.user.0, h.softirq.0), (2, 11 * tick, 77 * tick));
         assert_eq!((h.idle.0, h.steal.0), (44 * tick, 8 * tick));
     }

@@ -90,10 +90,9 @@ impl Secret {
 /// The kernel gives none (before 3.17).
 pub fn nonce() -> Result<String> {
     let mut bytes = [0u8; NONCE];
-    // SAFETY: the buffer outlives the call and its size is given; up to 256 bytes come whole.
-    let n = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), NONCE, 0) };
-    let done = if n == NONCE as isize { Ok(()) } else { Err(std::io::Error::last_os_error()) };
-    done.doing(|| "no random bytes from the kernel")?;
+    // Up to 256 bytes come whole.
+    let done = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    done.map_err(std::io::Error::from).doing(|| "no random bytes from the kernel")?;
     Ok(hex(&bytes))
 }
 

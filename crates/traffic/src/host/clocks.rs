@@ -4,8 +4,7 @@ use model::Reading;
 
 /// This thread's id as the kernel has it.
 pub fn current_tid() -> i32 {
-    // SAFETY: takes nothing and always succeeds.
-    unsafe { libc::gettid() }
+    rustix::thread::gettid().as_raw_nonzero().get()
 }
 
 /// `CLOCK_MONOTONIC`, nanoseconds. Through the vDSO, so it costs no system call.

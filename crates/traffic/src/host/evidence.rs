@@ -4,7 +4,7 @@
 //! `eth0.rx_dropped`, `eth0.qdisc_drops`. They count for the whole host (the protocols': for
 //! this network namespace): other traffic moves them, too.
 
-use std::ffi::CStr;
+use std::{collections::BTreeMap, ffi::CStr};
 
 use model::{
     Reading,

@@ -14,9 +14,7 @@ const SO_INCOMING_NAPI_ID: libc::c_int = 56;
 /// shares with the kernel (rseq); otherwise the vDSO's `getcpu`, about 20 ns.
 #[inline]
 pub fn current_cpu() -> Option<CpuId> {
-    // SAFETY: takes nothing, returns a number.
-    let cpu = unsafe { libc::sched_getcpu() };
-    u32::try_from(cpu).ok().map(CpuId)
+    u32::try_from(rustix::thread::sched_getcpu()).ok().map(CpuId)
 }
 
 /// The CPU on which the kernel last handled a packet for this socket; `None` before the first,

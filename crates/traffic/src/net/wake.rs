@@ -42,8 +42,7 @@ pub struct Sleeper {
 impl Sleeper {
     /// The calling thread is the one.
     pub fn begin(&self) -> Running<'_> {
-        // SAFETY: gettid always succeeds.
-        self.tid.store(unsafe { libc::gettid() }, Ordering::Release);
+        self.tid.store(crate::host::clocks::current_tid(), Ordering::Release);
         Running(self)
     }
 

@@ -191,7 +191,7 @@ fn entry(what: UserName) -> Option<String> {
         let (mut entry, mut found): (libc::passwd, _) =
             (std::mem::zeroed(), std::ptr::null_mut::<libc::passwd>());
         let failed = libc::getpwuid_r(
-            libc::geteuid(),
+            rustix::process::geteuid().as_raw(),
             &raw mut entry,
             room.as_mut_ptr(),
             room.len(),
@@ -325,8 +325,7 @@ mod tests {
 
     #[test]
     fn the_host_knows_its_user() {
-        // SAFETY: it has no arguments and cannot fail.
-        let uid = unsafe { libc::geteuid() }.to_string();
+        let uid = rustix::process::geteuid().as_raw().to_string();
         let all = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
         let mut lines = all.lines().map(|l| l.split(':').collect::<Vec<_>>());
         // A user of a directory service stands elsewhere.

@@ -421,20 +421,12 @@ impl<'scope, 'env> House<'scope, 'env> {
 
 /// The host's name, its CPUs and its system, as qperf's `conf` prints them.
 fn host() -> (String, String, String) {
-    // SAFETY: a zeroed utsname is valid, the call fills it.
-    let uts = unsafe {
-        let mut uts: libc::utsname = std::mem::zeroed();
-        libc::uname(&raw mut uts);
-        uts
-    };
-    let text = |field: &[libc::c_char]| {
-        let bytes = field.iter().take_while(|c| **c != 0).map(|c| *c as u8).collect::<Vec<_>>();
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
+    let uts = rustix::system::uname();
+    let text = |field: &std::ffi::CStr| field.to_string_lossy().into_owned();
     let cpus = thread::available_parallelism().map_or(1, usize::from);
-    let cpu = format!("{cpus} Cores: {}", text(&uts.machine));
-    let os = format!("{} {}", text(&uts.sysname), text(&uts.release));
-    (text(&uts.nodename), cpu, os)
+    let cpu = format!("{cpus} Cores: {}", text(uts.machine()));
+    let os = format!("{} {}", text(uts.sysname()), text(uts.release()));
+    (text(uts.nodename()), cpu, os)
 }
 
 #[cfg(test)]

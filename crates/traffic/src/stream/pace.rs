@@ -40,8 +40,7 @@ impl Pacer {
     /// Begins now, at a thread's share of a rate.
     pub fn new(bits_per_s: f64, wait: Wait) -> Self {
         // The kernel rounds sleeps up by 50 µs to save on timers; here they shall be exact.
-        // SAFETY: a plain call, for the calling thread.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000) };
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1_000));
         let ns_per_byte = 8e9 / bits_per_s.max(1e-3);
         Self { begin_ns: now_ns() as f64, bytes: 0, ns_per_byte, wait }
     }

@@ -6,7 +6,7 @@
 
 use std::{
     io::{self, Write},
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    os::fd::{AsRawFd, OwnedFd, RawFd},
 };
 
 use super::shared_counts::{SharedCounts, add};
@@ -94,14 +94,7 @@ fn one(fd: RawFd) -> Option<(u64, bool)> {
 /// # Errors
 /// As the kernel says (`memfd_create`, since 3.17).
 pub fn file_of(bytes: &[u8]) -> io::Result<OwnedFd> {
-    // SAFETY: the name ends with a NUL; the descriptor is new and ours.
-    let fd = unsafe {
-        let fd = libc::memfd_create(c"netwright".as_ptr(), libc::MFD_CLOEXEC);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        OwnedFd::from_raw_fd(fd)
-    };
+    let fd = rustix::fs::memfd_create(c"netwright", rustix::fs::MemfdFlags::CLOEXEC)?;
     let mut file = std::fs::File::from(fd);
     file.write_all(bytes)?;
     Ok(file.into())

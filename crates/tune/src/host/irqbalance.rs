@@ -13,6 +13,8 @@ use parse::{
 use probe::irqbalance as socket;
 
 use super::Host;
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::TuneError;
 
 /// After a change it sleeps for its interval before it listens again; 10 s by default.
@@ -184,12 +186,10 @@ impl Host {
         if !self.is_live() {
             return Err(TuneError::Environment(format!("{what}: a folder has no processes")));
         }
-        let pid = i32::try_from(it.pid).map_err(|_| TuneError::written(&what, libc::ESRCH))?;
-        let signal = if on { libc::SIGSTOP } else { libc::SIGCONT };
-        // SAFETY: takes numbers only; the number is above 0, so it means this one process.
-        if pid <= 0 || unsafe { libc::kill(pid, signal) } != 0 {
-            return Err(TuneError::io(&what, &std::io::Error::last_os_error()));
-        }
+        let pid = i32::try_from(it.pid).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| TuneError::written(&what, libc::ESRCH))?;
+        let signal = if on { Signal::STOP } else { Signal::CONT };
+        kill_process(pid, signal).map_err(|e| TuneError::written(&what, e.raw_os_error()))?;
         for _ in 0..100 {
             if self.is_paused(it)? == on {
                 return Ok(());

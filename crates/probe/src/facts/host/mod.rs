@@ -208,26 +208,14 @@ pub(crate) fn sysconf(root: &Root) -> Reading<Sysconf> {
 }
 
 fn ask_sysconf() -> Result<Sysconf, ReadError> {
-    let number = |name, what: &str| {
-        // SAFETY: takes a number, returns a number.
-        let n = unsafe { libc::sysconf(name) };
-        u64::try_from(n).map_err(|_| ReadError::Absent { path: what.to_owned() })
-    };
     Ok(Sysconf {
-        page_size_bytes: number(libc::_SC_PAGESIZE, "sysconf(_SC_PAGESIZE)")?,
-        clock_ticks_per_s: number(libc::_SC_CLK_TCK, "sysconf(_SC_CLK_TCK)")?,
+        page_size_bytes: rustix::param::page_size() as u64,
+        clock_ticks_per_s: rustix::param::clock_ticks_per_second(),
     })
 }
 
 fn ask_machine() -> Result<String, ReadError> {
-    // SAFETY: an all-zero `utsname` is valid, and the kernel fills it.
-    let mut names: libc::utsname = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a live `utsname`.
-    if unsafe { libc::uname(&raw mut names) } != 0 {
-        return Err(ReadError::from_io("uname", &std::io::Error::last_os_error()));
-    }
-    let bytes: Vec<u8> = names.machine.iter().map(|&c| c as u8).take_while(|&c| c != 0).collect();
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(rustix::system::uname().machine().to_string_lossy().into_owned())
 }
 
 #[cfg(test)]

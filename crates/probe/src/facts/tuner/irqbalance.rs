@@ -114,8 +114,7 @@ fn variables(root: &Root, unit: Option<&Unit>, files: &[String]) -> BTreeMap<Str
 /// log that others asked.
 fn setup(root: &Root, pid: u32) -> Result<String, ReadError> {
     root.ask(&format!("irqbalance/{pid}/setup"), || {
-        // SAFETY: takes nothing, changes nothing.
-        if unsafe { libc::geteuid() } != 0 {
+        if !rustix::process::geteuid().is_root() {
             return Err(ReadError::Denied { path: socket::path(pid) });
         }
         socket::ask(pid, "setup", PATIENCE).map_err(|e| match e.kind() {

@@ -121,15 +121,8 @@ fn is_plain(folder: &OwnedFd) -> bool {
     const XFS: i64 = 0x5846_5342;
     const BTRFS: i64 = 0x9123_683e;
     const OVERLAY: i64 = 0x794c_7630;
-    // SAFETY: all-zero is a valid `statfs`, which the kernel fills; the descriptor is open.
-    let kind = unsafe {
-        let mut stat: libc::statfs = std::mem::zeroed();
-        if libc::fstatfs(folder.as_raw_fd(), &raw mut stat) != 0 {
-            return false;
-        }
-        stat.f_type
-    };
-    [TMPFS, EXT, XFS, BTRFS, OVERLAY].contains(&kind)
+    rustix::fs::fstatfs(folder)
+        .is_ok_and(|stat| [TMPFS, EXT, XFS, BTRFS, OVERLAY].contains(&stat.f_type))
 }
 
 impl DirRoot {

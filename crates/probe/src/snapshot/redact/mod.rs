@@ -44,12 +44,9 @@ impl Key {
     /// The system's, when it has no random numbers: then nothing must be redacted with less.
     pub fn random() -> std::io::Result<Self> {
         let mut key = [0u8; 16];
-        // SAFETY: the buffer outlives the call and its length is given.
-        let n = unsafe { libc::getrandom(key.as_mut_ptr().cast(), key.len(), 0) };
-        match usize::try_from(n) {
-            Ok(n) if n == key.len() => Ok(Self(key)),
-            Ok(_) => Err(std::io::Error::other("too few random bytes")),
-            Err(_) => Err(std::io::Error::last_os_error()),
+        match rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty())? {
+            n if n == key.len() => Ok(Self(key)),
+            _ => Err(std::io::Error::other("too few random bytes")),
         }
     }
 }

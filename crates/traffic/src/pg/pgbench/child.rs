@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::{Error, ErrorContext, Result, net::now_ns};
 
 /// How often it is looked at.
@@ -45,13 +47,13 @@ pub fn run(mut command: Command, out: File, err: File, enough: impl Fn() -> bool
         }
         if enough() {
             let signal = match asked_ns {
-                0 => Some(libc::SIGINT),
-                then if now_ns().saturating_sub(then) > ENDING_NS => Some(libc::SIGKILL),
+                0 => Some(Signal::INT),
+                then if now_ns().saturating_sub(then) > ENDING_NS => Some(Signal::KILL),
                 _ => None,
             };
             if let Some(signal) = signal {
-                // SAFETY: our own child, not waited for yet: the number is nobody else's.
-                unsafe { libc::kill(pid, signal) };
+                // Not waited for yet: the number is nobody else's.
+                let _ = kill_process(Pid::from_child(&child), signal);
                 (asked_ns, by_us) = (now_ns(), true);
             }
         }
