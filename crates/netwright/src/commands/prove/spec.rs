@@ -201,8 +201,7 @@ fn folder() -> PathBuf {
     if let Some(state) = std::env::var_os("NETWRIGHT_STATE").filter(|s| !s.is_empty()) {
         return PathBuf::from(state).join("prove");
     }
-    // SAFETY: asks for our own user id.
-    if unsafe { libc::geteuid() } == 0 {
+    if rustix::process::geteuid().is_root() {
         return PathBuf::from("/var/lib/netwright/prove");
     }
     let var = |name| std::env::var_os(name).filter(|v: &std::ffi::OsString| !v.is_empty());
@@ -233,10 +232,10 @@ mod tests {
             go_on(&of_file, Path::new("/var/lib/e.jsonl")),
             "netwright prove --resume --record /var/lib/e.jsonl"
         );
-        let peer = typed(&["--responder", "db1:1", "--secret-file", "a b"]);
+        let peer = typed(&["--responder", "ssh://db1/opt/a b"]);
         assert_eq!(
             go_on(&peer, Path::new("it's.jsonl")),
-            "netwright prove --resume --record 'it'\\''s.jsonl' --responder db1:1 --secret-file 'a b'"
+            "netwright prove --resume --record 'it'\\''s.jsonl' --responder 'ssh://db1/opt/a b'"
         );
         assert!(any_flag(&typed(&["--metric", "t=time:lower"])) && !any_flag(&peer));
     }

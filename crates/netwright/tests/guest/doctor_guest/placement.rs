@@ -105,7 +105,9 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
     // The receiving queues' interrupts went to the NIC's node; those that hardly fire stayed.
     let f = look.found("xps_not_local", "eth0");
     let tx = shows(f, "tx-");
-    assert_eq!(tx, "used by CPUs 4-7, its interrupt on CPU 0", "{f:#}");
+    // On the other node, wherever the kernel had room there.
+    let cpu = tx.strip_prefix("used by CPUs 4-7, its interrupt on CPU ").map(str::parse::<u32>);
+    assert!(matches!(cpu, Some(Ok(0..4))), "{f:#}");
     assert!(asks(f).iter().all(|a| a.starts_with("nic.eth0.queue.tx-")), "{f:#}");
     look.silent(&["irqs_piled_up", "irq_off_node", "rps_redundant", "conflicting_tuner"]);
     look.silent(&["coalescing_goal", "tcp_memory_pressure"]);
