@@ -4,7 +4,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read, Write},
     os::{
-        fd::AsRawFd,
+        fd::AsFd,
         unix::process::{CommandExt, ExitStatusExt},
     },
     path::{Path, PathBuf},
@@ -15,6 +15,8 @@ use std::{
     },
     time::{Duration, Instant},
 };
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
     LabError,
@@ -147,7 +149,7 @@ const PIPE: usize = 1 << 20;
 /// Passes output on until its end, or until the command has ended and all is passed on that it
 /// wrote itself: a child of its own in the background may hold the pipe open for ever.
 fn pump(
-    mut from: impl Read + AsRawFd + Send + 'static,
+    mut from: impl Read + AsFd + Send + 'static,
     kind: FrameKind,
     to: &Arc<Mutex<File>>,
     state: &Arc<AtomicU8>,
@@ -177,10 +179,16 @@ fn pump(
     })
 }
 
-fn readable(file: &impl AsRawFd, wait_ms: i32) -> bool {
-    let mut poll = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one descriptor, alive through the call.
-    unsafe { libc::poll(&raw mut poll, 1, wait_ms) > 0 }
+fn readable(file: &impl AsFd, wait_ms: i32) -> bool {
+    ready(file, wait_ms) != PollFlags::empty()
+}
+
+/// What a descriptor has of input and end, after at most so long.
+fn ready(file: &impl AsFd, wait_ms: i32) -> PollFlags {
+    let wait = Duration::from_millis(wait_ms.unsigned_abs().into());
+    let mut one = [PollFd::new(file, PollFlags::IN)];
+    let _ = poll(&mut one, Timespec::try_from(wait).ok().as_ref());
+    one[0].revents()
 }
 
 /// For how long a port may say that nobody is there before that is believed.
@@ -195,16 +203,14 @@ fn tend(child: &mut Child, port: &File) -> io::Result<i32> {
         if let Some(status) = child.try_wait()? {
             return Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
         }
-        let mut poll = libc::pollfd { fd: port.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one descriptor, alive through the call.
-        unsafe { libc::poll(&raw mut poll, 1, 10) };
-        if poll.revents & libc::POLLHUP != 0 {
+        let ready = ready(port, 10);
+        if ready.contains(PollFlags::HUP) {
             // It may be the late word of the client before this one.
             if gone_since.get_or_insert_with(Instant::now).elapsed() > LATE_WORD {
                 return Err(end_group(child));
             }
             std::thread::sleep(Duration::from_millis(10));
-        } else if poll.revents & libc::POLLIN != 0 {
+        } else if ready.contains(PollFlags::IN) {
             gone_since = None;
             match frame::read(&mut reader) {
                 Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {}

@@ -8,6 +8,7 @@ use std::{
 };
 
 use model::{BitsPerSec, Bytes, Nanos};
+use rustix::process::setsid;
 
 use crate::{
     LabError,
@@ -184,8 +185,7 @@ fn start_link(
     // are not the link's.
     unsafe {
         std::os::unix::process::CommandExt::pre_exec(&mut command, || {
-            libc::setsid();
-            Ok(())
+            setsid().map(drop).map_err(Into::into)
         })
     };
     let mut child = command.spawn().map_err(failed)?;

@@ -7,6 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, WaitOptions, setsid, waitpid};
+
 use crate::{
     LabError,
     arch::{self, Arch},
@@ -333,9 +335,8 @@ fn start(
         .stderr(log_file);
     // A session of its own: the terminal's Ctrl-C and hang-up are not the guest's.
     let detach = || {
-        // SAFETY: no arguments; fails only for a group leader, which a forked child is not.
-        unsafe { libc::setsid() };
-        Ok(())
+        // Fails only for a group leader, which a forked child is not.
+        setsid().map(drop).map_err(Into::into)
     };
     // SAFETY: only setsid is called between fork and exec.
     unsafe { std::os::unix::process::CommandExt::pre_exec(&mut command, detach) };
@@ -352,9 +353,8 @@ fn wait(pid: u32, folder: &Path, console: &Path, patience: Duration) -> Result<C
         if let Ok(channel) = Channel::open(folder, Duration::from_millis(400)) {
             return Ok(channel);
         }
-        // SAFETY: reaps QEMU if it ended; it is our child.
-        let ended =
-            unsafe { libc::waitpid(pid as i32, std::ptr::null_mut(), libc::WNOHANG) } == pid as i32;
+        // Reaps QEMU if it ended: it is our child.
+        let ended = matches!(waitpid(Pid::from_raw(pid as i32), WaitOptions::NOHANG), Ok(Some(_)));
         let said = fs::read(console).unwrap_or_default();
         let panicked = String::from_utf8_lossy(&said).contains("Kernel panic");
         if ended || panicked {

@@ -14,6 +14,11 @@ use std::{
     time::Duration,
 };
 
+use rustix::{
+    process::Pid,
+    thread::{CpuSet, sched_getaffinity, sched_setaffinity},
+};
+
 use crate::{
     LabError,
     state::{Lab, NodeAccess},
@@ -88,22 +93,13 @@ fn threads(folder: &Path) -> Vec<i32> {
 
 /// The CPUs that this process may run on.
 fn own_cpus() -> std::io::Result<Vec<usize>> {
-    // SAFETY: a set of bits, of which all zeros are one.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes at most the size given.
-    if unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) } != 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    // SAFETY: the numbers stay within the set.
-    Ok((0..libc::CPU_SETSIZE as usize).filter(|&c| unsafe { libc::CPU_ISSET(c, &set) }).collect())
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|&c| set.is_set(c)).collect())
 }
 
 /// One that is gone meanwhile, or may not run there, stays as it is.
 fn send(tid: i32, cpu: usize) {
-    // SAFETY: as in `own_cpus`; `cpu` is from such a set.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut set);
-        libc::sched_setaffinity(tid, size_of_val(&set), &set);
-    }
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    let _ = sched_setaffinity(Pid::from_raw(tid), &set);
 }

@@ -29,6 +29,12 @@ extern "C" fn on_signal(signal: libc::c_int) {
     }
 }
 
+/// A signal is nothing to us from now on.
+pub fn ignore(signal: libc::c_int) {
+    // SAFETY: ignoring a signal touches no memory of ours.
+    unsafe { libc::signal(signal, libc::SIG_IGN) };
+}
+
 /// What ends a window early.
 const SIGNALS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 

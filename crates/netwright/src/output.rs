@@ -8,6 +8,7 @@ use std::{
 };
 
 use report::TextStyle;
+use rustix::fs::Access;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -168,15 +169,7 @@ impl Sink {
 }
 
 fn may_write(path: &Path) -> Result<(), Failure> {
-    use std::os::unix::ffi::OsStrExt;
-    let Ok(text) = std::ffi::CString::new(path.as_os_str().as_bytes()) else {
-        return Err(Failure::Usage(format!("{}: no file has such a name", path.display())));
-    };
-    // SAFETY: the text ends with a NUL and outlives the call.
-    match unsafe { libc::access(text.as_ptr(), libc::W_OK) } {
-        0 => Ok(()),
-        _ => Err(Failure::io(path, &io::Error::last_os_error())),
-    }
+    rustix::fs::access(path, Access::WRITE_OK).map_err(|e| Failure::io(path, &e.into()))
 }
 
 /// An error, a warning or a note on standard error, with the prefix that all of them have.
@@ -212,11 +205,7 @@ pub fn refused(e: &clap::Error) {
 }
 
 fn terminal_columns() -> Option<usize> {
-    // SAFETY: a zeroed winsize is valid; the call fills it or fails.
-    let size = unsafe {
-        let mut size: libc::winsize = std::mem::zeroed();
-        (libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &mut size) == 0).then_some(size)
-    }?;
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 

@@ -10,7 +10,6 @@ use std::{
     fs,
     io::{Error, ErrorKind, Read, Result, Write},
     os::{
-        fd::AsRawFd,
         linux::net::SocketAddrExt,
         unix::net::{SocketAddr, UnixStream},
     },
@@ -94,19 +93,8 @@ fn connect(pid: u32) -> Result<UnixStream> {
 
 /// Who is at the other end.
 fn peer(stream: &UnixStream) -> Option<u32> {
-    let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the buffer is a `ucred` and its size is given; the descriptor is open.
-    let done = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut credentials).cast(),
-            &raw mut size,
-        )
-    };
-    (done == 0).then(|| u32::try_from(credentials.pid).ok()).flatten()
+    let pid = rustix::net::sockopt::socket_peercred(stream).ok()?.pid;
+    u32::try_from(pid.as_raw_nonzero().get()).ok()
 }
 
 #[cfg(test)]

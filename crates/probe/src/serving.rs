@@ -149,7 +149,7 @@ fn listens(line: &str, path: &str) -> Option<u64> {
 ///
 /// **Source**: `make_process_cpuclock` in the kernel's `include/linux/posix-timers.h`: the id
 /// inverted, three bits up, `CPUCLOCK_SCHED` (2).
-fn process_ns(pid: u32) -> Option<u64> {
+pub(crate) fn process_ns(pid: u32) -> Option<u64> {
     let pid = i32::try_from(pid).ok().filter(|pid| (1..1 << 28).contains(pid))?;
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes one timespec, or nothing and an error.

@@ -11,6 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+
 use crate::{
     experiment::Workload,
     pipe_reader::PipeReader,
@@ -202,23 +204,21 @@ fn wait(
 /// Asks the whole group to end, and all that hold the cookie, then makes them; the second time those as
 /// well that began meanwhile.
 fn end(child: &mut Child, process_tag: Option<&ProcessTag>) {
-    let Ok(group) = i32::try_from(child.id()) else { return };
+    let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
     let holders = || process_tag.map_or(vec![], ProcessTag::holders);
     let mut group_gone = false;
-    for (signal, patience) in
-        [(libc::SIGTERM, 1_000), (libc::SIGKILL, 5_000), (libc::SIGKILL, 5_000)]
+    for (signal, patience) in [(Signal::TERM, 1_000), (Signal::KILL, 5_000), (Signal::KILL, 5_000)]
     {
         let held = holders();
         held.iter().for_each(|h| h.signal(signal));
         if !group_gone {
-            // SAFETY: signals the group that we made. Its number is nobody else's while a member lives.
-            unsafe { libc::kill(-group, signal) };
+            // The group that we made. Its number is nobody else's while a member lives.
+            let _ = kill_process_group(group, signal);
         }
         let until = Instant::now() + Duration::from_millis(patience);
         while Instant::now() < until {
             // Nothing outlives SIGKILL, but where nobody reaps orphans the dead stay members.
-            // SAFETY: signal 0 only asks whether there is a member.
-            let gone = || signal == libc::SIGKILL || unsafe { libc::kill(-group, 0) } != 0;
+            let gone = || signal == Signal::KILL || test_kill_process_group(group).is_err();
             group_gone = group_gone || !matches!(child.try_wait(), Ok(None)) && gone();
             if group_gone && held.iter().all(Holder::has_ended) {
                 if holders().is_empty() {

@@ -3,13 +3,14 @@
 
 use std::{
     fs,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    os::fd::OwnedFd,
     process,
     sync::atomic::{AtomicU64, Ordering},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 pub(crate) const NAME: &str = "NETWRIGHT_WORKLOAD";
 
@@ -54,18 +55,12 @@ pub(crate) struct Holder(OwnedFd);
 
 impl Holder {
     fn of(pid: libc::pid_t) -> Option<Self> {
-        // SAFETY: takes two numbers; gives a new descriptor or an error.
-        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-        let fd = libc::c_int::try_from(fd).ok().filter(|fd| *fd >= 0)?;
-        // SAFETY: nobody else has it.
-        Some(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+        pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok().map(Self)
     }
 
     /// Sends it a signal.
-    pub(crate) fn signal(&self, signal: libc::c_int) {
-        let none = std::ptr::null::<libc::siginfo_t>();
-        // SAFETY: our own descriptor; without a siginfo the kernel fills in one as of kill(2).
-        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), signal, none, 0) };
+    pub(crate) fn signal(&self, signal: Signal) {
+        let _ = pidfd_send_signal(&self.0, signal);
     }
 
     /// Whether it has ended.

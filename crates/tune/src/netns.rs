@@ -1,16 +1,22 @@
 //! Other network namespaces: found by name, path, container or number, and entered.
 
-use model::quote;
+use std::os::unix::net::UnixDatagram;
 use std::{
     fs::{self, File},
     os::{
-        fd::AsRawFd,
+        fd::{AsFd, AsRawFd},
         unix::{ffi::OsStrExt, fs::MetadataExt},
     },
     path::{Path, PathBuf},
 };
 
+use model::quote;
 use model::{Reading, tune::HostId};
+use rustix::{
+    io::Errno,
+    mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change},
+    thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe},
+};
 
 use crate::TuneError;
 
@@ -131,83 +137,54 @@ impl Namespace {
     /// # Errors
     /// Without `CAP_SYS_ADMIN`.
     pub fn enter(&self) -> Result<(), TuneError> {
-        let failed = |what: &str| {
-            let e = std::io::Error::last_os_error();
-            match e.raw_os_error() {
-                Some(libc::EPERM | libc::EACCES) => TuneError::Denied(format!(
-                    "network namespace {}: {what}: not permitted; CAP_SYS_ADMIN (or root) is needed",
-                    self.name
-                )),
-                _ => TuneError::io(&format!("network namespace {}: {what}", self.name), &e),
-            }
+        let failed = |what: &str, e: Errno| match e {
+            Errno::PERM | Errno::ACCESS => TuneError::Denied(format!(
+                "network namespace {}: {what}: not permitted; CAP_SYS_ADMIN (or root) is needed",
+                self.name
+            )),
+            e => TuneError::io(&format!("network namespace {}: {what}", self.name), &e.into()),
         };
-        // SAFETY: takes numbers only, and moves nothing but this thread.
-        if unsafe { libc::setns(self.file.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
-            return Err(failed("setns"));
-        }
-        // SAFETY: takes a number only.
-        if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
-            return Err(failed("unshare"));
-        }
+        // Moves nothing but this thread.
+        move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(|e| failed("setns", e))?;
+        // SAFETY: the descriptors of this process are shared with its other threads as before.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.map_err(|e| failed("unshare", e))?;
         // What is mounted outside still comes in, and nothing of ours goes out.
-        if !mount(c"none", c"/", c"", libc::MS_REC | libc::MS_SLAVE) {
-            return Err(failed("mount"));
-        }
+        mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::DOWNSTREAM)
+            .map_err(|e| failed("mount", e))?;
         let groups = File::open("/sys/fs/cgroup");
-        let safe = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-        if !mount(c"sysfs", c"/sys", c"sysfs", safe) {
+        let safe = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        match mount("sysfs", "/sys", "sysfs", safe, None) {
+            Ok(()) => {}
             // The same is there already: it was this namespace's.
-            return match std::io::Error::last_os_error().raw_os_error() {
-                Some(libc::EBUSY) => Ok(()),
-                _ => Err(failed("mount /sys")),
-            };
+            Err(Errno::BUSY) => return Ok(()),
+            Err(e) => return Err(failed("mount /sys", e)),
         }
         // The new /sys lies over the control groups; they are not the namespace's.
-        if let Ok(groups) = groups
-            && let Ok(from) =
-                std::ffi::CString::new(format!("/proc/self/fd/{}", groups.as_raw_fd()))
-        {
-            mount(&from, c"/sys/fs/cgroup", c"", libc::MS_BIND | libc::MS_REC);
+        if let Ok(groups) = groups {
+            let from = format!("/proc/self/fd/{}", groups.as_raw_fd());
+            let _ = mount_bind_recursive(from, "/sys/fs/cgroup");
         }
         Ok(())
     }
-}
-
-fn mount(
-    source: &std::ffi::CStr,
-    target: &std::ffi::CStr,
-    kind: &std::ffi::CStr,
-    flags: libc::c_ulong,
-) -> bool {
-    // SAFETY: every text ends with NUL and outlives the call.
-    let done = unsafe {
-        libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, std::ptr::null())
-    };
-    done == 0
 }
 
 /// A number that no other namespace of this boot ever has, unlike an inode; since kernel 5.14.
 /// **Source**: `SO_NETNS_COOKIE` of a socket made here.
 pub fn cookie() -> Option<u64> {
     const SO_NETNS_COOKIE: libc::c_int = 71;
-    // SAFETY: takes numbers only.
-    let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-    if fd < 0 {
-        return None;
-    }
+    let socket = UnixDatagram::unbound().ok()?;
     let (mut value, mut length) = (0u64, 8);
     // SAFETY: the pointers are to our own values, of the length told.
     let done = unsafe {
         libc::getsockopt(
-            fd,
+            socket.as_raw_fd(),
             libc::SOL_SOCKET,
             SO_NETNS_COOKIE,
             (&raw mut value).cast(),
             &raw mut length,
         )
     };
-    // SAFETY: the descriptor is ours.
-    unsafe { libc::close(fd) };
     (done == 0).then_some(value)
 }
 

@@ -5,10 +5,7 @@
 use std::{
     collections::VecDeque,
     io::{BufRead, BufReader},
-    os::{
-        fd::{AsRawFd, FromRawFd, OwnedFd},
-        unix::process::CommandExt,
-    },
+    os::{fd::OwnedFd, unix::process::CommandExt},
     path::Path,
     process::{Command, Stdio},
     sync::atomic::{AtomicBool, Ordering},
@@ -16,6 +13,7 @@ use std::{
 };
 
 use model::tune::Event;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::{
     Host, Store, TuneError,
@@ -250,21 +248,10 @@ fn is_settled(set: &Set) -> bool {
 /// A process that no number can be mistaken for; `None` where the kernel has no such thing
 /// (before 5.3).
 fn pidfd(pid: u32) -> Option<OwnedFd> {
-    // SAFETY: takes numbers only.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
-    // SAFETY: the kernel just gave us this descriptor.
-    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) })
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
+    pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
 fn end(process: &OwnedFd) {
-    // SAFETY: the descriptor is open; no information goes with the signal.
-    unsafe {
-        libc::syscall(
-            libc::SYS_pidfd_send_signal,
-            process.as_raw_fd(),
-            libc::SIGKILL,
-            std::ptr::null::<libc::siginfo_t>(),
-            0,
-        )
-    };
+    let _ = pidfd_send_signal(process, Signal::KILL);
 }

@@ -1,6 +1,8 @@
 //! What a file may be asked for, without opening it.
 
-use std::{ffi::CString, os::unix::fs::PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
+
+use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::key_part;
 use crate::{ReadError, Root};
@@ -29,13 +31,7 @@ pub fn mode(root: &Root, path: &str) -> Result<u32, ReadError> {
 /// Why not: denied; absent; `EROFS` where the file system is read-only.
 pub fn may_write(root: &Root, path: &str) -> Result<(), ReadError> {
     root.ask(&key("may-write", path), || {
-        let text = CString::new(path).map_err(|_| ReadError::from_errno(path, libc::EINVAL))?;
-        // SAFETY: the text ends with a NUL and outlives the call.
-        let done =
-            unsafe { libc::faccessat(libc::AT_FDCWD, text.as_ptr(), libc::W_OK, libc::AT_EACCESS) };
-        if done == 0 {
-            return Ok(());
-        }
-        Err(ReadError::from_io(path, &std::io::Error::last_os_error()))
+        accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS)
+            .map_err(|e| ReadError::from_io(path, &e.into()))
     })
 }

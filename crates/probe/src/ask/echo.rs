@@ -7,6 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::net::RecvFlags;
+
 use crate::ReadError;
 
 /// IPv4 and ICMP headers.
@@ -111,9 +113,8 @@ fn send(socket: &OwnedFd, host: Ipv4Addr, request: &[u8]) {
 }
 
 fn receive<'b>(socket: &OwnedFd, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
-    // SAFETY: the buffer outlives the call and its length is given.
-    let n = unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
-    buffer.get(..usize::try_from(n).ok()?)
+    let n = rustix::net::recv(socket, &mut *buffer, RecvFlags::empty()).ok()?.1;
+    buffer.get(..n)
 }
 
 /// An ICMP echo request that is a packet of `bytes`.

@@ -1,11 +1,19 @@
 //! Asking over a netlink socket: one socket per question, bounded in time and attempts.
 
+use std::time::Duration;
 use std::{
     ops::ControlFlow,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    os::fd::{AsRawFd, OwnedFd},
 };
 
 use parse::netlink::{DONE, DUMP_INTERRUPTED, ERROR, Message, OVERRUN, Request, messages};
+use rustix::{
+    io::Errno,
+    net::{
+        AddressFamily, Protocol, RawProtocol, SendFlags, SocketFlags, SocketType, socket_with,
+        sockopt::{Timeout, set_socket_timeout},
+    },
+};
 use serde::{Deserialize, Serialize};
 
 use crate::ReadError;
@@ -29,7 +37,7 @@ const ATTEMPTS: u32 = 6;
 const BUFFER: usize = 256 << 10;
 
 /// Longest wait for one datagram: the kernel answers at once, unless a lock is held.
-const TIMEOUT_S: i64 = 5;
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Asks for all of something; `each` turns a message into an entry, or skips it. `what` names
 /// the question in errors.
@@ -135,42 +143,23 @@ fn errno() -> i32 {
 }
 
 fn open(protocol: i32) -> Result<OwnedFd, i32> {
-    // SAFETY: takes numbers only.
-    let fd =
-        unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol) };
-    if fd < 0 {
-        return Err(match errno() {
-            // A kernel without this protocol, or without netlink.
-            libc::EPROTONOSUPPORT | libc::EAFNOSUPPORT => libc::ENOENT,
-            other => other,
-        });
-    }
-    // SAFETY: the kernel just gave us this descriptor.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    let timeout = libc::timeval { tv_sec: TIMEOUT_S, tv_usec: 0 };
-    // SAFETY: the value outlives the call and its size is given.
-    let set = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_RCVTIMEO,
-            (&raw const timeout).cast(),
-            size_of::<libc::timeval>() as libc::socklen_t,
-        )
-    };
-    if set < 0 { Err(errno()) } else { Ok(fd) }
+    let protocol = u32::try_from(protocol).ok().and_then(RawProtocol::new).map(Protocol::from_raw);
+    let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)
+        .map_err(|e| match e {
+        // A kernel without this protocol, or without netlink.
+        Errno::PROTONOSUPPORT | Errno::AFNOSUPPORT => libc::ENOENT,
+        other => other.raw_os_error(),
+    })?;
+    set_socket_timeout(&fd, Timeout::Recv, Some(TIMEOUT)).map_err(|e| e.raw_os_error())?;
+    Ok(fd)
 }
 
 fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<(), i32> {
     loop {
-        // SAFETY: the buffer outlives the call and its length is given.
-        let n = unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
-        match n {
-            n if n >= 0 => return Ok(()),
-            _ => match errno() {
-                libc::EINTR => {}
-                other => return Err(other),
-            },
+        match rustix::net::send(socket, bytes, SendFlags::empty()) {
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(other) => return Err(other.raw_os_error()),
         }
     }
 }

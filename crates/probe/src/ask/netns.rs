@@ -1,6 +1,7 @@
 //! Network namespaces other than our own: their names, and what is inside.
 
 use parse::{rtnl_addr::AddressMessage, rtnl_link::LinkMessage};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -42,15 +43,12 @@ pub fn names(root: &Root) -> Result<Vec<Named>, ReadError> {
 
 /// The inode of a file, if it is a namespace.
 fn namespace_inode(path: &std::path::Path) -> Option<u64> {
-    use std::os::{fd::AsRawFd, unix::fs::MetadataExt};
+    use std::os::unix::fs::MetadataExt;
     const NSFS_MAGIC: i64 = 0x6e73_6673;
     let file = std::fs::File::open(path).ok()?;
-    // SAFETY: an all-zero `statfs` is valid, and the kernel only writes it.
-    let mut fs: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the descriptor is open and `fs` outlives the call.
-    let done = unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut fs) };
+    let fs = rustix::fs::fstatfs(&file).ok()?;
     #[allow(clippy::unnecessary_cast, reason = "its width differs by architecture")]
-    (done == 0 && fs.f_type as i64 == NSFS_MAGIC).then_some(())?;
+    (fs.f_type as i64 == NSFS_MAGIC).then_some(())?;
     Some(file.metadata().ok()?.ino())
 }
 
@@ -115,17 +113,14 @@ fn within<T: Send>(
     handle: &Handle,
     look: impl FnOnce() -> Result<T, ReadError> + Send,
 ) -> Result<T, ReadError> {
-    use std::os::fd::AsRawFd;
+    use std::os::fd::AsFd;
     let failed = |errno| ReadError::from_errno(what, errno);
     let file = rtnl::open(handle)?;
     std::thread::scope(|scope| {
         let entered = || {
-            // SAFETY: takes numbers only; it moves this thread alone, which ends after `look`.
-            let moved = unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) };
-            if moved < 0 {
-                let error = std::io::Error::last_os_error();
-                return Err(failed(error.raw_os_error().unwrap_or(libc::EIO)));
-            }
+            // Moves this thread alone, which ends after `look`.
+            move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
+                .map_err(|e| failed(e.raw_os_error()))?;
             look()
         };
         std::thread::Builder::new()

@@ -5,10 +5,9 @@
 //! and FIFOs are never opened.
 
 use std::{
-    ffi::CString,
     fs::File,
     io::Read,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    os::fd::OwnedFd,
     path::Path,
     sync::{
         Arc, Mutex, PoisonError,
@@ -17,6 +16,10 @@ use std::{
 };
 
 use model::snapshot::Manifest;
+use rustix::{
+    fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, openat, openat2, statat},
+    io::Errno,
+};
 
 use super::{ArchiveError, MAX_FILE_BYTES, Op, archive};
 
@@ -45,53 +48,21 @@ const RECENT: usize = 4;
 const SMALL: usize = 512;
 /// Names of one folder; `/proc` and a CPU's folders have some ten thousand at most.
 const MAX_NAMES: usize = 4 << 20;
-const RESOLVE_IN_ROOT: u64 = 0x10;
-const RESOLVE_NO_MAGICLINKS: u64 = 0x02;
-const FOLDER: i32 = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 fn errno(e: &std::io::Error) -> i32 {
     e.raw_os_error().unwrap_or(libc::EIO)
 }
 
-fn last_errno() -> i32 {
-    errno(&std::io::Error::last_os_error())
-}
-
-/// Calls with the name as C wants it, without the heap: this happens twice for each file.
-fn with_name<T>(name: &str, call: impl FnOnce(*const libc::c_char) -> T) -> Result<T, i32> {
-    // NAME_MAX is 255; what is longer is in no folder.
-    let mut buffer = [0u8; 256];
-    let text = buffer.get_mut(..name.len()).filter(|t| t.len() < 256);
-    text.ok_or(libc::ENAMETOOLONG)?.copy_from_slice(name.as_bytes());
-    if name.bytes().any(|b| b == 0) {
-        return Err(libc::EINVAL);
-    }
-    Ok(call(buffer.as_ptr().cast()))
-}
-
 /// `openat` of one name, never through a link.
-fn open_at(dir: &OwnedFd, name: &str, flags: i32) -> Result<OwnedFd, i32> {
-    let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-    // SAFETY: the descriptor is open and the name ends with NUL.
-    let fd = with_name(name, |name| unsafe { libc::openat(dir.as_raw_fd(), name, flags) })?;
-    if fd < 0 {
-        return Err(last_errno());
-    }
-    // SAFETY: the kernel just gave us this descriptor.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+fn open_at(dir: &OwnedFd, name: &str, flags: OFlags) -> Result<OwnedFd, i32> {
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    openat(dir, name, flags, Mode::empty()).map_err(Errno::raw_os_error)
 }
 
 /// What a name is (`S_IFMT` bits) and its length, links not followed.
 fn kind_at(dir: &OwnedFd, name: &str) -> Result<(libc::mode_t, u64), i32> {
-    // SAFETY: an all-zero `stat` is valid; the kernel fills it.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: descriptor, name and buffer outlive the call.
-    let r = with_name(name, |name| unsafe {
-        libc::fstatat(dir.as_raw_fd(), name, &raw mut stat, libc::AT_SYMLINK_NOFOLLOW)
-    })?;
-    if r < 0 {
-        return Err(last_errno());
-    }
+    let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(Errno::raw_os_error)?;
     Ok((stat.st_mode & libc::S_IFMT, u64::try_from(stat.st_size).unwrap_or(0)))
 }
 
@@ -171,26 +142,8 @@ impl DirRoot {
     }
 
     fn open_by_kernel(&self, path: &str) -> Result<OwnedFd, i32> {
-        let c = CString::new(path).map_err(|_| libc::EINVAL)?;
-        // SAFETY: an all-zero `open_how` is valid; the kernel only reads it.
-        let mut how: libc::open_how = unsafe { std::mem::zeroed() };
-        how.flags = FOLDER as u64;
-        how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-        // SAFETY: `c` and `how` outlive the call; the size is that of `how`.
-        let fd = unsafe {
-            libc::syscall(
-                libc::SYS_openat2,
-                self.fd.as_raw_fd(),
-                c.as_ptr(),
-                &raw const how,
-                size_of::<libc::open_how>(),
-            )
-        };
-        if fd < 0 {
-            return Err(last_errno());
-        }
-        // SAFETY: the kernel just gave us this descriptor.
-        Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+        let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+        openat2(&self.fd, path, FOLDER, Mode::empty(), within).map_err(Errno::raw_os_error)
     }
 
     /// A folder, links followed within the root, as an `O_PATH` descriptor.
@@ -255,7 +208,7 @@ impl DirRoot {
         match kind {
             // O_NONBLOCK: should it have become a FIFO meanwhile, nobody waits.
             libc::S_IFREG => {
-                let fd = open_at(dir, name, libc::O_RDONLY | libc::O_NONBLOCK)?;
+                let fd = open_at(dir, name, OFlags::RDONLY | OFlags::NONBLOCK)?;
                 Ok((File::from(fd), length))
             }
             libc::S_IFDIR => Err(libc::EISDIR),
@@ -299,7 +252,7 @@ impl DirRoot {
         }
         let fd = match self.open_folder_quickly(path) {
             Some(fd) => fd,
-            None => open_at(&*self.folder(path)?, ".", libc::O_RDONLY | libc::O_DIRECTORY)?,
+            None => open_at(&*self.folder(path)?, ".", OFlags::RDONLY | OFlags::DIRECTORY)?,
         };
         names(fd)
     }
@@ -322,39 +275,15 @@ impl DirRoot {
 
 /// Names in an open folder, without `.` and `..` and those that are no text.
 fn names(fd: OwnedFd) -> Result<Vec<String>, i32> {
-    use std::os::fd::IntoRawFd;
-    let raw = fd.into_raw_fd();
-    // SAFETY: the descriptor is open and ours; on success the stream owns it.
-    let stream = unsafe { libc::fdopendir(raw) };
-    if stream.is_null() {
-        let e = last_errno();
-        // SAFETY: the stream was not made, so the descriptor is still ours.
-        drop(unsafe { OwnedFd::from_raw_fd(raw) });
-        return Err(e);
-    }
     let mut names = Vec::new();
-    let result = loop {
-        // SAFETY: errno is this thread's own. Only it tells an error from the end.
-        unsafe { *libc::__errno_location() = 0 };
-        // SAFETY: the stream is open.
-        let entry = unsafe { libc::readdir(stream) };
-        if entry.is_null() {
-            break match last_errno() {
-                0 => Ok(()),
-                e => Err(e),
-            };
-        }
-        // SAFETY: the entry holds a name that ends with NUL, valid until the next call.
-        let name = unsafe { std::ffi::CStr::from_ptr((*entry).d_name.as_ptr()) };
-        match name.to_str() {
+    for entry in Dir::new(fd).map_err(Errno::raw_os_error)? {
+        match entry.map_err(Errno::raw_os_error)?.file_name().to_str() {
             Ok("." | "..") | Err(_) => {}
-            Ok(_) if names.len() >= MAX_NAMES => break Err(libc::EFBIG),
+            Ok(_) if names.len() >= MAX_NAMES => return Err(libc::EFBIG),
             Ok(name) => names.push(name.to_owned()),
         }
-    };
-    // SAFETY: the stream is open and not used again.
-    unsafe { libc::closedir(stream) };
-    result.map(|()| names)
+    }
+    Ok(names)
 }
 
 #[cfg(test)]

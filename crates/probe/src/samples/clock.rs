@@ -2,6 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::{
+    thread::{ClockId, clock_nanosleep_absolute},
+    time::Timespec,
+};
+
 /// How long a wait may go without looking at `stop`.
 const POLL_NS: u64 = 50_000_000;
 
@@ -21,21 +26,18 @@ pub fn wait_until(deadline: u64, stop: &AtomicBool, passed: &mut dyn FnMut(u64))
             return;
         }
         let next = deadline.min(now.saturating_add(POLL_NS));
-        let until = libc::timespec {
-            tv_sec: (next / 1_000_000_000) as libc::time_t,
-            tv_nsec: (next % 1_000_000_000) as libc::c_long,
-        };
-        // A signal ends the sleep early; the loop looks again. SAFETY: the kernel reads one
-        // timespec and, with TIMER_ABSTIME, writes nothing.
-        unsafe {
-            libc::clock_nanosleep(
-                libc::CLOCK_MONOTONIC,
-                libc::TIMER_ABSTIME,
-                &raw const until,
-                std::ptr::null_mut(),
-            )
-        };
+        // A signal ends the sleep early; the loop looks again.
+        sleep_until(next);
     }
+}
+
+/// Sleeps until [`monotonic_ns`] is so much; a signal ends it early.
+pub fn sleep_until(ns: u64) {
+    let until = Timespec {
+        tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: (ns % 1_000_000_000) as _,
+    };
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);
 }
 
 #[cfg(test)]

@@ -4,11 +4,15 @@ use std::{
     collections::BTreeSet,
     fs::{self, File},
     io::{self, BufWriter, Write},
-    os::unix::{ffi::OsStrExt, fs::OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
 use model::snapshot::Manifest;
+use rustix::{
+    fs::{CWD, RenameFlags, renameat_with},
+    io::Errno,
+};
 
 use super::{SnapshotError, Summary};
 use crate::root::{Limits, record::Recording};
@@ -102,25 +106,9 @@ impl Drop for Pending {
 /// Renames only onto a free name. Some network file systems cannot promise that; there, the
 /// look just before must do.
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    let c = |p: &Path| std::ffi::CString::new(p.as_os_str().as_bytes());
-    let (from_c, to_c) = (c(from)?, c(to)?);
-    // SAFETY: both paths end with NUL and outlive the call.
-    let r = unsafe {
-        libc::renameat2(
-            libc::AT_FDCWD,
-            from_c.as_ptr(),
-            libc::AT_FDCWD,
-            to_c.as_ptr(),
-            libc::RENAME_NOREPLACE,
-        )
-    };
-    if r == 0 {
-        return Ok(());
-    }
-    let e = io::Error::last_os_error();
-    match e.raw_os_error() {
-        Some(libc::EINVAL | libc::ENOSYS) => fs::rename(from, to),
-        _ => Err(e),
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS) => fs::rename(from, to),
+        done => Ok(done?),
     }
 }
 

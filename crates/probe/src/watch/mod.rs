@@ -24,8 +24,6 @@ mod softirq;
 mod switch;
 mod waits;
 
-pub use over_window::{OverWindow, Running};
-
 use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -36,6 +34,7 @@ use model::{
     samples::CpuSample,
     watch::{CpuWatch, ProcStatNs, SCHEMA_VERSION, SoftirqAccounting, SoftirqGap, WatchInterval},
 };
+pub use over_window::{OverWindow, Running};
 
 use crate::{
     Root,
@@ -223,13 +222,14 @@ impl Watcher {
 fn possible(root: &Root) -> Vec<CpuId> {
     match root.list("/sys/devices/system/cpu/possible") {
         Reading::Known(cpus) => cpus.iter().collect(),
-        _ => (0..u32::try_from(num_configured()).unwrap_or(1)).map(CpuId).collect(),
+        _ => (0..num_configured()).map(CpuId).collect(),
     }
 }
 
-fn num_configured() -> i64 {
+fn num_configured() -> u32 {
     // SAFETY: reads a number.
-    unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) }
+    let n = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
+    u32::try_from(n).unwrap_or(1)
 }
 
 fn unix_now() -> Nanos {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::Reading;
 
 use super::interrupted_task::Paying;
+use crate::serving::process_ns;
 use crate::{Root, facts, samples};
 
 /// How the kernel names them: of a NIC, and of a CPU's backlog.
@@ -30,7 +31,8 @@ impl Threads {
     /// Those that there are, from now on.
     pub fn begin(root: &Root) -> Self {
         let threads = samples::kernel_threads(root, &NAMES);
-        let last_ns = threads.iter().filter_map(|(tid, _)| Some((*tid, cpu_ns(*tid)?))).collect();
+        let last_ns =
+            threads.iter().filter_map(|(tid, _)| Some((*tid, process_ns(*tid)?))).collect();
         let same_numbers = root.link("/proc/self/ns/pid").is_ok_and(|l| l == INITIAL);
         Self { last_ns, others: BTreeSet::new(), same_numbers, apart: None }
     }
@@ -67,7 +69,7 @@ impl Threads {
         }
         let mut grown = BTreeMap::new();
         self.last_ns.retain(|tid, last| {
-            let Some(now) = cpu_ns(*tid) else { return false };
+            let Some(now) = process_ns(*tid) else { return false };
             grown.insert(*tid, now.saturating_sub(*last));
             *last = now;
             true
@@ -100,18 +102,4 @@ impl Threads {
             host.build.irq_time_accounting.get().unwrap_or(false)
         })
     }
-}
-
-/// Time on a CPU of a thread that is a process, as every kernel thread is; exact, also amidst
-/// its running.
-fn cpu_ns(pid: u32) -> Option<u64> {
-    let mut clock = 0;
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes to variables of ours.
-    let failed = unsafe {
-        libc::clock_getcpuclockid(i32::try_from(pid).ok()?, &raw mut clock) != 0
-            || libc::clock_gettime(clock, &raw mut time) != 0
-    };
-    let ns = time.tv_sec.checked_mul(1_000_000_000)?.checked_add(time.tv_nsec)?;
-    if failed { None } else { u64::try_from(ns).ok() }
 }

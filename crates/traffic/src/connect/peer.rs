@@ -12,6 +12,7 @@ use model::measure::Close;
 use socket2::Socket;
 
 use super::ConnectShape;
+use crate::net::sys;
 use crate::{
     control::message::Test,
     net::{epoll::Epoll, incoming::Looks, now_ns, options},
@@ -251,11 +252,7 @@ impl AcceptLoop<'_> {
             if conn.awaited == 0 && conn.unsent == 0 && self.shape.close == Close::Peer {
                 return ServedConnection::Over;
             }
-            // SAFETY: the buffer outlives the call and its length is given.
-            let n = unsafe {
-                libc::recv(fd, self.room.as_mut_ptr().cast(), self.room.len(), libc::MSG_DONTWAIT)
-            };
-            match u64::try_from(n) {
+            match sys::recv(fd, &mut self.room, libc::MSG_DONTWAIT).map(|n| n as u64) {
                 // More than was announced is no client of ours.
                 Ok(n) if n == 0 || n > conn.awaited => return ServedConnection::Over,
                 Ok(n) => {
@@ -282,15 +279,12 @@ impl AcceptLoop<'_> {
         while conn.unsent > 0 {
             let bytes = &self.response;
             let length = usize::try_from(conn.unsent).unwrap_or(usize::MAX).min(bytes.len());
-            let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-            // SAFETY: the buffer outlives the call and its length is given.
-            let n = unsafe { libc::send(fd, bytes.as_ptr().cast(), length, flags) };
-            match u64::try_from(n) {
+            match sys::send(fd, bytes.get(..length).unwrap_or(bytes), libc::MSG_DONTWAIT) {
                 Ok(n) => {
-                    conn.unsent -= n.min(conn.unsent);
+                    conn.unsent -= (n as u64).min(conn.unsent);
                     conn.since = now_ns();
                 }
-                Err(_) => match io::Error::last_os_error().raw_os_error() {
+                Err(e) => match e.raw_os_error() {
                     Some(libc::EAGAIN) => return ServedConnection::Waits,
                     Some(libc::EINTR) => {}
                     _ => return ServedConnection::Over,

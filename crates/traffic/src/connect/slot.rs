@@ -14,6 +14,7 @@ use super::{
     recorder::{Failed, MadeConnection},
 };
 use crate::net::epoll::Ready;
+use crate::net::sys;
 
 /// A flow and the connection it has.
 #[derive(Debug, Default)]
@@ -116,13 +117,10 @@ impl Slot {
     fn send(&mut self, room: &[u8]) -> Result<(), i32> {
         while self.unsent > 0 {
             let length = usize::try_from(self.unsent).unwrap_or(usize::MAX).min(room.len());
-            let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
             let Some(fd) = self.fd() else { return Ok(()) };
-            // SAFETY: the buffer outlives the call and its length is given.
-            let n = unsafe { libc::send(fd, room.as_ptr().cast(), length, flags) };
-            match u64::try_from(n) {
-                Ok(n) => self.unsent -= n.min(self.unsent),
-                Err(_) => match io::Error::last_os_error().raw_os_error() {
+            match sys::send(fd, room.get(..length).unwrap_or(room), libc::MSG_DONTWAIT) {
+                Ok(n) => self.unsent -= (n as u64).min(self.unsent),
+                Err(e) => match e.raw_os_error() {
                     Some(libc::EAGAIN) => return Ok(()),
                     Some(libc::EINTR) => {}
                     e => return Err(e.unwrap_or(0)),
@@ -136,10 +134,7 @@ impl Slot {
     fn read(&mut self, shape: &ConnectShape, now: u64, room: &mut [u8]) -> Result<(), Failed> {
         let Some(fd) = self.fd() else { return Ok(()) };
         loop {
-            let flags = libc::MSG_DONTWAIT;
-            // SAFETY: the buffer outlives the call and its length is given.
-            let n = unsafe { libc::recv(fd, room.as_mut_ptr().cast(), room.len(), flags) };
-            match u64::try_from(n) {
+            match sys::recv(fd, room, libc::MSG_DONTWAIT).map(|n| n as u64) {
                 Ok(0) => {
                     self.ended = true;
                     let whole = self.unsent == 0 && self.awaited == 0;

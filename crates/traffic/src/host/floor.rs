@@ -19,6 +19,7 @@ use model::{
     CpuId, Nanos, Reading,
     measure::{EndCpu, Floor, Quantiles},
 };
+use probe::samples::clock::sleep_until;
 use stats::Histogram;
 
 use super::{clocks::monotonic_ns, pin::Pinned};
@@ -154,22 +155,6 @@ fn lateness() -> Histogram {
         }
     }
     late
-}
-
-fn sleep_until(due_ns: u64) {
-    let until = libc::timespec {
-        tv_sec: (due_ns / 1_000_000_000) as libc::time_t,
-        tv_nsec: (due_ns % 1_000_000_000) as libc::c_long,
-    };
-    // SAFETY: the kernel reads one timespec and, with TIMER_ABSTIME, writes nothing.
-    unsafe {
-        libc::clock_nanosleep(
-            libc::CLOCK_MONOTONIC,
-            libc::TIMER_ABSTIME,
-            &raw const until,
-            std::ptr::null_mut(),
-        )
-    };
 }
 
 /// The certificate of a measurement without a calibration.

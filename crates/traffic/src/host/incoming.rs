@@ -4,6 +4,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use model::CpuId;
 
+use crate::net::sys;
+
 /// `SO_INCOMING_NAPI_ID` of `include/uapi/asm-generic/socket.h`, the same on every architecture
 /// that this runs on.
 const SO_INCOMING_NAPI_ID: libc::c_int = 56;
@@ -36,19 +38,9 @@ pub fn napi_id(socket: BorrowedFd<'_>) -> Option<u32> {
 }
 
 fn option(socket: BorrowedFd<'_>, name: libc::c_int) -> Option<libc::c_int> {
-    let mut value: libc::c_int = 0;
-    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most the length given and says how much it wrote.
-    let r = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            name,
-            (&raw mut value).cast(),
-            &raw mut length,
-        )
-    };
-    (r == 0 && length as usize == size_of::<libc::c_int>()).then_some(value)
+    let mut value = [0; 4];
+    let read = sys::option(socket.as_raw_fd(), libc::SOL_SOCKET, name, &mut value).ok()?;
+    (read.len() == 4).then(|| i32::from_ne_bytes(value))
 }
 
 #[cfg(test)]

@@ -223,9 +223,7 @@ struct Head {
 /// Where the next line feed is.
 #[inline]
 fn line_feed(bytes: &[u8]) -> Option<usize> {
-    // SAFETY: the range is that of the slice. The C library's search takes a register at a time.
-    let found = unsafe { libc::memchr(bytes.as_ptr().cast(), b'\n'.into(), bytes.len()) };
-    (!found.is_null()).then(|| found as usize - bytes.as_ptr() as usize)
+    memchr::memchr(b'\n', bytes)
 }
 
 /// The head at the beginning of these bytes and its length; `None` while it is not whole.

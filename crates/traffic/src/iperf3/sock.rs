@@ -3,9 +3,10 @@
 use std::{
     fs::File,
     io::{self, Write},
-    os::fd::{AsRawFd, FromRawFd},
+    os::fd::AsRawFd,
 };
 
+use rustix::fs::MemfdFlags;
 use socket2::{Domain, Socket};
 
 use super::params::{Code, Params, Refused};
@@ -140,13 +141,7 @@ pub fn tcp_info(socket: &impl AsRawFd) -> Option<TcpInfo> {
 
 /// A file in memory that holds the payload, for `sendfile`.
 pub fn in_memory(payload: &[u8]) -> io::Result<File> {
-    // SAFETY: the name is a C string; the file descriptor is new and ours.
-    let mut file = unsafe {
-        match libc::memfd_create(c"payload".as_ptr(), libc::MFD_CLOEXEC) {
-            -1 => return Err(io::Error::last_os_error()),
-            fd => File::from_raw_fd(fd),
-        }
-    };
+    let mut file = File::from(rustix::fs::memfd_create("payload", MemfdFlags::CLOEXEC)?);
     file.write_all(payload)?;
     Ok(file)
 }

@@ -11,6 +11,8 @@ use std::{
 
 use serde_json::Value;
 
+use crate::net::sys;
+
 /// What a client calls its test: 36 characters and a NUL, on every TCP connection of the test.
 pub type Cookie = [u8; COOKIE];
 /// See [`Cookie`].
@@ -144,16 +146,12 @@ impl<'a> Until<'a> {
 
 /// Waits until `fd` has one of `events` or the time is over. A signal ends the wait early.
 pub fn wait(fd: RawFd, events: i16, time: Duration) -> io::Result<bool> {
-    let mut one = libc::pollfd { fd, events, revents: 0 };
+    let mut one = [libc::pollfd { fd, events, revents: 0 }];
     // Rounded up: a wait of 0 ms in a loop would spin.
     let ms = i32::try_from(time.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
-    // SAFETY: one pollfd.
-    match unsafe { libc::poll(&raw mut one, 1, ms) } {
-        -1 => match io::Error::last_os_error() {
-            e if e.kind() == io::ErrorKind::Interrupted => Ok(false),
-            e => Err(e),
-        },
-        n => Ok(n > 0),
+    match sys::poll(&mut one, ms) {
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(false),
+        ready => ready.map(|n| n > 0),
     }
 }
 

@@ -4,6 +4,7 @@ pub mod epoll;
 pub mod incoming;
 pub mod options;
 pub mod own_files;
+pub mod sys;
 pub mod target;
 pub mod tls;
 pub mod wake;

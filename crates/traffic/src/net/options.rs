@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd;
 use model::measure::{Common, SocketOptions, Transport, Wait};
 use socket2::Socket;
 
+use crate::net::sys;
 use crate::{Error, ErrorContext, Result};
 
 /// How long the kernel polls the NIC's queue for [`Wait::BusyPoll`], microseconds.
@@ -15,27 +16,14 @@ const BUSY_POLL_US: i32 = 50;
 /// # Errors
 /// As the kernel says.
 pub fn set(socket: &impl AsRawFd, level: i32, name: i32, value: i32) -> std::io::Result<()> {
-    // SAFETY: the value outlives the call and its size is given.
-    let done = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            name,
-            (&raw const value).cast(),
-            size_of::<i32>() as libc::socklen_t,
-        )
-    };
-    if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    sys::set_option(socket.as_raw_fd(), level, name, &value)
 }
 
 /// One integer option's value.
 pub fn get(socket: &impl AsRawFd, level: i32, name: i32) -> Option<i32> {
-    let (mut value, mut length) = (0i32, size_of::<i32>() as libc::socklen_t);
-    // SAFETY: the value and its length outlive the call.
-    let done = unsafe {
-        libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut length)
-    };
-    (done == 0).then_some(value)
+    let mut value = [0; 4];
+    sys::option(socket.as_raw_fd(), level, name, &mut value).ok()?;
+    Some(i32::from_ne_bytes(value))
 }
 
 /// Applies what must be set before `connect` or `listen`; `nodelay` where nothing was asked.

@@ -104,17 +104,14 @@ mod tests {
         std::thread::scope(|s| {
             let asleep = s.spawn(|| {
                 let _running = sleeper.begin();
-                let mut byte = [0u8; 1];
                 use std::os::fd::AsRawFd;
-                // SAFETY: the buffer outlives the call.
-                let n = unsafe { libc::recv(there.as_raw_fd(), byte.as_mut_ptr().cast(), 1, 0) };
-                (n, std::io::Error::last_os_error().kind())
+                crate::net::sys::recv(there.as_raw_fd(), &mut [0], 0).map_err(|e| e.kind())
             });
             while sleeper.tid() == 0 {
                 std::thread::yield_now();
             }
             end_all([&sleeper].into_iter());
-            assert_eq!(asleep.join().unwrap(), (-1, std::io::ErrorKind::Interrupted));
+            assert_eq!(asleep.join().unwrap(), Err(std::io::ErrorKind::Interrupted));
         });
         drop(here);
     }

@@ -2,15 +2,15 @@
 //! into ticks by `SO_RCVTIMEO`, shorter ones near the end.
 
 use std::{
-    fmt, io, mem,
+    fmt, io,
     os::fd::{AsRawFd, RawFd},
-    ptr,
     sync::atomic::{AtomicBool, Ordering},
 };
 
 use probe::samples::clock::monotonic_ns;
 
 use super::talk::Control;
+use crate::net::sys;
 
 /// Why a loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,31 +50,24 @@ pub enum Got {
     Failed,
 }
 
-fn got(n: isize) -> Got {
-    match usize::try_from(n) {
+fn got(n: io::Result<usize>) -> Got {
+    match n.map_err(|e| e.kind()) {
         Ok(n) => Got::Bytes(n),
-        Err(_) => match io::Error::last_os_error() {
-            e if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                Got::Nothing
-            }
-            _ => Got::Failed,
-        },
+        Err(io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Got::Nothing,
+        Err(_) => Got::Failed,
     }
 }
 
 /// `recv`.
 #[inline]
 pub fn receive(fd: RawFd, into: &mut [u8], flags: i32) -> Got {
-    // SAFETY: the buffer outlives the call and its length is given.
-    got(unsafe { libc::recv(fd, into.as_mut_ptr().cast(), into.len(), flags) })
+    got(sys::recv(fd, into, flags))
 }
 
 /// `send`, without a signal when the peer is gone.
 #[inline]
 pub fn send(fd: RawFd, bytes: &[u8], flags: i32) -> Got {
-    let flags = flags | libc::MSG_NOSIGNAL;
-    // SAFETY: the buffer outlives the call and its length is given.
-    got(unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) })
+    got(sys::send(fd, bytes, flags))
 }
 
 /// Ends the sleep of a blocking call on `fd` after so long (rounded up to the kernel's tick).
@@ -85,17 +78,8 @@ pub fn set_tick(fd: RawFd, ns: u64) {
         tv_usec: (us % 1_000_000) as libc::suseconds_t,
     };
     for name in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
-        // SAFETY: the value outlives the call and its size is given. A kernel that refuses
-        // leaves a socket that sleeps until data comes or it is closed.
-        unsafe {
-            libc::setsockopt(
-                fd,
-                libc::SOL_SOCKET,
-                name,
-                ptr::from_ref(&tick).cast(),
-                mem::size_of::<libc::timeval>() as libc::socklen_t,
-            )
-        };
+        // A kernel that refuses leaves a socket that sleeps until data comes or it is closed.
+        let _ = sys::set_option(fd, libc::SOL_SOCKET, name, &tick);
     }
 }
 

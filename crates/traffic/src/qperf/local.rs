@@ -17,6 +17,7 @@ use super::{
     talk::{Control, LOOK_NS, printable, ready},
     wire::{AFTER, BEFORE, CONFIGURATION, PORT, Request, STAT, STRING, Stat, Test, URGENT_DONE},
 };
+use crate::net::sys;
 use crate::{
     Error, ErrorContext, Result,
     net::{
@@ -229,11 +230,7 @@ impl Session {
     /// The out-of-band byte that ends the server's loop, and a datagram now and then while it
     /// does not: the loop may have been about to sleep when the byte came.
     fn say_done(&self) {
-        // SAFETY: one byte, which outlives the call.
-        unsafe {
-            let (byte, flags) = (URGENT_DONE, libc::MSG_OOB | libc::MSG_NOSIGNAL);
-            libc::send(self.control.socket().as_raw_fd(), (&raw const byte).cast(), 1, flags)
-        };
+        let _ = sys::send(self.control.socket().as_raw_fd(), &[URGENT_DONE], libc::MSG_OOB);
         for _ in 0..STRAYS {
             let asked = libc::POLLIN | libc::POLLPRI;
             if ready(self.control.socket(), asked, STRAY_NS).map_or(true, |r| r != 0) {

@@ -28,6 +28,7 @@ use super::{
     talk::{Control, LOOK_NS},
     wire::{self, REQUEST, Request, Test, VERSION},
 };
+use crate::net::sys;
 use crate::{Error, ErrorContext, Result, budget::Budget};
 
 /// What clients may cost.
@@ -270,13 +271,7 @@ impl<'scope, 'env> House<'scope, 'env> {
         let fds = fds.chain(self.waiting.iter().map(|w| w.stream.as_raw_fd()));
         let mut polled: Vec<libc::pollfd> =
             fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
-        // SAFETY: the array outlives the call and its length is given.
-        let n = unsafe {
-            let ms = (LOOK_NS / 1_000_000) as i32;
-            libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, ms)
-        };
-        if n < 0 {
-            let e = io::Error::last_os_error();
+        if let Err(e) = sys::poll(&mut polled, (LOOK_NS / 1_000_000) as i32) {
             return match e.kind() {
                 io::ErrorKind::Interrupted => Ok(()),
                 _ => Err(Error::io("cannot wait for qperf clients", &e)),

@@ -20,6 +20,7 @@ use super::{
     talk::{Control, LOOK_NS, ready},
     wire::{AFTER, BEFORE, Request, Stat, Test},
 };
+use crate::net::sys;
 use crate::{Error, ErrorContext, Result};
 
 const SECOND: u64 = 1_000_000_000;
@@ -253,11 +254,5 @@ fn pin(affinity: u32) -> Result<()> {
     if cpu >= libc::CPU_SETSIZE as u32 {
         return Err(refused(&io::Error::from_raw_os_error(libc::EINVAL)));
     }
-    // SAFETY: a zeroed set is valid, the bit is within it, and it outlives the call.
-    let done = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu as usize, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
-    };
-    if done == 0 { Ok(()) } else { Err(refused(&io::Error::last_os_error())) }
+    sys::pin_thread(cpu).map_err(|e| refused(&e))
 }

@@ -13,6 +13,7 @@ use probe::samples::clock::monotonic_ns;
 use socket2::{SockRef, TcpKeepalive};
 
 use super::wire::{URGENT_DONE, URGENT_ERROR};
+use crate::net::sys;
 use crate::{Error, Result};
 
 /// How often a wait looks whether it shall end.
@@ -34,16 +35,12 @@ pub struct Control {
 /// # Errors
 /// As the kernel says; an interrupted wait is no event.
 pub fn ready(fd: &impl AsRawFd, events: i16, wait_ns: u64) -> io::Result<i16> {
-    let mut one = libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 };
+    let mut one = [libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 }];
     let ms = i32::try_from(wait_ns.div_ceil(1_000_000)).unwrap_or(i32::MAX);
-    // SAFETY: one pollfd, which outlives the call.
-    match unsafe { libc::poll(&raw mut one, 1, ms) } {
-        0 => Ok(0),
-        n if n > 0 => Ok(one.revents),
-        _ => match io::Error::last_os_error() {
-            e if e.kind() == io::ErrorKind::Interrupted => Ok(0),
-            e => Err(e),
-        },
+    match sys::poll(&mut one, ms) {
+        Ok(_) => Ok(one[0].revents),
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(0),
+        Err(e) => Err(e),
     }
 }
 
@@ -158,12 +155,9 @@ impl Control {
     /// Takes an urgent byte, if one is there: an error's text follows it, of which some may
     /// have been `read` already.
     fn urgent(&mut self, read: &[u8]) -> Result<()> {
-        let mut byte = 0u8;
-        // SAFETY: one byte, which outlives the call.
-        let n = unsafe {
-            libc::recv(self.stream.as_raw_fd(), (&raw mut byte).cast(), 1, libc::MSG_OOB)
-        };
-        if n != 1 || byte != URGENT_ERROR {
+        let mut byte = [0];
+        let n = sys::recv(self.stream.as_raw_fd(), &mut byte, libc::MSG_OOB);
+        if !matches!(n, Ok(1)) || byte != [URGENT_ERROR] {
             return Ok(());
         }
         let mut text = read.to_vec();
@@ -192,23 +186,14 @@ impl Control {
 
     /// Whether the other end says, out of band, that its test is over.
     pub fn says_done(&self) -> bool {
-        let mut byte = 0u8;
-        // SAFETY: one byte, which outlives the call.
-        let n = unsafe {
-            let flags = libc::MSG_OOB | libc::MSG_PEEK;
-            libc::recv(self.stream.as_raw_fd(), (&raw mut byte).cast(), 1, flags)
-        };
-        n == 1 && byte == URGENT_DONE
+        let mut byte = [0];
+        let n = sys::recv(self.stream.as_raw_fd(), &mut byte, libc::MSG_OOB | libc::MSG_PEEK);
+        matches!(n, Ok(1)) && byte == [URGENT_DONE]
     }
 
     /// Tells the other end, in its own way, what went wrong: it prints the text and ends.
     pub fn send_error(&self, text: &str) {
-        // SAFETY: one byte, which outlives the call.
-        unsafe {
-            let byte = URGENT_ERROR;
-            let flags = libc::MSG_OOB | libc::MSG_NOSIGNAL;
-            libc::send(self.stream.as_raw_fd(), (&raw const byte).cast(), 1, flags)
-        };
+        let _ = sys::send(self.stream.as_raw_fd(), &[URGENT_ERROR], libc::MSG_OOB);
         let _ = (&self.stream).write_all(text.as_bytes());
         let _ = self.stream.shutdown(Shutdown::Write);
     }

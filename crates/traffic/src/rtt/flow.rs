@@ -8,6 +8,7 @@ use super::{
     exchange::{UNKNOWN_CPU, answers, read_cpu, stamp_number},
     single::RttShape,
 };
+use crate::net::sys;
 
 /// A request on its way.
 #[derive(Debug, Clone, Copy)]
@@ -119,16 +120,14 @@ impl Flow {
         late: &mut u64,
         mut hear: impl FnMut(Answer),
     ) -> Read {
-        // SAFETY: the buffer outlives the call and its length is given.
-        let n = unsafe {
-            libc::recv(self.fd, room.as_mut_ptr().cast(), room.len(), libc::MSG_DONTWAIT)
-        };
-        let Ok(n) = usize::try_from(n) else {
-            let e = io::Error::last_os_error();
-            return match e.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Read::Nothing,
-                _ => Read::Broken(e),
-            };
+        let n = match sys::recv(self.fd, room, libc::MSG_DONTWAIT) {
+            Ok(n) => n,
+            Err(e) => {
+                return match e.kind() {
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Read::Nothing,
+                    _ => Read::Broken(e),
+                };
+            }
         };
         let bytes = room.get(..n).unwrap_or_default();
         if shape.transport == Transport::Udp {
@@ -188,8 +187,5 @@ impl Flow {
 }
 
 fn send(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
-    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-    // SAFETY: the buffer outlives the call and its length is given.
-    let n = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) };
-    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+    sys::send(fd, bytes, libc::MSG_DONTWAIT)
 }

@@ -15,6 +15,7 @@ use super::{
     single::{self, Ran, RttShape, serve_for},
     uring,
 };
+use crate::net::sys;
 use crate::{
     net::{epoll::Epoll, incoming::Looks, options},
     serve::endpoint::Flow,
@@ -140,23 +141,20 @@ fn streams(fds: &[RawFd], shape: &RttShape, queue_depth: u32, pool: &WorkerPool,
 impl Streams<'_> {
     fn hear(&mut self, key: usize, pool: &WorkerPool) {
         let Some(flow) = self.flows.get_mut(key).filter(|f| f.open) else { return };
-        // SAFETY: the buffer outlives the call and its length is given.
-        let n = unsafe {
-            libc::recv(flow.fd, self.room.as_mut_ptr().cast(), self.room.len(), libc::MSG_DONTWAIT)
-        };
-        if n <= 0 {
-            let soon = n < 0
-                && matches!(
-                    io::Error::last_os_error().kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                );
-            if !soon {
+        let n = match sys::recv(flow.fd, &mut self.room, libc::MSG_DONTWAIT) {
+            Ok(n @ 1..) => n,
+            Err(e)
+                if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) =>
+            {
+                return;
+            }
+            _ => {
                 flow.open = false;
                 let fd = flow.fd;
                 let _ = self.epoll.remove(fd);
+                return;
             }
-            return;
-        }
+        };
         flow.got += n as u64;
         let whole = flow.got / self.shape.request_bytes;
         if whole == 0 {
@@ -185,23 +183,17 @@ impl Streams<'_> {
             let length = flow.unsent.min(most) as usize;
             let bytes = self.responses.get(into as usize..).and_then(|b| b.get(..length));
             let bytes = bytes.unwrap_or_default();
-            let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-            // SAFETY: the buffer outlives the call and its length is given.
-            let n = unsafe { libc::send(flow.fd, bytes.as_ptr().cast(), bytes.len(), flags) };
-            if n < 0 {
-                let e = io::Error::last_os_error();
-                match e.kind() {
-                    io::ErrorKind::Interrupted => continue,
-                    io::ErrorKind::WouldBlock => break,
-                    _ => {
-                        flow.open = false;
-                        let fd = flow.fd;
-                        let _ = self.epoll.remove(fd);
-                        return;
-                    }
+            match sys::send(flow.fd, bytes, libc::MSG_DONTWAIT).map_err(|e| e.kind()) {
+                Ok(n) => flow.unsent -= n as u64,
+                Err(io::ErrorKind::Interrupted) => {}
+                Err(io::ErrorKind::WouldBlock) => break,
+                Err(_) => {
+                    flow.open = false;
+                    let fd = flow.fd;
+                    let _ = self.epoll.remove(fd);
+                    return;
                 }
             }
-            flow.unsent -= n as u64;
         }
         let full = flow.unsent > 0;
         if full != flow.full {

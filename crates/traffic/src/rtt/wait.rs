@@ -4,6 +4,7 @@ use std::{io, os::fd::RawFd};
 
 use model::measure::{SPIN_NS, Wait};
 
+use crate::net::sys;
 use crate::{net::now_ns, worker_pool::WorkerPool};
 
 /// Why there are no bytes.
@@ -22,9 +23,7 @@ pub enum Nothing {
 const QUESTIONS: u32 = 256;
 
 fn recv(fd: RawFd, room: &mut [u8], flags: i32) -> io::Result<usize> {
-    // SAFETY: the buffer outlives the call and its length is given.
-    let n = unsafe { libc::recv(fd, room.as_mut_ptr().cast(), room.len(), flags) };
-    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+    sys::recv(fd, room, flags)
 }
 
 /// Receives at least a byte.
@@ -88,17 +87,11 @@ fn spin(fd: RawFd, room: &mut [u8], pool: &WorkerPool, most: u64) -> io::Result<
 pub fn send_all(fd: RawFd, bytes: &[u8], pool: &WorkerPool) -> io::Result<()> {
     let mut left = bytes;
     loop {
-        // SAFETY: the buffer outlives the call and its length is given.
-        let n = unsafe { libc::send(fd, left.as_ptr().cast(), left.len(), libc::MSG_NOSIGNAL) };
-        match usize::try_from(n) {
+        match sys::send(fd, left, 0) {
             Ok(n) if n == left.len() => return Ok(()),
             Ok(n) => left = left.get(n..).unwrap_or_default(),
-            Err(_) => {
-                let e = io::Error::last_os_error();
-                if e.kind() != io::ErrorKind::Interrupted || pool.stopping() {
-                    return Err(e);
-                }
-            }
+            Err(e) if e.kind() != io::ErrorKind::Interrupted || pool.stopping() => return Err(e),
+            Err(_) => {}
         }
     }
 }

@@ -16,6 +16,7 @@ use model::measure::Transport;
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use super::session::Watch;
+use crate::net::sys;
 use crate::{
     Error, ErrorContext, Result,
     control::{
@@ -384,12 +385,7 @@ enum Heard {
 impl Silent {
     fn hear(&mut self) -> Heard {
         let room = self.said.get_mut(self.got..).unwrap_or_default();
-        // SAFETY: the buffer outlives the call and its length is given.
-        let n = unsafe {
-            let flags = libc::MSG_DONTWAIT;
-            libc::recv(self.socket.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), flags)
-        };
-        match usize::try_from(n) {
+        match sys::recv(self.socket.as_raw_fd(), room, libc::MSG_DONTWAIT) {
             Ok(0) => Heard::Gone,
             Ok(n) => {
                 self.got += n;

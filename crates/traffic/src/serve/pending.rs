@@ -5,13 +5,15 @@
 use std::{
     collections::HashMap,
     io::{self, Read},
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    os::fd::{AsRawFd, RawFd},
     time::{Duration, Instant},
 };
 
+use model::measure::Wait;
 use socket2::Socket;
 
 use super::{Options, endpoint::DataAddress, wrong::Wrong};
+use crate::net::{epoll::Epoll, now_ns};
 use crate::{
     Error, ErrorContext, Result,
     control::{
@@ -49,7 +51,8 @@ pub struct Admitted {
 }
 
 pub struct PendingConnections<'a> {
-    epoll: OwnedFd,
+    /// Each socket is registered as its number.
+    epoll: Epoll,
     listeners: Vec<(&'a Socket, Option<std::path::PathBuf>)>,
     waiting: HashMap<RawFd, Waiting>,
     /// How many may wait.
@@ -57,14 +60,6 @@ pub struct PendingConnections<'a> {
     options: &'a Options,
     side_effects: Instant,
     wrong: Wrong,
-}
-
-fn watch(epoll: &OwnedFd, fd: RawFd) -> io::Result<()> {
-    let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: fd as u64 };
-    // SAFETY: both descriptors are open, the event outlives the call.
-    let done =
-        unsafe { libc::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 impl<'a> PendingConnections<'a> {
@@ -76,14 +71,11 @@ impl<'a> PendingConnections<'a> {
         listeners: Vec<(&'a Socket, Option<std::path::PathBuf>)>,
         options: &'a Options,
     ) -> Result<Self> {
-        // SAFETY: a plain call; the descriptor is ours.
-        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
-        let made = if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(fd) };
-        // SAFETY: the kernel just gave us this descriptor.
-        let epoll = unsafe { OwnedFd::from_raw_fd(made.doing(|| "epoll")?) };
+        let epoll = Epoll::new().doing(|| "epoll")?;
         for (socket, _) in &listeners {
             socket.set_nonblocking(true).doing(|| "listening socket")?;
-            watch(&epoll, socket.as_raw_fd()).doing(|| "epoll")?;
+            let fd = socket.as_raw_fd();
+            epoll.add(fd, fd as usize).doing(|| "epoll")?;
         }
         let limit = descriptor_limit();
         let room = usize::try_from(limit - limit / SPARE_SHARE).unwrap_or(usize::MAX);
@@ -95,15 +87,11 @@ impl<'a> PendingConnections<'a> {
     /// Sleeps up to `most` and gives those that were admitted and those that were turned away
     /// with the reason.
     pub fn turn(&mut self, most: Duration) -> (Vec<Admitted>, Vec<String>) {
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 256];
-        let ms = i32::try_from(most.as_millis()).unwrap_or(1000);
-        // SAFETY: the array outlives the call and its length is given.
-        let n = unsafe {
-            libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), events.len() as i32, ms)
-        };
+        let most = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
+        self.epoll.wait(Wait::Block, now_ns().saturating_add(most));
         let (mut admitted, mut away) = (vec![], vec![]);
-        for event in events.iter().take(usize::try_from(n).unwrap_or(0)) {
-            let fd = event.u64 as RawFd;
+        for ready in (0..).map_while(|n| self.epoll.nth(n)).collect::<Vec<_>>() {
+            let fd = ready.key as RawFd;
             if let Some(at) = self.listeners.iter().position(|(s, _)| s.as_raw_fd() == fd) {
                 self.accept(at);
                 continue;
@@ -176,7 +164,7 @@ impl<'a> PendingConnections<'a> {
         }
         while self.waiting.len() >= self.most && self.drop_oldest() {}
         let fd = socket.as_raw_fd();
-        if watch(&self.epoll, fd).is_ok() {
+        if self.epoll.add(fd, fd as usize).is_ok() {
             let (inbox, since) = (Inbox::default(), Instant::now());
             let admitted = None;
             let new = Waiting { socket, local, nonce, inbox, since, admitted };
@@ -270,9 +258,8 @@ impl<'a> PendingConnections<'a> {
 
     fn hand_over(&mut self, fd: RawFd) -> Option<Admitted> {
         let w = self.waiting.remove(&fd)?;
-        let mut event = libc::epoll_event { events: 0, u64: 0 };
-        // SAFETY: both descriptors are open; the socket lives on with the session.
-        unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_DEL, fd, &raw mut event) };
+        // The socket lives on with the session.
+        let _ = self.epoll.remove(fd);
         let same_host = w.admitted.unwrap_or(false);
         let Waiting { socket, local, inbox, .. } = w;
         Some(Admitted { socket, local, same_host, inbox })

@@ -18,6 +18,7 @@ use super::{
     endpoint::{DataAddress, Endpoint},
     peer::{self, PeerTest},
 };
+use crate::net::sys;
 use crate::{
     Error, Result,
     assignments::Assignments,
@@ -79,12 +80,9 @@ impl Watch<'_> {
     /// A peek that finds the end, an error, or words: nothing is to be said now, and left
     /// unread they would keep us from sleeping.
     fn over(&self) -> Option<&'static str> {
-        let mut byte = 0u8;
-        let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
-        // SAFETY: the byte outlives the call.
-        match unsafe { libc::recv(self.control, (&raw mut byte).cast(), 1, flags) } {
-            n if n > 0 => Some(OUT_OF_TURN),
-            n if n < 0 && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock => None,
+        match sys::recv(self.control, &mut [0], libc::MSG_PEEK | libc::MSG_DONTWAIT) {
+            Ok(1..) => Some(OUT_OF_TURN),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => None,
             _ => Some("the client went away"),
         }
     }
@@ -95,8 +93,7 @@ pub fn poll(fds: &[RawFd], most: Duration) -> Vec<bool> {
     let mut all: Vec<libc::pollfd> =
         fds.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();
     let ms = i32::try_from(most.as_millis()).unwrap_or(i32::MAX).max(1);
-    // SAFETY: the array outlives the call and its length is given.
-    unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, ms) };
+    let _ = sys::poll(&mut all, ms);
     all.iter().map(|p| p.revents != 0).collect()
 }
 

@@ -13,6 +13,7 @@ use std::{
 use model::Nanos;
 
 use crate::net::now_ns;
+use crate::net::sys;
 
 /// How long a wait goes on without a look at whether it is to end.
 const STEP: Duration = Duration::from_millis(50);
@@ -73,11 +74,10 @@ impl<'a> Deadline<'a> {
     pub fn ready(&self, fd: RawFd, events: libc::c_short) -> io::Result<()> {
         loop {
             let step = self.step()?;
-            let mut one = libc::pollfd { fd, events, revents: 0 };
+            let mut one = [libc::pollfd { fd, events, revents: 0 }];
             // Rounded up: the last part of a millisecond is not spent polling.
             let ms = step.as_micros().div_ceil(1000) as libc::c_int;
-            // SAFETY: one entry, which outlives the call.
-            if unsafe { libc::poll(&raw mut one, 1, ms) } > 0 {
+            if sys::poll(&mut one, ms).is_ok_and(|n| n > 0) {
                 return Ok(());
             }
         }

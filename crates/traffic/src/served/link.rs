@@ -8,6 +8,7 @@ use std::{
 use socket2::Socket;
 
 use super::deadline::Deadline;
+use crate::net::sys;
 use crate::net::tls::{
     Tls,
     conn::{Agreed, Received, TlsConn, receive, room_for},
@@ -189,7 +190,5 @@ impl Link {
 }
 
 fn send(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
-    // SAFETY: the bytes outlive the call and their length is given.
-    let n = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
-    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+    sys::send(fd, bytes, 0)
 }

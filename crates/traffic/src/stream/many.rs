@@ -4,16 +4,18 @@
 //! that it is full or empty, and then the kernel tells when it no longer is.
 
 use model::measure::Wait;
+use probe::samples::clock::sleep_until;
 
 use super::{
     StreamShape,
     datagram::HEADER,
-    pace::{Pacer, sleep_until},
+    pace::Pacer,
     receive::{Inbox, Notes, ROOM, ReceiveSocket, flags},
     send::{Lane, Source, Trouble, length, nonblocking, share, trouble},
     shared_counts::{Ledger, put},
     zerocopy,
 };
+use crate::net::sys;
 use crate::{
     Error,
     net::{epoll::Epoll, now_ns},
@@ -303,22 +305,17 @@ impl<'a> Many<'a> {
 /// Receives once; `false` when there is nothing now.
 fn hear(inn: &mut In<'_>, room: &mut [u8], flags: i32, ledger: &Ledger) -> Result<bool, Error> {
     let Some(tally) = ledger.flows.get(inn.ear.index as usize) else { return Ok(false) };
-    // SAFETY: the buffer outlives the call and its length is given.
-    let n = unsafe { libc::recv(inn.ear.fd, room.as_mut_ptr().cast(), room.len(), flags) };
-    match n {
-        0 => Err(server_gone(None)),
-        n if n > 0 => {
+    match sys::recv(inn.ear.fd, room, flags) {
+        Ok(0) => Err(server_gone(None)),
+        Ok(n) => {
             inn.got += n as u64;
             put(&tally.received_bytes, inn.got);
             Ok(true)
         }
-        _ => {
-            let e = std::io::Error::last_os_error();
-            match e.kind() {
-                std::io::ErrorKind::WouldBlock => Ok(false),
-                std::io::ErrorKind::Interrupted => Ok(true),
-                _ => Err(server_gone(Some(&e))),
-            }
-        }
+        Err(e) => match e.kind() {
+            std::io::ErrorKind::WouldBlock => Ok(false),
+            std::io::ErrorKind::Interrupted => Ok(true),
+            _ => Err(server_gone(Some(&e))),
+        },
     }
 }

@@ -2,10 +2,10 @@
 //! a sleep is late by is made up for and nothing adds up.
 
 use model::measure::{SPIN_NS, Wait};
-
-use crate::{net::now_ns, worker_pool::WorkerPool};
+use probe::samples::clock::sleep_until;
 
 use super::shared_counts::Ledger;
+use crate::{net::now_ns, worker_pool::WorkerPool};
 
 /// A sleep costs as much CPU as some ten sends, so none is shorter: at high rates the messages
 /// that became due meanwhile follow each other at once.
@@ -95,23 +95,6 @@ impl Pacer {
         self.forgive(now);
         Some(now)
     }
-}
-
-/// Sleeps until then, or until a signal.
-pub fn sleep_until(ns: u64) {
-    let until = libc::timespec {
-        tv_sec: (ns / 1_000_000_000) as libc::time_t,
-        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
-    };
-    // SAFETY: the kernel reads one timespec and, with TIMER_ABSTIME, writes nothing.
-    unsafe {
-        libc::clock_nanosleep(
-            libc::CLOCK_MONOTONIC,
-            libc::TIMER_ABSTIME,
-            &raw const until,
-            std::ptr::null_mut(),
-        )
-    };
 }
 
 #[cfg(test)]

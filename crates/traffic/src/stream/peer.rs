@@ -5,9 +5,10 @@ use std::{
     thread::Scope,
 };
 
+use probe::samples::clock::sleep_until;
+
 use super::{
     StreamShape,
-    pace::sleep_until,
     series::{EVERY_NS, Series},
     side::Side,
 };

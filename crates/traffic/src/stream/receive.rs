@@ -17,6 +17,7 @@ use super::{
     lowat::LowWater,
     shared_counts::{Ledger, put},
 };
+use crate::net::sys;
 use crate::{
     Error,
     net::{incoming::Looks, now_ns},
@@ -54,14 +55,9 @@ pub enum Nothing {
 }
 
 fn recv(fd: RawFd, room: &mut [u8], flags: i32) -> Result<usize, Nothing> {
-    // SAFETY: the buffer outlives the call and its length is given.
-    let n = unsafe { libc::recv(fd, room.as_mut_ptr().cast(), room.len(), flags) };
-    usize::try_from(n).map_err(|_| {
-        let e = io::Error::last_os_error();
-        match e.kind() {
-            io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => Nothing::Yet,
-            _ => Nothing::Broken(e),
-        }
+    sys::recv(fd, room, flags).map_err(|e| match e.kind() {
+        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => Nothing::Yet,
+        _ => Nothing::Broken(e),
     })
 }
 

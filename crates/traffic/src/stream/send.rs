@@ -6,15 +6,17 @@ use std::{
 };
 
 use model::measure::{SPIN_NS, Wait, ZeroCopy};
+use probe::samples::clock::sleep_until;
 use socket2::SockAddr;
 
 use super::{
     StreamShape,
     datagram::{self, HEADER},
-    pace::{Pacer, piece, sleep_until},
+    pace::{Pacer, piece},
     shared_counts::{Ledger, SharedCounts, put},
     zerocopy::{self, REAP_EVERY},
 };
+use crate::net::sys;
 use crate::{
     Error,
     net::now_ns,
@@ -74,10 +76,7 @@ pub struct Lane {
 }
 
 fn send(fd: RawFd, bytes: &[u8], flags: i32) -> io::Result<usize> {
-    let flags = flags | libc::MSG_NOSIGNAL;
-    // SAFETY: the buffer outlives the call and its length is given.
-    let n = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) };
-    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+    sys::send(fd, bytes, flags)
 }
 
 impl Lane {
@@ -166,18 +165,13 @@ pub fn trouble(e: &io::Error) -> Trouble {
 
 /// Has a socket say that it is full instead of sleeping.
 pub fn nonblocking(fd: RawFd) {
-    // SAFETY: plain calls on a descriptor of ours.
-    unsafe {
-        let flags = libc::fcntl(fd, libc::F_GETFL);
-        libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK);
-    }
+    sys::set_nonblocking(fd);
 }
 
 /// Waits for something on one socket; a completion or an error ends it too.
 pub fn await_room(fd: RawFd) {
-    let mut one = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: the structure outlives the call. A signal ends it.
-    unsafe { libc::poll(&raw mut one, 1, -1) };
+    // A signal ends it.
+    let _ = sys::poll(&mut [libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }], -1);
 }
 
 /// Bits a second of so many flows of one thread.

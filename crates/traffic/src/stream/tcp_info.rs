@@ -8,6 +8,8 @@ use std::os::fd::RawFd;
 
 use model::Reading;
 
+use crate::net::sys;
+
 /// Eight single bytes before the first word.
 const HEAD: usize = 8;
 const WORDS: usize = 30;
@@ -130,18 +132,7 @@ impl Sum {
 /// The name of the congestion control that a connection uses.
 pub fn congestion(fd: RawFd) -> Reading<String> {
     let mut name = [0u8; 16];
-    let mut length = name.len() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes and says how many.
-    let done = unsafe {
-        libc::getsockopt(
-            fd,
-            libc::IPPROTO_TCP,
-            libc::TCP_CONGESTION,
-            name.as_mut_ptr().cast(),
-            &raw mut length,
-        )
-    };
-    if done != 0 {
+    if sys::option(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name).is_err() {
         return Reading::absent("TCP_CONGESTION: the kernel does not tell");
     }
     let text: Vec<u8> = name.into_iter().take_while(|b| *b != 0).collect();

@@ -11,6 +11,7 @@ use std::{
 
 use super::shared_counts::{SharedCounts, add};
 use crate::net::options;
+use crate::net::sys;
 
 const SO_ZEROCOPY: i32 = 60;
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
@@ -106,8 +107,5 @@ pub fn file_of(bytes: &[u8]) -> io::Result<OwnedFd> {
 /// As the kernel says.
 #[inline]
 pub fn send_file(fd: RawFd, file: &OwnedFd, length: usize) -> io::Result<usize> {
-    let mut offset: libc::off_t = 0;
-    // SAFETY: the offset outlives the call.
-    let n = unsafe { libc::sendfile(fd, file.as_raw_fd(), &raw mut offset, length) };
-    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+    sys::send_file(fd, file, length)
 }

@@ -1,6 +1,7 @@
 //! Settings that only the ioctl `SIOCETHTOOL` takes. Reading them is probe's.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixDatagram;
 
 use probe::ask::ethtool::{
     Ethtool,
@@ -184,13 +185,8 @@ impl Host {
         }
         let errno = |code| TuneError::written(&what, code);
         let last = || std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
-        // SAFETY: takes no pointers.
-        let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(errno(last()));
-        }
-        // SAFETY: the kernel just gave us this descriptor and nobody else has it.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        let socket =
+            UnixDatagram::unbound().map_err(|e| errno(e.raw_os_error().unwrap_or(libc::EIO)))?;
         // SAFETY: all zeroes is a valid `ifreq`.
         let mut ifr: libc::ifreq = unsafe { std::mem::zeroed() };
         if nic.is_empty() || nic.len() >= ifr.ifr_name.len() || nic.contains('\0') {

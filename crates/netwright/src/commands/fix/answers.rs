@@ -1,25 +1,30 @@
 //! The operator's answers: one line each, which Ctrl-C does not wait for.
 
 use std::{
-    os::fd::RawFd,
+    io::Stdin,
+    os::fd::AsFd,
     sync::atomic::{AtomicBool, Ordering},
 };
 
-/// How long it is between looks for Ctrl-C, in ms.
-const LOOK_MS: libc::c_int = 100;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// How long it is between looks for Ctrl-C.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Reads answers, byte by byte: what is read ahead would not be seen by poll(2).
-pub struct Answers {
-    from: RawFd,
+pub struct Answers<F = Stdin> {
+    from: F,
     over: bool,
 }
 
 impl Answers {
     /// From the standard input.
     pub fn of_operator() -> Self {
-        Self { from: libc::STDIN_FILENO, over: false }
+        Self { from: std::io::stdin(), over: false }
     }
+}
 
+impl<F: AsFd> Answers<F> {
     /// Whether there are no more.
     pub fn over(&self) -> bool {
         self.over
@@ -46,15 +51,10 @@ impl Answers {
     }
 
     /// How many bytes were read, below 1 at the end; `None` where there is nothing yet.
-    fn read(&self, byte: &mut u8) -> Option<isize> {
-        let mut poll = libc::pollfd { fd: self.from, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one pollfd, and one byte, both ours for the time of the calls.
-        unsafe {
-            if libc::poll(&mut poll, 1, LOOK_MS) < 1 {
-                return None;
-            }
-            Some(libc::read(self.from, std::ptr::from_mut(byte).cast(), 1))
-        }
+    fn read(&self, byte: &mut u8) -> Option<usize> {
+        let ready = poll(&mut [PollFd::new(&self.from, PollFlags::IN)], Some(&LOOK));
+        ready.ok().filter(|n| *n > 0)?;
+        Some(rustix::io::read(&self.from, std::slice::from_mut(byte)).unwrap_or(0))
     }
 }
 
@@ -62,7 +62,6 @@ impl Answers {
 mod tests {
     use std::{
         io::Write,
-        os::fd::AsRawFd,
         time::{Duration, Instant},
     };
 
@@ -71,7 +70,7 @@ mod tests {
     #[test]
     fn each_line_is_an_answer_and_an_end_is_no_to_all() {
         let (reads, mut writes) = std::io::pipe().unwrap();
-        let mut answers = Answers { from: reads.as_raw_fd(), over: false };
+        let mut answers = Answers { from: &reads, over: false };
         let never = AtomicBool::new(false);
         writes.write_all(b"y\nno\n yes \ny").unwrap();
         drop(writes);
@@ -86,7 +85,7 @@ mod tests {
     #[test]
     fn who_presses_ctrl_c_at_the_question_is_not_waited_for() {
         let (reads, _writes) = std::io::pipe().unwrap();
-        let mut answers = Answers { from: reads.as_raw_fd(), over: false };
+        let mut answers = Answers { from: &reads, over: false };
         let (began, stop) = (Instant::now(), AtomicBool::new(false));
         let said = std::thread::scope(|threads| {
             let said = threads.spawn(|| answers.yes(&stop));

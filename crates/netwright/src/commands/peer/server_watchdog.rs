@@ -8,9 +8,12 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use rustix::process::setsid;
+
 use crate::{
     commands::tune::trial,
     exit::{CommandEnd, Failure},
+    interrupt,
     output::Sink,
 };
 
@@ -36,10 +39,7 @@ impl ServerWatchdog {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         // SAFETY: between fork and exec; setsid(2) may be called there.
         unsafe {
-            command.pre_exec(|| match libc::setsid() {
-                ..0 => Err(std::io::Error::last_os_error()),
-                _ => Ok(()),
-            });
+            command.pre_exec(|| Ok(setsid().map(drop)?));
         }
         let mut child = command.spawn().map_err(|e| failed(&e))?;
         let mut line = String::new();
@@ -66,9 +66,8 @@ impl ServerWatchdog {
 /// Its own life: `netwright tune server_watchdog`.
 pub fn stand(state: &Path) -> Result<CommandEnd, Failure> {
     for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE] {
-        // SAFETY: ignoring a signal touches no memory of ours. Whoever ends a service ends both;
-        // the server then puts back, and we go when it is gone.
-        unsafe { libc::signal(signal, libc::SIG_IGN) };
+        // Whoever ends a service ends both; the server then puts back, and we go when it is gone.
+        interrupt::ignore(signal);
     }
     Sink::Stdout.text("ready\n")?;
     let mut said = Vec::new();

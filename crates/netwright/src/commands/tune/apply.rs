@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     exit::{CommandEnd, Failure},
-    interrupt::Window,
+    interrupt::{self, Window},
     output::{Sink, note},
 };
 
@@ -75,8 +75,7 @@ pub fn run(mut args: ApplyArgs) -> Result<CommandEnd, Failure> {
     };
     // Until here Ctrl-C simply ends it, also while it waits. From here on the terminal may go away
     // in the middle, and what was begun is ended all the same.
-    // SAFETY: ignoring a signal touches no memory of ours.
-    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    interrupt::ignore(libc::SIGHUP);
     let window = Window::open();
     window.changing();
     if let Some(id) = args.finish {

@@ -23,6 +23,7 @@ use super::{
 use crate::{
     commands::peer::local::PeerEnd,
     exit::{CommandEnd, Failure},
+    interrupt,
     output::{Sink, note},
 };
 
@@ -112,8 +113,7 @@ pub fn rollback(args: RollbackArgs) -> Result<CommandEnd, Failure> {
     if place.store.ids().map_err(failure)?.is_empty() {
         return nothing(&args);
     }
-    // SAFETY: ignoring a signal touches no memory of ours.
-    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    interrupt::ignore(libc::SIGHUP);
     let lock = match args.dry_run {
         // Nothing is written: whoever may read the journal may ask.
         true => None,

@@ -14,6 +14,7 @@ use std::{
     sync::atomic::AtomicBool,
 };
 
+use args::{PlaceArgs, TuneArgs, TuneCommand, WatchdogArgs};
 use model::{
     Reading,
     tune::{By, ChangeSet, Drifted, Outcome, RefusedAs},
@@ -26,10 +27,9 @@ use tune::{Host, Store, TuneError, journal::DEFAULT_STATE, netns::Namespace, sta
 
 use crate::{
     exit::{CommandEnd, Failure},
-    interrupt::Window,
+    interrupt::{self, Window},
     output::{Sink, note},
 };
-use args::{PlaceArgs, TuneArgs, TuneCommand, WatchdogArgs};
 
 pub fn run(args: TuneArgs) -> Result<CommandEnd, Failure> {
     match args.command {
@@ -182,8 +182,7 @@ fn by(host: &Host) -> Result<By, Failure> {
     Ok(By {
         pid: std::process::id(),
         start_ticks: tune::Host::live().start_ticks("self").map_err(failure)?,
-        // SAFETY: takes nothing, changes nothing.
-        uid: unsafe { libc::getuid() },
+        uid: rustix::process::getuid().as_raw(),
         login: match login.as_str() {
             "" if host.is_live() => Reading::absent("neither SUDO_USER nor SSH_CONNECTION is set"),
             "" => Reading::absent("a folder"),
@@ -271,8 +270,7 @@ fn stand(args: &WatchdogArgs) -> Result<CommandEnd, Failure> {
         deadline_boot_ms: args.deadline_boot_ms,
         maker: (args.maker_pid, args.maker_start),
     };
-    // SAFETY: a terminal that hangs up is nothing to us.
-    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    interrupt::ignore(libc::SIGHUP);
     // SIGTERM: the host goes down or the session is cleared away; then at once.
     let window = Window::open();
     window.changing();
@@ -286,12 +284,8 @@ fn stand(args: &WatchdogArgs) -> Result<CommandEnd, Failure> {
 
 /// Whoever started us reads to the end.
 fn close_stdout() {
-    // SAFETY: both are paths and descriptors of our own; nothing is printed any more.
-    unsafe {
-        let null = libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
-        if null >= 0 {
-            libc::dup2(null, libc::STDOUT_FILENO);
-        }
+    if let Ok(null) = std::fs::File::options().write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(null);
     }
 }
 

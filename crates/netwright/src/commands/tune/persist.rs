@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     exit::{CommandEnd, Failure},
+    interrupt,
     output::{Sink, note},
 };
 
@@ -60,8 +61,7 @@ pub fn run(args: &PersistArgs) -> Result<CommandEnd, Failure> {
         return tell(args, &nothing);
     }
     // The terminal may go away in the middle.
-    // SAFETY: ignoring a signal touches no memory of ours.
-    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    interrupt::ignore(libc::SIGHUP);
     let mut doc = persist::write(&place, &old, kept, &rendered).map_err(failure)?;
     drop(lock);
     if !args.remove {

@@ -5,11 +5,8 @@
 //! the buffer ends in a page without access: an answer that does not fit is `EFAULT`, never a
 //! write into memory of ours.
 
-use std::{
-    io,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
-    ptr::NonNull,
-};
+use std::os::unix::net::UnixDatagram;
+use std::{io, os::fd::AsRawFd, ptr::NonNull};
 
 /// Room for an answer: 32,000 statistics with their names (32 bytes each). A multiple of every
 /// page size there is.
@@ -21,7 +18,7 @@ const CLEARED: usize = 4096;
 
 /// A socket to ask through and memory for the answer.
 pub struct Exchange {
-    socket: OwnedFd,
+    socket: UnixDatagram,
     memory: NonNull<u8>,
 }
 
@@ -32,13 +29,7 @@ impl Exchange {
     /// The errno when there is no socket or memory to be had.
     pub fn open() -> Result<Self, i32> {
         // Any socket carries the ioctl; this family is in every kernel.
-        // SAFETY: takes no pointers.
-        let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(last_errno());
-        }
-        // SAFETY: the kernel just gave us this descriptor and nobody else has it.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        let socket = UnixDatagram::unbound().map_err(|e| e.raw_os_error().unwrap_or(libc::EIO))?;
         Ok(Self { socket, memory: map()? })
     }
 

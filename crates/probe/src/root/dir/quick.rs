@@ -12,10 +12,14 @@ use std::{
     },
 };
 
+use rustix::{
+    fs::{Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstatvfs, openat2},
+    io::Errno,
+};
+
 use super::{
     super::{MAX_LINK_HOPS, archive::is_magic},
-    DirRoot, FOLDER, MAX_FILE_BYTES, RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS, SMALL, errno,
-    last_errno, read_rest, walk,
+    DirRoot, FOLDER, MAX_FILE_BYTES, SMALL, errno, read_rest, walk,
 };
 
 /// What is known of the tree's mounts.
@@ -107,11 +111,7 @@ impl Quick {
 }
 
 fn mounted_without_devices(folder: &OwnedFd) -> bool {
-    // SAFETY: all-zero is a valid `statvfs`, which the kernel fills; the descriptor is open.
-    unsafe {
-        let mut stat: libc::statvfs = std::mem::zeroed();
-        libc::fstatvfs(folder.as_raw_fd(), &raw mut stat) == 0 && stat.f_flag & libc::ST_NODEV != 0
-    }
+    fstatvfs(folder).is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::NODEV))
 }
 
 /// Whether this is one of the file systems that trees are kept on.
@@ -133,11 +133,11 @@ impl DirRoot {
         if !same_mount && !quick.everywhere {
             return None;
         }
-        let within = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+        let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         let mut opened = if same_mount {
             match self.open_directly(quick, path) {
                 // A link is on the way.
-                Err(libc::ELOOP) => open(&self.fd, path, FILE, within | RESOLVE_NO_XDEV),
+                Err(libc::ELOOP) => open(&self.fd, path, FILE, within | ResolveFlags::NO_XDEV),
                 other => other,
             }
         } else {
@@ -189,8 +189,8 @@ impl DirRoot {
         if !self.openat2 {
             return None;
         }
-        let within = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-        match open(&self.fd, path, libc::O_PATH | libc::O_CLOEXEC, within) {
+        let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+        match open(&self.fd, path, OFlags::PATH | OFlags::CLOEXEC, within) {
             Ok(_) => Some(true),
             Err(libc::ENOENT | libc::ENOTDIR | libc::ELOOP) => Some(false),
             Err(_) => None,
@@ -201,8 +201,8 @@ impl DirRoot {
 impl DirRoot {
     /// A folder, open for listing; `None` where the careful way must be asked.
     pub(super) fn open_folder_quickly(&self, path: &str) -> Option<OwnedFd> {
-        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-        let within = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         self.openat2.then(|| open(&self.fd, path, flags, within).ok())?
     }
 
@@ -212,14 +212,15 @@ impl DirRoot {
         let mut path = if self.openat2 { plain(path)? } else { return None };
         for _ in 0..MAX_LINK_HOPS {
             let below = path.trim_start_matches('/');
-            match open(&self.fd, below, libc::O_PATH | libc::O_CLOEXEC, RESOLVE_NO_SYMLINKS) {
+            match open(&self.fd, below, OFlags::PATH | OFlags::CLOEXEC, ResolveFlags::NO_SYMLINKS) {
                 Ok(_) => return Some(Ok(path)),
                 Err(libc::ELOOP) => {}
                 Err(e @ (libc::ENOENT | libc::ENOTDIR)) => return Some(Err(e)),
                 Err(_) => return None,
             }
             let (folder, name) = path.rsplit_once('/').filter(|(f, _)| !f.is_empty())?;
-            match open(&self.fd, folder.trim_start_matches('/'), FOLDER, RESOLVE_NO_SYMLINKS) {
+            match open(&self.fd, folder.trim_start_matches('/'), FOLDER, ResolveFlags::NO_SYMLINKS)
+            {
                 // Only the last is a link, so what it climbs from has no link either.
                 Ok(fd) => path = joined(folder, &walk::target(&fd, name).ok()?)?,
                 Err(libc::ELOOP) => match self.resolve_quickly(folder)? {
@@ -261,38 +262,21 @@ fn joined(folder: &str, link: &str) -> Option<String> {
     plain(&format!("{folder}/{link}"))
 }
 
-const RESOLVE_NO_XDEV: u64 = 0x01;
-const RESOLVE_NO_SYMLINKS: u64 = 0x04;
-const NO_LINKS: u64 = RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
-const FILE: i32 = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
+const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_XDEV);
+const FILE: OFlags =
+    OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// `openat2` without the heap; a path longer than any of a kernel's is `ENAMETOOLONG`.
-fn open(folder: &OwnedFd, path: &str, flags: i32, resolve: u64) -> Result<OwnedFd, i32> {
-    let mut name = [0u8; 256];
-    if path.bytes().any(|b| b == 0) {
-        return Err(libc::EINVAL);
+/// A path longer than any of a kernel's is `ENAMETOOLONG`.
+fn open(
+    folder: &OwnedFd,
+    path: &str,
+    flags: OFlags,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd, i32> {
+    if path.len() >= 256 {
+        return Err(libc::ENAMETOOLONG);
     }
-    let room = name.get_mut(..path.len()).filter(|room| room.len() < 256);
-    room.ok_or(libc::ENAMETOOLONG)?.copy_from_slice(path.as_bytes());
-    // SAFETY: an all-zero `open_how` is valid; the kernel only reads it.
-    let mut how: libc::open_how = unsafe { std::mem::zeroed() };
-    how.flags = flags as u64;
-    how.resolve = resolve;
-    // SAFETY: the name ends with NUL, it and `how` outlive the call; the size is `how`'s.
-    let fd = unsafe {
-        libc::syscall(
-            libc::SYS_openat2,
-            folder.as_raw_fd(),
-            name.as_ptr(),
-            &raw const how,
-            size_of::<libc::open_how>(),
-        )
-    };
-    if fd < 0 {
-        return Err(last_errno());
-    }
-    // SAFETY: the kernel just gave us this descriptor.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+    openat2(folder, path, flags, Mode::empty(), resolve).map_err(Errno::raw_os_error)
 }
 
 /// `short_is_end`: a read of less than was asked for is the last.

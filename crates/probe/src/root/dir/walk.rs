@@ -2,13 +2,9 @@
 //! before 5.6, and to learn a path's real place without asking `/proc`, which the machine that
 //! reads a tree may not have mounted.
 
-use std::{
-    ffi::CString,
-    os::fd::{AsRawFd, OwnedFd},
-    sync::Arc,
-};
+use std::{os::fd::OwnedFd, sync::Arc};
 
-use super::{DirRoot, FOLDER, last_errno, open_at};
+use super::{DirRoot, FOLDER, open_at};
 use crate::root::{MAX_LINK_HOPS, archive::is_magic};
 
 /// Where a path ended: the folders from the root down, and the last name (empty for a folder
@@ -42,15 +38,8 @@ impl End {
 
 /// The target of a link; `EINVAL` where the name is none.
 pub fn target(dir: &OwnedFd, name: &str) -> Result<String, i32> {
-    let name = CString::new(name).map_err(|_| libc::EINVAL)?;
-    let mut buffer = vec![0u8; libc::PATH_MAX as usize];
-    // SAFETY: descriptor, name and buffer outlive the call; the buffer's length is given.
-    let n = unsafe {
-        libc::readlinkat(dir.as_raw_fd(), name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len())
-    };
-    let n = usize::try_from(n).map_err(|_| last_errno())?;
-    buffer.truncate(n);
-    String::from_utf8(buffer).map_err(|_| libc::EILSEQ)
+    let target = rustix::fs::readlinkat(dir, name, Vec::new()).map_err(|e| e.raw_os_error())?;
+    target.into_string().map_err(|_| libc::EILSEQ)
 }
 
 impl DirRoot {

@@ -272,11 +272,8 @@ fn dial(
 fn cookie() -> Result<Cookie> {
     let mut cookie = [0u8; COOKIE];
     let most = COOKIE - 1;
-    // SAFETY: the buffer is longer than what is asked for.
-    let n = unsafe { libc::getrandom(cookie.as_mut_ptr().cast(), most, 0) };
-    if n != most as isize {
-        return Err(Error::io("no randomness", &io::Error::last_os_error()));
-    }
+    rustix::rand::getrandom(&mut cookie[..most], rustix::rand::GetRandomFlags::empty())
+        .map_err(|e| Error::io("no randomness", &e.into()))?;
     for byte in cookie.iter_mut().take(most) {
         *byte = match *byte % 32 {
             letter @ 0..26 => b'a' + letter,

@@ -12,6 +12,7 @@ use std::{
 use model::Reading;
 
 use super::{Flow, Load, own_cpu_ns};
+use crate::net::sys;
 use crate::{
     host::clocks,
     iperf3::{
@@ -144,15 +145,8 @@ fn pass(gate: &(Mutex<Gate>, Condvar), flow: &Flow) {
 }
 
 fn pin(cpu: u32) {
-    // SAFETY: a CPU set on the stack; the id is within it. What the kernel refuses changes
-    // nothing.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if cpu < libc::CPU_SETSIZE as u32 {
-            libc::CPU_SET(cpu as usize, &mut set);
-            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
-        }
-    }
+    // What the kernel refuses changes nothing.
+    let _ = sys::pin_thread(cpu);
 }
 
 /// CPU time of a flow's thread: exact while it runs, as it said itself when it has ended.

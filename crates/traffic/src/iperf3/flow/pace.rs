@@ -1,5 +1,7 @@
 //! Keeping a rate by sleeping.
 
+use probe::samples::clock::sleep_until;
+
 use super::Flow;
 use crate::net::now_ns;
 
@@ -29,20 +31,7 @@ impl Pace {
             if flow.stopped() {
                 return false;
             }
-            let until = libc::timespec {
-                tv_sec: (due / 1_000_000_000) as libc::time_t,
-                tv_nsec: (due % 1_000_000_000) as libc::c_long,
-            };
-            // A signal ends the sleep early. SAFETY: the kernel reads one timespec and, with
-            // TIMER_ABSTIME, writes nothing.
-            unsafe {
-                libc::clock_nanosleep(
-                    libc::CLOCK_MONOTONIC,
-                    libc::TIMER_ABSTIME,
-                    &raw const until,
-                    std::ptr::null_mut(),
-                )
-            };
+            sleep_until(due);
         }
         !flow.stopped()
     }

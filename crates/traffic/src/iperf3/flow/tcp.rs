@@ -3,38 +3,25 @@
 use std::{io, os::fd::AsRawFd, sync::atomic::Ordering::Relaxed};
 
 use super::{Flow, Load, READ_MAX, READ_MIN, pace::Pace};
+use crate::net::sys;
 
 /// Sends blocks until told to stop.
 pub fn send(flow: &Flow, load: &Load) {
     let fd = flow.socket.as_raw_fd();
-    let file = load.file.as_ref().map(AsRawFd::as_raw_fd);
     let pace = Pace::new(load.rate);
     let burst = u64::from(load.burst.max(1)) * load.payload.len() as u64;
     let (mut bytes, mut unpaced) = (0u64, 0u64);
     block_sigpipe();
     while !flow.stopped() {
-        // SAFETY: the payload outlives the call; sendfile reads from the file's beginning.
-        let n = unsafe {
-            match file {
-                None => libc::send(
-                    fd,
-                    load.payload.as_ptr().cast(),
-                    load.payload.len(),
-                    libc::MSG_NOSIGNAL,
-                ),
-                Some(file) => {
-                    let mut from = 0;
-                    libc::sendfile(fd, file, &raw mut from, load.payload.len())
-                }
-            }
+        let sent = match &load.file {
+            None => sys::send(fd, &load.payload, 0),
+            Some(file) => sys::send_file(fd, file, load.payload.len()),
         };
-        if n < 0 {
-            let e = io::Error::last_os_error();
-            if e.kind() == io::ErrorKind::Interrupted {
-                continue;
-            }
-            return flow.fail(&e);
-        }
+        let n = match sent {
+            Ok(n) => n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return flow.fail(&e),
+        };
         bytes += n as u64;
         unpaced += n as u64;
         flow.gauges.bytes.store(bytes, Relaxed);
@@ -54,20 +41,15 @@ pub fn receive(flow: &Flow, load: &Load) {
     let flags = if load.skip_copy { libc::MSG_TRUNC } else { 0 };
     let mut bytes = 0u64;
     while !flow.stopped() {
-        // SAFETY: the buffer outlives the call and its length is given.
-        match unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), flags) } {
+        match sys::recv(fd, &mut buffer, flags) {
             // The other end says no more; its control connection says why.
-            0 => return,
-            n if n > 0 => {
+            Ok(0) => return,
+            Ok(n) => {
                 bytes += n as u64;
                 flow.gauges.bytes.store(bytes, Relaxed);
             }
-            _ => {
-                let e = io::Error::last_os_error();
-                if e.kind() != io::ErrorKind::Interrupted {
-                    return flow.fail(&e);
-                }
-            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return flow.fail(&e),
         }
     }
 }

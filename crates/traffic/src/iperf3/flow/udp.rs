@@ -7,6 +7,7 @@ use std::{io, mem, os::fd::AsRawFd, sync::atomic::Ordering::Relaxed, time::Durat
 
 use super::{Flow, Load, pace::Pace, sequence::Sequence};
 use crate::net::now_ns;
+use crate::net::sys;
 
 /// Datagrams read with one call, at most.
 const BATCH: usize = 16;
@@ -218,18 +219,7 @@ fn publish(flow: &Flow, sequence: &Sequence, bytes: u64) {
 /// Asks the kernel for the time of arrival with each datagram: that of reading it would add
 /// how long this thread took to wake up, and be one for a whole batch.
 fn stamp_arrivals(fd: i32) -> bool {
-    let on: i32 = 1;
-    // SAFETY: the value outlives the call and its size is given.
-    let done = unsafe {
-        libc::setsockopt(
-            fd,
-            libc::SOL_SOCKET,
-            libc::SO_TIMESTAMPNS,
-            (&raw const on).cast(),
-            size_of::<i32>() as libc::socklen_t,
-        )
-    };
-    done == 0
+    sys::set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32).is_ok()
 }
 
 /// The kernel's time of arrival, from the message's control data.

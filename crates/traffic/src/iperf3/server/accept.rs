@@ -19,6 +19,7 @@ use super::{
     registry::{Arrival, Registry, Stray},
     session, udp,
 };
+use crate::net::sys;
 use crate::{
     ErrorContext, Result,
     iperf3::wire::{COOKIE, Control, Cookie, IperfState, UDP_HELLO, UDP_OLD_HELLO},
@@ -90,10 +91,7 @@ impl Acceptor<'_, '_> {
         let strays = strays(self.registry);
         let time = if strays.is_empty() { TICK.as_millis() as i32 } else { 0 };
         strays.iter().for_each(|s| self.datagram(s));
-        // SAFETY: as many as there are.
-        let n = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, time) };
-        if n < 0 {
-            let e = io::Error::last_os_error();
+        if let Err(e) = sys::poll(&mut fds, time) {
             return if e.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(e) };
         }
         let mut ready = fds.iter().map(|f| f.revents != 0);

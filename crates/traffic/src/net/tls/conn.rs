@@ -10,6 +10,7 @@ use rustls::{HandshakeKind, ProtocolVersion, client::ClientConnection};
 
 use super::{binding, fault::Fault};
 use crate::net::now_ns;
+use crate::net::sys;
 
 /// Room for what TLS can hand over after one read of `raw` bytes: those, and a record (16 KiB)
 /// of which the beginning came before.
@@ -213,14 +214,9 @@ fn of_tls13(cipher: &'static str) -> &'static str {
 /// As the kernel says.
 pub fn receive(fd: RawFd, room: &mut [u8]) -> io::Result<usize> {
     loop {
-        // SAFETY: the room outlives the call and its length is given.
-        let n = unsafe { libc::recv(fd, room.as_mut_ptr().cast(), room.len(), 0) };
-        if n >= 0 {
-            return Ok(n as usize);
-        }
-        let e = io::Error::last_os_error();
-        if e.kind() != io::ErrorKind::Interrupted {
-            return Err(e);
+        match sys::recv(fd, room, 0) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
         }
     }
 }

@@ -1,0 +1,100 @@
+//! System calls on a socket's number, which the loops keep where another part owns the socket.
+
+use std::{
+    io,
+    os::fd::{AsRawFd, RawFd},
+};
+
+fn count(n: isize) -> io::Result<usize> {
+    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+}
+
+/// `recv`: how many bytes came.
+///
+/// # Errors
+/// As the kernel says; `WouldBlock` and `Interrupted` are among them.
+#[inline]
+pub fn recv(fd: RawFd, into: &mut [u8], flags: i32) -> io::Result<usize> {
+    // SAFETY: the buffer outlives the call and its length is given.
+    count(unsafe { libc::recv(fd, into.as_mut_ptr().cast(), into.len(), flags) })
+}
+
+/// `send`, without a signal when the peer is gone: how many bytes the kernel took.
+///
+/// # Errors
+/// As the kernel says; `WouldBlock` and `Interrupted` are among them.
+#[inline]
+pub fn send(fd: RawFd, bytes: &[u8], flags: i32) -> io::Result<usize> {
+    let flags = flags | libc::MSG_NOSIGNAL;
+    // SAFETY: the buffer outlives the call and its length is given.
+    count(unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) })
+}
+
+/// `sendfile` of the first `length` bytes of a file: how many the kernel took.
+///
+/// # Errors
+/// As the kernel says.
+#[inline]
+pub fn send_file(fd: RawFd, file: &impl AsRawFd, length: usize) -> io::Result<usize> {
+    let mut offset: libc::off_t = 0;
+    // SAFETY: the offset outlives the call.
+    count(unsafe { libc::sendfile(fd, file.as_raw_fd(), &raw mut offset, length) })
+}
+
+/// `poll`: how many are ready after at most `ms` milliseconds, -1 for any time.
+///
+/// # Errors
+/// As the kernel says; `Interrupted` is among them.
+#[inline]
+pub fn poll(fds: &mut [libc::pollfd], ms: i32) -> io::Result<usize> {
+    // SAFETY: the array outlives the call and its length is given.
+    let n = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, ms) };
+    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+}
+
+/// Has calls on it say `WouldBlock` instead of sleeping.
+pub fn set_nonblocking(fd: RawFd) {
+    // SAFETY: takes numbers only.
+    unsafe { libc::fcntl(fd, libc::F_SETFL, libc::fcntl(fd, libc::F_GETFL) | libc::O_NONBLOCK) };
+}
+
+/// Sets an option whose value has the layout that the kernel expects for `level` and `name`.
+///
+/// # Errors
+/// As the kernel says.
+pub fn set_option<T: Copy>(fd: RawFd, level: i32, name: i32, value: &T) -> io::Result<()> {
+    let (value, size) = (std::ptr::from_ref(value).cast(), size_of::<T>() as libc::socklen_t);
+    // SAFETY: the value outlives the call and its size is given.
+    match unsafe { libc::setsockopt(fd, level, name, value, size) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Reads an option as bytes; what the kernel wrote of them.
+///
+/// # Errors
+/// As the kernel says.
+pub fn option(fd: RawFd, level: i32, name: i32, into: &mut [u8]) -> io::Result<&mut [u8]> {
+    let mut length = into.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes and says how many.
+    let done =
+        unsafe { libc::getsockopt(fd, level, name, into.as_mut_ptr().cast(), &raw mut length) };
+    match done {
+        0 => Ok(into.get_mut(..length as usize).unwrap_or_default()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Has this thread run on one CPU.
+///
+/// # Errors
+/// As the kernel says; `EINVAL` for a CPU that no set of `sched_setaffinity(2)`'s wrapper holds.
+pub fn pin_thread(cpu: u32) -> io::Result<()> {
+    use rustix::thread::{CpuSet, sched_setaffinity};
+    let cpu = usize::try_from(cpu).ok().filter(|c| *c < CpuSet::MAX_CPU);
+    let cpu = cpu.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    Ok(sched_setaffinity(None, &set)?)
+}
