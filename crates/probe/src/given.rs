@@ -119,9 +119,7 @@ mod tests {
     }
 
     fn fifo(path: &Path) {
-        let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
-        // SAFETY: the name outlives the call.
-        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        rustix::fs::mkfifoat(rustix::fs::CWD, path, 0o600.into()).unwrap();
     }
 
     #[test]

@@ -3,11 +3,14 @@
 use std::{
     collections::BTreeSet,
     net::Ipv4Addr,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    os::fd::{AsRawFd, OwnedFd},
     time::{Duration, Instant},
 };
 
-use rustix::net::RecvFlags;
+use rustix::{
+    io::Errno,
+    net::{AddressFamily, RecvFlags, SocketFlags, SocketType, ipproto, socket_with},
+};
 
 use crate::ReadError;
 
@@ -60,14 +63,9 @@ fn errno() -> i32 {
 }
 
 fn open(nic: &str) -> Result<OwnedFd, i32> {
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-    // SAFETY: takes numbers only.
-    let fd = unsafe { libc::socket(libc::AF_INET, kind, libc::IPPROTO_ICMP) };
-    if fd < 0 {
-        return Err(errno());
-    }
-    // SAFETY: the kernel just gave us this descriptor.
-    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    let (kind, flags) = (SocketType::RAW, SocketFlags::CLOEXEC);
+    let socket = socket_with(AddressFamily::INET, kind, flags, Some(ipproto::ICMP))
+        .map_err(Errno::raw_os_error)?;
     set(&socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, nic.as_bytes())?;
     let never_fragmented = libc::IP_PMTUDISC_PROBE.to_ne_bytes();
     set(&socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &never_fragmented)?;

@@ -1,16 +1,14 @@
 //! Asking over a netlink socket: one socket per question, bounded in time and attempts.
 
 use std::time::Duration;
-use std::{
-    ops::ControlFlow,
-    os::fd::{AsRawFd, OwnedFd},
-};
+use std::{ops::ControlFlow, os::fd::OwnedFd};
 
 use parse::netlink::{DONE, DUMP_INTERRUPTED, ERROR, Message, OVERRUN, Request, messages};
 use rustix::{
     io::Errno,
     net::{
-        AddressFamily, Protocol, RawProtocol, SendFlags, SocketFlags, SocketType, socket_with,
+        AddressFamily, Protocol, RawProtocol, RecvFlags, SendFlags, SocketFlags, SocketType,
+        socket_with,
         sockopt::{Timeout, set_socket_timeout},
     },
 };
@@ -138,10 +136,6 @@ impl Answer<'_> {
     }
 }
 
-fn errno() -> i32 {
-    std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
-}
-
 fn open(protocol: i32) -> Result<OwnedFd, i32> {
     let protocol = u32::try_from(protocol).ok().and_then(RawProtocol::new).map(Protocol::from_raw);
     let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)
@@ -167,21 +161,10 @@ fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<(), i32> {
 /// One datagram; one that does not fit is an error, not a part.
 fn receive<'b>(socket: &OwnedFd, buffer: &'b mut [u8]) -> Result<&'b [u8], i32> {
     loop {
-        // SAFETY: the buffer outlives the call and its length is given.
-        let n = unsafe {
-            libc::recv(
-                socket.as_raw_fd(),
-                buffer.as_mut_ptr().cast(),
-                buffer.len(),
-                libc::MSG_TRUNC,
-            )
-        };
-        if let Ok(n) = usize::try_from(n) {
-            return buffer.get(..n).ok_or(libc::EMSGSIZE);
-        }
-        match errno() {
-            libc::EINTR => {}
-            other => return Err(other),
+        match rustix::net::recv(socket, &mut *buffer, RecvFlags::TRUNC) {
+            Ok((_, n)) => return buffer.get(..n).ok_or(libc::EMSGSIZE),
+            Err(Errno::INTR) => {}
+            Err(other) => return Err(other.raw_os_error()),
         }
     }
 }

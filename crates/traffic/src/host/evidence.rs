@@ -4,7 +4,7 @@
 //! `eth0.rx_dropped`, `eth0.qdisc_drops`. They count for the whole host (the protocols': for
 //! this network namespace): other traffic moves them, too.
 
-use std::{collections::BTreeMap, ffi::CStr};
+use std::collections::BTreeMap;
 
 use model::{
     Reading,
@@ -107,11 +107,7 @@ pub fn moved(growth: &Growth) -> (Moved, Vec<String>) {
 
 /// The name of an interface, or its number where it is gone.
 fn interface(index: u32) -> String {
-    let mut name = [0u8; libc::IF_NAMESIZE];
-    // SAFETY: the buffer has the room that the call asks for, and outlives it.
-    let there = unsafe { !libc::if_indextoname(index, name.as_mut_ptr().cast()).is_null() };
-    let text = CStr::from_bytes_until_nul(&name).ok().and_then(|n| n.to_str().ok());
-    text.filter(|_| there).map_or_else(|| format!("if{index}"), str::to_owned)
+    super::route::interface_name(index).unwrap_or_else(|| format!("if{index}"))
 }
 
 #[derive(Default)]

@@ -38,9 +38,9 @@ pub fn napi_id(socket: BorrowedFd<'_>) -> Option<u32> {
 }
 
 fn option(socket: BorrowedFd<'_>, name: libc::c_int) -> Option<libc::c_int> {
-    let mut value = [0; 4];
-    let read = sys::option(socket.as_raw_fd(), libc::SOL_SOCKET, name, &mut value).ok()?;
-    (read.len() == 4).then(|| i32::from_ne_bytes(value))
+    let mut value = 0i32;
+    let length = sys::option(socket.as_raw_fd(), libc::SOL_SOCKET, name, &mut value).ok()?;
+    (length == size_of::<i32>()).then_some(value)
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 
 use std::{
     io,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    os::fd::{AsRawFd, OwnedFd, RawFd},
 };
 
 use model::measure::{SPIN_NS, Wait};
+use rustix::event::epoll::{self, CreateFlags};
 
 use super::now_ns;
 
@@ -43,13 +44,7 @@ impl Epoll {
     /// # Errors
     /// No descriptor left.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: a plain call.
-        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel just gave us this descriptor.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let fd = epoll::create(CreateFlags::CLOEXEC)?;
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
         Ok(Self { fd, events, ready: 0, fine: true })
     }

@@ -21,9 +21,9 @@ pub fn set(socket: &impl AsRawFd, level: i32, name: i32, value: i32) -> std::io:
 
 /// One integer option's value.
 pub fn get(socket: &impl AsRawFd, level: i32, name: i32) -> Option<i32> {
-    let mut value = [0; 4];
+    let mut value = 0;
     sys::option(socket.as_raw_fd(), level, name, &mut value).ok()?;
-    Some(i32::from_ne_bytes(value))
+    Some(value)
 }
 
 /// Applies what must be set before `connect` or `listen`; `nodelay` where nothing was asked.

@@ -71,17 +71,28 @@ pub fn set_option<T: Copy>(fd: RawFd, level: i32, name: i32, value: &T) -> io::R
     }
 }
 
-/// Reads an option as bytes; what the kernel wrote of them.
+/// Values of which any bits are valid.
+///
+/// # Safety
+/// Implemented by nothing else.
+pub unsafe trait Plain: Copy {}
+
+// SAFETY: numbers.
+unsafe impl Plain for i32 {}
+// SAFETY: numbers.
+unsafe impl Plain for [u8; 16] {}
+
+/// Reads an option: how many bytes of the value the kernel wrote.
 ///
 /// # Errors
 /// As the kernel says.
-pub fn option(fd: RawFd, level: i32, name: i32, into: &mut [u8]) -> io::Result<&mut [u8]> {
-    let mut length = into.len() as libc::socklen_t;
+pub fn option<T: Plain>(fd: RawFd, level: i32, name: i32, into: &mut T) -> io::Result<usize> {
+    let mut length = size_of::<T>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes and says how many.
-    let done =
-        unsafe { libc::getsockopt(fd, level, name, into.as_mut_ptr().cast(), &raw mut length) };
-    match done {
-        0 => Ok(into.get_mut(..length as usize).unwrap_or_default()),
+    match unsafe {
+        libc::getsockopt(fd, level, name, std::ptr::from_mut(into).cast(), &raw mut length)
+    } {
+        0 => Ok(length as usize),
         _ => Err(io::Error::last_os_error()),
     }
 }

@@ -22,11 +22,15 @@ const TOTAL_RETRANS: usize = 23;
 const BYTES_ACKED: usize = 28;
 
 /// As the kernel lays it out.
+#[derive(Clone, Copy)]
 #[repr(C)]
 struct Raw {
     head: [u8; HEAD],
     words: [u32; WORDS],
 }
+
+// SAFETY: numbers.
+unsafe impl sys::Plain for Raw {}
 
 impl Raw {
     /// A number of 64 bits.
@@ -71,18 +75,8 @@ impl TcpInfo {
     /// Asks the kernel; nothing of a socket that is no TCP connection.
     pub fn read(fd: RawFd) -> Option<Self> {
         let mut raw = Raw { head: [0; HEAD], words: [0; WORDS] };
-        let mut length = size_of::<Raw>() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes into the structure and says how many.
-        let done = unsafe {
-            libc::getsockopt(
-                fd,
-                libc::IPPROTO_TCP,
-                libc::TCP_INFO,
-                (&raw mut raw).cast(),
-                &raw mut length,
-            )
-        };
-        (done == 0).then(|| Self::of(&raw, length as usize))
+        let length = sys::option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut raw).ok()?;
+        Some(Self::of(&raw, length))
     }
 }
 

@@ -271,9 +271,7 @@ fn recorded_errors_are_of_one_way_of_asking() {
 fn what_is_no_file_is_not_waited_for() {
     let dir = tempfile::tempdir().unwrap();
     let pipe = dir.path().join("pipe");
-    let c = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();
-    // SAFETY: the path ends with NUL.
-    assert_eq!(unsafe { libc::mkfifo(c.as_ptr(), 0o600) }, 0);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
     let why = ArchiveRoot::open(&pipe, &Limits::default()).unwrap_err().to_string();
     assert!(why.contains("neither a file nor a folder"), "{why}");
     let why = ArchiveRoot::open(&dir.path().join("none"), &Limits::default()).unwrap_err();

@@ -176,9 +176,7 @@ fn loops_end() {
 fn pipes_devices_and_sockets_are_neither_opened_nor_waited_for() {
     let dir = tree();
     let at = |p: &str| dir.path().join(p);
-    let c = std::ffi::CString::new(at("etc/pipe").to_str().unwrap()).unwrap();
-    // SAFETY: the path ends with NUL.
-    assert_eq!(unsafe { libc::mkfifo(c.as_ptr(), 0o600) }, 0);
+    rustix::fs::mkfifoat(rustix::fs::CWD, at("etc/pipe"), 0o600.into()).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(at("etc/socket")).unwrap();
     symlink("pipe", at("etc/topipe")).unwrap();
     both(dir.path(), |r| {
