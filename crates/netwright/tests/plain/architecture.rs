@@ -135,6 +135,16 @@ fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
     files
 }
 
+/// What no library makes safe: eBPF maps, io_uring, ioctls, signal handlers, forks, and the calls of
+/// `traffic::net::sys`. `clippy::undocumented_unsafe_blocks` has each say why it is sound.
+#[test]
+fn unsafe_blocks_are_few() {
+    let blocks = |path: &Path| fs::read_to_string(path).unwrap().matches("unsafe {").count();
+    let all = MAY_IMPORT.iter().flat_map(|(p, _)| sources(&crates().join(p).join("src")));
+    let count: usize = all.map(|path| blocks(&path)).sum();
+    assert!(count <= 120, "{count} unsafe blocks; rustix has a safe form of most calls");
+}
+
 /// Code that decides by the words of an error, a reason or a warning: the words then change nothing but
 /// what a person reads.
 #[test]
