@@ -7,6 +7,7 @@ use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, cannot, nic_file, nic_of, queue_of},
     knobs::nic_napi,
+    phase::Phase,
     privilege::Need,
 };
 
@@ -72,8 +73,8 @@ impl Knob for Attribute {
         self.spelling
     }
 
-    fn phase(&self, _: &str) -> u8 {
-        if self.side.is_some() { 60 } else { 50 }
+    fn phase(&self, _: &str) -> Phase {
+        if self.side.is_some() { Phase::Queue } else { Phase::Nic }
     }
 
     fn takes(&self, knob: &str) -> bool {

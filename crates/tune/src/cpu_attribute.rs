@@ -6,6 +6,7 @@ use model::{CpuId, tune::Impact};
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, cannot, cpu},
+    phase::Phase,
     privilege::Need,
 };
 
@@ -56,8 +57,8 @@ impl Knob for CpuAttribute {
         self.spelling
     }
 
-    fn phase(&self, _: &str) -> u8 {
-        15
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Cpu
     }
 
     fn takes(&self, knob: &str) -> bool {

@@ -15,7 +15,7 @@ use model::{
 };
 use parse::{hexmask, sysctl_conf};
 
-use crate::{Host, TuneError, privilege::Need, session::Session};
+use crate::{Host, TuneError, phase::Phase, privilege::Need, session::Session};
 
 /// What a plan is made from, beside the values themselves.
 pub struct Case<'a> {
@@ -110,9 +110,8 @@ pub trait Knob: Sync {
     /// How it is spelled, for help: `nic.NIC.mtu`.
     fn spelling(&self) -> &'static str;
 
-    /// When it is written within a plan, lowest first: queues must be there before they are
-    /// set up, and a reset undoes what came before it.
-    fn phase(&self, knob: &str) -> u8;
+    /// When it is written within a plan.
+    fn phase(&self, knob: &str) -> Phase;
 
     /// Whether a full name is one of this knob's.
     fn takes(&self, knob: &str) -> bool;

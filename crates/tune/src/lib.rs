@@ -26,6 +26,7 @@ mod members;
 pub mod mtu_path;
 pub mod netns;
 pub mod persist;
+pub mod phase;
 pub mod plan;
 pub mod private;
 pub mod privilege;

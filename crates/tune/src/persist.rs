@@ -91,7 +91,11 @@ pub fn values(
         }
     }
     // As a plan would order them: what resets something comes before what it resets.
-    all.kept.sort_by_key(|k| knobs::find(&k.knob).map_or(u8::MAX, |p| p.phase(&k.knob)));
+    // A knob that is no more comes last.
+    all.kept.sort_by_key(|k| {
+        let phase = knobs::find(&k.knob).map(|p| p.phase(&k.knob));
+        (phase.is_none(), phase)
+    });
     all
 }
 

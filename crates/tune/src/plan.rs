@@ -16,7 +16,9 @@ use crate::{
     identity::Finder,
     journal::step,
     knob::{Case, Knob, Refusal, harmful, irq_of, is_of_nic, nic_of},
-    knobs, local, members, netns, profile,
+    knobs, local, members, netns,
+    phase::Phase,
+    profile,
     side_effects::{self, Sweeps},
     stacked,
 };
@@ -94,7 +96,7 @@ pub fn make(
 /// What change requests came to.
 #[derive(Default)]
 struct Judged {
-    phased: Vec<(u8, Planned)>,
+    phased: Vec<(Phase, Planned)>,
     refused: Vec<Refused>,
     unchanged: Vec<Unchanged>,
 }
@@ -174,7 +176,7 @@ fn one(
     change_request: &ChangeRequest,
     seen: &ReadValues,
     understood: bool,
-) -> Result<Option<(u8, Planned)>, Refusal> {
+) -> Result<Option<(Phase, Planned)>, Refusal> {
     match &change_request.mode {
         Mode::Refuted(why) => match judged(case, change_request, seen) {
             Err(refusal) if matches!(refusal.kind, RefusedAs::Harmful | RefusedAs::NoEffect) => {
@@ -198,7 +200,7 @@ fn judged(
     case: &Case<'_>,
     change_request: &ChangeRequest,
     seen: &ReadValues,
-) -> Result<Option<(u8, Planned)>, Refusal> {
+) -> Result<Option<(Phase, Planned)>, Refusal> {
     let Some(knob) = knobs::find(&change_request.knob) else {
         if let Some(judged) = settings::command(&change_request.knob) {
             return Err(judged.into());

@@ -10,6 +10,7 @@ use model::{
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, cannot, cpus_of, irq_of, usage},
+    phase::Phase,
     privilege::Need,
 };
 
@@ -51,8 +52,8 @@ impl Knob for IrqAffinity {
         "irq.N.affinity=CPUS"
     }
 
-    fn phase(&self, _: &str) -> u8 {
-        70
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Irq
     }
 
     fn takes(&self, knob: &str) -> bool {

@@ -6,6 +6,7 @@ use crate::{
     Host, TuneError,
     host::irqbalance::Irqbalance as Process,
     knob::{Case, Knob, Refusal, Undone, cannot, list_of, switch, usage},
+    phase::Phase,
     privilege::Need,
 };
 
@@ -89,8 +90,8 @@ impl Knob for Irqbalance {
 
     /// Before any interrupt is moved, so that undoing moves them back first; and it is told all else
     /// before it is stopped, and goes on before it is told the old again: a stopped one hears nothing.
-    fn phase(&self, knob: &str) -> u8 {
-        if knob == PAUSED { 6 } else { 5 }
+    fn phase(&self, knob: &str) -> Phase {
+        if knob == PAUSED { Phase::IrqbalancePause } else { Phase::IrqbalanceBans }
     }
 
     fn takes(&self, knob: &str) -> bool {

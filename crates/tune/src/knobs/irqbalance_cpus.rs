@@ -9,6 +9,7 @@ use super::{
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, Undone, cannot, cpus_of, harmful},
+    phase::Phase,
 };
 
 /// Told to its socket; holds until it ends. **Source**: the socket's `setup`, its environment. An
@@ -42,8 +43,8 @@ impl Knob for IrqbalanceCpus {
     }
 
     /// Before any interrupt is moved, so that undoing moves them back first.
-    fn phase(&self, _: &str) -> u8 {
-        5
+    fn phase(&self, _: &str) -> Phase {
+        Phase::IrqbalanceBans
     }
 
     fn takes(&self, knob: &str) -> bool {

@@ -10,6 +10,7 @@ use crate::{
     Host, TuneError,
     host::service::{self, Manager},
     knob::{Case, Knob, Refusal, Undone, cannot, usage},
+    phase::Phase,
     privilege::Need,
 };
 
@@ -123,8 +124,8 @@ impl Knob for IrqbalancePolicy {
     }
 
     /// Before what is told to it, which it forgets, and before any interrupt is moved.
-    fn phase(&self, _: &str) -> u8 {
-        4
+    fn phase(&self, _: &str) -> Phase {
+        Phase::IrqbalanceRun
     }
 
     fn takes(&self, knob: &str) -> bool {

@@ -7,6 +7,7 @@ use crate::{
     Host, TuneError,
     host::service::{self, Manager},
     knob::{Case, Knob, Refusal, cannot, switch},
+    phase::Phase,
 };
 
 /// `systemctl` or `rc-service`. **Source**: `/proc`, and which manager runs the host. An exact value
@@ -26,8 +27,8 @@ impl Knob for IrqbalanceRunning {
     }
 
     /// Before what is told to it, and before any interrupt is moved.
-    fn phase(&self, _: &str) -> u8 {
-        4
+    fn phase(&self, _: &str) -> Phase {
+        Phase::IrqbalanceRun
     }
 
     fn takes(&self, knob: &str) -> bool {

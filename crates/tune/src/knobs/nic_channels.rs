@@ -12,6 +12,7 @@ use crate::{
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, nic_of, number, usage},
     knobs::{nic_napi, rss_table},
+    phase::Phase,
     privilege::Need,
 };
 
@@ -121,8 +122,8 @@ impl Knob for NicChannels {
         "nic.NIC.channels='combined N' or 'rx N tx N'"
     }
 
-    fn phase(&self, _: &str) -> u8 {
-        20
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Channels
     }
 
     fn takes(&self, knob: &str) -> bool {

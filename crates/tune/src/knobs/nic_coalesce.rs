@@ -9,6 +9,7 @@ use crate::{
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, nic_and, number, switch},
     knobs::nic_napi,
+    phase::Phase,
     privilege::Need,
 };
 
@@ -69,8 +70,8 @@ impl Knob for NicCoalesce {
         "nic.NIC.coalesce.rx_usecs|tx_usecs|rx_max_frames|tx_max_frames|adaptive_rx|…=VALUE"
     }
 
-    fn phase(&self, _: &str) -> u8 {
-        50
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Nic
     }
 
     fn takes(&self, knob: &str) -> bool {

@@ -9,6 +9,7 @@ use crate::{
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, is_nic_name, switch},
     knobs::nic_napi,
+    phase::Phase,
     privilege::Need,
 };
 
@@ -39,8 +40,8 @@ impl Knob for NicFeatures {
         "nic.NIC.features.NAME=on|off"
     }
 
-    fn phase(&self, _: &str) -> u8 {
-        45
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Features
     }
 
     fn takes(&self, knob: &str) -> bool {

@@ -11,6 +11,7 @@ use crate::{
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, harmful, nic_file, nic_of, number},
     knobs::nic_napi,
+    phase::Phase,
     privilege::Need,
     stacked::{self, Below},
 };
@@ -34,8 +35,8 @@ impl Knob for NicMtu {
         "nic.NIC.mtu=BYTES"
     }
 
-    fn phase(&self, _: &str) -> u8 {
-        40
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Mtu
     }
 
     fn takes(&self, knob: &str) -> bool {

@@ -10,6 +10,7 @@ use crate::{
     host::napi::names,
     knob::{Case, Knob, Refusal, Undone, cannot, nic_and, nic_file, number, switch},
     knobs::nic_gro_flush_timeout::nanoseconds,
+    phase::Phase,
     privilege::Need,
 };
 
@@ -141,8 +142,8 @@ impl Knob for NicNapi {
     }
 
     /// After what sets every instance.
-    fn phase(&self, _: &str) -> u8 {
-        55
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Spread
     }
 
     fn takes(&self, knob: &str) -> bool {

@@ -9,6 +9,7 @@ use crate::{
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, nic_and, switch},
     knobs::nic_napi,
+    phase::Phase,
     privilege::Need,
 };
 
@@ -42,8 +43,8 @@ impl Knob for NicPause {
         "nic.NIC.pause.rx|tx|autoneg=on|off"
     }
 
-    fn phase(&self, _: &str) -> u8 {
-        50
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Nic
     }
 
     fn takes(&self, knob: &str) -> bool {

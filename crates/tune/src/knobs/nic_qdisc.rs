@@ -12,6 +12,7 @@ use crate::{
     Host, TuneError,
     host::qdisc::{Qdisc, ROOT},
     knob::{Case, Knob, Refusal, Undone, cannot, nic_of, usage},
+    phase::Phase,
     privilege::Need,
 };
 use options::{KINDS, Set};
@@ -148,8 +149,8 @@ impl Knob for NicQdisc {
 
     /// After the channels, before the MTU: fq's defaults are made from it, and undoing goes the
     /// other way.
-    fn phase(&self, _: &str) -> u8 {
-        35
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Qdisc
     }
 
     fn takes(&self, knob: &str) -> bool {

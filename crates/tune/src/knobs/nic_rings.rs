@@ -9,6 +9,7 @@ use crate::{
     drivers::Act,
     knob::{Case, Knob, Refusal, cannot, nic_and, number},
     knobs::nic_napi,
+    phase::Phase,
     privilege::Need,
 };
 
@@ -44,8 +45,8 @@ impl Knob for NicRings {
         "nic.NIC.rings.rx|rx_mini|rx_jumbo|tx=DESCRIPTORS"
     }
 
-    fn phase(&self, _: &str) -> u8 {
-        30
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Rings
     }
 
     fn takes(&self, knob: &str) -> bool {

@@ -6,6 +6,7 @@ use parse::pci_config::{self, ListEnd, PciConfig};
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, Undone, cannot, usage},
+    phase::Phase,
     privilege::Need,
 };
 
@@ -130,8 +131,8 @@ impl Knob for PciRequest {
         "pci.ADDRESS.read_request=BYTES or .mmrbc=BYTES"
     }
 
-    fn phase(&self, _: &str) -> u8 {
-        12
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Pci
     }
 
     fn takes(&self, knob: &str) -> bool {

@@ -8,6 +8,7 @@ use model::{CpuSet, Reading, tune::Impact};
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, Undone, cannot, ended, usage},
+    phase::Phase,
     privilege::Need,
 };
 
@@ -98,8 +99,8 @@ impl Knob for ProcessAffinity {
         "process.PID.affinity=CPUS"
     }
 
-    fn phase(&self, _: &str) -> u8 {
-        80
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Process
     }
 
     fn takes(&self, knob: &str) -> bool {

@@ -11,6 +11,7 @@ use model::{
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, Undone, cannot, cpus_of, ended, usage},
+    phase::Phase,
     privilege::Need,
 };
 use group::Group;
@@ -108,8 +109,8 @@ impl Knob for ProcessCpuset {
     }
 
     /// After the affinities: a group that is left gives them back as they were in it.
-    fn phase(&self, _: &str) -> u8 {
-        85
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Cgroup
     }
 
     fn takes(&self, knob: &str) -> bool {

@@ -6,6 +6,7 @@ use model::tune::{Disruption, Impact};
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, cannot, nic_and, usage},
+    phase::Phase,
     privilege::Need,
 };
 
@@ -56,8 +57,8 @@ impl Knob for RssHashFields {
         "nic.NIC.rss.hash_fields.tcp4|udp4|tcp6|udp6='src_ip dst_ip src_port dst_port'"
     }
 
-    fn phase(&self, _: &str) -> u8 {
-        55
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Spread
     }
 
     fn takes(&self, knob: &str) -> bool {

@@ -6,6 +6,7 @@ use model::tune::{Disruption, Impact};
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, cannot, nic_of, usage},
+    phase::Phase,
     privilege::Need,
 };
 
@@ -43,8 +44,8 @@ impl Knob for RssKey {
         "nic.NIC.rss.key=HEX or symmetric"
     }
 
-    fn phase(&self, _: &str) -> u8 {
-        55
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Spread
     }
 
     fn takes(&self, knob: &str) -> bool {

@@ -7,6 +7,7 @@ use crate::{
     Host, TuneError,
     drivers::Act,
     knob::{Case, Knob, Refusal, Undone, cannot, nic_of, number, usage},
+    phase::Phase,
     privilege::Need,
 };
 
@@ -36,8 +37,8 @@ impl Knob for RssTable {
         "nic.NIC.rss.table='equal N' or 'QUEUE QUEUE …'"
     }
 
-    fn phase(&self, _: &str) -> u8 {
-        55
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Spread
     }
 
     fn takes(&self, knob: &str) -> bool {

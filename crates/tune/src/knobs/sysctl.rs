@@ -17,6 +17,7 @@ use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal},
     netns,
+    phase::Phase,
     privilege::Need,
 };
 
@@ -126,8 +127,8 @@ impl Knob for Sysctl {
         "sysctl.KEY=VALUE"
     }
 
-    fn phase(&self, _: &str) -> u8 {
-        10
+    fn phase(&self, _: &str) -> Phase {
+        Phase::Sysctl
     }
 
     fn takes(&self, knob: &str) -> bool {
