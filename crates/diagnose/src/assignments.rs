@@ -6,7 +6,14 @@ use std::collections::BTreeMap;
 
 use model::{CpuId, CpuSet, Reading, ids::Direction, process::Process};
 
-use crate::{Case, case::by_id, knob::change, load, queues, rule::Proposal, spread};
+use crate::{
+    Case,
+    case::by_id,
+    knob::{change, change_by},
+    load, queues,
+    rule::Proposal,
+    spread,
+};
 
 /// Share of a CPU from which a thread wants one by itself. Our proposal.
 const WHOLE: f64 = 0.5;
@@ -69,8 +76,7 @@ pub(crate) fn affinity(p: &Process) -> Reading<CpuSet> {
 pub(crate) fn place(group: &Group<'_>, cpus: &CpuSet, risk: &str) -> Proposal {
     let (p, new) = (group.leader, cpus.to_string());
     if !group.confined {
-        let command = format!("taskset -acp {cpus} {}", p.pid);
-        return change(group.knob(), &affinity(p), new, command, risk);
+        return change(group.knob(), &affinity(p), new, risk);
     }
     let folder = p.cgroup.known().map_or("", String::as_str);
     let command = format!(
@@ -78,7 +84,7 @@ pub(crate) fn place(group: &Group<'_>, cpus: &CpuSet, risk: &str) -> Proposal {
         quote::shell(&format!("*{folder}/cpuset.cpus"))
     );
     let risk = format!("holds for all processes of its control group; {risk}");
-    change(group.knob(), &p.cpuset_cpus, new, command, risk)
+    change_by(group.knob(), &p.cpuset_cpus, new, command, risk)
 }
 
 /// CPUs for each group, in the groups' order, or why there are none to give.

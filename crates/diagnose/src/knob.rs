@@ -1,12 +1,12 @@
 //! Proposed changes, spelled as `tune` and as the classic commands do.
 
-use model::quote;
 use std::fmt::Display;
 
 use model::{
     Change, CpuId, Reading,
     drivers::{self, Act},
     irq::Irq,
+    knob::Target,
     nic::Nic,
     sysctl::Origin,
 };
@@ -65,6 +65,19 @@ pub(crate) fn change(
     knob: impl Into<String>,
     old: impl Reported,
     new: impl Reported,
+    risk: impl Into<String>,
+) -> Proposal {
+    let knob = knob.into();
+    let new = new.reported(&knob)?;
+    let command = Target::parse(&knob).map_or_else(String::new, |t| t.command(&new));
+    change_by(knob, old, new, command, risk)
+}
+
+/// The same of what is no one knob: a group of CPUs, several parameters at once.
+pub(crate) fn change_by(
+    knob: impl Into<String>,
+    old: impl Reported,
+    new: impl Reported,
     command: impl Into<String>,
     risk: impl Into<String>,
 ) -> Proposal {
@@ -78,7 +91,7 @@ pub(crate) fn sysctl(case: &Case<'_>, key: &str, new: &str, risk: &str) -> Propo
     let old = case.sysctl_text(key);
     let owner = owner(case, key);
     let risk = if owner.is_empty() { risk.into() } else { format!("{risk}; {owner}") };
-    change(format!("sysctl.{key}"), old, new, quote::sysctl(key, new), risk)
+    change(format!("sysctl.{key}"), old, new, risk)
 }
 
 /// Who sets it, as a clause; empty when nobody is known to.
@@ -155,7 +168,6 @@ pub(crate) fn irq_affinity(case: &Case<'_>, irq: &Irq, new: CpuId) -> Proposal {
         format!("irq.{irq}.affinity"),
         old,
         new.to_string(),
-        format!("echo {new} > /proc/irq/{irq}/smp_affinity_list"),
         format!(
             "low; EIO means the kernel manages this IRQ, ENOSPC that the CPU has no vector left{tuner}"
         ),

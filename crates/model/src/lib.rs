@@ -15,6 +15,7 @@ pub mod fix;
 pub mod host;
 pub mod ids;
 pub mod irq;
+pub mod knob;
 pub mod measure;
 pub mod napi;
 pub mod netns;

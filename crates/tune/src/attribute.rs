@@ -1,6 +1,5 @@
 //! Knobs that are one file of an interface, or of one of its queues, in sysfs.
 
-use model::quote;
 use model::tune::{Disruption, Impact};
 
 use crate::{
@@ -34,8 +33,6 @@ pub struct Attribute {
     pub disturbs: Option<&'static str>,
     /// The setting of each NAPI instance that writing it sets too.
     pub napi: Option<&'static str>,
-    /// The classic command by NIC and value; without one, `echo` into the file.
-    pub command: Option<fn(&str, &str) -> String>,
 }
 
 /// Whether two values are the same line.
@@ -148,12 +145,5 @@ impl Knob for Attribute {
 
     fn sets(&self, _: &str) -> &'static str {
         self.sets
-    }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        match self.command {
-            Some(classic) => classic(&quote::shell(self.nic(knob)), new),
-            None => quote::echo(new, &self.path(knob)),
-        }
     }
 }

@@ -1,6 +1,5 @@
 //! Knobs that are one file of a CPU in sysfs.
 
-use model::quote;
 use model::{CpuId, tune::Impact};
 
 use crate::{
@@ -108,10 +107,6 @@ impl Knob for CpuAttribute {
 
     fn sets(&self, _: &str) -> &'static str {
         self.sets
-    }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        quote::echo(new, &self.path(knob, self.file))
     }
 
     fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {

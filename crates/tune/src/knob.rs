@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use model::{
     CpuId, CpuSet, Facts, NumaNode, Reading,
     cpu::Cpu,
+    knob::Target,
     nic::Nic,
     settings::{Judgement, Verdict},
     tune::{Disruption, Impact, RefusedAs},
@@ -283,8 +284,10 @@ pub trait Knob: Sync {
         owners.map(|r| r.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// The classic command that does the same.
-    fn command(&self, knob: &str, new: &str) -> String;
+    /// The classic command that does the same: [`Target::command`].
+    fn command(&self, knob: &str, new: &str) -> String {
+        Target::parse(knob).map_or_else(String::new, |target| target.command(new))
+    }
 
     /// Other knobs whose values this write may disturb, in the order in which they are put
     /// back. Those that cannot be read are left out.

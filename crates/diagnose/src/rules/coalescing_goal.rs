@@ -9,7 +9,7 @@ use model::{
 
 use crate::{
     Case, Rule,
-    knob::{self, change},
+    knob::{self, change, change_by},
     queues,
     rule::{Draft, Gain, Judgement, Missing, clear, need},
     text,
@@ -76,7 +76,7 @@ fn latency(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Missin
     )
     .gain(Gain::Improves, "up to the delay off each request that waits for a packet")
     .show(format!("coalescing of {name}"), settings(c), format!("ethtool -c {name}"))
-    .change(change(
+    .change(change_by(
         format!("nic.{name}.coalesce.rx"),
         settings(c),
         wanted,
@@ -131,7 +131,6 @@ fn throughput(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Mis
             format!("nic.{name}.coalesce.adaptive_rx"),
             "off",
             "on",
-            format!("ethtool -C {} adaptive-rx on", quote::shell(name)),
             format!(
                 "{}; some microseconds of delay",
                 knob::impact(nic, Act::Coalesce("adaptive_rx"))

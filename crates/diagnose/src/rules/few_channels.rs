@@ -1,6 +1,5 @@
 //! 1: a NIC with fewer channels than it could use, one of which has run its CPU full.
 
-use model::quote;
 use model::{
     Confidence, Severity,
     drivers::Act,
@@ -160,6 +159,5 @@ fn channel_change(case: &Case<'_>, nic: &Nic, now: &Channels, target: u32) -> Pr
         let tx = target.min(now.max_tx);
         (format!("rx {} tx {}", now.rx, now.tx), format!("rx {target} tx {tx}"))
     };
-    let command = format!("ethtool -L {} {new}", quote::shell(&nic.name));
-    change(format!("nic.{}.channels", nic.name), old, new, command, risk)
+    change(format!("nic.{}.channels", nic.name), old, new, risk)
 }

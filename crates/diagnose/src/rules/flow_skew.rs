@@ -1,6 +1,5 @@
 //! 13: one receive queue takes far more than its share.
 
-use model::quote;
 use std::collections::BTreeMap;
 
 use model::{Confidence, QueueId, Severity, ids::Direction, nic::Nic};
@@ -156,7 +155,6 @@ fn with_hash(case: &Case<'_>, nic: &Nic, draft: Draft) -> Draft {
                 format!("nic.{}.rss.hash_fields.udp4", nic.name),
                 fields,
                 "src_ip dst_ip src_port dst_port",
-                format!("ethtool -N {} rx-flow-hash udp4 sdfn", quote::shell(&nic.name)),
                 "fragments of one datagram may arrive on different queues and be reordered",
             )),
         _ => draft,

@@ -8,7 +8,7 @@ use model::{
 
 use crate::{
     Case, Rule,
-    knob::change,
+    knob::change_by,
     load, queues,
     rule::{Draft, Gain, Judgement, Missing, clear, need, settle},
     text,
@@ -151,7 +151,7 @@ fn governor(case: &Case<'_>, cpus: &CpuSet) -> Result<Judgement, Missing> {
         draft = draft.show_load(case, cpu, load);
     }
     Ok(draft
-        .change(change(
+        .change(change_by(
             format!("cpu.{set}.governor"),
             name.as_str(),
             "performance",
@@ -210,7 +210,7 @@ fn idle(case: &Case<'_>, cpus: &CpuSet) -> Result<Judgement, Missing> {
         );
     }
     let changes = slow.iter().map(|(s, _, on)| {
-        change(
+        change_by(
             format!("cpu.{on}.idle_state.{}", s.name),
             "enabled",
             "disabled",

@@ -1,6 +1,5 @@
 //! 23: MTUs that do not fit together, here or along a path.
 
-use model::quote;
 use model::{
     Confidence, Severity,
     drivers::Act,
@@ -129,7 +128,6 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             format!("nic.{name}.mtu"),
             old.to_string(),
             smallest.to_string(),
-            format!("ip link set {} mtu {smallest}", quote::shell(name)),
             format!(
                 "{}to raise the smaller side instead, check the whole path first",
                 case.nic(name)

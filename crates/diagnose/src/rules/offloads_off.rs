@@ -1,6 +1,5 @@
 //! 24: offloads off where the CPU pays for it, or LRO on where packets are forwarded.
 
-use model::quote;
 use model::{
     Confidence, Severity,
     drivers::Act,
@@ -115,9 +114,9 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         let state = if fixed { "off [fixed]" } else { "off" };
         draft = draft.show(format!("{kernel} of {name}"), state, format!("ethtool -k {name}"));
     }
-    let changes = off.iter().filter_map(|(kernel, short, ..)| {
+    let changes = off.iter().filter_map(|(kernel, ..)| {
         let fixed = features.get(*kernel).is_some_and(|f| f.fixed);
-        (!fixed).then(|| switch(nic, kernel, short, "off", "on"))
+        (!fixed).then(|| switch(nic, kernel, "off", "on"))
     });
     let changes: Vec<_> = changes.collect();
     let note = if changes.len() < off.len() {
@@ -128,12 +127,11 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     Ok(draft.add(note).changes(changes).found())
 }
 
-fn switch(nic: &Nic, kernel: &str, short: &str, old: &str, new: &str) -> Proposal {
+fn switch(nic: &Nic, kernel: &str, old: &str, new: &str) -> Proposal {
     change(
         format!("nic.{}.features.{kernel}", nic.name),
         old,
         new,
-        format!("ethtool -K {} {short} {new}", quote::shell(&nic.name)),
         format!(
             "{}; somebody may have switched it for a reason (capture, XDP, a driver fault)",
             knob::impact(nic, Act::Feature(kernel))
@@ -175,5 +173,5 @@ fn lro(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             format!("/sys/class/net/{name}/master"),
         );
     }
-    Ok(draft.change(switch(nic, "rx-lro", "lro", "on", "off")).on_nic(name).found())
+    Ok(draft.change(switch(nic, "rx-lro", "on", "off")).on_nic(name).found())
 }

@@ -1,6 +1,5 @@
 //! 11: one half of receive flow steering.
 
-use model::quote;
 use model::{Confidence, Severity, ids::Direction, nic::Nic};
 
 use crate::{
@@ -100,10 +99,6 @@ fn queues_missing(case: &Case<'_>, entries: u64, flows: &[(&Nic, Vec<(u32, u32)>
                 format!("nic.{}.queue.rx-{index}.rfs_flows", nic.name),
                 "0",
                 share.to_string(),
-                quote::echo(
-                    &share.to_string(),
-                    &format!("/sys/class/net/{}/queues/rx-{index}/rps_flow_cnt", nic.name),
-                ),
                 "low; some memory for the table",
             ));
         }

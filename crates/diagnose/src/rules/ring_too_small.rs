@@ -1,6 +1,5 @@
 //! 8: packets lost for want of receive descriptors.
 
-use model::quote;
 use model::{
     Confidence, Reading, Severity, drivers::Act, ids::Direction, nic::Nic, samples::Delta,
 };
@@ -197,7 +196,6 @@ fn with_remedy(case: &Case<'_>, nic: &Nic, mut draft: Draft) -> Draft {
                     format!("nic.{}.rings.rx", nic.name),
                     r.rx.to_string(),
                     new.to_string(),
-                    format!("ethtool -G {} rx {new}", quote::shell(&nic.name)),
                     format!(
                         "{}; more descriptors mean more memory, colder caches and more delay when \
                          full",

@@ -1,6 +1,5 @@
 //! 9: a hot interrupt CPU, no further hardware queue, and no packet steering.
 
-use model::quote;
 use model::{Confidence, CpuSet, Reading, Severity, ids::Direction, nic::Nic};
 
 use crate::{
@@ -146,7 +145,6 @@ fn steer(nic: &str, queue: u32, cpus: &CpuSet) -> Proposal {
         format!("nic.{nic}.queue.rx-{queue}.rps_cpus"),
         "0",
         &mask,
-        quote::echo(&mask, &format!("/sys/class/net/{nic}/queues/rx-{queue}/rps_cpus")),
         "an interrupt between CPUs for each batch, so a little more CPU in total; netdev_max_backlog \
          matters from then on",
     )

@@ -87,7 +87,6 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             format!("nic.{name}.queue.rx-{index}.rps_cpus"),
             cpus.to_hex_mask(),
             "0",
-            format!("echo 0 > /sys/class/net/{name}/queues/rx-{index}/rps_cpus"),
             "none known",
         )
     });

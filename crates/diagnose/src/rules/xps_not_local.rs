@@ -1,6 +1,5 @@
 //! 12: transmit steering that crosses caches.
 
-use model::quote;
 use model::{Confidence, CpuSet, QueueId, Severity, ids::Direction, nic::Nic};
 
 use crate::{
@@ -137,7 +136,6 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             format!("nic.{name}.queue.{}.xps_cpus", r.queue),
             r.xps.to_hex_mask(),
             &mask,
-            quote::echo(&mask, &format!("/sys/class/net/{name}/queues/{}/xps_cpus", r.queue)),
             "low; flows in progress may change queue once",
         ));
     }

@@ -1,6 +1,5 @@
 //! `irq.N.affinity`: the CPUs on which an interrupt may be raised.
 
-use model::quote;
 use model::{
     IrqId, Reading,
     irq::Irq,
@@ -118,9 +117,5 @@ impl Knob for IrqAffinity {
         case.facts.tuners.iter().find(running).map_or(String::new(), |_| {
             "irqbalance, which may move it again unless it is banned there (--banirq)".into()
         })
-    }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        quote::echo(new, &file(knob))
     }
 }

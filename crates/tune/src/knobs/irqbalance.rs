@@ -189,14 +189,6 @@ impl Knob for Irqbalance {
     fn owner(&self, case: &Case<'_>, knob: &str) -> String {
         if knob == PAUSED { String::new() } else { settings_files(case) }
     }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        match knob {
-            PAUSED if new == "on" => "kill -STOP $(pidof irqbalance)".into(),
-            PAUSED => "kill -CONT $(pidof irqbalance)".into(),
-            _ => format!("irqbalance-ui, or \"settings ban irqs {new}\" to its socket"),
-        }
-    }
 }
 
 #[cfg(test)]

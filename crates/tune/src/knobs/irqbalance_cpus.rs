@@ -125,11 +125,6 @@ impl Knob for IrqbalanceCpus {
         settings_files(case)
     }
 
-    fn command(&self, _: &str, new: &str) -> String {
-        let list = if new == "none" { "NULL" } else { new };
-        format!("irqbalance-ui, or \"settings cpus {list}\" to its socket")
-    }
-
     /// It moves the interrupts of these CPUs.
     fn coupled_settings(&self, host: &Host, _: &str) -> Vec<String> {
         irq_affinity::all(host)

@@ -221,15 +221,6 @@ impl Knob for IrqbalancePolicy {
         settings_files(case)
     }
 
-    fn command(&self, _: &str, new: &str) -> String {
-        match self.show(new).as_str() {
-            NONE => "systemctl revert irqbalance; systemctl restart irqbalance".into(),
-            path => {
-                format!("systemctl edit --runtime irqbalance: ExecStart=… --policyscript={path}")
-            }
-        }
-    }
-
     /// One that starts moves interrupts.
     fn coupled_settings(&self, host: &Host, _: &str) -> Vec<String> {
         irq_affinity::all(host)

@@ -96,10 +96,6 @@ impl Knob for IrqbalanceRunning {
         settings_files(case)
     }
 
-    fn command(&self, _: &str, new: &str) -> String {
-        format!("systemctl {} irqbalance", if self.show(new) == "on" { "start" } else { "stop" })
-    }
-
     /// One that starts moves interrupts.
     fn coupled_settings(&self, host: &Host, _: &str) -> Vec<String> {
         irq_affinity::all(host)

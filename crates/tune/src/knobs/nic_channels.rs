@@ -200,10 +200,6 @@ impl Knob for NicChannels {
         "channels"
     }
 
-    fn command(&self, knob: &str, new: &str) -> String {
-        format!("ethtool -L {} {new}", quote::shell(nic(knob)))
-    }
-
     /// Queues that go take their settings along, and a driver may spread its interrupts anew.
     fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
         let nic = nic(knob);

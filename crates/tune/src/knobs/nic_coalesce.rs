@@ -1,6 +1,5 @@
 //! `nic.NIC.coalesce.PARAMETER`: how long and for how many packets an interrupt waits.
 
-use model::quote;
 use model::{Reading, nic::Coalesce as Known, tune::Impact};
 use probe::ask::ethtool::answers::Coalesce;
 
@@ -144,12 +143,6 @@ impl Knob for NicCoalesce {
 
     fn sets(&self, _: &str) -> &'static str {
         "interrupt coalescing"
-    }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        let (nic, p) = parts(knob).map_or(("", ""), |(nic, p)| (nic, p.0));
-        let classic = p.replace("max_frames", "frames").replace('_', "-");
-        format!("ethtool -C {} {classic} {new}", quote::shell(nic))
     }
 
     /// A driver that closes the interface and opens it again makes its NAPI instances anew.

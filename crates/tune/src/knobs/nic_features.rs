@@ -1,6 +1,5 @@
 //! `nic.NIC.features.NAME`: an offload or another switch of `ethtool -k`, by the kernel's name.
 
-use model::quote;
 use model::tune::Impact;
 use probe::ask::ethtool::answers::Feature;
 
@@ -108,11 +107,6 @@ impl Knob for NicFeatures {
 
     fn sets(&self, _: &str) -> &'static str {
         "offloads"
-    }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        let (nic, feature) = parts(knob).unwrap_or_default();
-        format!("ethtool -K {} {} {new}", quote::shell(nic), quote::shell(feature))
     }
 
     /// A driver that closes the interface and opens it again makes its NAPI instances anew.

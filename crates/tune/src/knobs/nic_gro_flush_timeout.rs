@@ -18,7 +18,6 @@ pub const KNOB: Attribute = Attribute {
     same: same_line,
     disturbs: None,
     napi: Some("gro_flush_timeout"),
-    command: None,
 };
 
 fn judge(_: &Case<'_>, wanted: &str) -> Result<String, Refusal> {

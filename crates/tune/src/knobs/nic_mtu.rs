@@ -1,6 +1,5 @@
 //! `nic.NIC.mtu`: the largest packet, without the link's own header.
 
-use model::quote;
 use model::{
     nic::{KindDetails, Nic},
     tune::Impact,
@@ -98,10 +97,6 @@ impl Knob for NicMtu {
 
     fn sets(&self, _: &str) -> &'static str {
         "mtu"
-    }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        format!("ip link set {} mtu {new}", quote::shell(nic(knob)))
     }
 
     /// The kernel lowers VLANs with their device, bridges follow their ports, and IPv6's own MTU follows

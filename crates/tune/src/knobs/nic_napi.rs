@@ -1,7 +1,6 @@
 //! `nic.NIC.napi.SETTING.WHICH`: a setting of one NAPI instance. Writing the interface's file of the
 //! same name sets every instance's.
 
-use model::quote;
 use model::tune::Impact;
 use parse::genl_netdev::NapiMessage;
 
@@ -232,15 +231,5 @@ impl Knob for NicNapi {
 
     fn sets(&self, knob: &str) -> &'static str {
         parts(knob).map_or("", |(_, s, _)| s.sets)
-    }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        let Some((nic, setting, which)) = parts(knob) else { return String::new() };
-        format!(
-            "ynl --family netdev --do napi-set --json '{{\"id\": …, \"{}\": {new}}}' (…: NAPI {which} of \
-             {nic}, by napi-get)",
-            setting.name.replace('_', "-"),
-            nic = quote::shell(nic)
-        )
     }
 }

@@ -1,6 +1,5 @@
 //! `nic.NIC.pause.rx` and its like: flow control with the other end of the wire.
 
-use model::quote;
 use model::tune::Impact;
 use probe::ask::ethtool::answers::Pause;
 
@@ -91,11 +90,6 @@ impl Knob for NicPause {
 
     fn sets(&self, _: &str) -> &'static str {
         "pause"
-    }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        let (nic, parameter) = parts(knob).unwrap_or_default();
-        format!("ethtool -A {} {parameter} {new}", quote::shell(nic))
     }
 
     /// A driver that closes the interface and opens it again makes its NAPI instances anew.

@@ -2,9 +2,9 @@
 
 mod options;
 
-use model::quote;
 use model::{
     ids::Direction,
+    knob::OWN_QDISC,
     tune::{Disruption, Impact},
 };
 
@@ -22,9 +22,6 @@ use options::{KINDS, Set};
 /// kernel's own. **Source**: `RTM_GETQDISC`, `RTM_NEWQDISC`. An exact value is a line for each:
 /// kind, handle, parent, options, in hex; and one if filters hang there.
 pub struct NicQdisc;
-
-/// Said of what the kernel put there by itself.
-const OWN: &str = " (the kernel's default)";
 
 /// Handles of our own; one of them is free.
 const OURS: [u32; 2] = [0x4e57_0000, 0x4e58_0000];
@@ -169,7 +166,7 @@ impl Knob for NicQdisc {
     fn show(&self, exact: &str) -> String {
         let all = parsed(exact);
         let Some((root, below)) = all.split_first() else { return exact.trim().to_owned() };
-        let own = |q: &Qdisc| if q.handle == 0 { OWN } else { "" };
+        let own = |q: &Qdisc| if q.handle == 0 { OWN_QDISC } else { "" };
         let text = |q: &Qdisc| format!("{}{}", q.kind, options::show(&q.kind, &q.options));
         let mut kinds: Vec<String> = below.iter().map(text).collect();
         kinds.dedup();
@@ -301,21 +298,6 @@ impl Knob for NicQdisc {
 
     fn sets(&self, _: &str) -> &'static str {
         "qdisc"
-    }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        let nic = quote::shell(nic(knob));
-        if new == "default" || new.ends_with(OWN) {
-            return format!("tc qdisc del dev {nic} root");
-        }
-        match new.strip_prefix("mq") {
-            Some("") => format!("tc qdisc replace dev {nic} root mq"),
-            Some(child) => format!(
-                "tc qdisc replace dev {nic} root handle 1: mq; for each queue N: tc qdisc replace \
-                 dev {nic} parent 1:N{child}"
-            ),
-            None => format!("tc qdisc replace dev {nic} root {new}"),
-        }
     }
 }
 

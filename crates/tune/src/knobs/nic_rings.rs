@@ -1,6 +1,5 @@
 //! `nic.NIC.rings.rx` and its like: descriptors of a queue.
 
-use model::quote;
 use model::tune::Impact;
 use probe::ask::ethtool::answers::Rings;
 
@@ -104,11 +103,6 @@ impl Knob for NicRings {
 
     fn sets(&self, _: &str) -> &'static str {
         "rings"
-    }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        let (nic, ring) = parts(knob).unwrap_or_default();
-        format!("ethtool -G {} {} {new}", quote::shell(nic), ring.replace('_', "-"))
     }
 
     /// A driver that closes the interface and opens it again makes its NAPI instances anew.

@@ -18,7 +18,6 @@ pub const KNOB: Attribute = Attribute {
     same: same_line,
     disturbs: None,
     napi: None,
-    command: Some(|nic, new| format!("ip link set {nic} txqueuelen {new}")),
 };
 
 fn judge(_: &Case<'_>, wanted: &str) -> Result<String, Refusal> {

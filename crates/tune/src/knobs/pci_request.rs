@@ -233,13 +233,6 @@ impl Knob for PciRequest {
     fn unit(&self, _: &Case<'_>, _: &str) -> String {
         "bytes".into()
     }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        let Some((address, field)) = parts(knob) else { return String::new() };
-        let register = if field.name == "mmrbc" { "CAP07+2.w" } else { "CAP_EXP+8.w" };
-        let code = new.parse::<u32>().map_or(0, |n| (n / field.least).trailing_zeros());
-        format!("setpci -s {address} {register}={:x}:{:x}", code << field.shift, field.mask)
-    }
 }
 
 #[cfg(test)]

@@ -223,10 +223,6 @@ impl Knob for ProcessAffinity {
         let unit = case.facts.processes.iter().find(|p| p.pid == pid).and_then(|p| p.unit.known());
         unit.map_or(String::new(), |u| format!("systemd unit {u} (CPUAffinity= at its next start)"))
     }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        format!("taskset -a -c -p {new} {}", pid(knob).unwrap_or_default())
-    }
 }
 
 #[cfg(test)]

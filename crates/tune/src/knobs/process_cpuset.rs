@@ -264,11 +264,6 @@ impl Knob for ProcessCpuset {
         unit.map_or(String::new(), |u| format!("systemd unit {u} (AllowedCPUs=)"))
     }
 
-    fn command(&self, knob: &str, new: &str) -> String {
-        let pid = pid(knob).unwrap_or_default();
-        format!("echo {new} > cpuset.cpus (and .mems) of the cgroup in /proc/{pid}/cgroup")
-    }
-
     /// A group's threads lose affinities that it does not allow.
     fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
         let pid = pid(knob).unwrap_or_default();

@@ -18,7 +18,6 @@ pub const KNOB: Attribute = Attribute {
     same: same_line,
     disturbs: Some("flows may change their CPU once"),
     napi: None,
-    command: None,
 };
 
 fn judge(_: &Case<'_>, wanted: &str) -> Result<String, Refusal> {

@@ -18,7 +18,6 @@ pub const KNOB: Attribute = Attribute {
     same: same_mask,
     disturbs: Some("a flow may change its CPU once, and its packets their order"),
     napi: None,
-    command: None,
 };
 
 fn judge(case: &Case<'_>, wanted: &str) -> Result<String, Refusal> {

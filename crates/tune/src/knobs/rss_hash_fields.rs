@@ -1,7 +1,9 @@
 //! `nic.NIC.rss.hash_fields.FLOW`: which header fields spread a kind of traffic over queues.
 
-use model::quote;
-use model::tune::{Disruption, Impact};
+use model::{
+    knob::HASH_FIELDS,
+    tune::{Disruption, Impact},
+};
 
 use crate::{
     Host, TuneError,
@@ -15,26 +17,14 @@ pub struct RssHashFields;
 
 const FLOWS: [&str; 4] = ["tcp4", "udp4", "tcp6", "udp6"];
 
-/// `RXH_…` bits of include/uapi/linux/ethtool.h, with ethtool's letter.
-const FIELDS: [(u32, &str, &str); 8] = [
-    (1, "dst_mac", "m"),
-    (2, "vlan", "v"),
-    (3, "l3_proto", "t"),
-    (4, "src_ip", "s"),
-    (5, "dst_ip", "d"),
-    (6, "src_port", "f"),
-    (7, "dst_port", "n"),
-    (31, "discard", "r"),
-];
-
 fn parts(knob: &str) -> Option<(&str, &'static str)> {
     nic_and(knob, "rss.hash_fields", FLOWS.iter().copied())
 }
 
 fn names(bits: u64) -> Vec<String> {
-    let known = FIELDS.iter().filter(|(bit, ..)| bits >> bit & 1 == 1);
+    let known = HASH_FIELDS.iter().filter(|(bit, ..)| bits >> bit & 1 == 1);
     let mut all: Vec<String> = known.map(|(_, name, _)| (*name).to_owned()).collect();
-    let rest = FIELDS.iter().fold(bits, |rest, (bit, ..)| rest & !(1 << bit));
+    let rest = HASH_FIELDS.iter().fold(bits, |rest, (bit, ..)| rest & !(1 << bit));
     // Fields of later kernels, so that they are put back too.
     all.extend((0..64).filter(|b| rest >> b & 1 == 1).map(|b| format!("bit{b}")));
     all
@@ -42,7 +32,7 @@ fn names(bits: u64) -> Vec<String> {
 
 fn bits(text: &str) -> Option<u64> {
     text.split_whitespace().try_fold(0, |all, word| {
-        let named = FIELDS.iter().find(|(_, name, _)| *name == word).map(|(bit, ..)| *bit);
+        let named = HASH_FIELDS.iter().find(|(_, name, _)| *name == word).map(|(bit, ..)| *bit);
         let bit = named.or_else(|| word.strip_prefix("bit")?.parse().ok())?;
         (bit < 64).then(|| all | 1u64 << bit)
     })
@@ -86,7 +76,7 @@ impl Knob for RssHashFields {
         match bits(wanted) {
             Some(bits) => Ok(names(bits).join(" ")),
             None => {
-                let known: Vec<&str> = FIELDS.iter().map(|f| f.1).collect();
+                let known: Vec<&str> = HASH_FIELDS.iter().map(|f| f.1).collect();
                 usage(format!("{wanted:?}: the fields are {}", known.join(", ")))
             }
         }
@@ -114,13 +104,6 @@ impl Knob for RssHashFields {
 
     fn sets(&self, _: &str) -> &'static str {
         "rss"
-    }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        let (nic, flow) = parts(knob).unwrap_or_default();
-        let letter = |w: &str| FIELDS.iter().find(|f| f.1 == w).map_or("", |f| f.2);
-        let letters: String = new.split(' ').map(letter).collect();
-        format!("ethtool -N {} rx-flow-hash {flow} {letters}", quote::shell(nic))
     }
 }
 

@@ -1,6 +1,5 @@
 //! `nic.NIC.rss.key`: the secret with which flows are spread over queues.
 
-use model::quote;
 use model::tune::{Disruption, Impact};
 
 use crate::{
@@ -108,10 +107,6 @@ impl Knob for RssKey {
 
     fn sets(&self, _: &str) -> &'static str {
         "rss"
-    }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        format!("ethtool -X {} hkey {new}", quote::shell(nic(knob)))
     }
 
     /// Some drivers write both at once.

@@ -1,6 +1,5 @@
 //! `nic.NIC.rss.table`: which queue each hash value goes to.
 
-use model::quote;
 use model::tune::Impact;
 
 use crate::{
@@ -123,10 +122,6 @@ impl Knob for RssTable {
 
     fn sets(&self, _: &str) -> &'static str {
         "rss"
-    }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        format!("ethtool -X {} … (queues in order: {new})", quote::shell(nic(knob)))
     }
 }
 

@@ -4,7 +4,6 @@ mod judge;
 mod missing;
 mod sweeps;
 
-use model::quote;
 use model::{
     settings::{self, ProposedValue, Verdict},
     sysctl::{Origin, Sysctl as Fact},
@@ -281,10 +280,6 @@ impl Knob for Sysctl {
             Some(Origin::KernelCmdline) => "the kernel cmdline".into(),
             _ => String::new(),
         }
-    }
-
-    fn command(&self, knob: &str, new: &str) -> String {
-        quote::sysctl(knob.strip_prefix("sysctl.").unwrap_or(knob), new)
     }
 
     fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
