@@ -47,8 +47,10 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
 
     let f = look.found("irq_off_node", "eth0");
     assert_eq!((shows(f, "node of eth0"), shows(f, "CPUs of node 1")), ("1", "4-7"));
-    assert!(shows(f, &format!("IRQ {}", eth0[0])).ends_with("on CPU 0"), "{f:#}");
     let all = moves(f);
+    for irq in all.keys() {
+        assert!(shows(f, &format!("IRQ {irq} ")).contains("on CPU 0"), "{f:#}");
+    }
     // What is not busy stays where it is.
     let (moved, left): (Vec<u32>, Vec<u32>) =
         eth0.iter().copied().partition(|irq| all.contains_key(irq));
@@ -99,6 +101,14 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
     let bans = bans.join(" ");
     guest(lab, &format!("set -e; kill {holder} {balancer}; balance {bans}; {apply_plan}"));
     let mut look = DoctorRun::new(lab, "--for latency");
+    // A queue that was not busy in the first window may be so in this one.
+    let late = look.finding("irq_off_node").or_else(|| look.finding("irqs_piled_up"));
+    if let Some(late) = late.map(moves) {
+        assert!(!late.is_empty() && late.keys().all(|irq| eth0.contains(irq)), "{late:?}");
+        assert!(late.len() < eth0.len() / 2, "{late:?}");
+        apply(lab, &look, &["irq_off_node", "irqs_piled_up"]);
+        look = DoctorRun::new(lab, "--for latency");
+    }
     let f = look.found("ring_too_small", "eth1");
     assert_eq!(shows(f, "receive ring"), "64 of 4096 descriptors");
     assert_eq!(asks(f), ["nic.eth1.rings.rx=128"]);
