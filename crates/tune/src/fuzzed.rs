@@ -87,7 +87,7 @@ fn knob_value(bytes: &[u8]) {
     let case = Case::new(facts, &session);
     let _ = (knob.never(name), knob.same_as(name), knob.show(old), knob.verify(wanted, old));
     if let Ok(value) = knob.validate(&case, name, old, wanted) {
-        let _ = knob.show(&value);
+        let _ = (knob.show(&value), knob.command(name, &value));
     }
     let asked = |value: &str| ChangeRequest {
         knob: name.into(),

@@ -35,6 +35,7 @@ const READERS: &[(&str, Fed)] = &[
     ("lab/src/frame.rs", By("guest_frame")),
     ("lab/src/state.rs", Not(OWN)),
     ("model/src/cpuset.rs", By("list hexmask")),
+    ("model/src/knob.rs", By("knob_value")),
     ("model/src/units.rs", Not(TYPED)),
     ("netwright/src/commands/explain/", Not(TYPED)),
     ("netwright/src/commands/peer/", Not("serde's reading of lines of who may log in as root")),
