@@ -26,8 +26,12 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
     let (eth0, eth1) = (irqs(lab, "eth0"), irqs(lab, "eth1"));
     let look = DoctorRun::new(lab, "--for latency");
 
-    // What was remedied before is gone.
-    look.silent(&host::RULES);
+    // What was remedied before is gone. Eight queues' interrupts on one slow CPU may exceed even the default
+    // budget: that is their fault and not the budget's.
+    look.silent(&host::RULES.iter().copied().filter(|r| *r != "time_squeeze").collect::<Vec<_>>());
+    if let Some(f) = look.finding("time_squeeze") {
+        assert!(f["subject"] == "cpu 0" && leaves_to(f, "irqs_piled_up"), "{f:#}");
+    }
     let f = look.found("irqs_piled_up", "eth0");
     assert!(shows(f, "eth0's queue interrupts").ends_with("of them on CPU 0"), "{f:#}");
     // A queue that fewer flows fell to than make it busy (100 a second) is not named.
