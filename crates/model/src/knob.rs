@@ -1,6 +1,8 @@
 //! What a knob is a setting of, and the classic command that sets it: one place for the rules, for
 //! `tune` and for the documentation.
 
+use std::fmt;
+
 use crate::quote;
 
 /// The parts of a knob's full name. Names of interfaces may hold dots (`eth0.100`), so what counts is
@@ -91,27 +93,53 @@ impl<'k> Target<'k> {
         }
     }
 
+    /// The interface that it is a setting of.
+    pub fn nic(self) -> Option<&'k str> {
+        match self {
+            Self::Nic(nic, _) | Self::Queue(nic, ..) => Some(nic),
+            _ => None,
+        }
+    }
+
+    /// The file that holds the setting, where it is one.
+    pub fn file(self) -> Option<String> {
+        Some(match self {
+            Self::Queue(nic, queue, setting) => {
+                let file = if setting == "rfs_flows" { "rps_flow_cnt" } else { setting };
+                format!("/sys/class/net/{nic}/queues/{queue}/{file}")
+            }
+            Self::Nic(nic, NicSetting::Plain(setting)) => match setting {
+                "txqueuelen" => format!("/sys/class/net/{nic}/tx_queue_len"),
+                "gro_flush_timeout" | "mtu" | "napi_defer_hard_irqs" | "threaded" => {
+                    format!("/sys/class/net/{nic}/{setting}")
+                }
+                _ => return None,
+            },
+            Self::Irq(irq) => format!("/proc/irq/{irq}/smp_affinity_list"),
+            Self::Cpu(cpu, setting) => {
+                let file = match setting {
+                    "governor" => "cpufreq/scaling_governor",
+                    "energy_preference" => "cpufreq/energy_performance_preference",
+                    "idle_limit" => "power/pm_qos_resume_latency_us",
+                    _ => return None,
+                };
+                format!("/sys/devices/system/cpu/cpu{cpu}/{file}")
+            }
+            _ => return None,
+        })
+    }
+
     /// The command that an administrator without netwright types, or what it does instead where no one
     /// command does it. `new` is in the kernel's form.
     pub fn command(self, new: &str) -> String {
         match self {
             Self::Sysctl(key) => quote::sysctl(key, new),
-            Self::Nic(nic, setting) => nic_command(nic, setting, new),
-            Self::Queue(nic, queue, setting) => {
-                let file = if setting == "rfs_flows" { "rps_flow_cnt" } else { setting };
-                quote::echo(new, &format!("/sys/class/net/{nic}/queues/{queue}/{file}"))
+            Self::Nic(nic, setting) => {
+                nic_command(nic, setting, new).unwrap_or_else(|| self.echo(new))
             }
-            Self::Irq(irq) => quote::echo(new, &format!("/proc/irq/{irq}/smp_affinity_list")),
-            Self::Cpu(cpu, setting) => {
-                let (file, new) = match setting {
-                    "governor" => ("cpufreq/scaling_governor", new.to_owned()),
-                    "energy_preference" => {
-                        ("cpufreq/energy_performance_preference", new.to_owned())
-                    }
-                    _ => ("power/pm_qos_resume_latency_us", idle_limit(new)),
-                };
-                quote::echo(&new, &format!("/sys/devices/system/cpu/cpu{cpu}/{file}"))
-            }
+            Self::Queue(..) | Self::Irq(_) => self.echo(new),
+            Self::Cpu(_, "idle_limit") => self.echo(&idle_limit(new)),
+            Self::Cpu(..) => self.echo(new),
             Self::Process(pid, "affinity") => format!("taskset -acp {new} {pid}"),
             Self::Process(pid, _) => {
                 format!("echo {new} > cpuset.cpus (and .mems) of the cgroup in /proc/{pid}/cgroup")
@@ -127,20 +155,64 @@ impl<'k> Target<'k> {
             Self::Irqbalance(setting) => irqbalance_command(setting, new),
         }
     }
+
+    fn echo(self, new: &str) -> String {
+        self.file().map_or_else(String::new, |file| quote::echo(new, &file))
+    }
+}
+
+/// The full name: what [`Target::parse`] took apart.
+impl fmt::Display for Target<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sysctl(key) => write!(f, "sysctl.{key}"),
+            Self::Nic(nic, setting) => write!(f, "nic.{nic}.{setting}"),
+            Self::Queue(nic, queue, setting) => write!(f, "nic.{nic}.queue.{queue}.{setting}"),
+            Self::Irq(irq) => write!(f, "irq.{irq}.affinity"),
+            Self::Cpu(cpu, setting) => write!(f, "cpu.{cpu}.{setting}"),
+            Self::Process(pid, setting) => write!(f, "process.{pid}.{setting}"),
+            Self::Pci(address, field) => write!(f, "pci.{address}.{field}"),
+            Self::Irqbalance(setting) => write!(f, "irqbalance.{setting}"),
+        }
+    }
+}
+
+impl fmt::Display for NicSetting<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain(name) => f.write_str(name),
+            Self::Ring(name) => write!(f, "rings.{name}"),
+            Self::Coalesce(name) => write!(f, "coalesce.{name}"),
+            Self::Feature(name) => write!(f, "features.{name}"),
+            Self::Pause(name) => write!(f, "pause.{name}"),
+            Self::HashFields(flow) => write!(f, "rss.hash_fields.{flow}"),
+            Self::Napi(setting, which) => write!(f, "napi.{setting}.{which}"),
+        }
+    }
+}
+
+/// What the kernel takes as an interface's name (`dev_valid_name`).
+pub fn is_nic_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..")
+        && name.len() < 16
+        && !name.bytes().any(|b| b == b'/' || b == b':' || b.is_ascii_whitespace() || b == 0)
+}
+
+/// Whether it is `rx-N` or `tx-N`.
+fn is_queue(name: &str) -> bool {
+    let number = name.strip_prefix("rx-").or_else(|| name.strip_prefix("tx-"));
+    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn nic<'k>(rest: &'k str) -> Option<Target<'k>> {
-    let named = |name: &str| {
-        let fine = !matches!(name, "" | "." | "..") && name.len() < 16;
-        fine && !name.bytes().any(|b| b == b'/' || b == b':' || b.is_ascii_whitespace() || b == 0)
+    let group = |word: &str| {
+        rest.rsplit_once(word).filter(|(nic, name)| is_nic_name(nic) && !name.is_empty())
     };
-    let group =
-        |word: &str| rest.rsplit_once(word).filter(|(nic, name)| named(nic) && !name.is_empty());
     let of = |word: &str, setting: fn(&'k str) -> NicSetting<'k>| {
         group(word).map(|(nic, name)| Target::Nic(nic, setting(name)))
     };
     if let Some((nic, end)) = group(".queue.") {
-        let (queue, setting) = end.split_once('.')?;
+        let (queue, setting) = end.split_once('.').filter(|(queue, _)| is_queue(queue))?;
         return Some(Target::Queue(nic, queue, setting));
     }
     if let Some((nic, end)) = group(".napi.") {
@@ -149,7 +221,7 @@ fn nic<'k>(rest: &'k str) -> Option<Target<'k>> {
     }
     let plain = PLAIN.iter().find_map(|setting| {
         let nic = rest.strip_suffix(setting)?.strip_suffix('.')?;
-        named(nic).then_some(Target::Nic(nic, NicSetting::Plain(setting)))
+        is_nic_name(nic).then_some(Target::Nic(nic, NicSetting::Plain(setting)))
     });
     plain
         .or_else(|| of(".rings.", NicSetting::Ring))
@@ -159,9 +231,10 @@ fn nic<'k>(rest: &'k str) -> Option<Target<'k>> {
         .or_else(|| of(".rss.hash_fields.", NicSetting::HashFields))
 }
 
-fn nic_command(name: &str, setting: NicSetting<'_>, new: &str) -> String {
+/// `None` for what is a file alone.
+fn nic_command(name: &str, setting: NicSetting<'_>, new: &str) -> Option<String> {
     let nic = quote::shell(name);
-    match setting {
+    Some(match setting {
         NicSetting::Plain(setting) => match setting {
             "channels" => format!("ethtool -L {nic} {new}"),
             "mtu" => format!("ip link set {nic} mtu {new}"),
@@ -169,7 +242,7 @@ fn nic_command(name: &str, setting: NicSetting<'_>, new: &str) -> String {
             "qdisc" => qdisc_command(&nic, new),
             "rss.key" => format!("ethtool -X {nic} hkey {new}"),
             "rss.table" => format!("ethtool -X {nic} … (queues in order: {new})"),
-            file => quote::echo(new, &format!("/sys/class/net/{name}/{file}")),
+            _ => return None,
         },
         NicSetting::Ring(ring) => format!("ethtool -G {nic} {} {new}", ring.replace('_', "-")),
         NicSetting::Coalesce(parameter) => {
@@ -196,7 +269,7 @@ fn nic_command(name: &str, setting: NicSetting<'_>, new: &str) -> String {
              {nic}, by napi-get)",
             setting.replace('_', "-"),
         ),
-    }
+    })
 }
 
 fn qdisc_command(nic: &str, new: &str) -> String {
@@ -329,6 +402,7 @@ mod tests {
             ),
         ] {
             assert_eq!(command(knob, new), text, "{knob}");
+            assert_eq!(Target::parse(knob).map(|t| t.to_string()).as_deref(), Some(knob));
         }
     }
 }

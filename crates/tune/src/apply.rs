@@ -78,10 +78,10 @@ pub fn still_so(host: &Host, set: &Set) -> Result<(), TuneError> {
         let name = &change.knob;
         let Some(knob) = knobs::find(name).filter(|_| !moving.has(host, name)) else { continue };
         let begun = set.writes.iter().find(|w| w.n == n);
-        let now = match knob.read(host, name) {
+        let now = match knob.read(host) {
             Ok(now) => now,
             // A process ended meanwhile.
-            Err(_) if begun.is_some_and(|w| w.held) && knob.lost(host, name, "").is_some() => {
+            Err(_) if begun.is_some_and(|w| w.held) && knob.lost(host, "").is_some() => {
                 continue;
             }
             Err(e) => return Err(e),
@@ -255,7 +255,7 @@ impl Work<'_> {
         if begun.is_none() {
             finder.still_means(change)?;
         }
-        let now = knob.read(self.host, name)?;
+        let now = knob.read(self.host)?;
         let is_new = knob.verify(&change.new, &now);
         let is_old = knob.show(&now) == change.old || along.has(name);
         if !(is_old || is_new && begun.is_some()) {
@@ -269,14 +269,14 @@ impl Work<'_> {
             settle::others(self.host, member, self.link_wait, self.stop)?;
         }
         if begun.is_none() {
-            let coupled_settings = along.about_to(self.host, &finder, knob, name)?;
+            let coupled_settings = along.about_to(self.host, &finder, &*knob, name)?;
             let saved = finder.saved(name, now);
             journal.sync(Event::Writing { n, saved, coupled_settings })?;
         }
         if !is_new || begun.is_none() {
-            knob.write(self.host, name, &change.new)?;
+            knob.write(self.host, &change.new)?;
         }
-        let back = knob.read(self.host, name)?;
+        let back = knob.read(self.host)?;
         if !knob.verify(&change.new, &back) {
             return Err(TuneError::Environment(format!(
                 "{name}: {} was written and the kernel made {} of it",

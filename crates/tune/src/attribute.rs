@@ -1,10 +1,13 @@
 //! Knobs that are one file of an interface, or of one of its queues, in sysfs.
 
-use model::tune::{Disruption, Impact};
+use model::{
+    knob::{NicSetting, Target},
+    tune::{Disruption, Impact},
+};
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, cannot, nic_file, nic_of, queue_of},
+    knob::{Case, Knob, Refusal, cannot},
     knobs::nic_napi,
     phase::Phase,
     privilege::Need,
@@ -12,13 +15,8 @@ use crate::{
 
 /// One such file, and how its values are judged.
 pub struct Attribute {
-    pub name: &'static str,
-    /// For help: `nic.NIC.threaded=on|off`.
-    pub spelling: &'static str,
-    /// The last part of its full names.
-    pub suffix: &'static str,
-    /// The file below `/sys/class/net/X/`, or below a queue's folder there.
-    pub file: &'static str,
+    /// The last part of its full names. [`Target::file`] knows the file.
+    pub setting: &'static str,
     /// `rx` or `tx` for a queue's file.
     pub side: Option<&'static str>,
     /// See [`Knob::sets`].
@@ -41,109 +39,105 @@ pub fn same_line(written: &str, back: &str) -> bool {
 }
 
 impl Attribute {
-    /// The NIC and, for a queue's file, the queue.
-    fn place<'k>(&self, knob: &'k str) -> Option<(&'k str, Option<&'k str>)> {
-        match self.side {
-            Some(side) => queue_of(knob, side, self.suffix).map(|(nic, queue)| (nic, Some(queue))),
-            None => nic_of(knob, self.suffix).map(|nic| (nic, None)),
-        }
-    }
-
-    fn nic<'k>(&self, knob: &'k str) -> &'k str {
-        self.place(knob).unwrap_or_default().0
-    }
-
-    fn path(&self, knob: &str) -> String {
-        match self.place(knob).unwrap_or_default() {
-            (nic, Some(queue)) => nic_file(nic, &format!("queues/{queue}/{}", self.file)),
-            (nic, None) => nic_file(nic, self.file),
-        }
+    /// The knob that a target is, if it is one of these.
+    pub fn at<'k>(&'static self, target: Target<'k>) -> Option<Box<dyn Knob + 'k>> {
+        let (nic, setting) = match (self.side, target) {
+            (None, Target::Nic(nic, NicSetting::Plain(setting))) => (nic, setting),
+            (Some(side), Target::Queue(nic, queue, setting)) if queue.starts_with(side) => {
+                (nic, setting)
+            }
+            _ => return None,
+        };
+        let it = OfNic { attribute: self, nic, target };
+        (setting == self.setting).then(|| Box::new(it) as Box<dyn Knob>)
     }
 }
 
-impl Knob for Attribute {
-    fn name(&self) -> &'static str {
-        self.name
+/// The file of one interface or queue.
+struct OfNic<'k> {
+    attribute: &'static Attribute,
+    nic: &'k str,
+    target: Target<'k>,
+}
+
+impl OfNic<'_> {
+    fn file(&self) -> String {
+        self.target.file().unwrap_or_default()
+    }
+}
+
+impl Knob for OfNic<'_> {
+    fn target(&self) -> Target<'_> {
+        self.target
     }
 
-    fn spelling(&self) -> &'static str {
-        self.spelling
+    fn phase(&self) -> Phase {
+        if self.attribute.side.is_some() { Phase::Queue } else { Phase::Nic }
     }
 
-    fn phase(&self, _: &str) -> Phase {
-        if self.side.is_some() { Phase::Queue } else { Phase::Nic }
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        host.text(&self.file())
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        self.place(knob).is_some()
-    }
-
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        host.text(&self.path(knob))
-    }
-
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        _: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
-        if case.nic(self.nic(knob)).is_none() {
+    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
+        if case.nic(self.nic).is_none() {
             return cannot("no such interface");
         }
-        (self.judge)(case, wanted)
+        (self.attribute.judge)(case, wanted)
     }
 
-    fn needs(&self, _: &Host, knob: &str) -> Vec<Need> {
+    fn needs(&self, _: &Host) -> Vec<Need> {
         // **Source**: `capable` in net/core/net-sysfs.c; only `threaded` asks its namespace alone.
-        let net = if self.file == "threaded" { Need::Net } else { Need::HostNet };
-        vec![Need::File(self.path(knob)), net]
+        let net = if self.attribute.setting == "threaded" { Need::Net } else { Need::HostNet };
+        vec![Need::File(self.file()), net]
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        let nic = self.nic(knob);
-        let none = || self.napi.is_some() && host.napis(nic).is_ok_and(|all| all.is_empty());
-        host.write(&self.path(knob), value).map_err(|e| match none() {
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        let none = || {
+            self.attribute.napi.is_some() && host.napis(self.nic).is_ok_and(|all| all.is_empty())
+        };
+        host.write(&self.file(), value).map_err(|e| match none() {
             true => TuneError::Environment(format!(
-                "{e}: {nic} has no NAPI now (its link is down, or its driver registers none)"
+                "{e}: {} has no NAPI now (its link is down, or its driver registers none)",
+                self.nic
             )),
             false => e,
         })
     }
 
     fn verify(&self, written: &str, back: &str) -> bool {
-        (self.same)(written, back)
+        (self.attribute.same)(written, back)
     }
 
-    fn undo_text(&self, _: &str) -> String {
-        match self.napi {
+    fn undo_text(&self) -> String {
+        match self.attribute.napi {
             Some(_) => "the old value is written back, then each NAPI's own".into(),
             None => "the old value is written back".into(),
         }
     }
 
-    fn impact(&self, case: &Case<'_>, knob: &str, old: &str, _: &str) -> Impact {
-        let nic = self.nic(knob);
-        let disruption = |why| case.nic_impact(nic, Disruption::BriefStall, why);
-        let mut impact = self.disturbs.map_or_else(Impact::none, disruption);
-        impact.also.extend(self.napi.and_then(|n| nic_napi::side_effects(case, nic, n, old)));
+    fn impact(&self, case: &Case<'_>, old: &str, _: &str) -> Impact {
+        let disruption = |why| case.nic_impact(self.nic, Disruption::BriefStall, why);
+        let mut impact = self.attribute.disturbs.map_or_else(Impact::none, disruption);
+        impact.also.extend(
+            self.attribute.napi.and_then(|n| nic_napi::side_effects(case, self.nic, n, old)),
+        );
         impact
     }
 
     /// Since Linux 6.13 each NAPI instance has a value of its own, which the interface's overwrites.
     ///
     /// **Source**: `netdev_set_gro_flush_timeout` and its like in `net/core/dev.h`.
-    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
-        let own = |name| nic_napi::of_nic(host, self.nic(knob), Some(name));
-        self.napi.map(own).unwrap_or_default()
+    fn coupled_settings(&self, host: &Host) -> Vec<String> {
+        let own = |name| nic_napi::of_nic(host, self.nic, Some(name));
+        self.attribute.napi.map(own).unwrap_or_default()
     }
 
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        self.unit.into()
+    fn unit(&self) -> &'static str {
+        self.attribute.unit
     }
 
-    fn sets(&self, _: &str) -> &'static str {
-        self.sets
+    fn sets(&self) -> &'static str {
+        self.attribute.sets
     }
 }

@@ -25,7 +25,7 @@ pub fn undone(host: &Host, set: &Set) -> Option<(String, String)> {
         let Outlook::Back(name) = outlook else { return None };
         let knob = knobs::find(&name)?;
         let written = set.changes.iter().find(|c| c.knob == saved.knob)?;
-        let now = knob.read(host, &name).ok()?;
+        let now = knob.read(host).ok()?;
         let back = knob.show(&now) == knob.show(&saved.old) && !knob.verify(&written.new, &now);
         back.then(|| (saved.knob.clone(), knob.show(&now)))
     })

@@ -48,11 +48,11 @@ impl CoupledValues {
         name: &str,
     ) -> Result<Vec<Saved>, TuneError> {
         let mut saved: Vec<Saved> = Vec::new();
-        for other in knob.coupled_settings(host, name) {
+        for other in knob.coupled_settings(host) {
             if other == name || saved.iter().any(|s| s.knob == other) {
                 continue;
             }
-            match knobs::find(&other).map(|k| k.read(host, &other)) {
+            match knobs::find(&other).map(|k| k.read(host)) {
                 Some(Ok(old)) => saved.push(finder.saved(&other, old)),
                 Some(Err(no_answer @ TuneError::Unread(_))) => return Err(no_answer),
                 _ => {}
@@ -83,7 +83,7 @@ impl CoupledValues {
 }
 
 fn read(host: &Host, name: &str) -> Option<String> {
-    knobs::find(name).and_then(|k| k.read(host, name).ok())
+    knobs::find(name).and_then(|k| k.read(host).ok())
 }
 
 /// What moves by itself: interrupts, while irqbalance runs. It is looked for once.

@@ -1,6 +1,6 @@
 //! Knobs that are one file of a CPU in sysfs.
 
-use model::{CpuId, tune::Impact};
+use model::{CpuId, knob::Target};
 
 use crate::{
     Host, TuneError,
@@ -12,14 +12,9 @@ use crate::{
 /// One such file, and how its values are judged. `cpu.SUFFIX` stands for every CPU
 /// ([`crate::change_request::split`]).
 pub struct CpuAttribute {
-    pub name: &'static str,
-    /// For help: `cpu.N.governor=NAME`.
-    pub spelling: &'static str,
-    /// The last part of its full names.
-    pub suffix: &'static str,
-    /// The file below `/sys/devices/system/cpu/cpuN/`.
-    pub file: &'static str,
-    /// Below the same: the CPUs that share one value (cpulist); none where each has its own.
+    /// The last part of its full names. [`Target::file`] knows the file.
+    pub setting: &'static str,
+    /// Below `/sys/devices/system/cpu/cpuN/`: the CPUs that share one value (cpulist); none where each has its own.
     pub shared: Option<&'static str>,
     /// Another file that a write may change, by the suffix of its knob.
     pub disturbs: Option<&'static str>,
@@ -35,94 +30,83 @@ pub struct CpuAttribute {
 }
 
 impl CpuAttribute {
-    fn cpu(&self, knob: &str) -> Option<CpuId> {
-        let id = knob.strip_prefix("cpu.")?.strip_suffix(self.suffix)?.strip_suffix('.')?;
-        let id = CpuId(id.parse().ok()?);
-        (knob == format!("cpu.{id}.{}", self.suffix)).then_some(id)
-    }
-
-    fn path(&self, knob: &str, file: &str) -> String {
-        let id = self.cpu(knob).unwrap_or(CpuId(0));
-        format!("/sys/devices/system/cpu/cpu{id}/{file}")
+    /// The knob that a target is, if it is one of these.
+    pub fn at<'k>(&'static self, target: Target<'k>) -> Option<Box<dyn Knob + 'k>> {
+        match target {
+            Target::Cpu(id, setting) if setting == self.setting => {
+                Some(Box::new(OfCpu { attribute: self, cpu: CpuId(id) }))
+            }
+            _ => None,
+        }
     }
 }
 
-impl Knob for CpuAttribute {
-    fn name(&self) -> &'static str {
-        self.name
+/// The file of one CPU.
+struct OfCpu {
+    attribute: &'static CpuAttribute,
+    cpu: CpuId,
+}
+
+impl OfCpu {
+    fn file(&self) -> String {
+        self.target().file().unwrap_or_default()
+    }
+}
+
+impl Knob for OfCpu {
+    fn target(&self) -> Target<'_> {
+        Target::Cpu(self.cpu.0, self.attribute.setting)
     }
 
-    fn spelling(&self) -> &'static str {
-        self.spelling
-    }
-
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Cpu
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        self.cpu(knob).is_some()
-    }
-
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        host.text(&self.path(knob, self.file))
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        host.text(&self.file())
     }
 
     fn show(&self, exact: &str) -> String {
-        (self.show)(exact.trim()).to_owned()
+        (self.attribute.show)(exact.trim()).to_owned()
     }
 
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        _: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
-        let id = self.cpu(knob).unwrap_or(CpuId(0));
-        case.online(&cpu(id.0))?;
-        (self.judge)(case, id, wanted)
+    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
+        case.online(&cpu(self.cpu.0))?;
+        (self.attribute.judge)(case, self.cpu, wanted)
     }
 
-    fn needs(&self, _: &Host, knob: &str) -> Vec<Need> {
-        vec![Need::File(self.path(knob, self.file))]
+    fn needs(&self, _: &Host) -> Vec<Need> {
+        vec![Need::File(self.file())]
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        let path = self.path(knob, self.file);
-        let value = (self.kernel)(value);
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        let path = self.file();
+        let value = (self.attribute.kernel)(value);
         match host.write(&path, value) {
             Err(TuneError::Kernel { errno: libc::EINVAL, .. }) => cannot_take(host, &path, value),
             other => other,
         }
     }
 
-    fn impact(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Impact {
-        Impact::none()
+    fn unit(&self) -> &'static str {
+        self.attribute.unit
     }
 
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        self.unit.into()
+    fn sets(&self) -> &'static str {
+        self.attribute.sets
     }
 
-    fn sets(&self, _: &str) -> &'static str {
-        self.sets
-    }
-
-    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host) -> Vec<String> {
+        let Self { attribute, cpu: own } = self;
         let mut all = Vec::new();
-        let own = self.cpu(knob);
-        if let Some(shared) = self.shared
-            && let Ok(text) = host.text(&self.path(knob, shared))
+        if let Some(shared) = attribute.shared
+            && let Ok(text) = host.text(&format!("/sys/devices/system/cpu/cpu{own}/{shared}"))
         {
             let cpus = text.split_whitespace().filter_map(|w| w.parse::<model::CpuSet>().ok());
-            let others =
-                cpus.flat_map(|s| s.iter().collect::<Vec<_>>()).filter(|c| Some(*c) != own);
-            all.extend(others.map(|c| format!("cpu.{c}.{}", self.suffix)));
+            let others = cpus.flat_map(|s| s.iter().collect::<Vec<_>>()).filter(|c| c != own);
+            all.extend(others.map(|c| format!("cpu.{c}.{}", attribute.setting)));
         }
-        if let (Some(other), Some(own)) = (self.disturbs, own) {
-            all.push(format!("cpu.{own}.{other}"));
-        }
+        all.extend(attribute.disturbs.map(|other| format!("cpu.{own}.{other}")));
         all
     }
 }

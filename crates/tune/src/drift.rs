@@ -153,8 +153,8 @@ impl DriftScan<'_> {
         let beside = touched.is_beside();
         let now = match self.set.as_found.get(name).filter(|_| self.set.undoing) {
             Some(noted) => noted.clone(),
-            None => match knob.read(self.host, &called) {
-                Ok(now) => match self.differs(touched, knob, now) {
+            None => match knob.read(self.host) {
+                Ok(now) => match self.differs(touched, &*knob, now) {
                     Some(now) => now,
                     None => return Ok(None),
                 },
@@ -241,7 +241,7 @@ impl DriftScan<'_> {
             return None;
         };
         let knob = knobs::find(&called)?;
-        let now = knob.read(self.host, &called).ok()?;
+        let now = knob.read(self.host).ok()?;
         Some((knob.show(&now), knob.verify(self.set.written(write.n), &now)))
     }
 }

@@ -85,9 +85,9 @@ fn knob_value(bytes: &[u8]) {
     let Some((_, facts)) = nowhere() else { return };
     let session = Session::default();
     let case = Case::new(facts, &session);
-    let _ = (knob.never(name), knob.same_as(name), knob.show(old), knob.verify(wanted, old));
-    if let Ok(value) = knob.validate(&case, name, old, wanted) {
-        let _ = (knob.show(&value), knob.command(name, &value));
+    let _ = (knob.never(), knob.same_as(), knob.show(old), knob.verify(wanted, old));
+    if let Ok(value) = knob.validate(&case, old, wanted) {
+        let _ = (knob.show(&value), knob.command(&value));
     }
     let asked = |value: &str| ChangeRequest {
         knob: name.into(),

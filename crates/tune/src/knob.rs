@@ -1,6 +1,6 @@
 //! What a knob is: how one setting is read, judged, written, checked and put back.
 //!
-//! A new knob is a file under `knobs/` with one type, named in [`crate::knobs::ALL`]; a test
+//! A new knob is a file under `knobs/` with one [`Kind`], named in [`crate::knobs::ALL`]; a test
 //! compares the list with the files.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use model::{
     CpuId, CpuSet, Facts, NumaNode, Reading,
     cpu::Cpu,
-    knob::Target,
+    knob::{NicSetting, Target},
     nic::Nic,
     settings::{Judgement, Verdict},
     tune::{Disruption, Impact, RefusedAs},
@@ -104,56 +104,57 @@ pub enum Undone {
     Lost(String),
 }
 
-/// One kind of setting. `knob` is always a full name for which [`Knob::takes`] said yes.
-pub trait Knob: Sync {
-    fn name(&self) -> &'static str;
+/// One kind of setting.
+pub struct Kind {
+    /// That of its file under `knobs/`.
+    pub name: &'static str,
+    /// How it is spelled, for help: `nic.NIC.mtu=BYTES`.
+    pub spelling: &'static str,
+    /// The knob that a target is, if it is one of this kind.
+    pub parse: for<'k> fn(Target<'k>) -> Option<Box<dyn Knob + 'k>>,
+}
 
-    /// How it is spelled, for help: `nic.NIC.mtu`.
-    fn spelling(&self) -> &'static str;
+/// One setting of this host, its name taken apart once.
+pub trait Knob: Sync {
+    /// What it is a setting of; its full name is how this is written.
+    fn target(&self) -> Target<'_>;
 
     /// When it is written within a plan.
-    fn phase(&self, knob: &str) -> Phase;
-
-    /// Whether a full name is one of this knob's.
-    fn takes(&self, knob: &str) -> bool;
+    fn phase(&self) -> Phase;
 
     /// Why a name is never touched, whatever its value; asked before it is read.
-    fn never(&self, knob: &str) -> Option<Refusal> {
-        let _ = knob;
+    fn never(&self) -> Option<Refusal> {
         None
     }
 
     /// Whether there is no such file here, told without reading it.
-    fn is_absent(&self, host: &Host, knob: &str) -> bool {
-        let _ = (host, knob);
+    fn is_absent(&self, host: &Host) -> bool {
+        let _ = host;
         false
     }
 
     /// Why a name that is not there is not: it went with an older kernel, or it is mistyped. Asked
     /// once reading it came to nothing.
-    fn missing(&self, host: &Host, knob: &str) -> Option<Refusal> {
-        let _ = (host, knob);
+    fn missing(&self, host: &Host) -> Option<Refusal> {
+        let _ = host;
         None
     }
 
     /// The one name of its value, where that has several (`ip_forward` is `conf.all.forwarding`).
     /// Pure.
-    fn same_as(&self, knob: &str) -> Option<String> {
-        let _ = knob;
+    fn same_as(&self) -> Option<String> {
         None
     }
 
     /// Whether its value has a name in another unit, of which one counts and the other one reads 0:
     /// a 0 beside the one that counts asks for nothing. Pure.
-    fn other_unit_counts(&self, knob: &str) -> bool {
-        let _ = knob;
+    fn other_unit_counts(&self) -> bool {
         false
     }
 
     /// What may go wrong beyond what undoing repairs: such a change is asked for twice
     /// (`--i-understand`).
-    fn danger(&self, knob: &str) -> Option<&'static str> {
-        let _ = knob;
+    fn danger(&self) -> Option<&'static str> {
         None
     }
 
@@ -161,22 +162,22 @@ pub trait Knob: Sync {
     ///
     /// # Errors
     /// As the kernel answered.
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError>;
+    fn read(&self, host: &Host) -> Result<String, TuneError>;
 
     /// Whether it can be written here at all, whatever the value; asked while a plan is made, so
     /// that nothing is promised that nobody can do.
     ///
     /// # Errors
     /// Why not.
-    fn settable(&self, host: &Host, knob: &str) -> Result<(), TuneError> {
-        let _ = (host, knob);
+    fn settable(&self, host: &Host) -> Result<(), TuneError> {
+        let _ = host;
         Ok(())
     }
 
     /// What writing it needs of whoever writes; asked before the first write of a plan. What cannot
     /// be told before is left out: the write tells.
-    fn needs(&self, host: &Host, knob: &str) -> Vec<Need> {
-        let _ = (host, knob);
+    fn needs(&self, host: &Host) -> Vec<Need> {
+        let _ = host;
         vec![]
     }
 
@@ -189,19 +190,13 @@ pub trait Knob: Sync {
     ///
     /// # Errors
     /// Why it is refused.
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        old: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal>;
+    fn validate(&self, case: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal>;
 
     /// Writes a value in the kernel's form.
     ///
     /// # Errors
     /// As the kernel answered.
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError>;
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError>;
 
     /// Whether what was read back is what was written.
     fn verify(&self, written: &str, back: &str) -> bool {
@@ -212,28 +207,29 @@ pub trait Knob: Sync {
     ///
     /// # Errors
     /// As the kernel answered, or when it reads otherwise afterwards.
-    fn undo(&self, host: &Host, knob: &str, old: &str, written: &str) -> Result<Undone, TuneError> {
+    fn undo(&self, host: &Host, old: &str, written: &str) -> Result<Undone, TuneError> {
         let _ = written;
-        match self.read(host, knob) {
+        match self.read(host) {
             Ok(now) if now == old => return Ok(Undone::Restored(now)),
             Err(TuneError::Absent(why)) => return Ok(Undone::Gone(why)),
             _ => {}
         }
-        self.write(host, knob, old)?;
-        self.came_back(host, knob, old)
+        self.write(host, old)?;
+        self.came_back(host, old)
     }
 
     /// The end of every undo: reads again what was put back.
     ///
     /// # Errors
     /// As the kernel answered, or when it reads otherwise.
-    fn came_back(&self, host: &Host, knob: &str, old: &str) -> Result<Undone, TuneError> {
-        let back = self.read(host, knob)?;
+    fn came_back(&self, host: &Host, old: &str) -> Result<Undone, TuneError> {
+        let back = self.read(host)?;
         if back == old {
             return Ok(Undone::Restored(back));
         }
         Err(TuneError::Environment(format!(
-            "{knob}: was {}, and after putting it back reads {}",
+            "{}: was {}, and after putting it back reads {}",
+            self.target(),
             self.show(old),
             self.show(&back)
         )))
@@ -241,15 +237,15 @@ pub trait Knob: Sync {
 
     /// Why there is nothing to put back: what it was a setting of is gone for good, and the value with
     /// it. Interfaces are looked for before a knob is asked.
-    fn lost(&self, host: &Host, knob: &str, old: &str) -> Option<String> {
-        let _ = (host, knob, old);
+    fn lost(&self, host: &Host, old: &str) -> Option<String> {
+        let _ = (host, old);
         None
     }
 
     /// Whether what has the value is not there at this moment, and is made anew with the old value: nothing
     /// is to be put back. Asked of what another knob's write disturbed, once that is undone.
-    fn is_made_anew(&self, host: &Host, knob: &str, old: &str) -> bool {
-        let _ = (host, knob, old);
+    fn is_made_anew(&self, host: &Host, old: &str) -> bool {
+        let _ = (host, old);
         false
     }
 
@@ -260,48 +256,52 @@ pub trait Knob: Sync {
     }
 
     /// How undoing works, and what of it does not come back.
-    fn undo_text(&self, knob: &str) -> String {
-        let _ = knob;
+    fn undo_text(&self) -> String {
         "the old value is written back".into()
     }
 
     /// What a change may disturb. Pure.
-    fn impact(&self, case: &Case<'_>, knob: &str, old: &str, new: &str) -> Impact;
+    fn impact(&self, case: &Case<'_>, old: &str, new: &str) -> Impact {
+        let _ = (case, old, new);
+        Impact::none()
+    }
 
     /// Unit of its values, empty for names, masks and switches.
-    fn unit(&self, case: &Case<'_>, knob: &str) -> String;
+    fn unit(&self) -> &'static str {
+        ""
+    }
 
     /// What it sets, in the words of [`Tuner::owns`]; empty when none of them fits.
-    fn sets(&self, knob: &str) -> &'static str {
-        let _ = knob;
+    fn sets(&self) -> &'static str {
         ""
     }
 
     /// Who sets it otherwise; empty when nobody is known to.
-    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
-        let sets = self.sets(knob);
-        let owners = case.facts.tuners.iter().filter(|r| owns(r, knob, sets));
+    fn owner(&self, case: &Case<'_>) -> String {
+        let sets = self.sets();
+        let owners = case.facts.tuners.iter().filter(|r| owns(r, self.target(), sets));
         owners.map(|r| r.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
     /// The classic command that does the same: [`Target::command`].
-    fn command(&self, knob: &str, new: &str) -> String {
-        Target::parse(knob).map_or_else(String::new, |target| target.command(new))
+    fn command(&self, new: &str) -> String {
+        self.target().command(new)
     }
 
     /// Other knobs whose values this write may disturb, in the order in which they are put
     /// back. Those that cannot be read are left out.
-    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
-        let _ = (host, knob);
+    fn coupled_settings(&self, host: &Host) -> Vec<String> {
+        let _ = host;
         vec![]
     }
 }
 
-/// The NIC and the rest of `nic.NIC.SUFFIX`. Names may hold dots (`eth0.100`), so the end is
-/// what counts.
-pub fn nic_of<'k>(knob: &'k str, suffix: &str) -> Option<&'k str> {
-    let nic = knob.strip_prefix("nic.")?.strip_suffix(suffix)?.strip_suffix('.')?;
-    is_nic_name(nic).then_some(nic)
+/// The interface whose MTU a knob is.
+pub fn mtu_of(knob: &str) -> Option<&str> {
+    match Target::parse(knob)? {
+        Target::Nic(nic, NicSetting::Plain("mtu")) => Some(nic),
+        _ => None,
+    }
 }
 
 /// The interrupt of `irq.N.affinity`, as it was spelled.
@@ -321,44 +321,14 @@ pub fn is_of_nic(knob: &str, nic: &str) -> bool {
     rest.is_some_and(|r| r.starts_with('.'))
 }
 
-/// As [`nic_of`] for `nic.NIC.GROUP.NAME` with one of several names: the NIC and which name.
-pub fn nic_and<'k>(
-    knob: &'k str,
-    group: &str,
-    names: impl Iterator<Item = &'static str>,
-) -> Option<(&'k str, &'static str)> {
-    let (rest, last) = knob.rsplit_once('.')?;
-    let name = names.into_iter().find(|n| *n == last)?;
-    Some((nic_of(rest, group)?, name))
-}
-
-/// NIC and queue of `nic.NIC.queue.rx-0.SUFFIX`; `side` is `rx` or `tx`.
-pub fn queue_of<'k>(knob: &'k str, side: &str, suffix: &str) -> Option<(&'k str, &'k str)> {
-    let (nic, queue) = knob
-        .strip_prefix("nic.")?
-        .strip_suffix(suffix)?
-        .strip_suffix('.')?
-        .rsplit_once(".queue.")?;
-    let number = queue.strip_prefix(side)?.strip_prefix('-')?;
-    let fine = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
-    (fine && is_nic_name(nic)).then_some((nic, queue))
-}
-
-/// What the kernel takes as an interface's name (`dev_valid_name`).
-pub fn is_nic_name(name: &str) -> bool {
-    !matches!(name, "" | "." | "..")
-        && name.len() < 16
-        && !name.bytes().any(|b| b == b'/' || b == b':' || b.is_ascii_whitespace() || b == 0)
-}
-
 /// A file of an interface in sysfs.
 pub fn nic_file(nic: &str, file: &str) -> String {
     format!("/sys/class/net/{nic}/{file}")
 }
 
 /// Whether it owns what such a knob sets: whichever the interface, for its match is not evaluated.
-pub fn owns(tuner: &Tuner, knob: &str, sets: &str) -> bool {
-    let any_nic = |o: &str| o == "nic settings" && knob.starts_with("nic.");
+pub fn owns(tuner: &Tuner, target: Target<'_>, sets: &str) -> bool {
+    let any_nic = |o: &str| o == "nic settings" && target.nic().is_some();
     !sets.is_empty() && tuner.owns.iter().any(|o| o == sets || any_nic(o))
 }
 

@@ -31,50 +31,53 @@ mod rss_key;
 mod rss_table;
 mod sysctl;
 
-use crate::knob::Knob;
+use model::knob::Target;
+
+use crate::knob::{Kind, Knob};
 
 /// All of them, by name.
-pub const ALL: &[&dyn Knob] = &[
-    &cpu_energy_preference::KNOB,
-    &cpu_governor::KNOB,
-    &cpu_idle_limit::KNOB,
-    &irq_affinity::IrqAffinity,
-    &irqbalance::Irqbalance,
-    &irqbalance_cpus::IrqbalanceCpus,
-    &irqbalance_policy::IrqbalancePolicy,
-    &irqbalance_running::IrqbalanceRunning,
-    &nic_channels::NicChannels,
-    &nic_coalesce::NicCoalesce,
-    &nic_defer_hard_irqs::KNOB,
-    &nic_features::NicFeatures,
-    &nic_gro_flush_timeout::KNOB,
-    &nic_mtu::NicMtu,
-    &nic_napi::NicNapi,
-    &nic_pause::NicPause,
-    &nic_qdisc::NicQdisc,
-    &nic_rings::NicRings,
-    &nic_threaded::KNOB,
-    &nic_txqueuelen::KNOB,
-    &pci_request::PciRequest,
-    &process_affinity::ProcessAffinity,
-    &process_cpuset::ProcessCpuset,
-    &queue_rfs_flows::KNOB,
-    &queue_rps_cpus::KNOB,
-    &queue_xps_cpus::KNOB,
-    &rss_hash_fields::RssHashFields,
-    &rss_key::RssKey,
-    &rss_table::RssTable,
-    &sysctl::Sysctl,
+pub const ALL: &[Kind] = &[
+    cpu_energy_preference::KIND,
+    cpu_governor::KIND,
+    cpu_idle_limit::KIND,
+    irq_affinity::KIND,
+    irqbalance::KIND,
+    irqbalance_cpus::KIND,
+    irqbalance_policy::KIND,
+    irqbalance_running::KIND,
+    nic_channels::KIND,
+    nic_coalesce::KIND,
+    nic_defer_hard_irqs::KIND,
+    nic_features::KIND,
+    nic_gro_flush_timeout::KIND,
+    nic_mtu::KIND,
+    nic_napi::KIND,
+    nic_pause::KIND,
+    nic_qdisc::KIND,
+    nic_rings::KIND,
+    nic_threaded::KIND,
+    nic_txqueuelen::KIND,
+    pci_request::KIND,
+    process_affinity::KIND,
+    process_cpuset::KIND,
+    queue_rfs_flows::KIND,
+    queue_rps_cpus::KIND,
+    queue_xps_cpus::KIND,
+    rss_hash_fields::KIND,
+    rss_key::KIND,
+    rss_table::KIND,
+    sysctl::KIND,
 ];
 
-/// The knob that a full name belongs to.
-pub fn find(knob: &str) -> Option<&'static dyn Knob> {
-    ALL.iter().copied().find(|k| k.takes(knob))
+/// The knob of a full name.
+pub fn find(name: &str) -> Option<Box<dyn Knob + '_>> {
+    let target = Target::parse(name)?;
+    ALL.iter().find_map(|kind| (kind.parse)(target))
 }
 
 /// The name of the value that a knob sets: one for all the names that it has.
 pub fn value(knob: &str) -> String {
-    find(knob).and_then(|k| k.same_as(knob)).unwrap_or_else(|| knob.to_owned())
+    find(knob).and_then(|k| k.same_as()).unwrap_or_else(|| knob.to_owned())
 }
 
 #[cfg(test)]
@@ -91,7 +94,7 @@ mod tests {
             .map(|p| p.file_stem().unwrap().to_str().unwrap().to_owned())
             .collect();
         files.sort();
-        let listed: Vec<&str> = ALL.iter().map(|k| k.name()).collect();
+        let listed: Vec<&str> = ALL.iter().map(|k| k.name).collect();
         assert_eq!(files, listed);
     }
 
@@ -135,8 +138,11 @@ mod tests {
             ("pci.0000:81:00.0.read_request", "pci_request"),
             ("pci.10000:81:00.1.mmrbc", "pci_request"),
         ] {
-            let takers: Vec<_> = ALL.iter().filter(|k| k.takes(name)).map(|k| k.name()).collect();
+            let target = Target::parse(name).unwrap_or_else(|| panic!("{name}"));
+            let takers: Vec<_> =
+                ALL.iter().filter(|k| (k.parse)(target).is_some()).map(|k| k.name).collect();
             assert_eq!(takers, [knob], "{name}");
+            assert_eq!(find(name).unwrap().target().to_string(), name);
         }
         for none in [
             "",

@@ -77,7 +77,7 @@ fn one(host: &Host, finder: &Finder<'_>, seen: ValueNow, saved: &Saved) -> Optio
         Outlook::Lost(why) => Some(undone(String::new(), Some(why))),
         // What cannot be read at this moment may come back with our value.
         Outlook::Back(called) => {
-            let now = knobs::find(&called)?.read(host, &called).ok()?;
+            let now = knobs::find(&called)?.read(host).ok()?;
             (now == saved.old).then(|| undone(now, None))
         }
         Outlook::Not(_) => None,

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, net::Ipv4Addr, time::Duration};
 use model::tune::Planned;
 use probe::ask::echo::{self, SMALL};
 
-use crate::{Host, TuneError, knob::nic_of};
+use crate::{Host, TuneError, knob::mtu_of};
 
 /// With whom and how strictly it is checked.
 #[derive(Clone, Copy)]
@@ -35,7 +35,7 @@ const LARGE: Duration = Duration::from_secs(2);
 /// A change that raises an MTU: its step, the interface and the new value.
 fn raised(changes: &[Planned]) -> impl Iterator<Item = (usize, &str, usize)> {
     changes.iter().enumerate().filter_map(|(n, c)| {
-        let nic = nic_of(&c.knob, "mtu")?;
+        let nic = mtu_of(&c.knob)?;
         let (old, new) = (c.old.parse::<usize>().ok()?, c.new.parse().ok()?);
         (new > old).then_some((n, nic, new))
     })

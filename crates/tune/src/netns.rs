@@ -10,8 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use model::quote;
-use model::{Reading, tune::HostId};
+use model::{Reading, quote, tune::HostId};
 use rustix::{
     io::Errno,
     mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change},

@@ -2,6 +2,7 @@
 //! reboot does not change, [`render`] makes the distribution's own files of it, [`files`] writes
 //! them. A file that is not ours, or is no longer as we wrote it, is never touched.
 
+mod destination;
 pub mod files;
 pub mod format;
 mod irq;
@@ -11,7 +12,6 @@ pub mod record;
 pub mod render;
 mod starter;
 mod subject;
-mod target;
 
 use std::path::{Path, PathBuf};
 
@@ -20,15 +20,15 @@ use model::{
     tune::{ChangeState, FileAct, KeptValue, NotKept, Persisted, PersistedFile},
 };
 
+pub use destination::Destination;
 pub use record::{PersistedValue, Record, Subject};
-pub use target::Target;
 
 use crate::{Host, TuneError, identity::Finder, journal::Set, knobs};
 use files::FileOnDisk;
 use render::Rendered;
 
 #[derive(Debug, Clone)]
-pub struct PersistTarget {
+pub struct PersistPaths {
     /// The folder that stands for `/`.
     pub base: PathBuf,
     /// The record of what we wrote.
@@ -50,7 +50,7 @@ pub struct Values {
 /// renamed since is followed; what is kept already of something that is gone stays kept.
 pub fn values(
     host: &Host,
-    target: &Target,
+    destination: &Destination,
     facts: &Facts,
     sets: &[(Set, ChangeState)],
     known: &Record,
@@ -67,7 +67,7 @@ pub fn values(
                     {
                         subject::renamed(i, was, &knob)
                     }
-                    _ => subject::of(host, target, facts, set, &knob, &change.new, known),
+                    _ => subject::of(host, destination, facts, set, &knob, &change.new, known),
                 };
                 subject.map(|subject| (knob, subject))
             });
@@ -93,7 +93,7 @@ pub fn values(
     // As a plan would order them: what resets something comes before what it resets.
     // A knob that is no more comes last.
     all.kept.sort_by_key(|k| {
-        let phase = knobs::find(&k.knob).map(|p| p.phase(&k.knob));
+        let phase = knobs::find(&k.knob).map(|p| p.phase());
         (phase.is_none(), phase)
     });
     all
@@ -114,7 +114,7 @@ fn called(host: &Host, finder: &Finder<'_>, set: &Set, n: usize) -> Result<Strin
 /// # Errors
 /// When a file in the way is not ours or was changed.
 pub fn preview(
-    place: &PersistTarget,
+    place: &PersistPaths,
     old: &Record,
     rendered: &Rendered,
 ) -> Result<Persisted, TuneError> {
@@ -129,7 +129,7 @@ pub fn preview(
 /// When a file in the way is not ours or was changed (nothing is written then), or something
 /// cannot be written.
 pub fn write(
-    place: &PersistTarget,
+    place: &PersistPaths,
     old: &Record,
     kept: Vec<PersistedValue>,
     rendered: &Rendered,
@@ -176,7 +176,7 @@ pub fn write(
 
 /// What is to be done with each file, without doing it.
 fn check(
-    place: &PersistTarget,
+    place: &PersistPaths,
     old: &Record,
     new: &Rendered,
 ) -> Result<Vec<PersistedFile>, TuneError> {

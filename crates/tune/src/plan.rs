@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use model::{
     Reading, SCHEMA_VERSION,
+    knob::{NicSetting, Target},
     settings::{self, Verdict},
     tune::{HostId, Plan, Planned, Refused, RefusedAs, Unchanged},
 };
-
 use parse::sysctl_conf;
 
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     change_request::{self, ChangeRequest, ChangeRequests, Mode},
     identity::Finder,
     journal::step,
-    knob::{Case, Knob, Refusal, harmful, irq_of, is_of_nic, nic_of},
+    knob::{Case, Knob, Refusal, harmful, irq_of, is_of_nic, mtu_of},
     knobs, local, members, netns,
     phase::Phase,
     profile,
@@ -41,16 +41,16 @@ pub fn look(host: &Host, change_requests: &[ChangeRequest]) -> ReadValues {
     let mut seen = ReadValues::default();
     for w in change_requests {
         let Some(knob) = knobs::find(&w.knob) else { continue };
-        if knob.never(&w.knob).is_some_and(|no| !is_beside_it(host, knob, &w.knob, &no)) {
+        if knob.never().is_some_and(|no| !is_beside_it(host, &*knob, &no)) {
             continue;
         }
-        let read = knob.read(host, &w.knob);
-        if let Some(why) = read.is_err().then(|| knob.missing(host, &w.knob)).flatten() {
+        let read = knob.read(host);
+        if let Some(why) = read.is_err().then(|| knob.missing(host)).flatten() {
             seen.missing.insert(w.knob.clone(), why);
         }
         seen.values.insert(w.knob.clone(), read);
-        seen.sweeps.insert(w.knob.clone(), knob.coupled_settings(host, &w.knob));
-        if let Err(e) = knob.settable(host, &w.knob) {
+        seen.sweeps.insert(w.knob.clone(), knob.coupled_settings(host));
+        if let Err(e) = knob.settable(host) {
             seen.fixed.insert(w.knob.clone(), e);
         }
     }
@@ -59,9 +59,9 @@ pub fn look(host: &Host, change_requests: &[ChangeRequest]) -> ReadValues {
 
 /// Whether a refusal is beside the point: what cannot be undone is not on this kernel. What is there is not
 /// read: with some that is an act.
-fn is_beside_it(host: &Host, knob: &dyn Knob, name: &str, no: &Refusal) -> bool {
+fn is_beside_it(host: &Host, knob: &dyn Knob, no: &Refusal) -> bool {
     let one_way = matches!(no.verdict, Some((Verdict::NotUndone, _)));
-    one_way && knob.is_absent(host, name)
+    one_way && knob.is_absent(host)
 }
 
 /// The plan: what is refused stands beside what is planned. Pure.
@@ -104,15 +104,18 @@ struct Judged {
 /// Judges every change request, each by what the others make of the MTUs next to it; what is refused makes
 /// nothing of them.
 fn judge(case: &mut Case<'_>, change_requests: &ChangeRequests, seen: &ReadValues) -> Judged {
-    let mtu_of = |knob: &str, value: &str| {
-        let nic = nic_of(knob, "mtu")?.to_owned();
+    let planned_mtu = |knob: &str, value: &str| {
+        let nic = mtu_of(knob)?.to_owned();
         Some((nic, value.trim().parse::<u64>().ok()?))
     };
-    case.mtus =
-        change_requests.change_requests.iter().filter_map(|w| mtu_of(&w.knob, &w.value)).collect();
+    case.mtus = change_requests
+        .change_requests
+        .iter()
+        .filter_map(|w| planned_mtu(&w.knob, &w.value))
+        .collect();
     loop {
         let judged = judge_once(case, change_requests, seen);
-        let made = judged.phased.iter().filter_map(|(_, c)| mtu_of(&c.knob, &c.new));
+        let made = judged.phased.iter().filter_map(|(_, c)| planned_mtu(&c.knob, &c.new));
         let made: BTreeMap<String, u64> = made.collect();
         // Each turn has fewer of them.
         let before = case.mtus.len();
@@ -152,8 +155,7 @@ fn zero_of_other_unit(change_request: &ChangeRequest, value: &str, all: &[Change
         w.knob != change_request.knob && w.value != "0" && knobs::value(&w.knob) == value
     };
     change_request.value == "0"
-        && knobs::find(&change_request.knob)
-            .is_some_and(|k| k.other_unit_counts(&change_request.knob))
+        && knobs::find(&change_request.knob).is_some_and(|k| k.other_unit_counts())
         && all.iter().any(counts)
 }
 
@@ -186,8 +188,7 @@ fn one(
         },
         _ => {
             let made = judged(case, change_request, seen)?;
-            let danger =
-                knobs::find(&change_request.knob).and_then(|k| k.danger(&change_request.knob));
+            let danger = knobs::find(&change_request.knob).and_then(|k| k.danger());
             match danger.filter(|_| made.is_some() && !understood) {
                 Some(danger) => harmful(format!("{danger}; --i-understand lets it pass")),
                 None => Ok(made),
@@ -208,8 +209,7 @@ fn judged(
         let unknown = || Refusal::new(RefusedAs::Usage, unknown(&change_request.knob));
         return Err(change_request::left_whole(change_request, case.facts).unwrap_or_else(unknown));
     };
-    if let Some(refusal) =
-        knob.never(&change_request.knob).filter(|_| !seen.values.contains_key(&change_request.knob))
+    if let Some(refusal) = knob.never().filter(|_| !seen.values.contains_key(&change_request.knob))
     {
         return Err(refusal);
     }
@@ -233,14 +233,14 @@ fn judged(
     if change_request.mode == Mode::AtLeast && knob.verify(&value, exact) {
         return Ok(None);
     }
-    let new = knob.validate(case, &change_request.knob, exact, &value)?;
+    let new = knob.validate(case, exact, &value)?;
     if knob.verify(&new, exact) {
         return Ok(None);
     }
     if let Some(e) = fixed {
         return Err(Refusal::new(e.kind(), e.to_string()));
     }
-    Ok(Some((knob.phase(&change_request.knob), planned(case, knob, change_request, exact, new))))
+    Ok(Some((knob.phase(), planned(case, &*knob, change_request, exact, new))))
 }
 
 /// Said of a knob of an interface that is not there: it is not the file that is missed.
@@ -274,17 +274,17 @@ fn planned(
     new: String,
 ) -> Planned {
     let name = &change_request.knob;
-    let impact = knob.impact(case, name, exact, &new);
+    let impact = knob.impact(case, exact, &new);
     Planned {
         knob: name.clone(),
         old: knob.show(exact),
-        unit: knob.unit(case, name),
+        unit: knob.unit().into(),
         member: members::of(case.facts, name, &impact),
         nic: None,
         impact,
-        owner: knob.owner(case, name),
-        undo: knob.undo_text(name),
-        command: knob.command(name, &new),
+        owner: knob.owner(case),
+        undo: knob.undo_text(),
+        command: knob.command(&new),
         asked_by: change_request.asked_by.clone(),
         why: change_request.why.clone(),
         new,
@@ -339,7 +339,7 @@ fn unknown(knob: &str) -> String {
     let kinds = ["sysctl", "nic", "irq", "irqbalance", "cpu", "pci", "process"];
     let kind = knob.split('.').next().unwrap_or_default();
     let of_kind = |kind: &str| -> Vec<&'static str> {
-        let all = knobs::ALL.iter().map(|k| k.spelling());
+        let all = knobs::ALL.iter().map(|k| k.spelling);
         all.filter(|s| s.split('.').next() == Some(kind)).collect()
     };
     if kind == "sysctl" && sysctl_conf::is_glob(knob) {
@@ -376,7 +376,10 @@ fn notes(case: &Case<'_>, plan: &Plan) -> Vec<String> {
 
 /// A policy is laid out over the queues that are there.
 fn queues_to_come(plan: &Plan) -> Option<String> {
-    let channels = plan.changes.iter().find_map(|c| nic_of(&c.knob, "channels"))?;
+    let channels = plan.changes.iter().find_map(|c| match Target::parse(&c.knob)? {
+        Target::Nic(nic, NicSetting::Plain("channels")) => Some(nic),
+        _ => None,
+    })?;
     let changes = plan.changes.iter().map(|c| &c.knob);
     let mut all = changes.chain(plan.unchanged.iter().map(|u| &u.knob));
     all.any(|knob| irq_of(knob).is_some()).then(|| {

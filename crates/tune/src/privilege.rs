@@ -61,7 +61,7 @@ pub fn missing(host: &Host, changes: &[Planned]) -> Option<String> {
 pub fn missing_to_undo(host: &Host, set: &Set) -> Option<String> {
     let is_to_write = |(saved, outlook): (&Saved, Outlook)| {
         let Outlook::Back(name) = outlook else { return None };
-        let now = knobs::find(&name)?.read(host, &name);
+        let now = knobs::find(&name)?.read(host);
         (now.ok().as_ref() != Some(&saved.old)).then_some(name)
     };
     let names: Vec<String> =
@@ -77,7 +77,7 @@ fn missing_for<'k>(host: &Host, changes: &[&'k str]) -> Option<String> {
     let mut lacks: Vec<(String, Vec<&'k str>)> = Vec::new();
     for name in changes {
         let Some(knob) = knobs::find(name) else { continue };
-        for why in knob.needs(host, name).iter().filter_map(|n| held.lacks(n)) {
+        for why in knob.needs(host).iter().filter_map(|n| held.lacks(n)) {
             match lacks.iter_mut().find(|(w, _)| *w == why) {
                 Some((_, knobs)) => knobs.push(name),
                 None => lacks.push((why, vec![name])),

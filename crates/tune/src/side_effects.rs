@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::tune::Planned;
 
-use crate::{knob::nic_of, knobs};
+use crate::{knob::mtu_of, knobs};
 
 /// By knob, the knobs whose values its write may move along.
 pub type Sweeps = BTreeMap<String, Vec<String>>;
@@ -44,7 +44,7 @@ fn pairs(sweeps: &Sweeps, changes: &[Planned]) -> BTreeSet<(usize, usize)> {
 /// Two whose order is another matter's: MTUs on top of each other, and a process's affinity, which its
 /// cpuset gives back as it was in it.
 fn have_their_own(a: &Planned, b: &Planned) -> bool {
-    let is_mtu = |c: &Planned| nic_of(&c.knob, "mtu").is_some();
+    let is_mtu = |c: &Planned| mtu_of(&c.knob).is_some();
     is_mtu(a) && is_mtu(b) || a.knob.starts_with("process.")
 }
 

@@ -9,7 +9,7 @@ use model::{
     tune::Planned,
 };
 
-use crate::knob::{Case, nic_of};
+use crate::knob::{Case, mtu_of};
 
 /// What the interface next below carries, or the one that hands its MTU on, as the plan leaves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub fn members<'f>(case: &Case<'f>, nic: &Nic) -> Vec<&'f Nic> {
 /// Puts the MTUs of a plan into an order that the kernel takes: what grows after what is below it, what
 /// shrinks before. Their places within the plan stay.
 pub fn in_order(facts: &Facts, changes: Vec<Planned>) -> Vec<Planned> {
-    let is_mtu = |c: &Planned| nic_of(&c.knob, "mtu").is_some();
+    let is_mtu = |c: &Planned| mtu_of(&c.knob).is_some();
     let places: Vec<bool> = changes.iter().map(is_mtu).collect();
     let (mtus, rest): (Vec<_>, Vec<_>) = changes.into_iter().partition(is_mtu);
     let (mut mtus, mut rest) = (ordered(facts, mtus).into_iter(), rest.into_iter());
@@ -116,7 +116,7 @@ fn ordered(facts: &Facts, mut left: Vec<Planned>) -> Vec<Planned> {
 
 /// Whether a change has to be made before another one.
 fn comes_first(facts: &Facts, a: &Planned, b: &Planned) -> bool {
-    let name = |c: &Planned| nic_of(&c.knob, "mtu").unwrap_or_default().to_owned();
+    let name = |c: &Planned| mtu_of(&c.knob).unwrap_or_default().to_owned();
     let (below, above) =
         (stands_on(facts, &name(b), &name(a)), stands_on(facts, &name(a), &name(b)));
     below && grows(b) || above && !grows(a)
@@ -146,7 +146,7 @@ fn stands_on(facts: &Facts, top: &str, bottom: &str) -> bool {
 /// What a plan says of it: what undoing does not bring back.
 pub fn notes(facts: &Facts, changes: &[Planned]) -> Vec<String> {
     let bridges = changes.iter().filter_map(|c| {
-        let name = nic_of(&c.knob, "mtu")?;
+        let name = mtu_of(&c.knob)?;
         facts.nics.iter().find(|n| n.name == name && n.kind == "bridge")
     });
     let note = |bridge: &Nic| {

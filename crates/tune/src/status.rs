@@ -282,9 +282,7 @@ impl ValueLocation<'_> {
 
     fn read_here(&self, saved: &Saved) -> Result<(String, String), TuneError> {
         match undo::outlook(self.host, self.finder, saved) {
-            Outlook::Back(called) => {
-                read_of(self.host, knobs::find(&called), &called).map(|now| (now, called))
-            }
+            Outlook::Back(called) => read_of(self.host, &called).map(|now| (now, called)),
             Outlook::Lost(why) => Err(TuneError::Absent(why)),
             Outlook::Not(why) => Err(TuneError::Environment(why)),
         }
@@ -301,7 +299,8 @@ fn value(
     let knob = knobs::find(name);
     let (read, called) = place.read(look.saved);
     let change = set.changes.iter().find(|c| c.knob == *name);
-    let show = |exact: &str| knob.map_or_else(|| exact.trim().to_owned(), |k| k.show(exact));
+    let show =
+        |exact: &str| knob.as_ref().map_or_else(|| exact.trim().to_owned(), |k| k.show(exact));
     Now {
         id: set.id,
         knob: name.clone(),
@@ -310,7 +309,7 @@ fn value(
         before: show(&look.saved.old),
         written: look.written.to_owned(),
         unit: change.map(|c| c.unit.clone()).unwrap_or_default(),
-        drift: drift(look, knob, &read, place.seen, facts),
+        drift: drift(look, knob.as_deref(), &read, place.seen, facts),
         now: match read {
             Ok(now) => Reading::Known(show(&now)),
             Err(e) => Reading::absent(e.to_string()),
@@ -343,18 +342,18 @@ fn drift(
     }
 }
 
-fn read_of(host: &Host, knob: Option<&dyn Knob>, name: &str) -> Result<String, TuneError> {
-    match knob {
-        Some(knob) => knob.read(host, name),
+fn read_of(host: &Host, name: &str) -> Result<String, TuneError> {
+    match knobs::find(name) {
+        Some(knob) => knob.read(host),
         None => Err(TuneError::Usage(format!("{name}: this netwright has no such knob"))),
     }
 }
 
 /// Programs that run now and own such a setting.
 pub fn suspects(knob: &str, facts: Option<&Facts>) -> Vec<String> {
-    let sets = knobs::find(knob).map_or("", |k| k.sets(knob));
-    let suspect =
-        |r: &&Tuner| r.running.get() == Some(true) && owns(r, knob, sets) && sets_this(r, knob);
+    let Some(it) = knobs::find(knob) else { return vec![] };
+    let owns = |r: &Tuner| owns(r, it.target(), it.sets());
+    let suspect = |r: &&Tuner| r.running.get() == Some(true) && owns(r) && sets_this(r, knob);
     let tuners = facts.map(|f| f.tuners.as_slice()).unwrap_or_default();
     tuners.iter().filter(suspect).map(|r| r.name.clone()).collect()
 }

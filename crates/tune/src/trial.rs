@@ -279,7 +279,7 @@ impl Bench {
         for change in &set.changes {
             let name = &change.knob;
             let Some(knob) = knobs::find(name) else { continue };
-            let now = knob.read(&self.host, name)?;
+            let now = knob.read(&self.host)?;
             if !knob.verify(&change.new, &now) {
                 return Err(TuneError::Changed(format!(
                     "{name} was set to {} and is {} now: something else changes it",

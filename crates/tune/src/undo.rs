@@ -89,7 +89,7 @@ pub(crate) fn outlook(host: &Host, finder: &Finder<'_>, saved: &Saved) -> Outloo
         Ok(Err(why)) => return Outlook::Lost(why),
         Err(e) => return Outlook::Not(e.to_string()),
     };
-    match knobs::find(&name).and_then(|k| k.lost(host, &name, &saved.old)) {
+    match knobs::find(&name).and_then(|k| k.lost(host, &saved.old)) {
         Some(why) => Outlook::Lost(why),
         None => Outlook::Back(name),
     }
@@ -192,9 +192,9 @@ fn needs_it(host: &Host, finder: &Finder<'_>, saved: &Saved) -> bool {
         Err(_) => return true,
     };
     let Some(knob) = knobs::find(&name) else { return true };
-    match knob.read(host, &name) {
+    match knob.read(host) {
         Ok(now) => now != saved.old,
-        Err(_) => !knob.is_made_anew(host, &name, &saved.old),
+        Err(_) => !knob.is_made_anew(host, &saved.old),
     }
 }
 
@@ -265,11 +265,13 @@ impl Work<'_> {
         })?;
         // Somebody else's value may be there, which is not written over unseen.
         if let (true, Some(why)) = (self.keeps, self.found.unread(saved))
-            && knob.read(self.host, &name).is_err()
+            && knob.read(self.host).is_err()
         {
             return Err(why.clone());
         }
-        match knob.undo(self.host, &name, &saved.old, written) {
+        let done = knob.undo(self.host, &saved.old, written);
+        drop(knob);
+        match done {
             // It may have gone, or been renamed, between the look and the write.
             Ok(Undone::Gone(why)) => match self.finder.again(saved)? {
                 Whereabouts::Gone(lost) => Ok((Undone::Lost(lost), name)),
@@ -321,7 +323,7 @@ impl Work<'_> {
         let Some(drifted) = self.stays(saved).cloned() else { return };
         let Some(knob) = knobs::find(&drifted.called) else { return };
         self.report.settled(&drifted.knob);
-        let why = match knob.undo(self.host, &drifted.called, &drifted.exact, "") {
+        let why = match knob.undo(self.host, &drifted.exact, "") {
             Ok(Undone::Restored(_)) => return,
             Ok(Undone::Lost(why) | Undone::Gone(why)) => why,
             Err(e) => e.to_string(),

@@ -42,11 +42,11 @@ pub fn look(
 /// What it is instead.
 fn otherwise(host: &Host, asked: &RequestedValue<'_>) -> Option<String> {
     let knob = knobs::find(asked.knob)?;
-    match knob.read(host, asked.knob) {
+    match knob.read(host) {
         Ok(now) if knob.verify(asked.value, &now) || knob.show(&now) == asked.value => None,
         Ok(now) => Some(format!("is {}", knob.show(&now))),
         // A process ended meanwhile.
-        Err(_) if knob.lost(host, asked.knob, "").is_some() => None,
+        Err(_) if knob.lost(host, "").is_some() => None,
         Err(e) => Some(format!("cannot be read ({e})")),
     }
 }
@@ -94,7 +94,7 @@ fn migrated_thread<'c>(
 ) -> Option<(usize, &'c Planned)> {
     let value = knobs::value(asked.knob);
     let moves = |c: &Planned| {
-        let along = knobs::find(&c.knob).map(|k| k.coupled_settings(host, &c.knob));
+        let along = knobs::find(&c.knob).map(|k| k.coupled_settings(host));
         along.is_some_and(|all| all.iter().any(|k| knobs::value(k) == value))
     };
     let later = changes.iter().enumerate().rev().take_while(|(n, _)| asked.step != Some(*n));

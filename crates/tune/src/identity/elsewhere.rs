@@ -91,13 +91,13 @@ impl MovedLink<'_> {
             return Ok(Whereabouts::Gone(format!("{is}, where this setting begins anew")));
         }
         let knob = knobs::find(&name).filter(|_| !saved.old.is_empty());
-        let read = || knob.map(|k| k.read(&Host::live(), &name));
+        let read = || knob.as_ref().map(|k| k.read(&Host::live()));
         if let Ok(Some(Ok(now))) = netns::within(self.namespace, read)
             && now == saved.old
         {
             return Ok(Whereabouts::Gone(format!("{is}, and has its old value there")));
         }
-        let back = knob.map(|k| self.namespace.way().line(&k.command(&name, &k.show(&saved.old))));
+        let back = knob.map(|k| self.namespace.way().line(&k.command(&k.show(&saved.old))));
         let back =
             back.map(|line| format!(": `{line}` puts the value back there")).unwrap_or_default();
         Err(TuneError::Environment(format!("{is}{back}")))

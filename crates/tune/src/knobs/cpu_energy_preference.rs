@@ -1,14 +1,20 @@
 //! `cpu.N.energy_preference`: what the hardware's own frequency control leans to.
 
-use crate::cpu_attribute::{CpuAttribute, as_is, word};
+use crate::{
+    cpu_attribute::{CpuAttribute, as_is, word},
+    knob::Kind,
+};
 
 /// **Source**: `/sys/devices/system/cpu/cpuN/cpufreq/energy_performance_preference` (intel_pstate,
 /// amd_pstate).
-pub const KNOB: CpuAttribute = CpuAttribute {
+pub const KIND: Kind = Kind {
     name: "cpu_energy_preference",
     spelling: "cpu.N.energy_preference=NAME",
-    suffix: "energy_preference",
-    file: "cpufreq/energy_performance_preference",
+    parse: |target| FILE.at(target),
+};
+
+static FILE: CpuAttribute = CpuAttribute {
+    setting: "energy_preference",
     shared: Some("cpufreq/affected_cpus"),
     disturbs: None,
     sets: "governor",

@@ -1,14 +1,17 @@
 //! `cpu.N.governor`: who chooses a CPU's frequency, and `cpu.governor` for all of them.
 
-use crate::cpu_attribute::{CpuAttribute, as_is, word};
+use crate::{
+    cpu_attribute::{CpuAttribute, as_is, word},
+    knob::Kind,
+};
 
 /// **Source**: `/sys/devices/system/cpu/cpuN/cpufreq/scaling_governor`, shared by the CPUs of a
 /// policy. With intel_pstate and amd_pstate, `performance` also takes the energy preference.
-pub const KNOB: CpuAttribute = CpuAttribute {
-    name: "cpu_governor",
-    spelling: "cpu.N.governor=NAME",
-    suffix: "governor",
-    file: "cpufreq/scaling_governor",
+pub const KIND: Kind =
+    Kind { name: "cpu_governor", spelling: "cpu.N.governor=NAME", parse: |target| FILE.at(target) };
+
+static FILE: CpuAttribute = CpuAttribute {
+    setting: "governor",
     shared: Some("cpufreq/affected_cpus"),
     disturbs: Some("energy_preference"),
     sets: "governor",

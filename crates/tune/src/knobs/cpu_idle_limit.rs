@@ -4,17 +4,20 @@ use model::Nanos;
 
 use crate::{
     cpu_attribute::CpuAttribute,
-    knob::{Refusal, usage},
+    knob::{Kind, Refusal, usage},
 };
 
 /// **Source**: `/sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us`. It stays without a
 /// process that holds `/dev/cpu_dma_latency` open, so undoing it needs none. To the kernel `0`
 /// means no limit and `n/a` that no wait at all is borne.
-pub const KNOB: CpuAttribute = CpuAttribute {
+pub const KIND: Kind = Kind {
     name: "cpu_idle_limit",
     spelling: "cpu.N.idle_limit=TIME|none|poll",
-    suffix: "idle_limit",
-    file: "power/pm_qos_resume_latency_us",
+    parse: |target| FILE.at(target),
+};
+
+static FILE: CpuAttribute = CpuAttribute {
+    setting: "idle_limit",
     shared: None,
     disturbs: None,
     sets: "idle states",

@@ -3,25 +3,29 @@
 use model::{
     IrqId, Reading,
     irq::Irq,
+    knob::Target,
     tune::{Disruption, Impact},
 };
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, cannot, cpus_of, irq_of, usage},
+    knob::{Case, Kind, Knob, Refusal, cannot, cpus_of, usage},
     phase::Phase,
     privilege::Need,
 };
 
 /// **Source**: `/proc/irq/N/smp_affinity_list`.
-pub struct IrqAffinity;
+pub const KIND: Kind = Kind {
+    name: "irq_affinity",
+    spelling: "irq.N.affinity=CPUS",
+    parse: |target| match target {
+        Target::Irq(irq) => Some(Box::new(IrqAffinity { irq: IrqId(irq) })),
+        _ => None,
+    },
+};
 
-fn number(knob: &str) -> Option<u32> {
-    irq_of(knob)?.parse().ok()
-}
-
-fn file(knob: &str) -> String {
-    format!("/proc/irq/{}/smp_affinity_list", number(knob).unwrap_or_default())
+struct IrqAffinity {
+    irq: IrqId,
 }
 
 /// The names of all interrupts' affinities.
@@ -37,79 +41,65 @@ pub(super) fn all(host: &Host) -> Vec<String> {
     irqs.iter().map(|n| format!("irq.{n}.affinity")).collect()
 }
 
-fn irq<'c>(case: &Case<'c>, knob: &str) -> Option<&'c Irq> {
-    let id = IrqId(number(knob)?);
-    case.facts.irqs.known()?.iter().find(|i| i.irq == id)
+impl IrqAffinity {
+    fn file(&self) -> String {
+        format!("/proc/irq/{}/smp_affinity_list", self.irq)
+    }
+
+    fn fact<'c>(&self, case: &Case<'c>) -> Option<&'c Irq> {
+        case.facts.irqs.known()?.iter().find(|i| i.irq == self.irq)
+    }
 }
 
 impl Knob for IrqAffinity {
-    fn name(&self) -> &'static str {
-        "irq_affinity"
+    fn target(&self) -> Target<'_> {
+        Target::Irq(self.irq.0)
     }
 
-    fn spelling(&self) -> &'static str {
-        "irq.N.affinity=CPUS"
-    }
-
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Irq
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        number(knob).is_some_and(|n| knob == format!("irq.{n}.affinity"))
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        host.text(&self.file())
     }
 
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        host.text(&file(knob))
-    }
-
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        _: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
+    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
         let cpus = cpus_of(wanted)?;
         if cpus.is_empty() {
             return usage("an interrupt needs a CPU");
         }
         case.online(&cpus)?;
-        let Some(irq) = irq(case, knob) else { return cannot("no such interrupt") };
+        let Some(irq) = self.fact(case) else { return cannot("no such interrupt") };
         if irq.managed.get() == Some(true) {
             return cannot("the kernel manages this interrupt and lets nobody place it");
         }
         Ok(cpus.to_string())
     }
 
-    fn needs(&self, _: &Host, knob: &str) -> Vec<Need> {
-        vec![Need::File(file(knob))]
+    fn needs(&self, _: &Host) -> Vec<Need> {
+        vec![Need::File(self.file())]
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        host.write(&file(knob), value)
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        host.write(&self.file(), value)
     }
 
-    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
+    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
         let why = "its queue's packets may come out of order once";
-        match irq(case, knob).map(|i| &i.nic) {
+        match self.fact(case).map(|i| &i.nic) {
             Some(Reading::Known(nic)) => case.nic_impact(nic, Disruption::BriefStall, why),
             _ => Impact::none(),
         }
     }
 
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        String::new()
-    }
-
-    fn sets(&self, _: &str) -> &'static str {
+    fn sets(&self) -> &'static str {
         "irq affinity"
     }
 
-    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
-        let id = number(knob).map(IrqId);
+    fn owner(&self, case: &Case<'_>) -> String {
         let keeps_off = |r: &model::tuner::Tuner| {
-            r.banned_irqs.known().is_some_and(|banned| id.is_some_and(|id| banned.contains(&id)))
+            r.banned_irqs.known().is_some_and(|banned| banned.contains(&self.irq))
         };
         let running = |r: &&model::tuner::Tuner| {
             r.kind == "irqbalance" && r.running.get() == Some(true) && !keeps_off(r)

@@ -1,11 +1,11 @@
 //! `irqbalance.banned_irqs` and `irqbalance.paused`: what the running irqbalance leaves alone.
 
-use model::{IrqId, tune::Impact};
+use model::{IrqId, knob::Target};
 
 use crate::{
     Host, TuneError,
     host::irqbalance::Irqbalance as Process,
-    knob::{Case, Knob, Refusal, Undone, cannot, list_of, switch, usage},
+    knob::{Case, Kind, Knob, Refusal, Undone, cannot, list_of, switch, usage},
     phase::Phase,
     privilege::Need,
 };
@@ -13,10 +13,20 @@ use crate::{
 /// Bans are told to its socket and hold until it ends; `paused` is SIGSTOP and SIGCONT, so nothing of
 /// what it knows is lost. **Source**: the socket's `setup`, `/proc/PID/stat`. An exact value is
 /// number and start of the process, and the value.
-pub struct Irqbalance;
+pub const KIND: Kind = Kind {
+    name: "irqbalance",
+    spelling: "irqbalance.banned_irqs=LIST|+LIST|none, irqbalance.paused=on|off",
+    parse: |target| match target {
+        Target::Irqbalance(setting @ ("banned_irqs" | "paused")) => {
+            Some(Box::new(Irqbalance { pause: setting == "paused" }))
+        }
+        _ => None,
+    },
+};
 
-const BANNED: &str = "irqbalance.banned_irqs";
-const PAUSED: &str = "irqbalance.paused";
+struct Irqbalance {
+    pause: bool,
+}
 
 pub(super) fn exact(it: Process, value: &str) -> String {
     format!("{} {} {value}\n", it.pid, it.start)
@@ -33,7 +43,7 @@ pub(super) fn parsed(exact: &str) -> Option<(Process, &str)> {
 ///
 /// # Errors
 /// When the journal's value makes no sense, or processes cannot be read.
-pub(super) fn gone(host: &Host, knob: &str, old: &str) -> Result<Option<Undone>, TuneError> {
+pub(super) fn gone(knob: Target<'_>, host: &Host, old: &str) -> Result<Option<Undone>, TuneError> {
     let Some((then, _)) = parsed(old) else {
         return Err(TuneError::Environment(format!("{knob}: the journal makes no sense")));
     };
@@ -46,8 +56,8 @@ pub(super) fn gone(host: &Host, knob: &str, old: &str) -> Result<Option<Undone>,
 }
 
 /// The same as a reason for which nothing is to be put back.
-pub(super) fn reported_another(host: &Host, knob: &str, old: &str) -> Option<String> {
-    match gone(host, knob, old) {
+pub(super) fn reported_another(knob: Target<'_>, host: &Host, old: &str) -> Option<String> {
+    match gone(knob, host, old) {
         Ok(Some(Undone::Lost(why))) => Some(why),
         _ => None,
     }
@@ -80,29 +90,21 @@ fn irqs(text: &str) -> Result<Vec<IrqId>, Refusal> {
 }
 
 impl Knob for Irqbalance {
-    fn name(&self) -> &'static str {
-        "irqbalance"
-    }
-
-    fn spelling(&self) -> &'static str {
-        "irqbalance.banned_irqs=LIST|+LIST|none, irqbalance.paused=on|off"
+    fn target(&self) -> Target<'_> {
+        Target::Irqbalance(if self.pause { "paused" } else { "banned_irqs" })
     }
 
     /// Before any interrupt is moved, so that undoing moves them back first; and it is told all else
     /// before it is stopped, and goes on before it is told the old again: a stopped one hears nothing.
-    fn phase(&self, knob: &str) -> Phase {
-        if knob == PAUSED { Phase::IrqbalancePause } else { Phase::IrqbalanceBans }
+    fn phase(&self) -> Phase {
+        if self.pause { Phase::IrqbalancePause } else { Phase::IrqbalanceBans }
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        matches!(knob, BANNED | PAUSED)
-    }
-
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
         let it = host.irqbalance()?;
-        let value = match knob {
-            PAUSED => if host.is_paused(it)? { "on" } else { "off" }.to_owned(),
-            _ => spelled(&host.banned_irqs(it)?),
+        let value = match self.pause {
+            true => if host.is_paused(it)? { "on" } else { "off" }.to_owned(),
+            false => spelled(&host.banned_irqs(it)?),
         };
         Ok(exact(it, &value))
     }
@@ -111,14 +113,8 @@ impl Knob for Irqbalance {
         parsed(exact).map_or_else(|| exact.trim().to_owned(), |(_, value)| value.to_owned())
     }
 
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        old: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
-        if knob == PAUSED {
+    fn validate(&self, case: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
+        if self.pause {
             return Ok(if switch(wanted)? == "1" { "on" } else { "off" }.into());
         }
         let mut all = match wanted.strip_prefix('+') {
@@ -139,55 +135,48 @@ impl Knob for Irqbalance {
         Ok(spelled(&all))
     }
 
-    fn needs(&self, host: &Host, knob: &str) -> Vec<Need> {
-        match (knob, host.irqbalance()) {
-            (PAUSED, Ok(it)) => vec![Need::Signal(it.pid)],
+    fn needs(&self, host: &Host) -> Vec<Need> {
+        match (self.pause, host.irqbalance()) {
+            (true, Ok(it)) => vec![Need::Signal(it.pid)],
             _ => vec![],
         }
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
         let it = host.irqbalance()?;
-        if knob == PAUSED {
+        if self.pause {
             return host.pause(it, value == "on");
         }
-        let irqs = irqs(value).map_err(|r| TuneError::Usage(format!("{knob}: {}", r.why)))?;
+        let irqs =
+            irqs(value).map_err(|r| TuneError::Usage(format!("{}: {}", self.target(), r.why)))?;
         host.ban_irqs(it, &irqs)
     }
 
     /// One that was started since has neither.
-    fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
-        if let Some(gone) = gone(host, knob, old)? {
+    fn undo(&self, host: &Host, old: &str, _: &str) -> Result<Undone, TuneError> {
+        if let Some(gone) = gone(self.target(), host, old)? {
             return Ok(gone);
         }
         // A stopped one does not answer.
-        if knob == PAUSED || self.read(host, knob)? != old {
-            self.write(host, knob, &self.show(old))?;
+        if self.pause || self.read(host)? != old {
+            self.write(host, &self.show(old))?;
         }
-        self.came_back(host, knob, old)
+        self.came_back(host, old)
     }
 
-    fn lost(&self, host: &Host, knob: &str, old: &str) -> Option<String> {
-        reported_another(host, knob, old)
+    fn lost(&self, host: &Host, old: &str) -> Option<String> {
+        reported_another(self.target(), host, old)
     }
 
-    fn undo_text(&self, knob: &str) -> String {
-        match knob {
-            PAUSED => "it is let go on, and looks at the interrupts anew".into(),
-            _ => "it is told the old list".into(),
+    fn undo_text(&self) -> String {
+        match self.pause {
+            true => "it is let go on, and looks at the interrupts anew".into(),
+            false => "it is told the old list".into(),
         }
     }
 
-    fn impact(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Impact {
-        Impact::none()
-    }
-
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        String::new()
-    }
-
-    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
-        if knob == PAUSED { String::new() } else { settings_files(case) }
+    fn owner(&self, case: &Case<'_>) -> String {
+        if self.pause { String::new() } else { settings_files(case) }
     }
 }
 
@@ -200,8 +189,9 @@ mod tests {
         let it = Process { pid: 7, start: 99 };
         let text = exact(it, &spelled(&[IrqId(24), IrqId(27)]));
         assert_eq!(parsed(&text), Some((it, "24,27")));
-        assert_eq!(Irqbalance.show(&text), "24,27");
-        assert!(Irqbalance.verify("24,27", &text) && !Irqbalance.verify("24", &text));
+        let bans = Irqbalance { pause: false };
+        assert_eq!(bans.show(&text), "24,27");
+        assert!(bans.verify("24,27", &text) && !bans.verify("24", &text));
         assert_eq!(irqs("24-25,27").unwrap(), [IrqId(24), IrqId(25), IrqId(27)]);
         assert_eq!(spelled(&irqs("none").unwrap()), "none");
         for bad in ["", "all", "1,x"] {

@@ -1,6 +1,6 @@
 //! `irqbalance.banned_cpus`: CPUs that the running irqbalance keeps free of interrupts.
 
-use model::{CpuSet, tune::Impact};
+use model::{CpuSet, knob::Target};
 
 use super::{
     irq_affinity,
@@ -8,16 +8,24 @@ use super::{
 };
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, Undone, cannot, cpus_of, harmful},
+    knob::{Case, Kind, Knob, Refusal, Undone, cannot, cpus_of, harmful},
     phase::Phase,
 };
 
 /// Told to its socket; holds until it ends. **Source**: the socket's `setup`, its environment. An
 /// exact value is number and start of the process, the CPUs, and those that it keeps free by its
 /// own settings: where the two are the same it is told to follow its settings again.
-pub struct IrqbalanceCpus;
+pub const KIND: Kind = Kind {
+    name: "irqbalance_cpus",
+    spelling: "irqbalance.banned_cpus=CPUS|+CPUS|none",
+    parse: |target| match target {
+        Target::Irqbalance("banned_cpus") => Some(Box::new(IrqbalanceCpus)),
+        _ => None,
+    },
+};
 
-const NAME: &str = "irqbalance.banned_cpus";
+struct IrqbalanceCpus;
+
 const OWN: &str = " its own: ";
 
 fn spelled(cpus: &CpuSet) -> String {
@@ -34,24 +42,16 @@ fn parts(exact: &str) -> Option<(&str, &str)> {
 }
 
 impl Knob for IrqbalanceCpus {
-    fn name(&self) -> &'static str {
-        "irqbalance_cpus"
-    }
-
-    fn spelling(&self) -> &'static str {
-        "irqbalance.banned_cpus=CPUS|+CPUS|none"
+    fn target(&self) -> Target<'_> {
+        Target::Irqbalance("banned_cpus")
     }
 
     /// Before any interrupt is moved, so that undoing moves them back first.
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::IrqbalanceBans
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        knob == NAME
-    }
-
-    fn read(&self, host: &Host, _: &str) -> Result<String, TuneError> {
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
         let it = host.irqbalance()?;
         let own = host.irqbalance_own_cpus(it)?;
         let now = host.banned_cpus(it)?;
@@ -62,13 +62,7 @@ impl Knob for IrqbalanceCpus {
         parts(exact).map_or_else(|| exact.trim().to_owned(), |(now, _)| now.to_owned())
     }
 
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        _: &str,
-        old: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
+    fn validate(&self, case: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
         let (now, own) = parts(old).unwrap_or(("none", "none"));
         let (now, own) = (cpus(now)?, cpus(own)?);
         let all = match wanted.strip_prefix('+') {
@@ -87,46 +81,39 @@ impl Knob for IrqbalanceCpus {
         Ok(spelled(&all))
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
         let it = host.irqbalance()?;
-        let cpus = cpus(value).map_err(|r| TuneError::Usage(format!("{knob}: {}", r.why)))?;
+        let cpus =
+            cpus(value).map_err(|r| TuneError::Usage(format!("{}: {}", self.target(), r.why)))?;
         let own = host.irqbalance_own_cpus(it)?;
         host.ban_cpus(it, if cpus == own { None } else { Some(&cpus) })
     }
 
     /// One that was started since follows its settings.
-    fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
-        if let Some(gone) = gone(host, knob, old)? {
+    fn undo(&self, host: &Host, old: &str, _: &str) -> Result<Undone, TuneError> {
+        if let Some(gone) = gone(self.target(), host, old)? {
             return Ok(gone);
         }
-        if self.read(host, knob)? != old {
-            self.write(host, knob, &self.show(old))?;
+        if self.read(host)? != old {
+            self.write(host, &self.show(old))?;
         }
-        self.came_back(host, knob, old)
+        self.came_back(host, old)
     }
 
-    fn lost(&self, host: &Host, knob: &str, old: &str) -> Option<String> {
-        reported_another(host, knob, old)
+    fn lost(&self, host: &Host, old: &str) -> Option<String> {
+        reported_another(self.target(), host, old)
     }
 
-    fn undo_text(&self, _: &str) -> String {
+    fn undo_text(&self) -> String {
         "it is told the old list, and interrupts that it moved are moved back; each takes up to two of its looks (20 s by default)".into()
     }
 
-    fn impact(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Impact {
-        Impact::none()
-    }
-
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        String::new()
-    }
-
-    fn owner(&self, case: &Case<'_>, _: &str) -> String {
+    fn owner(&self, case: &Case<'_>) -> String {
         settings_files(case)
     }
 
     /// It moves the interrupts of these CPUs.
-    fn coupled_settings(&self, host: &Host, _: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host) -> Vec<String> {
         irq_affinity::all(host)
     }
 }

@@ -2,14 +2,14 @@
 
 use std::{os::unix::fs::MetadataExt, path::Path};
 
-use model::tune::Impact;
+use model::knob::Target;
 use probe::facts::tuner::unit;
 
 use super::{irq_affinity, irqbalance::settings_files};
 use crate::{
     Host, TuneError,
     host::service::{self, Manager},
-    knob::{Case, Knob, Refusal, Undone, cannot, usage},
+    knob::{Case, Kind, Knob, Refusal, Undone, cannot, usage},
     phase::Phase,
     privilege::Need,
 };
@@ -17,9 +17,17 @@ use crate::{
 /// An argument at its start, so it is started anew by systemd, with a file of ours beside its unit that lives
 /// until the next boot. **Source**: `/proc/PID/cmdline` and that file. An exact value is the script of the
 /// one that runs and that of our file, `none` where there is none; `off` where none runs.
-pub struct IrqbalancePolicy;
+pub const KIND: Kind = Kind {
+    name: "irqbalance_policy",
+    spelling: "irqbalance.policyscript=PATH|none",
+    parse: |target| match target {
+        Target::Irqbalance("policyscript") => Some(Box::new(IrqbalancePolicy)),
+        _ => None,
+    },
+};
 
-const NAME: &str = "irqbalance.policyscript";
+struct IrqbalancePolicy;
+
 const SERVICE: &str = "irqbalance";
 const UNIT: &str = "irqbalance.service";
 const NONE: &str = "none";
@@ -115,29 +123,21 @@ fn set(host: &Host, script: Option<&str>) -> Result<(), TuneError> {
 }
 
 impl Knob for IrqbalancePolicy {
-    fn name(&self) -> &'static str {
-        "irqbalance_policy"
-    }
-
-    fn spelling(&self) -> &'static str {
-        "irqbalance.policyscript=PATH|none"
+    fn target(&self) -> Target<'_> {
+        Target::Irqbalance("policyscript")
     }
 
     /// Before what is told to it, which it forgets, and before any interrupt is moved.
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::IrqbalanceRun
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        knob == NAME
-    }
-
-    fn read(&self, host: &Host, _: &str) -> Result<String, TuneError> {
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
         let running = running(host)?.unwrap_or_else(|| OFF.into());
         Ok(format!("{running} {}\n", ours(host)?.unwrap_or_else(|| NONE.into())))
     }
 
-    fn settable(&self, host: &Host, _: &str) -> Result<(), TuneError> {
+    fn settable(&self, host: &Host) -> Result<(), TuneError> {
         let it = host.irqbalance()?;
         match service::manager(host, SERVICE, Some(it.pid)) {
             Some(Manager::Systemd) => Ok(()),
@@ -148,7 +148,7 @@ impl Knob for IrqbalancePolicy {
         }
     }
 
-    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+    fn needs(&self, _: &Host) -> Vec<Need> {
         vec![Need::File(service::RUNTIME.into())]
     }
 
@@ -156,7 +156,7 @@ impl Knob for IrqbalancePolicy {
         exact.split_whitespace().next().unwrap_or_default().to_owned()
     }
 
-    fn validate(&self, _: &Case<'_>, _: &str, old: &str, wanted: &str) -> Result<String, Refusal> {
+    fn validate(&self, _: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
         if self.show(old) == OFF {
             return cannot("irqbalance does not run here");
         }
@@ -176,7 +176,7 @@ impl Knob for IrqbalancePolicy {
         Ok(wanted.into())
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
         set(host, Some(value).filter(|v| *v != NONE))?;
         service::settle(|| {
             let now = running(host).ok().flatten();
@@ -185,44 +185,37 @@ impl Knob for IrqbalancePolicy {
         match running(host)? {
             Some(_) => Ok(()),
             None => Err(TuneError::Environment(format!(
-                "{knob}: irqbalance was started anew and does not run: `systemctl status irqbalance` says why"
+                "{}: irqbalance was started anew and does not run: `systemctl status irqbalance` says why",
+                self.target()
             ))),
         }
     }
 
     /// Our file is as it was, and irqbalance started with it; one that was stopped since stays so.
-    fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
-        let now = self.read(host, knob)?;
+    fn undo(&self, host: &Host, old: &str, _: &str) -> Result<Undone, TuneError> {
+        let now = self.read(host)?;
         if now == old {
             return Ok(Undone::Restored(now));
         }
         let before = old.split_whitespace().nth(1).filter(|file| *file != NONE);
         set(host, before)?;
-        service::settle(|| self.read(host, knob).is_ok_and(|now| now == old));
+        service::settle(|| self.read(host).is_ok_and(|now| now == old));
         if running(host)?.is_none() && ours(host)?.as_deref() == before {
             return Ok(Undone::Gone("irqbalance was stopped; it starts as before".into()));
         }
-        self.came_back(host, knob, old)
+        self.came_back(host, old)
     }
 
-    fn undo_text(&self, _: &str) -> String {
+    fn undo_text(&self) -> String {
         "irqbalance is started anew as it was, and interrupts that it moved are moved back; what it was told while it ran is lost".into()
     }
 
-    fn impact(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Impact {
-        Impact::none()
-    }
-
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        String::new()
-    }
-
-    fn owner(&self, case: &Case<'_>, _: &str) -> String {
+    fn owner(&self, case: &Case<'_>) -> String {
         settings_files(case)
     }
 
     /// One that starts moves interrupts.
-    fn coupled_settings(&self, host: &Host, _: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host) -> Vec<String> {
         irq_affinity::all(host)
     }
 }
@@ -275,7 +268,7 @@ mod tests {
         let facts = probe::facts::collect(&root, &probe::facts::Request { processes: vec![] });
         let session = crate::session::Session::default();
         let of = |old: &str, wanted: &str| {
-            IrqbalancePolicy.validate(&Case::new(&facts, &session), NAME, old, wanted)
+            IrqbalancePolicy.validate(&Case::new(&facts, &session), old, wanted)
         };
         assert_eq!(of("none none\n", "/etc/x").unwrap(), "/etc/x");
         assert_eq!(of("/etc/x /etc/x\n", NONE).unwrap(), NONE);

@@ -1,41 +1,41 @@
 //! `irqbalance.running`: whether irqbalance runs, by the service manager that runs it.
 
-use model::tune::Impact;
+use model::knob::Target;
 
 use super::{irq_affinity, irqbalance::settings_files};
 use crate::{
     Host, TuneError,
     host::service::{self, Manager},
-    knob::{Case, Knob, Refusal, cannot, switch},
+    knob::{Case, Kind, Knob, Refusal, cannot, switch},
     phase::Phase,
 };
 
 /// `systemctl` or `rc-service`. **Source**: `/proc`, and which manager runs the host. An exact value
 /// is `on` or `off` and the manager, `-` where none would do it.
-pub struct IrqbalanceRunning;
+pub const KIND: Kind = Kind {
+    name: "irqbalance_running",
+    spelling: "irqbalance.running=on|off",
+    parse: |target| match target {
+        Target::Irqbalance("running") => Some(Box::new(IrqbalanceRunning)),
+        _ => None,
+    },
+};
 
-const NAME: &str = "irqbalance.running";
+struct IrqbalanceRunning;
+
 const SERVICE: &str = "irqbalance";
 
 impl Knob for IrqbalanceRunning {
-    fn name(&self) -> &'static str {
-        "irqbalance_running"
-    }
-
-    fn spelling(&self) -> &'static str {
-        "irqbalance.running=on|off"
+    fn target(&self) -> Target<'_> {
+        Target::Irqbalance("running")
     }
 
     /// Before what is told to it, and before any interrupt is moved.
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::IrqbalanceRun
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        knob == NAME
-    }
-
-    fn read(&self, host: &Host, _: &str) -> Result<String, TuneError> {
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
         let pid = match host.irqbalance() {
             Ok(it) => Some(it.pid),
             Err(TuneError::Absent(_)) => None,
@@ -49,7 +49,7 @@ impl Knob for IrqbalanceRunning {
         exact.split_whitespace().next().unwrap_or_default().to_owned()
     }
 
-    fn validate(&self, _: &Case<'_>, _: &str, old: &str, wanted: &str) -> Result<String, Refusal> {
+    fn validate(&self, _: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
         let wanted = if switch(wanted)? == "1" { "on" } else { "off" };
         if old.trim_end().ends_with('-') {
             return cannot(match self.show(old).as_str() {
@@ -62,11 +62,14 @@ impl Knob for IrqbalanceRunning {
         Ok(wanted.into())
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
         let on = self.show(value) == "on";
         let pid = host.irqbalance().ok().map(|it| it.pid);
         let Some(manager) = service::manager(host, SERVICE, pid) else {
-            return Err(TuneError::Environment(format!("{knob}: no service manager runs it")));
+            return Err(TuneError::Environment(format!(
+                "{}: no service manager runs it",
+                self.target()
+            )));
         };
         service::run(host, manager, SERVICE, on)?;
         service::settle(|| host.irqbalance().is_ok() == on);
@@ -75,29 +78,22 @@ impl Knob for IrqbalanceRunning {
         }
         let (did, is) = if on { ("started", "does not run") } else { ("stopped", "runs") };
         Err(TuneError::Environment(format!(
-            "{knob}: {} says that irqbalance was {did}, and it {is}: its status says why",
+            "{}: {} says that irqbalance was {did}, and it {is}: its status says why",
+            self.target(),
             manager.name()
         )))
     }
 
-    fn undo_text(&self, _: &str) -> String {
+    fn undo_text(&self) -> String {
         "it is started or stopped again, and interrupts that were moved are moved back; one that was stopped starts with its settings files: what it was told while it ran is lost".into()
     }
 
-    fn impact(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Impact {
-        Impact::none()
-    }
-
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        String::new()
-    }
-
-    fn owner(&self, case: &Case<'_>, _: &str) -> String {
+    fn owner(&self, case: &Case<'_>) -> String {
         settings_files(case)
     }
 
     /// One that starts moves interrupts.
-    fn coupled_settings(&self, host: &Host, _: &str) -> Vec<String> {
+    fn coupled_settings(&self, host: &Host) -> Vec<String> {
         irq_affinity::all(host)
     }
 }

@@ -1,8 +1,9 @@
 //! `nic.NIC.channels`: how many queues an interface has.
 
-use model::quote;
 use model::{
+    knob::{NicSetting, Target},
     nic::{Channels as Known, Nic},
+    quote,
     tune::Impact,
 };
 use probe::ask::ethtool::answers::Channels;
@@ -10,7 +11,7 @@ use probe::ask::ethtool::answers::Channels;
 use crate::{
     Host, TuneError,
     drivers::Act,
-    knob::{Case, Knob, Refusal, cannot, nic_of, number, usage},
+    knob::{Case, Kind, Knob, Refusal, cannot, number, usage},
     knobs::{nic_napi, rss_table},
     phase::Phase,
     privilege::Need,
@@ -18,10 +19,17 @@ use crate::{
 
 /// `ethtool -l` and `-L`. A value is `combined 4`, or `rx 2 tx 2`, as the driver has them; what
 /// is not named stays.
-pub struct NicChannels;
+pub const KIND: Kind = Kind {
+    name: "nic_channels",
+    spelling: "nic.NIC.channels='combined N' or 'rx N tx N'",
+    parse: |target| match target {
+        Target::Nic(nic, NicSetting::Plain("channels")) => Some(Box::new(NicChannels { nic })),
+        _ => None,
+    },
+};
 
-fn nic(knob: &str) -> &str {
-    nic_of(knob, "channels").unwrap_or_default()
+struct NicChannels<'k> {
+    nic: &'k str,
 }
 
 /// Kind, count and most, of the kinds that the driver has.
@@ -113,36 +121,22 @@ fn table_lost(nic: &Nic, receive: u32) -> Option<String> {
     })
 }
 
-impl Knob for NicChannels {
-    fn name(&self) -> &'static str {
-        "nic_channels"
+impl Knob for NicChannels<'_> {
+    fn target(&self) -> Target<'_> {
+        Target::Nic(self.nic, NicSetting::Plain("channels"))
     }
 
-    fn spelling(&self) -> &'static str {
-        "nic.NIC.channels='combined N' or 'rx N tx N'"
-    }
-
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Channels
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        nic_of(knob, "channels").is_some()
-    }
-
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        let channels = host.ethtool().channels(nic(knob)).map_err(|e| TuneError::read(&e))?;
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        let channels = host.ethtool().channels(self.nic).map_err(|e| TuneError::read(&e))?;
         Ok(text(&kinds(&channels)))
     }
 
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        _: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
-        let Some(nic) = case.nic(nic(knob)) else { return cannot("no such interface") };
+    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
+        let Some(nic) = case.nic(self.nic) else { return cannot("no such interface") };
         let Some(now) = nic.channels.known() else {
             return cannot(nic.channels.why_not().unwrap_or("no channels").to_owned());
         };
@@ -164,14 +158,15 @@ impl Knob for NicChannels {
         Ok(text(&kinds(&channels)))
     }
 
-    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+    fn needs(&self, _: &Host) -> Vec<Need> {
         vec![Need::Net]
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        let nic = nic(knob);
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        let nic = self.nic;
         let mut channels = host.ethtool().channels(nic).map_err(|e| TuneError::read(&e))?;
-        set(&mut channels, value).map_err(|r| TuneError::Usage(format!("{knob}: {}", r.why)))?;
+        set(&mut channels, value)
+            .map_err(|r| TuneError::Usage(format!("{}: {}", self.target(), r.why)))?;
         // `equal 2` of somebody's own looks like the table of a driver that uses two queues.
         host.set_channels(nic, &channels).map_err(|e| match e {
             TuneError::Kernel { errno: libc::EINVAL, .. } => TuneError::Environment(format!(
@@ -182,27 +177,27 @@ impl Knob for NicChannels {
         })
     }
 
-    fn undo_text(&self, _: &str) -> String {
+    fn undo_text(&self) -> String {
         "the old number is set again, then queueing disciplines, the RSS table, RPS, RFS, XPS, \
          interrupt affinities and the settings of each NAPI as they were"
             .into()
     }
 
-    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
-        case.act_impact(nic(knob), Act::Channels)
+    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
+        case.act_impact(self.nic, Act::Channels)
     }
 
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        "channels".into()
+    fn unit(&self) -> &'static str {
+        "channels"
     }
 
-    fn sets(&self, _: &str) -> &'static str {
+    fn sets(&self) -> &'static str {
         "channels"
     }
 
     /// Queues that go take their settings along, and a driver may spread its interrupts anew.
-    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
-        let nic = nic(knob);
+    fn coupled_settings(&self, host: &Host) -> Vec<String> {
+        let nic = self.nic;
         let folder =
             |f: &str| host.root().entries(&format!("/sys/class/net/{nic}/{f}")).unwrap_or_default();
         // Of mq, those of the queues that go: first, for its own undoing sees only what is left.
@@ -264,7 +259,7 @@ mod tests {
     fn judged(table: &[u32], wanted: &str) -> Result<String, Refusal> {
         let (facts, session) = (host(table), Session::default());
         let case = Case::new(&facts, &session);
-        NicChannels.validate(&case, "nic.eth0.channels", "combined 4", wanted)
+        NicChannels { nic: "eth0" }.validate(&case, "combined 4", wanted)
     }
 
     #[test]

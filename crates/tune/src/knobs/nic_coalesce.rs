@@ -1,25 +1,46 @@
 //! `nic.NIC.coalesce.PARAMETER`: how long and for how many packets an interrupt waits.
 
-use model::{Reading, nic::Coalesce as Known, tune::Impact};
+use model::{
+    Reading,
+    knob::{NicSetting, Target},
+    nic::Coalesce as Known,
+    tune::Impact,
+};
 use probe::ask::ethtool::answers::Coalesce;
 
 use crate::{
     Host, TuneError,
     drivers::Act,
-    knob::{Case, Knob, Refusal, cannot, nic_and, number, switch},
+    knob::{Case, Kind, Knob, Refusal, cannot, number, switch},
     knobs::nic_napi,
     phase::Phase,
     privilege::Need,
 };
 
 /// `ethtool -c` and `-C`.
-pub struct NicCoalesce;
+pub const KIND: Kind = Kind {
+    name: "nic_coalesce",
+    spelling: "nic.NIC.coalesce.rx_usecs|tx_usecs|rx_max_frames|tx_max_frames|adaptive_rx|…=VALUE",
+    parse: |target| match target {
+        Target::Nic(nic, NicSetting::Coalesce(name)) => {
+            Some(Box::new(NicCoalesce { nic, parameter: PARAMETERS.iter().find(|p| p.0 == name)? }))
+        }
+        _ => None,
+    },
+};
+
+struct NicCoalesce<'k> {
+    nic: &'k str,
+    parameter: &'static Parameter,
+}
 
 /// Where a parameter is kept.
 type Slot = fn(&mut Coalesce) -> &mut u32;
 
 /// Name, unit (empty for a switch), place.
-const PARAMETERS: &[(&str, &str, Slot)] = &[
+type Parameter = (&'static str, &'static str, Slot);
+
+const PARAMETERS: &[Parameter] = &[
     ("adaptive_rx", "", |c| &mut c.use_adaptive_rx_coalesce),
     ("adaptive_tx", "", |c| &mut c.use_adaptive_tx_coalesce),
     ("rx_max_frames", "packets", |c| &mut c.rx_max_coalesced_frames),
@@ -31,17 +52,8 @@ const PARAMETERS: &[(&str, &str, Slot)] = &[
     ("tx_usecs_irq", "us", |c| &mut c.tx_coalesce_usecs_irq),
 ];
 
-fn parts(knob: &str) -> Option<(&str, &'static (&'static str, &'static str, Slot))> {
-    let (nic, name) = nic_and(knob, "coalesce", PARAMETERS.iter().map(|p| p.0))?;
-    Some((nic, PARAMETERS.iter().find(|p| p.0 == name)?))
-}
-
 fn now(host: &Host, nic: &str) -> Result<Coalesce, TuneError> {
     host.ethtool().coalesce(nic).map_err(|e| TuneError::read(&e))
-}
-
-fn absent(knob: &str) -> TuneError {
-    TuneError::Absent(format!("{knob}: no such parameter"))
 }
 
 /// Why the driver does not have it, if it is known not to.
@@ -60,26 +72,18 @@ fn why_not(known: &Known, parameter: &str) -> Option<String> {
     }
 }
 
-impl Knob for NicCoalesce {
-    fn name(&self) -> &'static str {
-        "nic_coalesce"
+impl Knob for NicCoalesce<'_> {
+    fn target(&self) -> Target<'_> {
+        Target::Nic(self.nic, NicSetting::Coalesce(self.parameter.0))
     }
 
-    fn spelling(&self) -> &'static str {
-        "nic.NIC.coalesce.rx_usecs|tx_usecs|rx_max_frames|tx_max_frames|adaptive_rx|…=VALUE"
-    }
-
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Nic
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        parts(knob).is_some()
-    }
-
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        let (nic, (_, unit, slot)) = parts(knob).ok_or_else(|| absent(knob))?;
-        let value = *slot(&mut now(host, nic)?);
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        let (_, unit, slot) = self.parameter;
+        let value = *slot(&mut now(host, self.nic)?);
         Ok(match (unit.is_empty(), value) {
             (true, 0) => "off".into(),
             (true, _) => "on".into(),
@@ -87,17 +91,9 @@ impl Knob for NicCoalesce {
         })
     }
 
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        _: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
-        let Some((name, (parameter, unit, _))) = parts(knob) else {
-            return cannot("no such parameter");
-        };
-        let Some(nic) = case.nic(name) else { return cannot("no such interface") };
+    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
+        let (parameter, unit, _) = self.parameter;
+        let Some(nic) = case.nic(self.nic) else { return cannot("no such interface") };
         let known = match &nic.coalesce {
             Reading::Known(known) => known,
             other => return cannot(other.why_not().unwrap_or("no coalescing").to_owned()),
@@ -115,38 +111,36 @@ impl Knob for NicCoalesce {
         Ok(number(&plain, 0, 100_000, unit)?.to_string())
     }
 
-    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+    fn needs(&self, _: &Host) -> Vec<Need> {
         vec![Need::Net]
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        let (nic, (_, _, slot)) = parts(knob).ok_or_else(|| absent(knob))?;
-        let mut all = now(host, nic)?;
-        *slot(&mut all) = match value {
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        let mut all = now(host, self.nic)?;
+        *(self.parameter.2)(&mut all) = match value {
             "on" => 1,
             "off" => 0,
-            n => n
-                .parse()
-                .map_err(|_| TuneError::Usage(format!("{knob}: {value:?} is no number")))?,
+            n => n.parse().map_err(|_| {
+                TuneError::Usage(format!("{}: {value:?} is no number", self.target()))
+            })?,
         };
-        host.set_coalesce(nic, &all)
+        host.set_coalesce(self.nic, &all)
     }
 
-    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
-        let (nic, name) = parts(knob).map_or(("", ""), |(nic, p)| (nic, p.0));
-        case.act_impact(nic, Act::Coalesce(name))
+    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
+        case.act_impact(self.nic, Act::Coalesce(self.parameter.0))
     }
 
-    fn unit(&self, _: &Case<'_>, knob: &str) -> String {
-        parts(knob).map_or("", |(_, p)| p.1).into()
+    fn unit(&self) -> &'static str {
+        self.parameter.1
     }
 
-    fn sets(&self, _: &str) -> &'static str {
+    fn sets(&self) -> &'static str {
         "interrupt coalescing"
     }
 
     /// A driver that closes the interface and opens it again makes its NAPI instances anew.
-    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
-        nic_napi::of_nic(host, parts(knob).map_or("", |p| p.0), None)
+    fn coupled_settings(&self, host: &Host) -> Vec<String> {
+        nic_napi::of_nic(host, self.nic, None)
     }
 }

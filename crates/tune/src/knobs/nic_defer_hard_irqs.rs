@@ -2,15 +2,18 @@
 
 use crate::{
     attribute::{Attribute, same_line},
-    knob::{Case, Refusal, number},
+    knob::{Case, Kind, Refusal, number},
 };
 
 /// **Source**: `/sys/class/net/X/napi_defer_hard_irqs`.
-pub const KNOB: Attribute = Attribute {
+pub const KIND: Kind = Kind {
     name: "nic_defer_hard_irqs",
     spelling: "nic.NIC.napi_defer_hard_irqs=POLLS",
-    suffix: "napi_defer_hard_irqs",
-    file: "napi_defer_hard_irqs",
+    parse: |target| FILE.at(target),
+};
+
+static FILE: Attribute = Attribute {
+    setting: "napi_defer_hard_irqs",
     side: None,
     sets: "interrupt coalescing",
     unit: "empty polls",

@@ -1,12 +1,15 @@
 //! `nic.NIC.features.NAME`: an offload or another switch of `ethtool -k`, by the kernel's name.
 
-use model::tune::Impact;
+use model::{
+    knob::{NicSetting, Target},
+    tune::Impact,
+};
 use probe::ask::ethtool::answers::Feature;
 
 use crate::{
     Host, TuneError,
     drivers::Act,
-    knob::{Case, Knob, Refusal, cannot, is_nic_name, switch},
+    knob::{Case, Kind, Knob, Refusal, cannot, switch},
     knobs::nic_napi,
     phase::Phase,
     privilege::Need,
@@ -14,41 +17,40 @@ use crate::{
 
 /// `ethtool -k` and `-K`. An exact value is what is wanted, and where they differ what is: `on
 /// (not in force)`, `off (forced on)`. What is wanted is what is put back.
-pub struct NicFeatures;
+pub const KIND: Kind = Kind {
+    name: "nic_features",
+    spelling: "nic.NIC.features.NAME=on|off",
+    parse: |target| match target {
+        Target::Nic(nic, NicSetting::Feature(name)) => Some(Box::new(NicFeatures { nic, name })),
+        _ => None,
+    },
+};
 
-fn parts(knob: &str) -> Option<(&str, &str)> {
-    let (nic, feature) = knob.strip_prefix("nic.")?.rsplit_once(".features.")?;
-    let fine = !feature.is_empty() && is_nic_name(nic);
-    fine.then_some((nic, feature))
+struct NicFeatures<'k> {
+    nic: &'k str,
+    name: &'k str,
 }
 
-fn feature(host: &Host, knob: &str) -> Result<Feature, TuneError> {
-    let (nic, name) = parts(knob).unwrap_or_default();
-    let all = host.ethtool().features(nic).map_err(|e| TuneError::read(&e))?;
-    all.into_iter()
-        .find(|f| f.name == name)
-        .ok_or_else(|| TuneError::Absent(format!("{knob}: this kernel has no such feature")))
+impl NicFeatures<'_> {
+    fn now(&self, host: &Host) -> Result<Feature, TuneError> {
+        let all = host.ethtool().features(self.nic).map_err(|e| TuneError::read(&e))?;
+        all.into_iter().find(|f| f.name == self.name).ok_or_else(|| {
+            TuneError::Absent(format!("{}: this kernel has no such feature", self.target()))
+        })
+    }
 }
 
-impl Knob for NicFeatures {
-    fn name(&self) -> &'static str {
-        "nic_features"
+impl Knob for NicFeatures<'_> {
+    fn target(&self) -> Target<'_> {
+        Target::Nic(self.nic, NicSetting::Feature(self.name))
     }
 
-    fn spelling(&self) -> &'static str {
-        "nic.NIC.features.NAME=on|off"
-    }
-
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Features
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        parts(knob).is_some()
-    }
-
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        let f = feature(host, knob)?;
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        let f = self.now(host)?;
         let text = match (f.requested, f.active) {
             (true, true) => "on",
             (false, false) => "off",
@@ -58,15 +60,9 @@ impl Knob for NicFeatures {
         Ok(text.into())
     }
 
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        _: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
-        let (name, feature) = parts(knob).unwrap_or_default();
-        let Some(nic) = case.nic(name) else { return cannot("no such interface") };
+    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
+        let feature = self.name;
+        let Some(nic) = case.nic(self.nic) else { return cannot("no such interface") };
         let on = switch(wanted)? == "1";
         let known = nic.features.known().and_then(|f| f.get(feature));
         if known.is_some_and(|f| f.fixed) {
@@ -87,30 +83,24 @@ impl Knob for NicFeatures {
         Ok(if on { "on" } else { "off" }.into())
     }
 
-    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+    fn needs(&self, _: &Host) -> Vec<Need> {
         vec![Need::Net]
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        let (nic, name) = parts(knob).unwrap_or_default();
-        host.set_feature(nic, name, value.starts_with("on"))
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        host.set_feature(self.nic, self.name, value.starts_with("on"))
     }
 
-    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
-        let (nic, feature) = parts(knob).unwrap_or_default();
-        case.act_impact(nic, Act::Feature(feature))
+    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
+        case.act_impact(self.nic, Act::Feature(self.name))
     }
 
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        String::new()
-    }
-
-    fn sets(&self, _: &str) -> &'static str {
+    fn sets(&self) -> &'static str {
         "offloads"
     }
 
     /// A driver that closes the interface and opens it again makes its NAPI instances anew.
-    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
-        nic_napi::of_nic(host, parts(knob).unwrap_or_default().0, None)
+    fn coupled_settings(&self, host: &Host) -> Vec<String> {
+        nic_napi::of_nic(host, self.nic, None)
     }
 }

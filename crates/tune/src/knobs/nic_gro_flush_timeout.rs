@@ -2,15 +2,18 @@
 
 use crate::{
     attribute::{Attribute, same_line},
-    knob::{Case, Refusal, number, usage},
+    knob::{Case, Kind, Refusal, number, usage},
 };
 
 /// **Source**: `/sys/class/net/X/gro_flush_timeout`.
-pub const KNOB: Attribute = Attribute {
+pub const KIND: Kind = Kind {
     name: "nic_gro_flush_timeout",
     spelling: "nic.NIC.gro_flush_timeout=NANOSECONDS",
-    suffix: "gro_flush_timeout",
-    file: "gro_flush_timeout",
+    parse: |target| FILE.at(target),
+};
+
+static FILE: Attribute = Attribute {
+    setting: "gro_flush_timeout",
     side: None,
     sets: "gro",
     unit: "ns",

@@ -1,6 +1,7 @@
 //! `nic.NIC.mtu`: the largest packet, without the link's own header.
 
 use model::{
+    knob::{NicSetting, Target},
     nic::{KindDetails, Nic},
     tune::Impact,
 };
@@ -8,7 +9,7 @@ use model::{
 use crate::{
     Host, TuneError,
     drivers::Act,
-    knob::{Case, Knob, Refusal, cannot, harmful, nic_file, nic_of, number},
+    knob::{Case, Kind, Knob, Refusal, cannot, harmful, nic_file, number},
     knobs::nic_napi,
     phase::Phase,
     privilege::Need,
@@ -16,44 +17,37 @@ use crate::{
 };
 
 /// **Source**: `/sys/class/net/X/mtu`, in bytes.
-pub struct NicMtu;
+pub const KIND: Kind = Kind {
+    name: "nic_mtu",
+    spelling: "nic.NIC.mtu=BYTES",
+    parse: |target| match target {
+        Target::Nic(nic, NicSetting::Plain("mtu")) => Some(Box::new(NicMtu { nic })),
+        _ => None,
+    },
+};
+
+struct NicMtu<'k> {
+    nic: &'k str,
+}
 
 /// IPv6 leaves an interface whose MTU is smaller (RFC 8200, section 5), its addresses with it.
 const IPV6_LEAST: u64 = 1280;
 
-fn nic(knob: &str) -> &str {
-    nic_of(knob, "mtu").unwrap_or_default()
-}
-
-impl Knob for NicMtu {
-    fn name(&self) -> &'static str {
-        "nic_mtu"
+impl Knob for NicMtu<'_> {
+    fn target(&self) -> Target<'_> {
+        Target::Nic(self.nic, NicSetting::Plain("mtu"))
     }
 
-    fn spelling(&self) -> &'static str {
-        "nic.NIC.mtu=BYTES"
-    }
-
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Mtu
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        nic_of(knob, "mtu").is_some()
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        host.text(&nic_file(self.nic, "mtu"))
     }
 
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        host.text(&nic_file(nic(knob), "mtu"))
-    }
-
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        old: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
-        let Some(nic) = case.nic(nic(knob)) else { return cannot("no such interface") };
+    fn validate(&self, case: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
+        let Some(nic) = case.nic(self.nic) else { return cannot("no such interface") };
         let mtu = number(wanted, 68, largest(nic), "bytes")?;
         let least = nic.min_mtu.get().map_or(68, u64::from);
         if mtu < least {
@@ -75,34 +69,34 @@ impl Knob for NicMtu {
         Ok(mtu.to_string())
     }
 
-    fn needs(&self, _: &Host, knob: &str) -> Vec<Need> {
-        vec![Need::File(nic_file(nic(knob), "mtu")), Need::Net]
+    fn needs(&self, _: &Host) -> Vec<Need> {
+        vec![Need::File(nic_file(self.nic, "mtu")), Need::Net]
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        host.write(&nic_file(nic(knob), "mtu"), value)
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        host.write(&nic_file(self.nic, "mtu"), value)
     }
 
-    fn undo_text(&self, _: &str) -> String {
+    fn undo_text(&self) -> String {
         "the old value is written back, to the interfaces on top of it too".into()
     }
 
-    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
-        case.act_impact(nic(knob), Act::Mtu)
+    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
+        case.act_impact(self.nic, Act::Mtu)
     }
 
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        "bytes".into()
+    fn unit(&self) -> &'static str {
+        "bytes"
     }
 
-    fn sets(&self, _: &str) -> &'static str {
+    fn sets(&self) -> &'static str {
         "mtu"
     }
 
     /// The kernel lowers VLANs with their device, bridges follow their ports, and IPv6's own MTU follows
     /// every change.
-    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
-        let nic = nic(knob);
+    fn coupled_settings(&self, host: &Host) -> Vec<String> {
+        let nic = self.nic;
         let others = moved_along(host, nic);
         let ipv6 = |n: &str| format!("sysctl.net.ipv6.conf.{}.mtu", n.replace('.', "/"));
         let mut all: Vec<String> = others.iter().map(|n| format!("nic.{n}.mtu")).collect();

@@ -1,20 +1,39 @@
 //! `nic.NIC.napi.SETTING.WHICH`: a setting of one NAPI instance. Writing the interface's file of the
 //! same name sets every instance's.
 
-use model::tune::Impact;
+use model::knob::{NicSetting, Target};
 use parse::genl_netdev::NapiMessage;
 
 use crate::{
     Host, TuneError,
     host::napi::names,
-    knob::{Case, Knob, Refusal, Undone, cannot, nic_and, nic_file, number, switch},
+    knob::{Case, Kind, Knob, Refusal, Undone, cannot, nic_file, number, switch},
     knobs::nic_gro_flush_timeout::nanoseconds,
     phase::Phase,
     privilege::Need,
 };
 
 /// `napi-get` and `napi-set` of the `netdev` family. Since Linux 6.13, `threaded` since 6.17.
-pub struct NicNapi;
+pub const KIND: Kind = Kind {
+    name: "nic_napi",
+    spelling: "nic.NIC.napi.defer_hard_irqs|gro_flush_timeout|irq_suspend_timeout|threaded.rx-N=VALUE",
+    parse: |target| match target {
+        Target::Nic(nic, NicSetting::Napi(name, which)) if is_instance(which) => {
+            Some(Box::new(NicNapi {
+                nic,
+                setting: SETTINGS.iter().find(|s| s.name == name)?,
+                which,
+            }))
+        }
+        _ => None,
+    },
+};
+
+struct NicNapi<'k> {
+    nic: &'k str,
+    setting: &'static Setting,
+    which: &'k str,
+}
 
 /// One of the settings.
 struct Setting {
@@ -63,30 +82,28 @@ const SETTINGS: [Setting; 4] = [
     },
 ];
 
-/// NIC, setting and instance.
-fn parts(knob: &str) -> Option<(&str, &'static Setting, &str)> {
-    let (rest, which) = knob.rsplit_once('.')?;
+/// A number, or the queue that it serves.
+fn is_instance(which: &str) -> bool {
     let digits = which.strip_prefix("rx-").or_else(|| which.strip_prefix("tx-")).unwrap_or(which);
-    let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    let (nic, name) = nic_and(rest, "napi", SETTINGS.iter().map(|s| s.name))?;
-    let setting = SETTINGS.iter().find(|s| s.name == name).filter(|_| is_number)?;
-    Some((nic, setting, which))
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-fn absent(knob: &str, why: &str) -> TuneError {
-    TuneError::Absent(format!("{knob}: {why}"))
-}
+impl NicNapi<'_> {
+    fn absent(&self, why: &str) -> TuneError {
+        TuneError::Absent(format!("{}: {why}", self.target()))
+    }
 
-fn instance(host: &Host, knob: &str) -> Result<(NapiMessage, &'static Setting), TuneError> {
-    let (nic, setting, which) = parts(knob).ok_or_else(|| absent(knob, "no such setting"))?;
-    let all = host.napis(nic)?;
-    let has: Vec<&str> = all.iter().rev().map(|(name, _)| name.as_str()).take(8).collect();
-    let why = match has.as_slice() {
-        [] => format!("{nic} has no NAPI now (its link is down, or its driver registers none)"),
-        some => format!("no such NAPI; {nic} has {}", some.join(", ")),
-    };
-    let found = all.into_iter().find(|(name, _)| name == which).map(|(_, n)| (n, setting));
-    found.ok_or_else(|| absent(knob, &why))
+    fn instance(&self, host: &Host) -> Result<NapiMessage, TuneError> {
+        let Self { nic, which, .. } = self;
+        let all = host.napis(nic)?;
+        let has: Vec<&str> = all.iter().rev().map(|(name, _)| name.as_str()).take(8).collect();
+        let why = match has.as_slice() {
+            [] => format!("{nic} has no NAPI now (its link is down, or its driver registers none)"),
+            some => format!("no such NAPI; {nic} has {}", some.join(", ")),
+        };
+        let found = all.into_iter().find(|(name, _)| name == which).map(|(_, n)| n);
+        found.ok_or_else(|| self.absent(&why))
+    }
 }
 
 /// The instances' own settings that writing another knob of the interface may move: one of them by
@@ -131,63 +148,50 @@ pub fn side_effects(case: &Case<'_>, nic: &str, name: &str, old: &str) -> Option
     }
 }
 
-impl Knob for NicNapi {
-    fn name(&self) -> &'static str {
-        "nic_napi"
-    }
-
-    fn spelling(&self) -> &'static str {
-        "nic.NIC.napi.defer_hard_irqs|gro_flush_timeout|irq_suspend_timeout|threaded.rx-N=VALUE"
+impl Knob for NicNapi<'_> {
+    fn target(&self) -> Target<'_> {
+        Target::Nic(self.nic, NicSetting::Napi(self.setting.name, self.which))
     }
 
     /// After what sets every instance.
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Spread
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        parts(knob).is_some()
-    }
-
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        let (napi, setting) = instance(host, knob)?;
-        let value = (setting.of)(&napi);
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        let value = (self.setting.of)(&self.instance(host)?);
         value.map(|v| v.to_string()).ok_or_else(|| {
-            absent(
-                knob,
+            self.absent(
                 "this kernel has no such setting of one NAPI (since Linux 6.13, threaded 6.17)",
             )
         })
     }
 
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        _: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
-        match parts(knob) {
-            Some((nic, setting, _)) if case.nic(nic).is_some() => (setting.judge)(wanted),
-            _ => cannot("no such interface"),
+    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
+        match case.nic(self.nic) {
+            Some(_) => (self.setting.judge)(wanted),
+            None => cannot("no such interface"),
         }
     }
 
-    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+    fn needs(&self, _: &Host) -> Vec<Need> {
         vec![Need::HostNet]
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        let (napi, setting) = instance(host, knob)?;
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        let napi = self.instance(host)?;
         let number = value.trim().parse().map_err(|_| {
-            TuneError::Usage(format!("{knob}: {value:?} is no number that the kernel takes"))
+            TuneError::Usage(format!(
+                "{}: {value:?} is no number that the kernel takes",
+                self.target()
+            ))
         })?;
-        host.set_napi(napi.id, setting.attribute, number)
+        host.set_napi(napi.id, self.setting.attribute, number)
     }
 
     /// An instance that the driver took away took its value along.
-    fn lost(&self, host: &Host, knob: &str, _: &str) -> Option<String> {
-        let (nic, _, which) = parts(knob)?;
+    fn lost(&self, host: &Host, _: &str) -> Option<String> {
+        let Self { nic, which, .. } = self;
         let flags = host.text(&nic_file(nic, "flags")).ok()?;
         let is_up = u32::from_str_radix(flags.trim().strip_prefix("0x")?, 16).ok()? & 1 == 1;
         let has = host.napis(nic).ok()?.iter().any(|(name, _)| name == which);
@@ -198,9 +202,9 @@ impl Knob for NicNapi {
     ///
     /// **Source**: `netif_napi_add_weight_locked` and `napi_restore_config`; the interface's files are
     /// written into a kept configuration, too.
-    fn is_made_anew(&self, host: &Host, knob: &str, old: &str) -> bool {
-        let Some((nic, setting, _)) = parts(knob) else { return false };
-        let gets = match setting.name {
+    fn is_made_anew(&self, host: &Host, old: &str) -> bool {
+        let nic = self.nic;
+        let gets = match self.setting.name {
             "irq_suspend_timeout" => Ok("0".to_owned()),
             "defer_hard_irqs" => host.text(&nic_file(nic, "napi_defer_hard_irqs")),
             name => host.text(&nic_file(nic, name)),
@@ -209,27 +213,23 @@ impl Knob for NicNapi {
         none && gets.is_ok_and(|value| value.trim() == old.trim())
     }
 
-    fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
-        match self.read(host, knob) {
+    fn undo(&self, host: &Host, old: &str, _: &str) -> Result<Undone, TuneError> {
+        match self.read(host) {
             Ok(now) if now == old => return Ok(Undone::Restored(now)),
             Err(TuneError::Absent(why)) => {
-                return Ok(self.lost(host, knob, old).map_or(Undone::Gone(why), Undone::Lost));
+                return Ok(self.lost(host, old).map_or(Undone::Gone(why), Undone::Lost));
             }
             _ => {}
         }
-        self.write(host, knob, old)?;
-        self.came_back(host, knob, old)
+        self.write(host, old)?;
+        self.came_back(host, old)
     }
 
-    fn impact(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Impact {
-        Impact::none()
+    fn unit(&self) -> &'static str {
+        self.setting.unit
     }
 
-    fn unit(&self, _: &Case<'_>, knob: &str) -> String {
-        parts(knob).map_or("", |(_, s, _)| s.unit).into()
-    }
-
-    fn sets(&self, knob: &str) -> &'static str {
-        parts(knob).map_or("", |(_, s, _)| s.sets)
+    fn sets(&self) -> &'static str {
+        self.setting.sets
     }
 }

@@ -1,25 +1,38 @@
 //! `nic.NIC.pause.rx` and its like: flow control with the other end of the wire.
 
-use model::tune::Impact;
+use model::{
+    knob::{NicSetting, Target},
+    tune::Impact,
+};
 use probe::ask::ethtool::answers::Pause;
 
 use crate::{
     Host, TuneError,
     drivers::Act,
-    knob::{Case, Knob, Refusal, cannot, nic_and, switch},
+    knob::{Case, Kind, Knob, Refusal, cannot, switch},
     knobs::nic_napi,
     phase::Phase,
     privilege::Need,
 };
 
 /// `ethtool -a` and `-A`.
-pub struct NicPause;
+pub const KIND: Kind = Kind {
+    name: "nic_pause",
+    spelling: "nic.NIC.pause.rx|tx|autoneg=on|off",
+    parse: |target| match target {
+        Target::Nic(nic, NicSetting::Pause(parameter)) if PARAMETERS.contains(&parameter) => {
+            Some(Box::new(NicPause { nic, parameter }))
+        }
+        _ => None,
+    },
+};
+
+struct NicPause<'k> {
+    nic: &'k str,
+    parameter: &'k str,
+}
 
 const PARAMETERS: [&str; 3] = ["autoneg", "rx", "tx"];
-
-fn parts(knob: &str) -> Option<(&str, &'static str)> {
-    nic_and(knob, "pause", PARAMETERS.iter().copied())
-}
 
 fn now(host: &Host, nic: &str) -> Result<Pause, TuneError> {
     host.ethtool().pause(nic).map_err(|e| TuneError::read(&e))
@@ -33,67 +46,47 @@ fn slot<'p>(pause: &'p mut Pause, parameter: &str) -> &'p mut u32 {
     }
 }
 
-impl Knob for NicPause {
-    fn name(&self) -> &'static str {
-        "nic_pause"
+impl Knob for NicPause<'_> {
+    fn target(&self) -> Target<'_> {
+        Target::Nic(self.nic, NicSetting::Pause(self.parameter))
     }
 
-    fn spelling(&self) -> &'static str {
-        "nic.NIC.pause.rx|tx|autoneg=on|off"
-    }
-
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Nic
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        parts(knob).is_some()
-    }
-
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        let (nic, parameter) = parts(knob).unwrap_or_default();
-        let on = *slot(&mut now(host, nic)?, parameter) != 0;
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        let on = *slot(&mut now(host, self.nic)?, self.parameter) != 0;
         Ok(if on { "on" } else { "off" }.into())
     }
 
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        _: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
-        if case.nic(parts(knob).unwrap_or_default().0).is_none() {
+    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
+        if case.nic(self.nic).is_none() {
             return cannot("no such interface");
         }
         Ok(if switch(wanted)? == "1" { "on" } else { "off" }.into())
     }
 
-    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+    fn needs(&self, _: &Host) -> Vec<Need> {
         vec![Need::Net]
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        let (nic, parameter) = parts(knob).unwrap_or_default();
-        let mut pause = now(host, nic)?;
-        *slot(&mut pause, parameter) = u32::from(value == "on");
-        host.set_pause(nic, &pause)
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        let mut pause = now(host, self.nic)?;
+        *slot(&mut pause, self.parameter) = u32::from(value == "on");
+        host.set_pause(self.nic, &pause)
     }
 
-    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
-        case.act_impact(parts(knob).unwrap_or_default().0, Act::Pause)
+    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
+        case.act_impact(self.nic, Act::Pause)
     }
 
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        String::new()
-    }
-
-    fn sets(&self, _: &str) -> &'static str {
+    fn sets(&self) -> &'static str {
         "pause"
     }
 
     /// A driver that closes the interface and opens it again makes its NAPI instances anew.
-    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
-        nic_napi::of_nic(host, parts(knob).unwrap_or_default().0, None)
+    fn coupled_settings(&self, host: &Host) -> Vec<String> {
+        nic_napi::of_nic(host, self.nic, None)
     }
 }

@@ -4,14 +4,14 @@ mod options;
 
 use model::{
     ids::Direction,
-    knob::OWN_QDISC,
+    knob::{NicSetting, OWN_QDISC, Target},
     tune::{Disruption, Impact},
 };
 
 use crate::{
     Host, TuneError,
     host::qdisc::{Qdisc, ROOT},
-    knob::{Case, Knob, Refusal, Undone, cannot, nic_of, usage},
+    knob::{Case, Kind, Knob, Refusal, Undone, cannot, usage},
     phase::Phase,
     privilege::Need,
 };
@@ -21,14 +21,21 @@ use options::{KINDS, Set};
 /// `default`, which is what the kernel puts there by itself. Options that are not named are the
 /// kernel's own. **Source**: `RTM_GETQDISC`, `RTM_NEWQDISC`. An exact value is a line for each:
 /// kind, handle, parent, options, in hex; and one if filters hang there.
-pub struct NicQdisc;
+pub const KIND: Kind = Kind {
+    name: "nic_qdisc",
+    spelling: "nic.NIC.qdisc='KIND OPTION VALUE …', 'mq KIND …' or default",
+    parse: |target| match target {
+        Target::Nic(nic, NicSetting::Plain("qdisc")) => Some(Box::new(NicQdisc { nic })),
+        _ => None,
+    },
+};
+
+struct NicQdisc<'k> {
+    nic: &'k str,
+}
 
 /// Handles of our own; one of them is free.
 const OURS: [u32; 2] = [0x4e57_0000, 0x4e58_0000];
-
-fn nic(knob: &str) -> &str {
-    nic_of(knob, "qdisc").unwrap_or_default()
-}
 
 /// What is asked for.
 struct RequestedQdisc<'w> {
@@ -135,29 +142,21 @@ fn none_yet(nic: &str) -> String {
     )
 }
 
-impl Knob for NicQdisc {
-    fn name(&self) -> &'static str {
-        "nic_qdisc"
-    }
-
-    fn spelling(&self) -> &'static str {
-        "nic.NIC.qdisc='KIND OPTION VALUE …', 'mq KIND …' or default"
+impl Knob for NicQdisc<'_> {
+    fn target(&self) -> Target<'_> {
+        Target::Nic(self.nic, NicSetting::Plain("qdisc"))
     }
 
     /// After the channels, before the MTU: fq's defaults are made from it, and undoing goes the
     /// other way.
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Qdisc
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        !nic(knob).is_empty()
-    }
-
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        let all = host.qdiscs(nic(knob))?;
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        let all = host.qdiscs(self.nic)?;
         let filters = match all.first() {
-            Some(root) => host.filters(nic(knob), root.handle)?,
+            Some(root) => host.filters(self.nic, root.handle)?,
             None => 0,
         };
         Ok(exact(&all, filters))
@@ -176,14 +175,8 @@ impl Knob for NicQdisc {
         }
     }
 
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        old: &str,
-        value: &str,
-    ) -> Result<String, Refusal> {
-        let Some(nic) = case.nic(nic(knob)) else { return cannot("no such interface") };
+    fn validate(&self, case: &Case<'_>, old: &str, value: &str) -> Result<String, Refusal> {
+        let Some(nic) = case.nic(self.nic) else { return cannot("no such interface") };
         let wanted = wanted(value)?;
         let queues = nic.queues.iter().filter(|q| q.id.direction == Direction::Tx).count();
         if wanted.mq && queues == 1 {
@@ -205,13 +198,14 @@ impl Knob for NicQdisc {
         Ok(if text.is_empty() { "default".into() } else { text.trim_start().into() })
     }
 
-    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+    fn needs(&self, _: &Host) -> Vec<Need> {
         vec![Need::Net]
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        let nic = nic(knob);
-        let wanted = wanted(value).map_err(|r| TuneError::Usage(format!("{knob}: {}", r.why)))?;
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        let nic = self.nic;
+        let wanted =
+            wanted(value).map_err(|r| TuneError::Usage(format!("{}: {}", self.target(), r.why)))?;
         let now = host.qdiscs(nic)?;
         let one = |kind: &str, handle, parent| Qdisc {
             kind: kind.into(),
@@ -246,9 +240,9 @@ impl Knob for NicQdisc {
         }
     }
 
-    fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
-        let name = nic(knob);
-        match self.read(host, knob) {
+    fn undo(&self, host: &Host, old: &str, _: &str) -> Result<Undone, TuneError> {
+        let name = self.nic;
+        match self.read(host) {
             Ok(now) if now == old => return Ok(Undone::Restored(now)),
             Err(TuneError::Absent(why)) => return Ok(Undone::Gone(why)),
             now => {
@@ -258,30 +252,30 @@ impl Knob for NicQdisc {
                 }
             }
         }
-        let (back, then) = (self.read(host, knob)?, parsed(old));
+        let (back, then) = (self.read(host)?, parsed(old));
         match parsed(&back) {
             none if is_default(&then) && none.is_empty() => Ok(Undone::Lost(none_yet(name))),
             now if then.is_empty() && is_default(&now) => Ok(Undone::Restored(back)),
-            _ => self.came_back(host, knob, old),
+            _ => self.came_back(host, old),
         }
     }
 
-    fn lost(&self, host: &Host, knob: &str, old: &str) -> Option<String> {
-        let none = || self.read(host, knob).is_ok_and(|now| self.is_nothing(&now));
-        (is_default(&parsed(old)) && none()).then(|| none_yet(nic(knob)))
+    fn lost(&self, host: &Host, old: &str) -> Option<String> {
+        let none = || self.read(host).is_ok_and(|now| self.is_nothing(&now));
+        (is_default(&parsed(old)) && none()).then(|| none_yet(self.nic))
     }
 
     fn is_nothing(&self, exact: &str) -> bool {
         parsed(exact).is_empty()
     }
 
-    fn undo_text(&self, _: &str) -> String {
+    fn undo_text(&self) -> String {
         "what was there is put back with its handle and options (the kernel's default by taking ours \
          away); its counters start at zero"
             .into()
     }
 
-    fn impact(&self, case: &Case<'_>, knob: &str, old: &str, new: &str) -> Impact {
+    fn impact(&self, case: &Case<'_>, old: &str, new: &str) -> Impact {
         let many = parsed(old).first().is_some_and(|root| root.kind == "mq");
         let single = many && !new.starts_with("mq") && new != "default";
         let why = if single {
@@ -289,14 +283,10 @@ impl Knob for NicQdisc {
         } else {
             "packets that wait are dropped"
         };
-        case.nic_impact(nic(knob), Disruption::BriefStall, why)
+        case.nic_impact(self.nic, Disruption::BriefStall, why)
     }
 
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        String::new()
-    }
-
-    fn sets(&self, _: &str) -> &'static str {
+    fn sets(&self) -> &'static str {
         "qdisc"
     }
 }
@@ -317,7 +307,8 @@ mod tests {
         let all = [one("mq", 0x10000, ROOT, &[]), one("pfifo", 0x8001_0000, 0x10001, &limit)];
         let text = exact(&all, 0);
         assert_eq!(parsed(&text), all);
-        assert_eq!(NicQdisc.show(&text), "mq pfifo limit 77");
+        let knob = NicQdisc { nic: "v0" };
+        assert_eq!(knob.show(&text), "mq pfifo limit 77");
         for (written, holds) in [
             ("mq", true),
             ("mq pfifo", true),
@@ -326,16 +317,16 @@ mod tests {
             ("pfifo limit 77", false),
             ("default", false),
         ] {
-            assert_eq!(NicQdisc.verify(written, &text), holds, "{written}");
+            assert_eq!(knob.verify(written, &text), holds, "{written}");
         }
         let own = exact(&[one("noqueue", 0, ROOT, &[])], 1);
-        assert_eq!(NicQdisc.show(&own), "noqueue (the kernel's default)");
+        assert_eq!(knob.show(&own), "noqueue (the kernel's default)");
         let queues = exact(&[one("mq", 0, ROOT, &[]), one("pfifo", 0, 1, &limit)], 0);
-        for shown in [NicQdisc.show(&own), NicQdisc.show(&queues), "default".into()] {
-            let line = NicQdisc.command("nic.v0.qdisc", &shown);
+        for shown in [knob.show(&own), knob.show(&queues), "default".into()] {
+            let line = knob.command(&shown);
             assert_eq!(line, "tc qdisc del dev v0 root", "{shown}");
         }
-        assert!(NicQdisc.verify("default", &own));
+        assert!(knob.verify("default", &own));
         for bad in ["", "htb", "mq htb", "mq noqueue", "default 1", "fq limit", "mq default"] {
             assert!(wanted(bad).is_err(), "{bad:?} was taken");
         }

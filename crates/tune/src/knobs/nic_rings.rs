@@ -1,25 +1,38 @@
 //! `nic.NIC.rings.rx` and its like: descriptors of a queue.
 
-use model::tune::Impact;
+use model::{
+    knob::{NicSetting, Target},
+    tune::Impact,
+};
 use probe::ask::ethtool::answers::Rings;
 
 use crate::{
     Host, TuneError,
     drivers::Act,
-    knob::{Case, Knob, Refusal, cannot, nic_and, number},
+    knob::{Case, Kind, Knob, Refusal, cannot, number},
     knobs::nic_napi,
     phase::Phase,
     privilege::Need,
 };
 
 /// `ethtool -g` and `-G`.
-pub struct NicRings;
+pub const KIND: Kind = Kind {
+    name: "nic_rings",
+    spelling: "nic.NIC.rings.rx|rx_mini|rx_jumbo|tx=DESCRIPTORS",
+    parse: |target| match target {
+        Target::Nic(nic, NicSetting::Ring(ring)) if RINGS.contains(&ring) => {
+            Some(Box::new(NicRings { nic, ring }))
+        }
+        _ => None,
+    },
+};
+
+struct NicRings<'k> {
+    nic: &'k str,
+    ring: &'k str,
+}
 
 const RINGS: [&str; 4] = ["rx", "rx_mini", "rx_jumbo", "tx"];
-
-fn parts(knob: &str) -> Option<(&str, &'static str)> {
-    nic_and(knob, "rings", RINGS.iter().copied())
-}
 
 /// One of the four numbers.
 fn slot<'r>(rings: &'r mut Rings, ring: &str) -> &'r mut u32 {
@@ -31,46 +44,26 @@ fn slot<'r>(rings: &'r mut Rings, ring: &str) -> &'r mut u32 {
     }
 }
 
-fn absent(knob: &str) -> TuneError {
-    TuneError::Absent(format!("{knob}: no such ring"))
-}
-
-impl Knob for NicRings {
-    fn name(&self) -> &'static str {
-        "nic_rings"
+impl Knob for NicRings<'_> {
+    fn target(&self) -> Target<'_> {
+        Target::Nic(self.nic, NicSetting::Ring(self.ring))
     }
 
-    fn spelling(&self) -> &'static str {
-        "nic.NIC.rings.rx|rx_mini|rx_jumbo|tx=DESCRIPTORS"
-    }
-
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Rings
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        parts(knob).is_some()
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        let mut rings = host.ethtool().rings(self.nic).map_err(|e| TuneError::read(&e))?;
+        Ok(slot(&mut rings, self.ring).to_string())
     }
 
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        let (nic, ring) = parts(knob).ok_or_else(|| absent(knob))?;
-        let mut rings = host.ethtool().rings(nic).map_err(|e| TuneError::read(&e))?;
-        Ok(slot(&mut rings, ring).to_string())
-    }
-
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        _: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
-        let (name, ring) = parts(knob).unwrap_or_default();
-        let Some(nic) = case.nic(name) else { return cannot("no such interface") };
+    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
+        let Some(nic) = case.nic(self.nic) else { return cannot("no such interface") };
         let Some(rings) = nic.rings.known() else {
             return cannot(nic.rings.why_not().unwrap_or("no rings").to_owned());
         };
-        let most = match ring {
+        let most = match self.ring {
             "rx" => rings.max_rx,
             "rx_mini" => rings.max_rx_mini,
             "rx_jumbo" => rings.max_rx_jumbo,
@@ -79,34 +72,32 @@ impl Knob for NicRings {
         Ok(number(wanted, 1, u64::from(most), "descriptors")?.to_string())
     }
 
-    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+    fn needs(&self, _: &Host) -> Vec<Need> {
         vec![Need::Net]
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        let (nic, ring) = parts(knob).ok_or_else(|| absent(knob))?;
-        let mut rings = host.ethtool().rings(nic).map_err(|e| TuneError::read(&e))?;
-        *slot(&mut rings, ring) = value
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        let mut rings = host.ethtool().rings(self.nic).map_err(|e| TuneError::read(&e))?;
+        *slot(&mut rings, self.ring) = value
             .parse()
-            .map_err(|_| TuneError::Usage(format!("{knob}: {value:?} is no number")))?;
-        host.set_rings(nic, &rings)
+            .map_err(|_| TuneError::Usage(format!("{}: {value:?} is no number", self.target())))?;
+        host.set_rings(self.nic, &rings)
     }
 
-    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
-        let nic = parts(knob).unwrap_or_default().0;
-        case.act_impact(nic, Act::Rings)
+    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
+        case.act_impact(self.nic, Act::Rings)
     }
 
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        "descriptors".into()
+    fn unit(&self) -> &'static str {
+        "descriptors"
     }
 
-    fn sets(&self, _: &str) -> &'static str {
+    fn sets(&self) -> &'static str {
         "rings"
     }
 
     /// A driver that closes the interface and opens it again makes its NAPI instances anew.
-    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
-        nic_napi::of_nic(host, parts(knob).unwrap_or_default().0, None)
+    fn coupled_settings(&self, host: &Host) -> Vec<String> {
+        nic_napi::of_nic(host, self.nic, None)
     }
 }

@@ -2,15 +2,18 @@
 
 use crate::{
     attribute::{Attribute, same_line},
-    knob::{Case, Refusal, switch},
+    knob::{Case, Kind, Refusal, switch},
 };
 
 /// **Source**: `/sys/class/net/X/threaded`.
-pub const KNOB: Attribute = Attribute {
+pub const KIND: Kind = Kind {
     name: "nic_threaded",
     spelling: "nic.NIC.threaded=on|off",
-    suffix: "threaded",
-    file: "threaded",
+    parse: |target| FILE.at(target),
+};
+
+static FILE: Attribute = Attribute {
+    setting: "threaded",
     side: None,
     sets: "threaded napi",
     unit: "",

@@ -2,15 +2,18 @@
 
 use crate::{
     attribute::{Attribute, same_line},
-    knob::{Case, Refusal, number},
+    knob::{Case, Kind, Refusal, number},
 };
 
 /// **Source**: `/sys/class/net/X/tx_queue_len`.
-pub const KNOB: Attribute = Attribute {
+pub const KIND: Kind = Kind {
     name: "nic_txqueuelen",
     spelling: "nic.NIC.txqueuelen=PACKETS",
-    suffix: "txqueuelen",
-    file: "tx_queue_len",
+    parse: |target| FILE.at(target),
+};
+
+static FILE: Attribute = Attribute {
+    setting: "txqueuelen",
     side: None,
     sets: "txqueuelen",
     unit: "packets",

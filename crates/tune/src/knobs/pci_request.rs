@@ -1,11 +1,14 @@
 //! `pci.ADDRESS.read_request` and `.mmrbc`: how much a device asks memory for at once.
 
-use model::tune::{Disruption, Impact};
+use model::{
+    knob::Target,
+    tune::{Disruption, Impact},
+};
 use parse::pci_config::{self, ListEnd, PciConfig};
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, Undone, cannot, usage},
+    knob::{Case, Kind, Knob, Refusal, Undone, cannot, usage},
     phase::Phase,
     privilege::Need,
 };
@@ -15,7 +18,21 @@ use crate::{
 /// found by its list, and nothing but the field is changed: its 16-bit register is read, and
 /// written with all its other bits as they were. An exact value is the device's identity and
 /// the bytes.
-pub struct PciRequest;
+pub const KIND: Kind = Kind {
+    name: "pci_request",
+    spelling: "pci.ADDRESS.read_request=BYTES or .mmrbc=BYTES",
+    parse: |target| match target {
+        Target::Pci(address, name) if is_address(address) => {
+            Some(Box::new(PciRequest { address, field: FIELDS.iter().find(|f| f.name == name)? }))
+        }
+        _ => None,
+    },
+};
+
+struct PciRequest<'k> {
+    address: &'k str,
+    field: &'static Field,
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Field {
@@ -55,26 +72,20 @@ const FIELDS: [Field; 2] = [
 /// As much as the capability list stands in.
 const CONFIG_BYTES: usize = 256;
 
-fn parts(knob: &str) -> Option<(&str, &'static Field)> {
-    let (address, name) = knob.strip_prefix("pci.")?.rsplit_once('.')?;
-    let field = FIELDS.iter().find(|f| f.name == name)?;
-    // 0000:81:00.0
+/// `0000:81:00.0`
+fn is_address(address: &str) -> bool {
     let hex = |s: &str, n: usize| s.len() >= n && s.bytes().all(|b| b.is_ascii_hexdigit());
-    let (place, function) = address.rsplit_once('.')?;
-    let mut parts = place.split(':');
-    let fine = hex(parts.next()?, 4) && hex(parts.next()?, 2) && hex(parts.next()?, 2);
-    (fine && parts.next().is_none() && hex(function, 1)).then_some((address, field))
-}
-
-fn path(address: &str) -> String {
-    format!("/sys/bus/pci/devices/{address}/config")
+    let Some((place, function)) = address.rsplit_once('.') else { return false };
+    match place.split(':').collect::<Vec<_>>()[..] {
+        [domain, bus, slot] => hex(domain, 4) && hex(bus, 2) && hex(slot, 2) && hex(function, 1),
+        _ => false,
+    }
 }
 
 /// The space, and where the field's register is in it.
-fn register(host: &Host, knob: &str) -> Result<(PciConfig, u16, u8), TuneError> {
-    let (address, field) =
-        parts(knob).ok_or_else(|| TuneError::Usage(format!("{knob}: no such knob")))?;
-    let path = path(address);
+fn register(it: &PciRequest<'_>, host: &Host) -> Result<(PciConfig, u16, u8), TuneError> {
+    let PciRequest { address, field } = it;
+    let path = it.path();
     let bytes = host.root().read_head(&path, CONFIG_BYTES).map_err(|e| TuneError::read(&e))?;
     let config =
         pci_config::parse(&bytes).map_err(|e| TuneError::Environment(format!("{path}: {e}")))?;
@@ -122,32 +133,30 @@ fn bytes(text: &str) -> Option<u32> {
     text.split_whitespace().last()?.parse().ok()
 }
 
-impl Knob for PciRequest {
-    fn name(&self) -> &'static str {
-        "pci_request"
+impl PciRequest<'_> {
+    fn path(&self) -> String {
+        format!("/sys/bus/pci/devices/{}/config", self.address)
+    }
+}
+
+impl Knob for PciRequest<'_> {
+    fn target(&self) -> Target<'_> {
+        Target::Pci(self.address, self.field.name)
     }
 
-    fn spelling(&self) -> &'static str {
-        "pci.ADDRESS.read_request=BYTES or .mmrbc=BYTES"
-    }
-
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Pci
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        parts(knob).is_some()
-    }
-
-    fn danger(&self, _: &str) -> Option<&'static str> {
+    fn danger(&self) -> Option<&'static str> {
         Some("writing a register of a working device can wedge it or corrupt what it transfers")
     }
 
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        let (config, _, _) = register(host, knob)?;
-        let size = parts(knob).and_then(|(_, field)| size(&config, field));
-        let size =
-            size.ok_or_else(|| TuneError::Environment(format!("{knob}: holds a reserved size")))?;
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        let (config, _, _) = register(self, host)?;
+        let size = size(&config, self.field).ok_or_else(|| {
+            TuneError::Environment(format!("{}: holds a reserved size", self.target()))
+        })?;
         Ok(format!("{:04x}:{:04x} {size}", config.vendor_id, config.device_id))
     }
 
@@ -155,14 +164,8 @@ impl Knob for PciRequest {
         bytes(exact).map_or_else(|| exact.trim().to_owned(), |b| b.to_string())
     }
 
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        _: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
-        let Some((address, field)) = parts(knob) else { return cannot("no such device") };
+    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
+        let field = self.field;
         let fits = |n: &u32| n.is_power_of_two() && (field.least..=field.most).contains(n);
         let Some(size) = wanted.parse().ok().filter(fits) else {
             return usage(format!(
@@ -170,8 +173,11 @@ impl Knob for PciRequest {
                 field.least, field.most
             ));
         };
-        let nic =
-            case.facts.nics.iter().find(|n| n.bus_address.known().is_some_and(|a| a == address));
+        let nic = case
+            .facts
+            .nics
+            .iter()
+            .find(|n| n.bus_address.known().is_some_and(|a| a == self.address));
         let pci = nic.and_then(|n| n.pci.known());
         if let Some(payload) = pci.and_then(|p| p.max_payload_bytes.known())
             && u64::from(size) < payload.0
@@ -181,28 +187,30 @@ impl Knob for PciRequest {
         Ok(size.to_string())
     }
 
-    fn needs(&self, _: &Host, knob: &str) -> Vec<Need> {
-        let address = parts(knob).map_or("", |p| p.0);
-        vec![Need::File(path(address)), Need::SysAdmin]
+    fn needs(&self, _: &Host) -> Vec<Need> {
+        vec![Need::File(self.path()), Need::SysAdmin]
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        let (_, word, at) = register(host, knob)?;
-        let (address, field) =
-            parts(knob).ok_or_else(|| TuneError::Usage(format!("{knob}: no such knob")))?;
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        let (_, word, at) = register(self, host)?;
+        let field = self.field;
         let size = bytes(value).filter(|n| n.is_power_of_two() && *n >= field.least);
-        let size = size.ok_or_else(|| TuneError::Usage(format!("{knob}: {value:?}: no size")))?;
+        let size =
+            size.ok_or_else(|| TuneError::Usage(format!("{}: {value:?}: no size", self.target())))?;
         let code = (size / field.least).trailing_zeros();
         let code = u16::try_from(code << field.shift).unwrap_or(u16::MAX);
         if code & !field.mask != 0 {
-            return Err(TuneError::Usage(format!("{knob}: {value:?} does not fit the field")));
+            return Err(TuneError::Usage(format!(
+                "{}: {value:?} does not fit the field",
+                self.target()
+            )));
         }
         let word = word & !field.mask | code;
-        host.write_at(&path(address), u64::from(at), &word.to_le_bytes())
+        host.write_at(&self.path(), u64::from(at), &word.to_le_bytes())
     }
 
-    fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
-        let now = match self.read(host, knob) {
+    fn undo(&self, host: &Host, old: &str, _: &str) -> Result<Undone, TuneError> {
+        let now = match self.read(host) {
             Err(TuneError::Absent(why)) => return Ok(Undone::Gone(why)),
             now => now?,
         };
@@ -211,27 +219,26 @@ impl Knob for PciRequest {
             return Ok(Undone::Lost(format!("another device is at this address: {now}")));
         }
         if now != old {
-            self.write(host, knob, old)?;
+            self.write(host, old)?;
         }
-        self.came_back(host, knob, old)
+        self.came_back(host, old)
     }
 
-    fn undo_text(&self, _: &str) -> String {
+    fn undo_text(&self) -> String {
         "the field is written back, the register's other bits as they are then".into()
     }
 
-    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
-        let address = parts(knob).unwrap_or(("", &FIELDS[0])).0;
+    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
         let why = "a device that does not bear it hangs until it is reset";
-        let on = |n: &&model::nic::Nic| n.bus_address.known().is_some_and(|a| a == address);
+        let on = |n: &&model::nic::Nic| n.bus_address.known().is_some_and(|a| a == self.address);
         match case.facts.nics.iter().find(on) {
             Some(nic) => case.nic_impact(&nic.name, Disruption::ConnectionLoss, why),
             None => Impact::of(Disruption::ConnectionLoss, why),
         }
     }
 
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        "bytes".into()
+    fn unit(&self) -> &'static str {
+        "bytes"
     }
 }
 
@@ -240,6 +247,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::knobs::find;
 
     /// PM at 0x40, PCI-X at 0x50, PCI Express at 0x70; every other byte is 0xa5.
     fn device(tree: &Path) -> std::path::PathBuf {
@@ -266,19 +274,20 @@ mod tests {
         let file = device(tree.path());
         let before = std::fs::read(&file).unwrap();
         let host = Host::tree(tree.path()).unwrap();
-        for (knob, new, at, word) in [
+        for (name, new, at, word) in [
             ("pci.0000:02:00.0.read_request", "4096", 0x78, 0x5810u16),
             ("pci.0000:02:00.0.mmrbc", "4096", 0x52, 0x002e),
         ] {
-            let old = PciRequest.read(&host, knob).unwrap();
+            let knob = find(name).unwrap();
+            let old = knob.read(&host).unwrap();
             assert_eq!(old, "8086:1048 512");
-            PciRequest.write(&host, knob, new).unwrap();
-            assert!(PciRequest.verify(new, &PciRequest.read(&host, knob).unwrap()));
+            knob.write(&host, new).unwrap();
+            assert!(knob.verify(new, &knob.read(&host).unwrap()));
             let mut expected = before.clone();
             expected[at..at + 2].copy_from_slice(&word.to_le_bytes());
-            assert_eq!(std::fs::read(&file).unwrap(), expected, "{knob}");
-            PciRequest.undo(&host, knob, &old, new).unwrap();
-            assert_eq!(std::fs::read(&file).unwrap(), before, "{knob}");
+            assert_eq!(std::fs::read(&file).unwrap(), expected, "{name}");
+            knob.undo(&host, &old, new).unwrap();
+            assert_eq!(std::fs::read(&file).unwrap(), before, "{name}");
         }
     }
 
@@ -287,20 +296,20 @@ mod tests {
         let tree = tempfile::tempdir().unwrap();
         let file = device(tree.path());
         let whole = std::fs::read(&file).unwrap();
-        let knob = "pci.0000:02:00.0.read_request";
+        let knob = find("pci.0000:02:00.0.read_request").unwrap();
         let tries = |change: &dyn Fn(&mut Vec<u8>)| {
             let mut space = whole.clone();
             change(&mut space);
             std::fs::write(&file, &space).unwrap();
             let host = Host::tree(tree.path()).unwrap();
-            assert!(PciRequest.write(&host, knob, "4096").is_err());
+            assert!(knob.write(&host, "4096").is_err());
             assert_eq!(std::fs::read(&file).unwrap(), space);
         };
         tries(&|s| s.truncate(64));
         tries(&|s| s.truncate(0x79));
         tries(&|s| s[0x51] = 0x40); // in a circle
         tries(&|s| s[0x51] = 0); // without PCI Express
-        let why = PciRequest.read(&Host::tree(tree.path()).unwrap(), knob).unwrap_err().to_string();
+        let why = knob.read(&Host::tree(tree.path()).unwrap()).unwrap_err().to_string();
         assert!(why.contains("it is PCI-X, whose setting is pci.0000:02:00.0.mmrbc"), "{why}");
         tries(&|s| s[..2].fill(0xff)); // gone
         tries(&|s| s[6] = 0); // no list at all
@@ -310,7 +319,7 @@ mod tests {
     fn an_address_is_whole() {
         for bad in ["pci.2:0.0.mmrbc", "pci.0000:02:00.0.e6", "pci.0000:02:00.mmrbc", "pci..mmrbc"]
         {
-            assert!(parts(bad).is_none(), "{bad:?} was taken");
+            assert!(find(bad).is_none(), "{bad:?} was taken");
         }
     }
 }

@@ -3,27 +3,33 @@
 
 use std::collections::BTreeMap;
 
-use model::{CpuSet, Reading, tune::Impact};
+use model::{CpuSet, Reading, knob::Target};
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, Undone, cannot, ended, usage},
+    knob::{Case, Kind, Knob, Refusal, Undone, cannot, ended, usage},
     phase::Phase,
     privilege::Need,
 };
 
 /// **Source**: `sched_setaffinity(2)`; read from `/proc/PID/task/*/status`. An exact value is a
 /// line for each thread: id, start in ticks since boot, CPUs.
-pub struct ProcessAffinity;
+pub const KIND: Kind = Kind {
+    name: "process_affinity",
+    spelling: "process.PID.affinity=CPUS",
+    parse: |target| match target {
+        Target::Process(pid, "affinity") if pid > 0 => Some(Box::new(ProcessAffinity { pid })),
+        _ => None,
+    },
+};
+
+struct ProcessAffinity {
+    pid: u32,
+}
 
 /// Threads may start while others are moved; a process that starts them faster than this is
 /// not waited for.
 const PASSES: u32 = 20;
-
-fn pid(knob: &str) -> Option<u32> {
-    let pid = knob.strip_prefix("process.")?.strip_suffix(".affinity")?.parse().ok()?;
-    (pid > 0 && knob == format!("process.{pid}.affinity")).then_some(pid)
-}
 
 /// A thread is its number and its start: numbers are given again.
 type Threads = BTreeMap<(u32, u64), CpuSet>;
@@ -91,24 +97,16 @@ fn move_all(
 }
 
 impl Knob for ProcessAffinity {
-    fn name(&self) -> &'static str {
-        "process_affinity"
+    fn target(&self) -> Target<'_> {
+        Target::Process(self.pid, "affinity")
     }
 
-    fn spelling(&self) -> &'static str {
-        "process.PID.affinity=CPUS"
-    }
-
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Process
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        pid(knob).is_some()
-    }
-
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        threads(host, pid(knob).unwrap_or_default()).map(|t| text(&t))
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        threads(host, self.pid).map(|t| text(&t))
     }
 
     /// The distinct sets; what is no list of threads is a set already.
@@ -123,19 +121,13 @@ impl Knob for ProcessAffinity {
         sets.join(" and ")
     }
 
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        _: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
+    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
         let cpus = case.cpus(wanted)?;
         if cpus.is_empty() {
             return usage("a process needs a CPU");
         }
         case.online(&cpus)?;
-        let pid = pid(knob).unwrap_or_default();
+        let pid = self.pid;
         let process = case.facts.processes.iter().find(|p| p.pid == pid);
         if let Some(Reading::Known(allowed)) = process.map(|p| &p.cpuset_cpus)
             && !allowed.is_empty()
@@ -147,23 +139,23 @@ impl Knob for ProcessAffinity {
         Ok(cpus.to_string())
     }
 
-    fn needs(&self, _: &Host, knob: &str) -> Vec<Need> {
-        vec![Need::Place(pid(knob).unwrap_or_default())]
+    fn needs(&self, _: &Host) -> Vec<Need> {
+        vec![Need::Place(self.pid)]
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        let wanted: CpuSet = value
-            .parse()
-            .map_err(|_| TuneError::Usage(format!("{knob}: {value:?} is no list of CPUs")))?;
-        move_all(host, pid(knob).unwrap_or_default(), |_, _| Some(wanted.clone()))
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        let wanted: CpuSet = value.parse().map_err(|_| {
+            TuneError::Usage(format!("{}: {value:?} is no list of CPUs", self.target()))
+        })?;
+        move_all(host, self.pid, |_, _| Some(wanted.clone()))
     }
 
     /// Threads that are gone need nothing; those that started since are given what the first
     /// thread had, if they still run where we put them, or where somebody else has put that one.
-    fn undo(&self, host: &Host, knob: &str, old: &str, written: &str) -> Result<Undone, TuneError> {
+    fn undo(&self, host: &Host, old: &str, written: &str) -> Result<Undone, TuneError> {
         let saved = parsed(old);
-        let pid = pid(knob).unwrap_or_default();
-        if let Some(why) = self.lost(host, knob, old) {
+        let pid = self.pid;
+        if let Some(why) = self.lost(host, old) {
             return Ok(Undone::Lost(why));
         }
         let first = saved.iter().find(|(id, _)| id.0 == pid).map(|(_, cpus)| cpus.clone());
@@ -181,7 +173,8 @@ impl Knob for ProcessAffinity {
         for (id, cpus) in &saved {
             if let Some(now) = back.get(id).filter(|now| *now != cpus) {
                 return Err(TuneError::Environment(format!(
-                    "{knob}: thread {} ran on {cpus}, and after putting it back runs on {now}",
+                    "{}: thread {} ran on {cpus}, and after putting it back runs on {now}",
+                    self.target(),
                     id.0
                 )));
             }
@@ -189,8 +182,8 @@ impl Knob for ProcessAffinity {
         Ok(Undone::Restored(text(&back)))
     }
 
-    fn lost(&self, host: &Host, knob: &str, old: &str) -> Option<String> {
-        let (saved, pid) = (parsed(old), pid(knob).unwrap_or_default());
+    fn lost(&self, host: &Host, old: &str) -> Option<String> {
+        let (saved, pid) = (parsed(old), self.pid);
         match threads(host, pid) {
             Err(TuneError::Absent(_)) => Some(ended(pid)),
             // Its first thread is it.
@@ -202,24 +195,16 @@ impl Knob for ProcessAffinity {
         }
     }
 
-    fn undo_text(&self, _: &str) -> String {
+    fn undo_text(&self) -> String {
         "each thread is given its own old CPUs; threads started since, the first thread's".into()
     }
 
-    fn impact(&self, _: &Case<'_>, _: &str, _: &str, _: &str) -> Impact {
-        Impact::none()
-    }
-
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        String::new()
-    }
-
-    fn sets(&self, _: &str) -> &'static str {
+    fn sets(&self) -> &'static str {
         "process affinity"
     }
 
-    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
-        let pid = pid(knob).unwrap_or_default();
+    fn owner(&self, case: &Case<'_>) -> String {
+        let pid = self.pid;
         let unit = case.facts.processes.iter().find(|p| p.pid == pid).and_then(|p| p.unit.known());
         unit.map_or(String::new(), |u| format!("systemd unit {u} (CPUAffinity= at its next start)"))
     }
@@ -233,9 +218,9 @@ mod tests {
     fn an_exact_value_is_threads_and_shows_as_sets() {
         let exact = "10 77 0-1\n11 78 0-1\n12 80 3\n";
         assert_eq!(text(&parsed(exact)), exact);
-        assert_eq!(ProcessAffinity.show(exact), "0-1 and 3");
-        assert_eq!(ProcessAffinity.show("0-1"), "0-1");
-        assert!(ProcessAffinity.verify("0-1", "10 77 0-1\n11 78 0-1\n"));
-        assert!(!ProcessAffinity.verify("0-1", exact));
+        assert_eq!(ProcessAffinity { pid: 10 }.show(exact), "0-1 and 3");
+        assert_eq!(ProcessAffinity { pid: 10 }.show("0-1"), "0-1");
+        assert!(ProcessAffinity { pid: 10 }.verify("0-1", "10 77 0-1\n11 78 0-1\n"));
+        assert!(!ProcessAffinity { pid: 10 }.verify("0-1", exact));
     }
 }

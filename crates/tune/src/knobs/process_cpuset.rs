@@ -5,12 +5,13 @@ mod group;
 
 use model::{
     CpuSet,
+    knob::Target,
     tune::{Disruption, Impact},
 };
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, Undone, cannot, cpus_of, ended, usage},
+    knob::{Case, Kind, Knob, Refusal, Undone, cannot, cpus_of, ended, usage},
     phase::Phase,
     privilege::Need,
 };
@@ -19,15 +20,21 @@ use group::Group;
 /// **Source**: `cpuset.cpus` and `cpuset.mems` of its cgroup, v1 or v2. A process that is in the
 /// root, which cannot be limited, is given a group of its own; one in a group (a container, a
 /// systemd unit) stays there, and the group is limited.
-pub struct ProcessCpuset;
+pub const KIND: Kind = Kind {
+    name: "process_cpuset",
+    spelling: "process.PID.cpuset='CPUS' or 'CPUS mems NODES'",
+    parse: |target| match target {
+        Target::Process(pid, "cpuset") if pid > 0 => Some(Box::new(ProcessCpuset { pid })),
+        _ => None,
+    },
+};
+
+struct ProcessCpuset {
+    pid: u32,
+}
 
 /// Processes may start while others are moved.
 const PASSES: u32 = 20;
-
-fn pid(knob: &str) -> Option<u32> {
-    let pid = knob.strip_prefix("process.")?.strip_suffix(".cpuset")?.parse().ok()?;
-    (pid > 0 && knob == format!("process.{pid}.cpuset")).then_some(pid)
-}
 
 /// CPUs, and nodes where some are named.
 fn wanted(value: &str) -> Result<(CpuSet, Option<CpuSet>), Refusal> {
@@ -100,25 +107,17 @@ fn put_back(host: &Host, pid: u32, old: &Group) -> Result<(), TuneError> {
 }
 
 impl Knob for ProcessCpuset {
-    fn name(&self) -> &'static str {
-        "process_cpuset"
-    }
-
-    fn spelling(&self) -> &'static str {
-        "process.PID.cpuset='CPUS' or 'CPUS mems NODES'"
+    fn target(&self) -> Target<'_> {
+        Target::Process(self.pid, "cpuset")
     }
 
     /// After the affinities: a group that is left gives them back as they were in it.
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Cgroup
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        pid(knob).is_some()
-    }
-
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        Group::of(host, pid(knob).unwrap_or_default()).map(|g| g.text())
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        Group::of(host, self.pid).map(|g| g.text())
     }
 
     fn show(&self, exact: &str) -> String {
@@ -131,13 +130,7 @@ impl Knob for ProcessCpuset {
         format!("{} mems {} in {name}", some(&group.cpus), some(&group.mems))
     }
 
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        _: &str,
-        old: &str,
-        value: &str,
-    ) -> Result<String, Refusal> {
+    fn validate(&self, case: &Case<'_>, old: &str, value: &str) -> Result<String, Refusal> {
         let (first, rest) = value.split_once(' ').unwrap_or((value, ""));
         let (cpus, mems) = wanted(&format!("{} {rest}", case.cpus(first)?))?;
         if cpus.is_empty() || mems.as_ref().is_some_and(CpuSet::is_empty) {
@@ -157,8 +150,8 @@ impl Knob for ProcessCpuset {
         })
     }
 
-    fn needs(&self, host: &Host, knob: &str) -> Vec<Need> {
-        let Ok(group) = Group::of(host, pid(knob).unwrap_or_default()) else { return vec![] };
+    fn needs(&self, host: &Host) -> Vec<Need> {
+        let Ok(group) = Group::of(host, self.pid) else { return vec![] };
         match group.is_root() {
             // A group of its own is made there.
             true => vec![Need::File(group.mount)],
@@ -166,10 +159,10 @@ impl Knob for ProcessCpuset {
         }
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        let pid = pid(knob).unwrap_or_default();
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        let pid = self.pid;
         let (cpus, mems) =
-            wanted(value).map_err(|r| TuneError::Usage(format!("{knob}: {}", r.why)))?;
+            wanted(value).map_err(|r| TuneError::Usage(format!("{}: {}", self.target(), r.why)))?;
         let group = Group::of(host, pid)?;
         for folder in &group.off {
             host.write(&format!("{folder}/cgroup.subtree_control"), "+cpuset")?;
@@ -200,10 +193,13 @@ impl Knob for ProcessCpuset {
             && mems.is_none_or(|mems| same(&group.mems, &mems))
     }
 
-    fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
-        let pid = pid(knob).unwrap_or_default();
+    fn undo(&self, host: &Host, old: &str, _: &str) -> Result<Undone, TuneError> {
+        let pid = self.pid;
         let Some(saved) = Group::parsed(old) else {
-            return Err(TuneError::Environment(format!("{knob}: the journal makes no sense")));
+            return Err(TuneError::Environment(format!(
+                "{}: the journal makes no sense",
+                self.target()
+            )));
         };
         put_back(host, pid, &saved)?;
         match Group::of(host, pid) {
@@ -212,7 +208,8 @@ impl Knob for ProcessCpuset {
             Ok(now) if now.start != saved.start => Ok(Undone::Lost(ended(pid))),
             Ok(now) if now == saved => Ok(Undone::Restored(now.text())),
             Ok(now) => Err(TuneError::Environment(format!(
-                "{knob}: was {}, and after putting it back reads {}",
+                "{}: was {}, and after putting it back reads {}",
+                self.target(),
                 self.show(old),
                 self.show(&now.text())
             ))),
@@ -220,8 +217,8 @@ impl Knob for ProcessCpuset {
         }
     }
 
-    fn lost(&self, host: &Host, knob: &str, old: &str) -> Option<String> {
-        let pid = pid(knob).unwrap_or_default();
+    fn lost(&self, host: &Host, old: &str) -> Option<String> {
+        let pid = self.pid;
         let saved = Group::parsed(old)?;
         match Group::of(host, pid) {
             Err(TuneError::Absent(_)) => Some(ended(pid)),
@@ -229,13 +226,13 @@ impl Knob for ProcessCpuset {
         }
     }
 
-    fn undo_text(&self, _: &str) -> String {
+    fn undo_text(&self) -> String {
         "the group is given its old sets, or the processes go back to the root and the group away; \
          memory that moved stays where it is"
             .into()
     }
 
-    fn impact(&self, _: &Case<'_>, _: &str, old: &str, new: &str) -> Impact {
+    fn impact(&self, _: &Case<'_>, old: &str, new: &str) -> Impact {
         let Some(group) = Group::parsed(old) else { return Impact::none() };
         let mut impact = match new.contains("mems") {
             true => Impact::of(
@@ -250,23 +247,19 @@ impl Knob for ProcessCpuset {
         impact
     }
 
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        String::new()
-    }
-
-    fn sets(&self, _: &str) -> &'static str {
+    fn sets(&self) -> &'static str {
         "process affinity and memory placement"
     }
 
-    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
-        let pid = pid(knob).unwrap_or_default();
+    fn owner(&self, case: &Case<'_>) -> String {
+        let pid = self.pid;
         let unit = case.facts.processes.iter().find(|p| p.pid == pid).and_then(|p| p.unit.known());
         unit.map_or(String::new(), |u| format!("systemd unit {u} (AllowedCPUs=)"))
     }
 
     /// A group's threads lose affinities that it does not allow.
-    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
-        let pid = pid(knob).unwrap_or_default();
+    fn coupled_settings(&self, host: &Host) -> Vec<String> {
+        let pid = self.pid;
         let mut all = vec![pid];
         if let Ok(group) = Group::of(host, pid)
             && !group.is_root()

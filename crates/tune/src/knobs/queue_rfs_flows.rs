@@ -2,15 +2,18 @@
 
 use crate::{
     attribute::{Attribute, same_line},
-    knob::{Case, Refusal, number, usage},
+    knob::{Case, Kind, Refusal, number, usage},
 };
 
 /// **Source**: `/sys/class/net/X/queues/rx-N/rps_flow_cnt`.
-pub const KNOB: Attribute = Attribute {
+pub const KIND: Kind = Kind {
     name: "queue_rfs_flows",
     spelling: "nic.NIC.queue.rx-N.rfs_flows=ENTRIES",
-    suffix: "rfs_flows",
-    file: "rps_flow_cnt",
+    parse: |target| FILE.at(target),
+};
+
+static FILE: Attribute = Attribute {
+    setting: "rfs_flows",
     side: Some("rx"),
     sets: "rfs",
     unit: "entries",

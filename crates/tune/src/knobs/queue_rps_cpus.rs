@@ -2,15 +2,18 @@
 
 use crate::{
     attribute::Attribute,
-    knob::{Case, Refusal, mask, same_mask},
+    knob::{Case, Kind, Refusal, mask, same_mask},
 };
 
 /// **Source**: `/sys/class/net/X/queues/rx-N/rps_cpus`.
-pub const KNOB: Attribute = Attribute {
+pub const KIND: Kind = Kind {
     name: "queue_rps_cpus",
     spelling: "nic.NIC.queue.rx-N.rps_cpus=MASK",
-    suffix: "rps_cpus",
-    file: "rps_cpus",
+    parse: |target| FILE.at(target),
+};
+
+static FILE: Attribute = Attribute {
+    setting: "rps_cpus",
     side: Some("rx"),
     sets: "rps",
     unit: "",

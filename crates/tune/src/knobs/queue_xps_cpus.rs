@@ -2,15 +2,18 @@
 
 use crate::{
     attribute::Attribute,
-    knob::{Case, Refusal, mask, same_mask},
+    knob::{Case, Kind, Refusal, mask, same_mask},
 };
 
 /// **Source**: `/sys/class/net/X/queues/tx-N/xps_cpus`.
-pub const KNOB: Attribute = Attribute {
+pub const KIND: Kind = Kind {
     name: "queue_xps_cpus",
     spelling: "nic.NIC.queue.tx-N.xps_cpus=MASK",
-    suffix: "xps_cpus",
-    file: "xps_cpus",
+    parse: |target| FILE.at(target),
+};
+
+static FILE: Attribute = Attribute {
+    setting: "xps_cpus",
     side: Some("tx"),
     sets: "xps",
     unit: "",

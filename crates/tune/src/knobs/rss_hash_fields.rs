@@ -1,25 +1,35 @@
 //! `nic.NIC.rss.hash_fields.FLOW`: which header fields spread a kind of traffic over queues.
 
 use model::{
-    knob::HASH_FIELDS,
+    knob::{HASH_FIELDS, NicSetting, Target},
     tune::{Disruption, Impact},
 };
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, cannot, nic_and, usage},
+    knob::{Case, Kind, Knob, Refusal, cannot, usage},
     phase::Phase,
     privilege::Need,
 };
 
 /// `ethtool -n NIC rx-flow-hash FLOW` and `-N`.
-pub struct RssHashFields;
+pub const KIND: Kind = Kind {
+    name: "rss_hash_fields",
+    spelling: "nic.NIC.rss.hash_fields.tcp4|udp4|tcp6|udp6='src_ip dst_ip src_port dst_port'",
+    parse: |target| match target {
+        Target::Nic(nic, NicSetting::HashFields(flow)) if FLOWS.contains(&flow) => {
+            Some(Box::new(RssHashFields { nic, flow }))
+        }
+        _ => None,
+    },
+};
+
+struct RssHashFields<'k> {
+    nic: &'k str,
+    flow: &'k str,
+}
 
 const FLOWS: [&str; 4] = ["tcp4", "udp4", "tcp6", "udp6"];
-
-fn parts(knob: &str) -> Option<(&str, &'static str)> {
-    nic_and(knob, "rss.hash_fields", FLOWS.iter().copied())
-}
 
 fn names(bits: u64) -> Vec<String> {
     let known = HASH_FIELDS.iter().filter(|(bit, ..)| bits >> bit & 1 == 1);
@@ -38,39 +48,25 @@ fn bits(text: &str) -> Option<u64> {
     })
 }
 
-impl Knob for RssHashFields {
-    fn name(&self) -> &'static str {
-        "rss_hash_fields"
+impl Knob for RssHashFields<'_> {
+    fn target(&self) -> Target<'_> {
+        Target::Nic(self.nic, NicSetting::HashFields(self.flow))
     }
 
-    fn spelling(&self) -> &'static str {
-        "nic.NIC.rss.hash_fields.tcp4|udp4|tcp6|udp6='src_ip dst_ip src_port dst_port'"
-    }
-
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Spread
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        parts(knob).is_some()
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        let all = host.ethtool().hash_fields(self.nic).map_err(|e| TuneError::read(&e))?;
+        let bits = all.fields.get(self.flow);
+        bits.map(|bits| names(*bits).join(" ")).ok_or_else(|| {
+            TuneError::Absent(format!("{}: the driver does not tell", self.target()))
+        })
     }
 
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        let (nic, flow) = parts(knob).unwrap_or_default();
-        let all = host.ethtool().hash_fields(nic).map_err(|e| TuneError::read(&e))?;
-        let bits = all.fields.get(flow);
-        bits.map(|bits| names(*bits).join(" "))
-            .ok_or_else(|| TuneError::Absent(format!("{knob}: the driver does not tell")))
-    }
-
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        _: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
-        if case.nic(parts(knob).unwrap_or_default().0).is_none() {
+    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
+        if case.nic(self.nic).is_none() {
             return cannot("no such interface");
         }
         match bits(wanted) {
@@ -82,27 +78,23 @@ impl Knob for RssHashFields {
         }
     }
 
-    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+    fn needs(&self, _: &Host) -> Vec<Need> {
         vec![Need::Net]
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        let (nic, flow) = parts(knob).unwrap_or_default();
-        let bits = bits(value)
-            .ok_or_else(|| TuneError::Usage(format!("{knob}: {value:?} are no fields")))?;
-        host.set_hash_fields(nic, flow, bits)
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        let bits = bits(value).ok_or_else(|| {
+            TuneError::Usage(format!("{}: {value:?} are no fields", self.target()))
+        })?;
+        host.set_hash_fields(self.nic, self.flow, bits)
     }
 
-    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
+    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
         let why = "flows change their queue once; with ports, fragments may overtake each other";
-        case.nic_impact(parts(knob).unwrap_or_default().0, Disruption::BriefStall, why)
+        case.nic_impact(self.nic, Disruption::BriefStall, why)
     }
 
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        String::new()
-    }
-
-    fn sets(&self, _: &str) -> &'static str {
+    fn sets(&self) -> &'static str {
         "rss"
     }
 }

@@ -1,10 +1,13 @@
 //! `nic.NIC.rss.key`: the secret with which flows are spread over queues.
 
-use model::tune::{Disruption, Impact};
+use model::{
+    knob::{NicSetting, Target},
+    tune::{Disruption, Impact},
+};
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, cannot, nic_of, usage},
+    knob::{Case, Kind, Knob, Refusal, cannot, usage},
     phase::Phase,
     privilege::Need,
 };
@@ -12,10 +15,17 @@ use crate::{
 /// `ethtool -x` and `-X NIC hkey`. A value is bytes in hex, with or without colons, as many as the
 /// driver has; or `symmetric`: 6d:5a over and over, which gives both directions of a flow one hash
 /// (Woo and Park, "Scalable TCP session monitoring with symmetric receive-side scaling", 2012).
-pub struct RssKey;
+pub const KIND: Kind = Kind {
+    name: "rss_key",
+    spelling: "nic.NIC.rss.key=HEX or symmetric",
+    parse: |target| match target {
+        Target::Nic(nic, NicSetting::Plain("rss.key")) => Some(Box::new(RssKey { nic })),
+        _ => None,
+    },
+};
 
-fn nic(knob: &str) -> &str {
-    nic_of(knob, "rss.key").unwrap_or_default()
+struct RssKey<'k> {
+    nic: &'k str,
 }
 
 fn text(key: &[u8]) -> String {
@@ -34,39 +44,25 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
     digits.chunks(2).map(byte).collect()
 }
 
-impl Knob for RssKey {
-    fn name(&self) -> &'static str {
-        "rss_key"
+impl Knob for RssKey<'_> {
+    fn target(&self) -> Target<'_> {
+        Target::Nic(self.nic, NicSetting::Plain("rss.key"))
     }
 
-    fn spelling(&self) -> &'static str {
-        "nic.NIC.rss.key=HEX or symmetric"
-    }
-
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Spread
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        !nic(knob).is_empty()
-    }
-
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        let rss = host.ethtool().rss(nic(knob)).map_err(|e| TuneError::read(&e))?;
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        let rss = host.ethtool().rss(self.nic).map_err(|e| TuneError::read(&e))?;
         if rss.key.is_empty() {
-            return Err(TuneError::Absent(format!("{knob}: the driver shows no key")));
+            return Err(TuneError::Absent(format!("{}: the driver shows no key", self.target())));
         }
         Ok(text(&rss.key))
     }
 
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        old: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
-        if case.nic(nic(knob)).is_none() {
+    fn validate(&self, case: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
+        if case.nic(self.nic).is_none() {
             return cannot("no such interface");
         }
         let size = bytes(old).map_or(0, |k| k.len());
@@ -86,32 +82,28 @@ impl Knob for RssKey {
         Ok(text(&key))
     }
 
-    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+    fn needs(&self, _: &Host) -> Vec<Need> {
         vec![Need::Net]
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        let key =
-            bytes(value).ok_or_else(|| TuneError::Usage(format!("{knob}: {value:?} is no key")))?;
-        host.set_rss_key(nic(knob), &key)
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        let key = bytes(value)
+            .ok_or_else(|| TuneError::Usage(format!("{}: {value:?} is no key", self.target())))?;
+        host.set_rss_key(self.nic, &key)
     }
 
-    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
+    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
         let why = "flows change their queue once, and their packets their order";
-        case.nic_impact(nic(knob), Disruption::BriefStall, why)
+        case.nic_impact(self.nic, Disruption::BriefStall, why)
     }
 
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        String::new()
-    }
-
-    fn sets(&self, _: &str) -> &'static str {
+    fn sets(&self) -> &'static str {
         "rss"
     }
 
     /// Some drivers write both at once.
-    fn coupled_settings(&self, _: &Host, knob: &str) -> Vec<String> {
-        vec![format!("nic.{}.rss.table", nic(knob))]
+    fn coupled_settings(&self, _: &Host) -> Vec<String> {
+        vec![format!("nic.{}.rss.table", self.nic)]
     }
 }
 

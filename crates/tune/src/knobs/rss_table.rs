@@ -1,20 +1,30 @@
 //! `nic.NIC.rss.table`: which queue each hash value goes to.
 
-use model::tune::Impact;
+use model::{
+    knob::{NicSetting, Target},
+    tune::Impact,
+};
 
 use crate::{
     Host, TuneError,
     drivers::Act,
-    knob::{Case, Knob, Refusal, Undone, cannot, nic_of, number, usage},
+    knob::{Case, Kind, Knob, Refusal, Undone, cannot, number, usage},
     phase::Phase,
     privilege::Need,
 };
 
 /// `ethtool -x` and `-X`, the default context. A value is the queues in order, or `equal N`.
-pub struct RssTable;
+pub const KIND: Kind = Kind {
+    name: "rss_table",
+    spelling: "nic.NIC.rss.table='equal N' or 'QUEUE QUEUE …'",
+    parse: |target| match target {
+        Target::Nic(nic, NicSetting::Plain("rss.table")) => Some(Box::new(RssTable { nic })),
+        _ => None,
+    },
+};
 
-fn nic(knob: &str) -> &str {
-    nic_of(knob, "rss.table").unwrap_or_default()
+struct RssTable<'k> {
+    nic: &'k str,
 }
 
 fn numbers(text: &str) -> Option<Vec<u32>> {
@@ -27,39 +37,25 @@ pub(super) fn is_in_turn(table: &[u32]) -> bool {
     (0u32..).zip(table).all(|(i, q)| i % queues == *q)
 }
 
-impl Knob for RssTable {
-    fn name(&self) -> &'static str {
-        "rss_table"
+impl Knob for RssTable<'_> {
+    fn target(&self) -> Target<'_> {
+        Target::Nic(self.nic, NicSetting::Plain("rss.table"))
     }
 
-    fn spelling(&self) -> &'static str {
-        "nic.NIC.rss.table='equal N' or 'QUEUE QUEUE …'"
-    }
-
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Spread
     }
 
-    fn takes(&self, knob: &str) -> bool {
-        !nic(knob).is_empty()
-    }
-
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        let rss = host.ethtool().rss(nic(knob)).map_err(|e| TuneError::read(&e))?;
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        let rss = host.ethtool().rss(self.nic).map_err(|e| TuneError::read(&e))?;
         if rss.indir.is_empty() {
-            return Err(TuneError::Absent(format!("{knob}: the driver shows no table")));
+            return Err(TuneError::Absent(format!("{}: the driver shows no table", self.target())));
         }
         Ok(rss.indir.iter().map(u32::to_string).collect::<Vec<_>>().join(" "))
     }
 
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        old: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
-        let Some(nic) = case.nic(nic(knob)) else { return cannot("no such interface") };
+    fn validate(&self, case: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
+        let Some(nic) = case.nic(self.nic) else { return cannot("no such interface") };
         let size = old.split_whitespace().count();
         let rings = nic.rss.known().and_then(|r| r.rings.get()).unwrap_or(u32::MAX);
         let table = match wanted.strip_prefix("equal ") {
@@ -81,46 +77,42 @@ impl Knob for RssTable {
         Ok(table.iter().map(u32::to_string).collect::<Vec<_>>().join(" "))
     }
 
-    fn needs(&self, _: &Host, _: &str) -> Vec<Need> {
+    fn needs(&self, _: &Host) -> Vec<Need> {
         vec![Need::Net]
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        let table = numbers(value)
-            .ok_or_else(|| TuneError::Usage(format!("{knob}: {value:?} holds no queues")))?;
-        host.set_rss_table(nic(knob), &table)
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        let table = numbers(value).ok_or_else(|| {
+            TuneError::Usage(format!("{}: {value:?} holds no queues", self.target()))
+        })?;
+        host.set_rss_table(self.nic, &table)
     }
 
     /// The kernel refuses fewer channels than a table that was set by hand uses: one that looks as
     /// the kernel makes it is put back by the kernel, so that this is over too.
-    fn undo(&self, host: &Host, knob: &str, old: &str, _: &str) -> Result<Undone, TuneError> {
+    fn undo(&self, host: &Host, old: &str, _: &str) -> Result<Undone, TuneError> {
         let in_turn = numbers(old).is_some_and(|t| is_in_turn(&t));
-        match self.read(host, knob) {
+        match self.read(host) {
             Ok(now) if now == old => return Ok(Undone::Restored(now)),
             Err(TuneError::Absent(why)) => return Ok(Undone::Gone(why)),
             _ => {}
         }
-        if !in_turn || host.set_rss_table(nic(knob), &[]).is_err() || self.read(host, knob)? != old
-        {
-            self.write(host, knob, old)?;
+        if !in_turn || host.set_rss_table(self.nic, &[]).is_err() || self.read(host)? != old {
+            self.write(host, old)?;
         }
-        self.came_back(host, knob, old)
+        self.came_back(host, old)
     }
 
-    fn undo_text(&self, _: &str) -> String {
+    fn undo_text(&self) -> String {
         "the old table is written back, one of all queues in turn as `ethtool -X default` does"
             .into()
     }
 
-    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
-        case.act_impact(nic(knob), Act::RssTable)
+    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
+        case.act_impact(self.nic, Act::RssTable)
     }
 
-    fn unit(&self, _: &Case<'_>, _: &str) -> String {
-        String::new()
-    }
-
-    fn sets(&self, _: &str) -> &'static str {
+    fn sets(&self) -> &'static str {
         "rss"
     }
 }

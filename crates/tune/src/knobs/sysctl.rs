@@ -5,6 +5,7 @@ mod missing;
 mod sweeps;
 
 use model::{
+    knob::Target,
     settings::{self, ProposedValue, Verdict},
     sysctl::{Origin, Sysctl as Fact},
     tune::{Basis, Disruption, Impact, RefusedAs},
@@ -14,7 +15,7 @@ use probe::{ReadError, ask::access};
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal},
+    knob::{Case, Kind, Knob, Refusal},
     netns,
     phase::Phase,
     privilege::Need,
@@ -22,7 +23,19 @@ use crate::{
 
 /// **Source**: `/proc/sys`. The key is written with dots, or with slashes where a name in it
 /// holds dots.
-pub struct Sysctl;
+pub const KIND: Kind = Kind {
+    name: "sysctl",
+    spelling: "sysctl.KEY=VALUE",
+    parse: |target| match target {
+        Target::Sysctl(key) => Some(Box::new(Sysctl { key, path: path(key)? })),
+        _ => None,
+    },
+};
+
+struct Sysctl<'k> {
+    key: &'k str,
+    path: String,
+}
 
 /// Those whose handlers ask for `CAP_SYS_ADMIN` beside the file's permission: `sysctl_numa_balancing`,
 /// `sysctl_schedstats` and those of the BPF compiler.
@@ -63,17 +76,16 @@ fn only_allowed(host: &Host) -> String {
 }
 
 /// How an interface with dots in its name is spelled, where that may be what is wrong.
-fn spelling(knob: &str) -> &'static str {
-    let of_interface = [".conf.", ".neigh."].iter().any(|part| knob.contains(part));
-    match of_interface && knob.split('.').count() > 6 && !knob.contains('/') {
+fn spelling(key: &str) -> &'static str {
+    let of_interface = [".conf.", ".neigh."].iter().any(|part| key.contains(part));
+    match of_interface && key.split('.').count() > 5 && !key.contains('/') {
         true => "; an interface's name with dots in it is spelled conf.a/b.KEY",
         false => "",
     }
 }
 
 /// The path below `/proc/sys`; `None` for what leads elsewhere or means several.
-fn path(knob: &str) -> Option<String> {
-    let key = knob.strip_prefix("sysctl.")?;
+fn path(key: &str) -> Option<String> {
     let path = sysctl_conf::path(key);
     let fine = !path.is_empty()
         && !sysctl_conf::is_glob(&path)
@@ -83,17 +95,19 @@ fn path(knob: &str) -> Option<String> {
     fine.then_some(path)
 }
 
-fn file(knob: &str) -> String {
-    format!("/proc/sys/{}", path(knob).unwrap_or_default())
-}
+impl Sysctl<'_> {
+    fn file(&self) -> String {
+        format!("/proc/sys/{}", self.path)
+    }
 
-/// The dotted name by which facts know it.
-fn dotted(knob: &str) -> String {
-    sysctl_conf::dotted(&path(knob).unwrap_or_default())
-}
+    /// The dotted name by which facts know it.
+    fn dotted(&self) -> String {
+        sysctl_conf::dotted(&self.path)
+    }
 
-fn fact<'c>(case: &Case<'c>, knob: &str) -> Option<&'c Fact> {
-    case.facts.sysctls.get(&dotted(knob))
+    fn fact<'c>(&self, case: &Case<'c>) -> Option<&'c Fact> {
+        case.facts.sysctls.get(&self.dotted())
+    }
 }
 
 /// Settings by which traffic may stop passing.
@@ -117,67 +131,59 @@ fn only_written(file: &str, mode: u32) -> Option<Refusal> {
     })
 }
 
-impl Knob for Sysctl {
-    fn name(&self) -> &'static str {
-        "sysctl"
+impl Knob for Sysctl<'_> {
+    fn target(&self) -> Target<'_> {
+        Target::Sysctl(self.key)
     }
 
-    fn spelling(&self) -> &'static str {
-        "sysctl.KEY=VALUE"
-    }
-
-    fn phase(&self, _: &str) -> Phase {
+    fn phase(&self) -> Phase {
         Phase::Sysctl
-    }
-
-    fn takes(&self, knob: &str) -> bool {
-        path(knob).is_some()
     }
 
     /// Programs, security, and what cannot be put back: writing it does something, or it moves by
     /// itself or one way only, or it is a secret.
-    fn never(&self, knob: &str) -> Option<Refusal> {
-        let judged = settings::judge(&dotted(knob), &ProposedValue::default())?;
+    fn never(&self) -> Option<Refusal> {
+        let judged = settings::judge(&self.dotted(), &ProposedValue::default())?;
         matches!(judged.verdict, Verdict::Dangerous | Verdict::NotUndone).then(|| judged.into())
     }
 
-    fn danger(&self, knob: &str) -> Option<&'static str> {
-        let unknown = settings::find(&dotted(knob)).is_none();
+    fn danger(&self) -> Option<&'static str> {
+        let unknown = settings::find(&self.dotted()).is_none();
         unknown.then_some(
             "netwright does not know this setting: neither what it does nor what a wrong value breaks",
         )
     }
 
-    fn is_absent(&self, host: &Host, knob: &str) -> bool {
-        !host.root().exists(&file(knob))
+    fn is_absent(&self, host: &Host) -> bool {
+        !host.root().exists(&self.file())
     }
 
-    fn missing(&self, host: &Host, knob: &str) -> Option<Refusal> {
-        let file = file(knob);
+    fn missing(&self, host: &Host) -> Option<Refusal> {
+        let file = self.file();
         let mode = access::mode(host.root(), &file).ok();
         let act = mode.and_then(|mode| only_written(&file, mode));
-        act.or_else(|| missing::missing(host, &path(knob)?))
+        act.or_else(|| missing::missing(host, &self.path))
     }
 
-    fn other_unit_counts(&self, knob: &str) -> bool {
-        sweeps::has_other_unit(&path(knob).unwrap_or_default())
+    fn other_unit_counts(&self) -> bool {
+        sweeps::has_other_unit(&self.path)
     }
 
-    fn same_as(&self, knob: &str) -> Option<String> {
-        Some(sweeps::value(&path(knob)?))
+    fn same_as(&self) -> Option<String> {
+        Some(sweeps::value(&self.path))
     }
 
-    fn read(&self, host: &Host, knob: &str) -> Result<String, TuneError> {
-        host.text(&file(knob))
+    fn read(&self, host: &Host) -> Result<String, TuneError> {
+        host.text(&self.file())
     }
 
     /// **Source**: the file's mode; namespaces show some settings of the whole host read-only
     /// (`net.core.rmem_max` is 0444 there), and others not at all.
-    fn settable(&self, host: &Host, knob: &str) -> Result<(), TuneError> {
+    fn settable(&self, host: &Host) -> Result<(), TuneError> {
         if !host.is_live() {
             return Ok(());
         }
-        let file = file(knob);
+        let file = self.file();
         let apart = file.starts_with("/proc/sys/net/") && !netns::is_first(host.root());
         if apart && file == CONGESTION {
             allowed_here(host)?;
@@ -194,32 +200,26 @@ impl Knob for Sysctl {
             // A setting that no kernel has is not reported from one of the host's.
             Err(ReadError::Absent { .. }) if apart => Err(TuneError::Environment(format!(
                 "{file}: not there in this network namespace; if the host has it, then {hosts}{}",
-                spelling(knob)
+                spelling(self.key)
             ))),
             Err(_) => Ok(()),
         }
     }
 
-    fn validate(
-        &self,
-        case: &Case<'_>,
-        knob: &str,
-        old: &str,
-        wanted: &str,
-    ) -> Result<String, Refusal> {
-        judge::judge(case, &dotted(knob), old, wanted)
+    fn validate(&self, case: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
+        judge::judge(case, &self.dotted(), old, wanted)
     }
 
-    fn needs(&self, _: &Host, knob: &str) -> Vec<Need> {
-        let mut needs = vec![Need::File(file(knob))];
-        if SYS_ADMIN.contains(&dotted(knob).as_str()) {
+    fn needs(&self, _: &Host) -> Vec<Need> {
+        let mut needs = vec![Need::File(self.file())];
+        if SYS_ADMIN.contains(&self.dotted().as_str()) {
             needs.push(Need::SysAdmin);
         }
         needs
     }
 
-    fn write(&self, host: &Host, knob: &str, value: &str) -> Result<(), TuneError> {
-        let file = file(knob);
+    fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
+        let file = self.file();
         host.write(&file, value).map_err(|e| match e {
             TuneError::Denied(_) if file == CONGESTION && !netns::is_first(host.root()) => {
                 TuneError::Environment(format!("{file}: {value}: {}", only_allowed(host)))
@@ -232,21 +232,21 @@ impl Knob for Sysctl {
         sysctl_conf::same_value(written, back)
     }
 
-    fn undo_text(&self, knob: &str) -> String {
-        match path(knob).unwrap_or_default() {
+    fn undo_text(&self) -> String {
+        match &self.path {
             p if p.starts_with("net/ipv6") && p.ends_with("forwarding") => {
                 "the old value is written back, to every interface; routes learned from router \
                  advertisements come back with the next one"
                     .into()
             }
-            p if sweeps::forwards(&p) => "the old value is written back, to every interface".into(),
+            p if sweeps::forwards(p) => "the old value is written back, to every interface".into(),
             _ => "the old value is written back".into(),
         }
     }
 
-    fn impact(&self, case: &Case<'_>, knob: &str, _: &str, _: &str) -> Impact {
-        let known = settings::find(&dotted(knob)).is_some();
-        let steers = steers(&path(knob).unwrap_or_default());
+    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
+        let known = settings::find(&self.dotted()).is_some();
+        let steers = steers(&self.path);
         let why = match (known, steers) {
             (true, false) => return Impact::none(),
             (_, true) => "decides which packets pass: a wrong value stops traffic",
@@ -258,19 +258,19 @@ impl Knob for Sysctl {
         impact
     }
 
-    fn unit(&self, _: &Case<'_>, knob: &str) -> String {
-        match settings::find(&dotted(knob)).map_or("", |s| s.unit) {
-            "boolean" | "mode" | "name" | "names" | "cpu mask" => String::new(),
-            unit => unit.into(),
+    fn unit(&self) -> &'static str {
+        match settings::find(&self.dotted()).map_or("", |s| s.unit) {
+            "boolean" | "mode" | "name" | "names" | "cpu mask" => "",
+            unit => unit,
         }
     }
 
-    fn sets(&self, _: &str) -> &'static str {
+    fn sets(&self) -> &'static str {
         "sysctl"
     }
 
-    fn owner(&self, case: &Case<'_>, knob: &str) -> String {
-        match fact(case, knob).map(|f| &f.origin) {
+    fn owner(&self, case: &Case<'_>) -> String {
+        match self.fact(case).map(|f| &f.origin) {
             Some(Origin::File { path, line, .. }) => {
                 format!("{path}:{line}, which sets it at boot")
             }
@@ -282,8 +282,8 @@ impl Knob for Sysctl {
         }
     }
 
-    fn coupled_settings(&self, host: &Host, knob: &str) -> Vec<String> {
-        sweeps::coupled_settings(host, &path(knob).unwrap_or_default())
+    fn coupled_settings(&self, host: &Host) -> Vec<String> {
+        sweeps::coupled_settings(host, &self.path)
     }
 }
 
@@ -291,9 +291,13 @@ impl Knob for Sysctl {
 mod tests {
     use super::*;
 
+    fn setting(key: &str) -> Sysctl<'_> {
+        Sysctl { key, path: path(key).unwrap() }
+    }
+
     #[test]
     fn what_cannot_be_put_back_is_no_setting() {
-        let never = |key: &str| Sysctl.never(&format!("sysctl.{key}")).map(|r| r.why);
+        let never = |key| setting(key).never().map(|r| r.why);
         assert!(never("vm.stat_refresh").is_some() && never("kernel.ns_last_pid").is_some());
         assert_eq!(never("vm.swappiness"), None);
         // The kernel answers EBUSY to 0, and shows it writable in every network namespace.
@@ -314,10 +318,8 @@ mod tests {
         for file in ["vm/drop_caches", "vm/compact_memory", "net/ipv4/route/flush"] {
             let Ok(there) = std::fs::metadata(format!("/proc/sys/{file}")) else { continue };
             assert_eq!(there.permissions().mode() & 0o444, 0, "{file}");
-            let name = format!("sysctl.{file}");
-            assert!(
-                Sysctl.never(&name).is_some() && Sysctl.missing(&Host::live(), &name).is_some()
-            );
+            let it = setting(file);
+            assert!(it.never().is_some() && it.missing(&Host::live()).is_some(), "{file}");
         }
     }
 
@@ -332,9 +334,8 @@ mod tests {
                 .unwrap();
         let session = Session::default();
         let disruption = |key: &str| {
-            let knob = format!("sysctl.{key}");
-            let impact = Sysctl.impact(&Case::new(&facts, &session), &knob, "", "");
-            (Sysctl.danger(&knob).is_some(), impact.disruption, impact.basis)
+            let impact = setting(key).impact(&Case::new(&facts, &session), "", "");
+            (setting(key).danger().is_some(), impact.disruption, impact.basis)
         };
         let unknown = (true, Disruption::ConnectionLoss, Basis::Assumed);
         assert_eq!(disruption("kernel.unheard_of"), unknown);
@@ -343,7 +344,7 @@ mod tests {
         let steers = (false, Disruption::ConnectionLoss, Basis::General);
         assert_eq!(disruption("net.ipv4.conf.eth0.rp_filter"), steers);
         for key in ["kernel.poweroff_cmd", "kernel.randomize_va_space", "fs.suid_dumpable"] {
-            let refusal = Sysctl.never(&format!("sysctl.{key}")).unwrap();
+            let refusal = setting(key).never().unwrap();
             assert!(refusal.why.ends_with("netwright never does that"), "{refusal:?}");
         }
     }

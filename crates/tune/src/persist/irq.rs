@@ -151,7 +151,7 @@ mod tests {
 
     use super::*;
     use crate::persist::{
-        Target,
+        Destination,
         record::{PersistedValue, Subject},
         render::{Rendered, render},
     };
@@ -173,7 +173,7 @@ mod tests {
             value: value.into(),
             subject: Subject::Host,
         };
-        render(&host, &Target::this(), &facts, &[kept])
+        render(&host, &Destination::this(), &facts, &[kept])
     }
 
     #[test]

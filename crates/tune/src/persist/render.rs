@@ -1,19 +1,18 @@
 //! What is kept → the files of this distribution that keep it. Reads, writes nothing.
 
-use model::quote;
 use std::collections::BTreeMap;
 
 use model::{
-    Facts,
+    Facts, quote,
     tune::{KeptValue, NotKept},
 };
 use parse::sysctl_conf;
 
 use super::{
+    destination::Destination,
     irq, kept_by, link, not_kept,
     owner::{self, Mtu},
     record::{Interface, PersistedValue, Subject},
-    target::Target,
 };
 use crate::{Host, knobs};
 
@@ -41,11 +40,16 @@ const RULES: &str = "/etc/udev/rules.d/99-netwright.rules";
 const TMPFILES: &str = "/etc/tmpfiles.d/netwright.conf";
 
 /// Renders what is kept.
-pub fn render(host: &Host, target: &Target, facts: &Facts, kept: &[PersistedValue]) -> Rendered {
-    let system = target.system(host);
+pub fn render(
+    host: &Host,
+    destination: &Destination,
+    facts: &Facts,
+    kept: &[PersistedValue],
+) -> Rendered {
+    let system = destination.system(host);
     let mut work = Work {
-        host: (!target.is_another_system()).then_some(host),
-        settings: target.settings(host),
+        host: (!destination.is_another_system()).then_some(host),
+        settings: destination.settings(host),
         system,
         facts,
         systemd: systemd_version(system),
@@ -62,7 +66,7 @@ pub fn render(host: &Host, target: &Target, facts: &Facts, kept: &[PersistedValu
     work.units(kept);
     work.sysfs(kept);
     let file = |(path, (mode, body))| Output { path, mode, body };
-    work.out.notes.extend(target.note().filter(|_| !kept.is_empty()).map(str::to_owned));
+    work.out.notes.extend(destination.note().filter(|_| !kept.is_empty()).map(str::to_owned));
     work.out.files = work.bodies.into_iter().map(file).collect();
     work.out
 }
@@ -117,14 +121,14 @@ pub fn is_plain(kept: &PersistedValue) -> bool {
 
 /// The classic command that sets it.
 pub fn command(kept: &PersistedValue) -> Option<String> {
-    let command = knobs::find(&kept.knob)?.command(&kept.knob, &kept.value);
+    let command = knobs::find(&kept.knob)?.command(&kept.value);
     // Some are for people to read, or several.
     (!command.contains(['…', '\n']) && !command.contains("; ")).then_some(command)
 }
 
 /// Of what no form can say: what a script of somebody's own has to do.
 pub fn by_hand(kept: &PersistedValue) -> String {
-    let how = knobs::find(&kept.knob).map(|k| k.command(&kept.knob, &kept.value));
+    let how = knobs::find(&kept.knob).map(|k| k.command(&kept.value));
     format!(
         "no single command sets it, and no form says it; a script of your own can: {}",
         how.unwrap_or_default()

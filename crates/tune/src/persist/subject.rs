@@ -1,18 +1,14 @@
 //! What a value is a setting of, in words that a reboot does not change.
 
-use model::{Facts, nic::Nic};
+use model::{Facts, knob::is_nic_name, nic::Nic};
 
 use super::{
+    destination::Destination,
     owner,
     record::{Interface, Record, Subject},
     starter,
-    target::Target,
 };
-use crate::{
-    Host,
-    journal::Set,
-    knob::{irq_of, is_nic_name},
-};
+use crate::{Host, journal::Set, knob::irq_of};
 
 /// Files of `/proc/irq/N` that are no action's folder.
 const IRQ_FILES: &[&str] = &[
@@ -35,7 +31,7 @@ const DEFAULT_LINK: &[&str] =
 /// Why that cannot be said, or not be kept.
 pub fn of(
     host: &Host,
-    target: &Target,
+    destination: &Destination,
     facts: &Facts,
     set: &Set,
     knob: &str,
@@ -46,7 +42,7 @@ pub fn of(
         return Err("set in another network namespace, which whoever makes it has to set up".into());
     }
     if let Some(rest) = knob.strip_prefix("nic.") {
-        return interface(host, target, facts, rest, known).map(Subject::Nic);
+        return interface(host, destination, facts, rest, known).map(Subject::Nic);
     }
     if let Some(number) = irq_of(knob) {
         return action(host, number).map(|action| Subject::Irq { action });
@@ -81,7 +77,7 @@ pub fn renamed(before: &Interface, was: &str, now: &str) -> Result<Subject, Stri
 /// Names hold dots, so the longest that is an interface's counts.
 pub(super) fn interface(
     host: &Host,
-    target: &Target,
+    destination: &Destination,
     facts: &Facts,
     rest: &str,
     known: &Record,
@@ -95,7 +91,7 @@ pub(super) fn interface(
         return Err("udev and systemd leave loopback alone".into());
     }
     // What udev and others did here they did by this host's files.
-    let number = nic.ifindex.known().filter(|_| !target.is_another_system());
+    let number = nic.ifindex.known().filter(|_| !destination.is_another_system());
     let mtu_owner = number.and_then(|i| match owner::mtu(host, *i) {
         owner::Mtu::Of(owner) => Some(owner),
         owner::Mtu::Nobody | owner::Mtu::Overridden(_) => None,
@@ -110,7 +106,7 @@ pub(super) fn interface(
         }
     }
     let physical = nic.kind == "physical";
-    let files = target.system(host);
+    let files = destination.system(host);
     let link_file = number.and_then(|i| udev_property(host, *i, "ID_NET_LINK_FILE"));
     let link_file = link_file.or_else(|| {
         let there = |f: &&&str| files.root().exists(f);

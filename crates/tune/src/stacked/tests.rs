@@ -8,7 +8,7 @@ use probe::{Root, facts};
 
 use crate::{
     Host, change_request,
-    knob::{Case, nic_of},
+    knob::{Case, mtu_of},
     knobs, plan,
     session::Session,
 };
@@ -74,7 +74,7 @@ fn made(change_requests: &[&str]) -> Plan {
 /// The interfaces in the order of their changes.
 fn order(plan: &Plan) -> Vec<&str> {
     assert_eq!(plan.refused, []);
-    plan.changes.iter().filter_map(|c| nic_of(&c.knob, "mtu")).collect()
+    plan.changes.iter().filter_map(|c| mtu_of(&c.knob)).collect()
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn all_that_moves_along_is_saved_the_nearest_first() {
     let folder = tempfile::tempdir().unwrap();
     tree(folder.path());
     let host = Host::tree(folder.path()).unwrap();
-    let along = |knob: &str| knobs::find(knob).unwrap().coupled_settings(&host, knob).join(" ");
+    let along = |knob: &str| knobs::find(knob).unwrap().coupled_settings(&host).join(" ");
     assert_eq!(
         along("nic.eth0.mtu"),
         "nic.eth0.5.mtu nic.br0.mtu sysctl.net.ipv6.conf.eth0.mtu sysctl.net.ipv6.conf.eth0/5.mtu \

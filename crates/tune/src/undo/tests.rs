@@ -231,7 +231,7 @@ fn what_forwarding_disturbs_is_named_as_anybody_names_it() {
     let host = Host::tree(tree.path()).unwrap();
     let knob = knobs::find("sysctl.net.ipv4.ip_forward").unwrap();
     assert_eq!(
-        knob.coupled_settings(&host, "sysctl.net.ipv4.ip_forward"),
+        knob.coupled_settings(&host),
         [
             "sysctl.net.ipv4.conf.all.forwarding",
             "sysctl.net.ipv4.conf.eth0/100.forwarding",

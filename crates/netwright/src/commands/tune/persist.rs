@@ -11,7 +11,7 @@ use tune::{
     TuneError,
     journal::{DEFAULT_STATE, Set},
     netns,
-    persist::{self, PersistedValue, Record, Target, Values, format, render},
+    persist::{self, Destination, PersistedValue, Record, Values, format, render},
     status,
 };
 
@@ -28,7 +28,7 @@ use crate::{
 
 /// What is to be kept from now on, and how.
 struct Work {
-    place: persist::PersistTarget,
+    place: persist::PersistPaths,
     old: Record,
     kept: Vec<PersistedValue>,
     rendered: render::Rendered,
@@ -121,7 +121,7 @@ fn drifted(host: &JournalTarget, doc: &Persisted) -> Result<Vec<String>, TuneErr
     Ok(values.iter().filter(is_kept).filter_map(note).collect())
 }
 
-fn place(args: &PersistArgs, host: &JournalTarget) -> Result<persist::PersistTarget, Failure> {
+fn place(args: &PersistArgs, host: &JournalTarget) -> Result<persist::PersistPaths, Failure> {
     let base = match (&args.into, &host.tree) {
         (Some(into), _) => {
             if !into.is_dir() {
@@ -137,15 +137,15 @@ fn place(args: &PersistArgs, host: &JournalTarget) -> Result<persist::PersistTar
         Some(_) => Record::path(&base.join(DEFAULT_STATE.trim_start_matches('/'))),
         None => Record::path(state),
     };
-    Ok(persist::PersistTarget { base, record })
+    Ok(persist::PersistPaths { base, record })
 }
 
 fn look(args: &PersistArgs, host: &JournalTarget) -> Result<Work, Failure> {
     let place = place(args, host)?;
     let old = Record::load(&place.record).map_err(failure)?;
     let target = match &args.into {
-        Some(_) => Target::folder(&place.base).map_err(failure)?,
-        None => Target::this(),
+        Some(_) => Destination::folder(&place.base).map_err(failure)?,
+        None => Destination::this(),
     };
     let (values, facts) = if args.remove {
         let facts = facts(host);

@@ -8,7 +8,7 @@ use probe::{Root, facts};
 use crate::{
     Host,
     persist::{
-        PersistedValue, Record, Subject, Target,
+        Destination, PersistedValue, Record, Subject,
         render::{Rendered, render},
         subject,
     },
@@ -36,7 +36,7 @@ fn here_and_gone(files: &[(&str, &str)]) -> (Rendered, Rendered) {
     put(at, "sys/class/net/eth0/ifindex", "2\n");
     put(at, "sys/class/net/eth0/device/vendor", "0x8086\n");
     files.iter().for_each(|(file, text)| put(at, file, text));
-    let (host, target) = (Host::tree(at).unwrap(), Target::this());
+    let (host, target) = (Host::tree(at).unwrap(), Destination::this());
     let facts = facts_of(at);
     let nic = subject::interface(&host, &target, &facts, "eth0.mtu", &Record::default()).unwrap();
     // As it comes back from the record.
@@ -84,7 +84,7 @@ fn who_sets_the_mtu_after_udev_is_told_it_also_while_the_interface_is_gone() {
 fn what_no_form_can_say_sends_nobody_to_one() {
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), "sys/class/net/eth0/ifindex", "2\n");
-    let (host, target) = (Host::tree(folder.path()).unwrap(), Target::this());
+    let (host, target) = (Host::tree(folder.path()).unwrap(), Destination::this());
     let facts = facts_of(folder.path());
     let nic = subject::interface(&host, &target, &facts, "eth0.qdisc", &Record::default());
     let of = |value: &str| {

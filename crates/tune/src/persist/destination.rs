@@ -5,12 +5,12 @@ use std::path::Path;
 use crate::{Host, TuneError};
 
 /// Whose files decide what is written, and what overrides it.
-pub struct Target {
+pub struct Destination {
     folder: Option<Host>,
     system: bool,
 }
 
-impl Target {
+impl Destination {
     pub fn this() -> Self {
         Self { folder: None, system: false }
     }
