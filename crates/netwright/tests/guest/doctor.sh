@@ -47,6 +47,7 @@ listens='socket S, PF_INET, SOCK_DGRAM, 0; bind S, sockaddr_in 9000, INADDR_ANY 
 # Busy, with pauses: a CPU that never waits holds the guest's other CPUs up for 100 ms each time.
 spins='while (1) { 1 for 1 .. 10000; select undef, undef, undef, 0.003 }'
 works='while (1) { 1 for 1 .. 80000; select undef, undef, undef, 0.003 }'
+fills='while (1) { 1 for 1 .. 500000; select undef, undef, undef, 0.003 }'
 # 60 flows over loopback, a burst of 30 of them every 120 ms.
 flows='socket $f[$_], PF_INET, SOCK_DGRAM, 0 for 0 .. 59; while (1) {
   send $_, "x", 0, sockaddr_in 9, INADDR_LOOPBACK for @f[0 .. 29];

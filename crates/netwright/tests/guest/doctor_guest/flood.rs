@@ -20,7 +20,7 @@ pub fn a_full_cpu(lab: &TestLab) {
         "ethtool -L eth0 combined 1; ethtool -K eth0 gro off; place eth0 4
         steer 'rx-*/rps_cpus' 0; steer 'rx-*/rps_flow_cnt' 0
         sysctl -qw net.core.rps_sock_flow_entries=32768
-        start 5 -e \"$works\"; start 0 -e \"$spins\"; start 4 -e \"$spins\"; renice -n 19 -p $! >&2",
+        start 5 -e \"$works\"; start 0 -e \"$spins\"; start 4 -e \"$fills\"; renice -n 19 -p $! >&2",
     );
     let [spin, away, rest] = started.lines().collect::<Vec<_>>()[..] else { panic!("{started}") };
     let args = format!("--pid {spin} --pid {away}");
