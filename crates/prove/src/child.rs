@@ -12,13 +12,12 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
-
-use crate::{
-    experiment::Workload,
-    pipe_reader::PipeReader,
+use tune::{
     process_tag::{Holder, ProcessTag},
-    workload_watchdog::WatchedGroup,
+    watchdog::maker::WatchedGroup,
 };
+
+use crate::{experiment::Workload, pipe_reader::PipeReader};
 
 /// After the end of a workload, so long its output may still come from others that it started.
 const GRACE: Duration = Duration::from_millis(500);
@@ -95,6 +94,8 @@ pub(crate) fn run(
     timeout: Duration,
     stop: &AtomicBool,
 ) -> Result<(Ended, String), NotRun> {
+    #[cfg(test)]
+    tune::watchdog::started_by(tests::watchdog);
     let mut command = match workload {
         Workload::Ours(words) => {
             let mut command = Command::new(ours);
@@ -107,7 +108,7 @@ pub(crate) fn run(
     let began = Instant::now();
     let before = children();
     // A group of its own: Ctrl-C is for us, who then end it with all its children.
-    let process_tag = ProcessTag::new();
+    let process_tag = ProcessTag::unique();
     let (mut child, kept) = WatchedGroup::spawn(&mut command, &process_tag)
         .map_err(|e| NotRun::Failed(format!("does not start: {e}")))?;
     let outputs = child
@@ -255,6 +256,23 @@ fn children() -> Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// This test binary as the watchdog.
+    pub(super) fn watchdog() -> Command {
+        let mut command = Command::new("sh");
+        let one = "exec \"$0\" --exact child::tests::the_watchdog_itself --nocapture";
+        command.args(["-c", one]).arg(std::env::current_exe().unwrap());
+        command.env("NETWRIGHT_TEST_WATCHDOG", "1");
+        command
+    }
+
+    #[test]
+    fn the_watchdog_itself() {
+        if std::env::var_os("NETWRIGHT_TEST_WATCHDOG").is_some() {
+            println!("\nready {} 0", std::process::id());
+            tune::watchdog::maker::stand(std::io::stdin().lock(), &mut |_| {});
+        }
+    }
 
     fn sh(line: &str, timeout_ms: u64) -> Result<(Ended, String), NotRun> {
         let never = AtomicBool::new(false);

@@ -20,12 +20,10 @@ pub mod load;
 mod notes;
 mod pipe_reader;
 pub mod placement;
-mod process_tag;
 pub mod record;
 mod settings;
 pub mod spec;
 mod words;
-mod workload_watchdog;
 
 pub use error::ProveError;
 pub use experiment::Experiment;

@@ -48,14 +48,14 @@ enum Entry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamespaceId {
     inode: u64,
-    process_tag: Option<u64>,
+    net_cookie: Option<u64>,
 }
 
 impl NamespaceId {
     /// That of this process.
     fn here() -> Option<Self> {
         let id = tune::Host::live().id();
-        Some(Self { inode: id.net_namespace.get()?, process_tag: id.net_cookie.get() })
+        Some(Self { inode: id.net_namespace.get()?, net_cookie: id.net_cookie.get() })
     }
 }
 
@@ -100,8 +100,8 @@ impl Past {
     /// Whether it was last written in another network namespace of this boot.
     pub fn is_elsewhere(&self) -> bool {
         let differs = |(then, here): (&NamespaceId, NamespaceId)| {
-            let process_tags = then.process_tag.zip(here.process_tag);
-            then.inode != here.inode || process_tags.is_some_and(|(a, b)| a != b)
+            let cookies = then.net_cookie.zip(here.net_cookie);
+            then.inode != here.inode || cookies.is_some_and(|(a, b)| a != b)
         };
         !self.rebooted() && self.place.as_ref().zip(NamespaceId::here()).is_some_and(differs)
     }
@@ -480,8 +480,8 @@ fn pending(path: &Path) -> Result<Option<(Record, Past)>, ProveError> {
 fn undo_at(place: Option<&NamespaceId>, undo: &str) -> Result<Option<&'static str>, String> {
     let run = || crate::child::set(undo, crate::settings::PATIENCE);
     let elsewhere = place.filter(|place| NamespaceId::here().is_some_and(|here| here != **place));
-    let Some(NamespaceId { inode, process_tag }) = elsewhere else { return run().map(|()| None) };
-    match netns::again(*inode, *process_tag) {
+    let Some(NamespaceId { inode, net_cookie }) = elsewhere else { return run().map(|()| None) };
+    match netns::again(*inode, *net_cookie) {
         NamespaceSearch::There(namespace) => {
             netns::within(&namespace, run).map_err(|e| e.to_string())?.map(|()| None)
         }
@@ -707,7 +707,7 @@ mod tests {
         let undo = format!("touch '{}'", wrong.display());
         let mut record = Record::create(&path, &begun()).unwrap();
         assert_eq!(read(&path).unwrap().place, NamespaceId::here());
-        record.write(&Entry::Namespace(NamespaceId { inode: 1, process_tag: Some(1) })).unwrap();
+        record.write(&Entry::Namespace(NamespaceId { inode: 1, net_cookie: Some(1) })).unwrap();
         record.setting(&undo).unwrap();
         drop(record);
         let cleared = undo_killed(dir.path(), Path::new("own.jsonl"), &[]).unwrap();

@@ -10,7 +10,7 @@ use crate::{
 
 /// Whether the time of a change's watchdog is over.
 pub fn is_late(set: &Set) -> bool {
-    set.armed.is_some_and(|armed| watchdog::boot_ms() >= armed.deadline_boot_ms)
+    set.armed.is_some_and(|armed| watchdog::deadline::boot_ms() >= armed.deadline_boot_ms)
 }
 
 /// The first value that is as it was before the change, and how it reads, where the watchdog may have undone

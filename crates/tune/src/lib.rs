@@ -30,6 +30,7 @@ pub mod phase;
 pub mod plan;
 pub mod private;
 pub mod privilege;
+pub mod process_tag;
 pub mod profile;
 pub mod session;
 pub mod settle;

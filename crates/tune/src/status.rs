@@ -65,7 +65,7 @@ fn seen_from(here: &HostId, live: bool, set: &Set, state: ChangeState) -> Change
         Some(armed) => Reading::Known(stands(armed)),
         None => Reading::absent("nothing waits"),
     };
-    let mut document = set.document(state, watchdog::boot_ms());
+    let mut document = set.document(state, watchdog::deadline::boot_ms());
     if watchdog_running == Reading::Known(false) {
         document.undone_within_ms = Reading::absent("its watchdog is gone");
     }
@@ -451,7 +451,7 @@ fn guard_of(set: &Set) -> String {
         None => String::new(),
         Some(armed) if !stands(armed) => "its watchdog is gone too; ".into(),
         Some(armed) => {
-            let left = armed.deadline_boot_ms.saturating_sub(watchdog::boot_ms()) / 1000;
+            let left = armed.deadline_boot_ms.saturating_sub(watchdog::deadline::boot_ms()) / 1000;
             format!("its watchdog undoes it in {left} s; ")
         }
     }
@@ -460,7 +460,7 @@ fn guard_of(set: &Set) -> String {
 fn waits(set: &Set, options: &str) -> String {
     let id = set.id;
     let Some(armed) = set.armed else { return String::new() };
-    let left = armed.deadline_boot_ms.saturating_sub(watchdog::boot_ms()) / 1000;
+    let left = armed.deadline_boot_ms.saturating_sub(watchdog::deadline::boot_ms()) / 1000;
     if stands(armed) {
         return format!(
             "change {id} is undone in {left} s unless `netwright tune confirm {id}{options}` comes before"

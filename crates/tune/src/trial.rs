@@ -92,23 +92,22 @@ impl Bench {
         Ok(Self { host, store, lock, by, what: what.to_owned(), never: AtomicBool::new(false) })
     }
 
-    /// Undoes what experiments of this name (`whose` begins it) have on trial at this moment: whoever made
-    /// them was killed. With or without the lock: somebody who holds it must not keep a host for ever from
-    /// what it was.
+    /// Undoes what a process that was killed had on trial; `maker` is its number and start. With or without
+    /// the lock: somebody who holds it must not keep a host for ever from what it was.
     ///
     /// # Errors
     /// What could not be undone; the others are.
-    pub fn undo_lost(host: Host, store: Store, by: By, whose: &str) -> Result<(), TuneError> {
-        let (what, never) = (whose.to_owned(), AtomicBool::new(false));
+    pub fn undo_lost(host: Host, store: Store, by: By, maker: (u32, u64)) -> Result<(), TuneError> {
+        let (what, never) = (String::new(), AtomicBool::new(false));
         let mut bench = Self { host, store, lock: Lock::without(), by, what, never };
         let is_lost = |(s, state): &&(Set, ChangeState)| {
-            let own = s.trial.as_deref().is_some_and(|trial| trial.starts_with(whose));
-            own && *state == ChangeState::Unfinished
+            let own = (s.by.pid, s.by.start_ticks) == maker;
+            own && s.trial.is_some() && *state == ChangeState::Unfinished
         };
         // Whoever has the lock next may put others on trial.
         let lost: Vec<u64> = bench.sets()?.iter().filter(is_lost).map(|(s, _)| s.id).collect();
         let Some(newest) = lost.last() else { return Ok(()) };
-        bench.lock = watchdog::lock_in_time(&bench.store, *newest);
+        bench.lock = watchdog::deadline::lock_in_time(&bench.store, *newest);
         let (mut done, still) = (Ok(()), bench.sets()?);
         for (set, _) in still.iter().rev().filter(is_lost).filter(|(s, _)| lost.contains(&s.id)) {
             match bench.close(set) {

@@ -1,257 +1,69 @@
-//! The watchdog: a process apart from everything else that undoes a change set unless somebody
-//! confirms it in time. It needs nothing of the one who made the change: not the terminal, not
-//! the session, not the process.
+//! The watchdog: a process apart from everything else that puts things back when their maker cannot. It
+//! needs nothing of the maker: not the terminal, not the session, not the process.
+//!
+//! One that has a deadline ([`deadline`]) undoes a change set unless somebody confirms it in time. One that
+//! has its maker's pipe ([`maker`]) waits for the maker's end.
+
+pub mod deadline;
+pub mod maker;
 
 use std::{
-    collections::VecDeque,
-    io::{BufRead, BufReader},
-    os::{fd::OwnedFd, unix::process::CommandExt},
-    path::Path,
-    process::{Command, Stdio},
-    sync::atomic::{AtomicBool, Ordering},
-    time::{Duration, Instant},
+    io::{self, BufRead, BufReader},
+    os::unix::process::CommandExt,
+    process::{ChildStdin, Command, Stdio},
+    sync::OnceLock,
 };
 
-use model::tune::Event;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+static PROGRAM: OnceLock<fn() -> Command> = OnceLock::new();
 
-use crate::{
-    Host, Store, TuneError,
-    journal::{Armed, Set},
-    lock::{Lock, Tried},
-    undo,
-};
-
-/// Why the watchdog undoes.
-pub const NOT_CONFIRMED: &str = "it was not confirmed in time";
-
-/// How often it looks whether somebody confirmed.
-const LOOK: Duration = Duration::from_millis(100);
-/// How long the watchdog waits for the lock when its time is over.
-const BOUND: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 });
-/// The same where the holder undoes this very change, from the last that its journal was told: the link
-/// of a bond's member may take its time to come back.
-const AT_IT: Duration = Duration::from_secs(120);
-/// How often what could not be put back is tried again: a link may be in the middle of a reset.
-const TRIES: u32 = 5;
-const AGAIN: Duration = Duration::from_secs(1);
-
-/// Milliseconds of `CLOCK_BOOTTIME`, which runs on while the host sleeps and which nobody sets.
-pub fn boot_ms() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
+/// Says by which command a watchdog is started where the running program is not `netwright`: for tests.
+pub fn started_by(program: fn() -> Command) {
+    let _ = PROGRAM.set(program);
 }
 
-/// What a watchdog is for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Orders {
-    pub id: u64,
-    /// When it undoes.
-    pub deadline_boot_ms: u64,
-    /// The process that makes the change, and its start: if it still does at the deadline, it
-    /// hangs, and is ended.
-    pub maker: (u32, u64),
+/// Our own program as a watchdog. The link is the running program itself, also when its file was replaced
+/// since.
+fn program() -> Command {
+    PROGRAM.get().map_or_else(
+        || {
+            let mut command = Command::new("/proc/self/exe");
+            command.args(["tune", "watchdog"]);
+            command
+        },
+        |program| program(),
+    )
 }
 
-impl Orders {
-    /// As arguments of the hidden command.
-    fn arguments(&self) -> Vec<String> {
-        [
-            ("--id", self.id),
-            ("--deadline-boot-ms", self.deadline_boot_ms),
-            ("--maker-pid", u64::from(self.maker.0)),
-            ("--maker-start", self.maker.1),
-        ]
-        .into_iter()
-        .flat_map(|(name, value)| [name.to_owned(), value.to_string()])
-        .collect()
-    }
-}
-
-/// Starts a watchdog and waits until it stands: our own program again, in a session of its own,
-/// without a parent that waits for it. `tree` is the folder it undoes in, if it is no live host.
+/// Starts one in a session of its own, without a parent that waits for it; number and start of the process,
+/// once it says that it is ready, and its standard input where it has a pipe.
 ///
 /// # Errors
-/// When it does not stand: then nothing may be written.
-pub fn arm(store: &Store, orders: &Orders, tree: Option<&Path>) -> Result<Armed, TuneError> {
-    let failed = |e: &dyn std::fmt::Display| {
-        TuneError::Environment(format!("the watchdog does not start ({e}); nothing was written"))
-    };
-    // The link is the running program itself, also when its file was replaced since.
-    let mut command = Command::new("/proc/self/exe");
-    command
-        .args(["tune", "watchdog"])
-        .args(orders.arguments())
-        .arg("--state-dir")
-        .arg(store.state());
-    if let Some(tree) = tree {
-        command.arg("--root").arg(tree);
-    }
-    command.current_dir("/").stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::piped());
+/// It does not start, or ends at once.
+fn start(command: &mut Command) -> io::Result<((u32, u64), Option<ChildStdin>)> {
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
     // SAFETY: between fork and exec; only calls that are safe after a fork.
     unsafe {
         command.pre_exec(|| {
             if libc::setsid() < 0 {
-                return Err(std::io::Error::last_os_error());
+                return Err(io::Error::last_os_error());
             }
             // The second fork: no session leader, so no terminal ever again, and no child of
             // ours, so nobody's to wait for.
             match libc::fork() {
                 0 => Ok(()),
                 child if child > 0 => libc::_exit(0),
-                _ => Err(std::io::Error::last_os_error()),
+                _ => Err(io::Error::last_os_error()),
             }
         });
     }
-    let mut first = command.spawn().map_err(|e| failed(&e))?;
-    let said = first.stdout.take().map(BufReader::new);
-    first.wait().map_err(|e| failed(&e))?;
-    let mut line = String::new();
-    said.map(|mut s| s.read_line(&mut line)).transpose().map_err(|e| failed(&e))?;
-    let mut words = line.split_whitespace();
-    let (Some("ready"), Some(Ok(pid)), Some(Ok(start_ticks))) =
-        (words.next(), words.next().map(str::parse), words.next().map(str::parse))
-    else {
-        return Err(failed(&"it ended at once"));
+    let mut first = command.spawn()?;
+    let (said, pipe) = (first.stdout.take(), first.stdin.take());
+    first.wait()?;
+    let lines = said.map(|s| BufReader::new(s).lines()).into_iter().flatten();
+    let ready = |line: String| {
+        let (pid, start) = line.strip_prefix("ready ")?.split_once(' ')?;
+        Some((pid.parse().ok()?, start.parse().ok()?))
     };
-    Ok(Armed { pid, start_ticks, deadline_boot_ms: orders.deadline_boot_ms })
-}
-
-/// Stands watchdog: returns when the set was confirmed, was undone by somebody, or by us. `now` is
-/// set when there is no more time (the host goes down).
-///
-/// # Errors
-/// When the journal cannot be read, or not everything could be put back.
-pub fn stand(
-    host: &Host,
-    store: &Store,
-    orders: &Orders,
-    now: &AtomicBool,
-) -> Result<(), TuneError> {
-    let maker = pidfd(orders.maker.0);
-    let before = loop {
-        match store.set(orders.id) {
-            Ok(set) => break set.and_then(|s| s.armed),
-            Err(_) if boot_ms() < orders.deadline_boot_ms => std::thread::sleep(LOOK),
-            Err(_) => break None,
-        }
-    };
-    let is_over = || store.set(orders.id).is_ok_and(|s| s.is_none_or(|s| is_over(&s, before)));
-    while boot_ms() < orders.deadline_boot_ms && !now.load(Ordering::Relaxed) {
-        // A journal that cannot be read at this moment is no reason to leave.
-        if is_over() {
-            return Ok(());
-        }
-        std::thread::sleep(LOOK);
-    }
-    // Whoever still makes the change holds the lock; it hangs, on a terminal that is gone or a
-    // driver that does not answer.
-    let same = host.start_ticks(&orders.maker.0.to_string()).ok() == Some(orders.maker.1);
-    let made = store.set(orders.id).is_ok_and(|s| s.is_none_or(|s| s.applied));
-    if let Some(maker) = maker.filter(|_| same && !made) {
-        end(&maker);
-    }
-    let lock = lock_in_time(store, orders.id);
-    if is_over() {
-        return Ok(());
-    }
-    let mut tries = 0;
-    loop {
-        match once(host, store, orders.id, &lock) {
-            Ok(untold) => {
-                drop(lock);
-                return tell(store, orders.id, untold, now);
-            }
-            // What gives no answer now is no reason to leave the host as it is, while there is time.
-            Err(TuneError::Unread(_)) if !now.load(Ordering::Relaxed) => {}
-            Err(failed) if tries + 1 == TRIES => return Err(failed),
-            Err(_) => tries += 1,
-        }
-        std::thread::sleep(AGAIN);
-    }
-}
-
-/// The lock, or none after a bound: whoever holds it must not keep a host from what it was, which the
-/// operator may be locked out of.
-pub(crate) fn lock_in_time(store: &Store, id: u64) -> Lock {
-    let (mut since, mut seen) = (Instant::now(), None);
-    loop {
-        if let Ok(Tried::Ours(lock)) = store.try_lock() {
-            return lock;
-        }
-        let set = store.set(id).ok().flatten();
-        let undoing = set.as_ref().is_some_and(|s| s.undoing);
-        let now = store.length(id).ok();
-        if now.is_some() && now != seen {
-            (since, seen) = (Instant::now(), now);
-        }
-        if since.elapsed() >= if undoing { AT_IT } else { BOUND } {
-            return Lock::without();
-        }
-        std::thread::sleep(LOOK);
-    }
-}
-
-/// Undoes; with what the journal could not be told of it.
-fn once(host: &Host, store: &Store, id: u64, lock: &Lock) -> Result<Vec<Event>, TuneError> {
-    let Some(set) = store.set(id)? else { return Ok(vec![]) };
-    let mut journal = store.resume_to_undo(id, lock)?;
-    let report = undo::all(host, &mut journal, &set, NOT_CONFIRMED);
-    match report.not_restored.first() {
-        Some((knob, why)) => Err(TuneError::Environment(format!("{knob} not put back: {why}"))),
-        None => {
-            let mut untold = journal.untold();
-            if report.journal.is_some() {
-                untold.push(Event::RolledBack);
-            }
-            Ok(untold)
-        }
-    }
-}
-
-/// Tells the journal what it could not be told, once it can be, unless somebody else has ended the
-/// set or the host goes down. Nothing is written to the host again: whoever has it since may have
-/// set it otherwise.
-fn tell(store: &Store, id: u64, untold: Vec<Event>, now: &AtomicBool) -> Result<(), TuneError> {
-    let mut left = VecDeque::from(untold);
-    while !left.is_empty() {
-        if now.load(Ordering::Relaxed) {
-            return Err(TuneError::Environment(format!(
-                "change {id}: its journal was not reported"
-            )));
-        }
-        std::thread::sleep(AGAIN);
-        let Ok(lock) = store.lock(Some(Duration::ZERO), &mut |_| {}) else { continue };
-        if store.set(id).is_ok_and(|s| s.is_none_or(|s| is_settled(&s))) {
-            return Ok(());
-        }
-        let Ok(mut journal) = store.resume(id, &lock) else { continue };
-        while left.front().is_some_and(|event| journal.sync(event.clone()).is_ok()) {
-            left.pop_front();
-        }
-    }
-    Ok(())
-}
-
-/// Nothing is left for this watchdog: all is settled, or another one stands since, for whoever completes what
-/// was interrupted. `before` is which one stood when this one began.
-fn is_over(set: &Set, before: Option<Armed>) -> bool {
-    let other = set.armed.filter(|a| a.pid != std::process::id());
-    is_settled(set) || other.is_some() && other != before
-}
-
-/// Nothing is left to watchdog.
-fn is_settled(set: &Set) -> bool {
-    set.confirmed || set.rolled_back || set.gone
-}
-
-/// A process that no number can be mistaken for; `None` where the kernel has no such thing
-/// (before 5.3).
-fn pidfd(pid: u32) -> Option<OwnedFd> {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
-    pidfd_open(pid, PidfdFlags::empty()).ok()
-}
-
-fn end(process: &OwnedFd) {
-    let _ = pidfd_send_signal(process, Signal::KILL);
+    let process = lines.map_while(Result::ok).find_map(ready);
+    Ok((process.ok_or_else(|| io::Error::other("it ended at once"))?, pipe))
 }

@@ -12,6 +12,7 @@ use crate::support::{
     heeding, http,
     serve::Serve,
     tuned::{Practice, on_a_host, same},
+    watchdogs::kill_watchdog_of,
 };
 use serde_json::Value;
 
@@ -428,6 +429,9 @@ fn interrupted(host: &Practice, with: i32) -> Output {
         }
         set
     });
+    if with == libc::SIGKILL {
+        kill_watchdog_of(child.id());
+    }
     signal(&child, with);
     signal(&child, libc::SIGCONT);
     child.wait_with_output().unwrap()

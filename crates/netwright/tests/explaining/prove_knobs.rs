@@ -11,6 +11,7 @@ use crate::support::{
     heeding,
     serve::Serve,
     tuned::{Practice, on_a_host, same},
+    watchdogs::kill_watchdog_of,
 };
 use serde_json::Value;
 
@@ -153,8 +154,13 @@ fn signal(child: &Child, signal: i32) {
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
 
-/// Starts an experiment and sends it a signal while the knob is changed.
+/// Starts an experiment, ends its watchdog and sends it a signal while the knob is changed.
 fn interrupted(host: &Practice, args: &[&str], with: i32) -> Output {
+    stopped(host, args, with, true)
+}
+
+/// The same, with its watchdog or without.
+fn stopped(host: &Practice, args: &[&str], with: i32, both: bool) -> Output {
     let mut command = heeding(prove(host, args), with);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let record = host.state.path().join("r.jsonl");
@@ -168,9 +174,27 @@ fn interrupted(host: &Practice, args: &[&str], with: i32) -> Output {
         }
         set
     });
+    if both {
+        kill_watchdog_of(child.id());
+    }
     signal(&child, with);
     signal(&child, libc::SIGCONT);
     child.wait_with_output().unwrap()
+}
+
+#[test]
+fn kill_9_is_put_back_at_once() {
+    on_a_host(|host| {
+        let before = host.print();
+        stopped(host, &long(host), libc::SIGKILL, false);
+        wait_for("the old value", || knob() == "75\n");
+        wait_for("an end", || host.tune(&["status"]).0 == 0);
+        let said = complaint(&host.netwright(&["schema", "prove"]).output().unwrap());
+        assert!(!said.contains("interrupted"), "{said}");
+        let (_, log, _) = host.tune(&["log"]);
+        assert!(log.contains("rolled back"), "{log}");
+        same(&before, &host.print(), "after its end");
+    });
 }
 
 /// An experiment that goes on for long: its figure is always the same.

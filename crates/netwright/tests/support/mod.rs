@@ -27,6 +27,7 @@ pub mod through;
 pub mod tls;
 pub mod traced;
 pub mod tuned;
+pub mod watchdogs;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 

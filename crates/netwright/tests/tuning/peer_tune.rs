@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{NETWRIGHT, needs_root, serve::Serve};
+use crate::support::{NETWRIGHT, needs_root, serve::Serve, watchdogs::watchdogs_of};
 use lab::{pair::PairSpec, testing::TestLab};
 use serde_json::Value;
 
@@ -461,7 +461,7 @@ fn a_lock_that_somebody_holds_does_not_stop_what_puts_back() {
     // The lock goes from the server to the holder: the watchdog, which waits for the same moment,
     // stands still until that is done.
     let remote = pair.remote();
-    let watchdog = children(remote);
+    let watchdog = watchdogs_of(remote.unsigned_abs());
     assert_eq!(watchdog.len(), 1, "{watchdog:?}");
     send(watchdog[0], libc::SIGSTOP);
     send(remote, libc::SIGKILL);

@@ -17,7 +17,7 @@ use probe::{
 };
 use tune::{Host, TuneError, change_request::ChangeRequests, netns, trial::Bench};
 
-use super::{Answer, PeerRequest, Request, server_watchdog::ServerWatchdog};
+use super::{Answer, PeerRequest, Request};
 use crate::{
     commands::tune::{failure, plan, trial},
     exit::Failure,
@@ -41,7 +41,6 @@ pub struct Lent {
     /// The connection over which the client came, as `SSH_CONNECTION` has it.
     connection: Option<String>,
     bench: Option<Bench>,
-    server_watchdog: Option<ServerWatchdog>,
     /// Plans made, to be tried by number: a client's own plans are not taken.
     plans: Vec<Plan>,
     /// Change sets of this client that are on trial.
@@ -57,7 +56,6 @@ impl Lent {
             client: client.unwrap_or("another host").to_owned(),
             connection,
             bench: None,
-            server_watchdog: None,
             plans: Vec::new(),
             tried: Vec::new(),
         }
@@ -126,9 +124,7 @@ impl Lent {
 
     fn begin(&mut self) -> Result<Answer, Failure> {
         if self.bench.is_none() {
-            let bench = trial::lent(&self.client)?;
-            self.server_watchdog = Some(ServerWatchdog::start(bench.state())?);
-            self.bench = Some(bench);
+            self.bench = Some(trial::lent(&self.client)?);
         }
         Ok(Answer::Done)
     }
@@ -210,16 +206,10 @@ fn look(window: Nanos, goal: model::Goal) -> Result<Answer, Failure> {
 impl Drop for Lent {
     fn drop(&mut self) {
         let Some(bench) = self.bench.take() else { return };
-        let mut whole = true;
         while let Some(id) = self.tried.pop() {
             if let Err(e) = bench.take_back(id) {
-                whole = false;
                 note(&format!("change {id}: {e}"));
             }
-        }
-        drop(bench);
-        if let Some(server_watchdog) = self.server_watchdog.take().filter(|_| whole) {
-            server_watchdog.dismiss();
         }
     }
 }

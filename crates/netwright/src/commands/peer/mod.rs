@@ -1,10 +1,9 @@
 //! Changes on another host: what is said ([`Request`], [`Answer`]), who answers there ([`host`],
 //! `netwright remote`), who asks here ([`local`]) and over what ([`ssh`]), and who puts back when
-//! the one who answers is killed ([`server_watchdog`]).
+//! the one who answers is killed ([`tune::watchdog::maker`]).
 
 pub mod host;
 pub mod local;
-pub mod server_watchdog;
 pub mod ssh;
 
 use std::time::Duration;

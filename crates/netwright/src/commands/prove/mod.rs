@@ -5,7 +5,7 @@ pub mod spec;
 mod tuned;
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::Mutex,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -17,10 +17,11 @@ use prove::{
     conduct::{self, Means},
     record::{self, Past, Record, RecordHead},
 };
+use tune::watchdog::maker::Place;
 
 use self::{args::ProveArgs, tuned::Tuned};
 use crate::{
-    commands::tune::hold::Hold,
+    commands::tune::{hold::Hold, trial},
     exit::{CommandEnd, Failure},
     interrupt::Window,
     output::{Progress, Sink, note},
@@ -55,6 +56,10 @@ pub fn run(args: &ProveArgs) -> Result<CommandEnd, Failure> {
             return Ok(CommandEnd::No);
         };
         let (begun, before, mut record) = begin(args, &experiment, &path)?;
+        if !experiment.unsets().is_empty() {
+            let path = std::path::absolute(&path).map_err(|e| Failure::io(&path, &e))?;
+            trial::watched(Place::Record(path))?;
+        }
         warn(args, &experiment);
         window.changing();
         let shown = Mutex::new(Progress::new(args.output.talk.quiet, ""));
@@ -137,11 +142,19 @@ fn peek(args: &ProveArgs, path: &Path, sink: &Sink) -> Result<CommandEnd, Failur
     show(args, &document, sink)
 }
 
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
+}
+
+/// Undoes what the experiment of a record left set whose process was killed.
+pub fn undo_lost(path: &Path) -> Result<(), Failure> {
+    record::undo_killed(folder_of(path), path, &[]).map(drop).map_err(failure)
+}
+
 /// What killed experiments left set is undone before anything else.
 fn undo_killed(args: &ProveArgs, path: &Path, experiment: &Experiment) -> Result<(), Failure> {
-    let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
-    let folder = parent.map_or_else(|| PathBuf::from("."), Path::to_path_buf);
-    let cleared = record::undo_killed(&folder, path, &experiment.unsets()).map_err(failure)?;
+    let unsets = experiment.unsets();
+    let cleared = record::undo_killed(folder_of(path), path, &unsets).map_err(failure)?;
     if !args.output.talk.quiet {
         let say = |line: &String| {
             note(&format!("an experiment ended before that was put back; undone: {line}"))

@@ -19,7 +19,7 @@ use tune::{
     session::Session,
     status,
     undo::OnDrift,
-    watchdog::{self, Orders},
+    watchdog::deadline::{self, Orders},
 };
 
 use super::{
@@ -280,9 +280,9 @@ fn guard_for(
     maker: (u32, u64),
 ) -> impl FnMut(u64) -> Result<Armed, TuneError> {
     move |id| {
-        let deadline_boot_ms = watchdog::boot_ms() + wait.0 / 1_000_000;
+        let deadline_boot_ms = deadline::boot_ms() + wait.0 / 1_000_000;
         let orders = Orders { id, deadline_boot_ms, maker };
-        watchdog::arm(&place.store, &orders, place.tree.as_deref())
+        deadline::arm(&place.store, &orders, place.tree.as_deref())
     }
 }
 

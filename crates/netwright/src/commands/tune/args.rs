@@ -34,12 +34,9 @@ pub enum TuneCommand {
     Persist(PersistArgs),
     /// Show the profiles: settings that go together, each with its reason.
     Profiles(ProfilesArgs),
-    /// Undo a change unless it is confirmed in time.
+    /// Undo a change unless it is confirmed in time, or what a process had on trial once it is gone.
     #[command(hide = true)]
     Watchdog(WatchdogArgs),
-    /// Undo what a server has on trial once it is gone.
-    #[command(hide = true)]
-    ServerWatchdog(ServerWatchdogArgs),
 }
 
 /// Which host, and where its journal is.
@@ -311,15 +308,15 @@ pub struct LogArgs {
     pub output: OutputArgs,
 }
 
-/// `netwright tune watchdog`: what [`tune::watchdog::arm`] starts.
+/// `netwright tune watchdog`: what [`tune::watchdog`] starts.
 #[derive(Debug, Args)]
 pub struct WatchdogArgs {
-    /// The change set.
-    #[arg(long)]
-    pub id: u64,
-    /// When to undo, milliseconds of `CLOCK_BOOTTIME`.
-    #[arg(long)]
-    pub deadline_boot_ms: u64,
+    /// The change set, of one that has a deadline; the other one has its maker's pipe.
+    #[arg(long, requires = "deadline_boot_ms")]
+    pub id: Option<u64>,
+    /// When to undo it, milliseconds of `CLOCK_BOOTTIME`.
+    #[arg(long, requires = "id")]
+    pub deadline_boot_ms: Option<u64>,
     /// Who makes the change.
     #[arg(long)]
     pub maker_pid: u32,
@@ -328,12 +325,4 @@ pub struct WatchdogArgs {
     pub maker_start: u64,
     #[command(flatten)]
     pub place: PlaceArgs,
-}
-
-/// `netwright tune server_watchdog`: what `remote` starts.
-#[derive(Debug, Args)]
-pub struct ServerWatchdogArgs {
-    /// Where the journal is kept.
-    #[arg(long)]
-    pub state_dir: PathBuf,
 }

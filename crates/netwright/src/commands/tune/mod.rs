@@ -23,7 +23,13 @@ use probe::{
     Root,
     facts::{self, Request, Selector},
 };
-use tune::{Host, Store, TuneError, journal::DEFAULT_STATE, netns::Namespace, status, watchdog};
+use tune::{
+    Host, Store, TuneError,
+    journal::DEFAULT_STATE,
+    netns::Namespace,
+    status,
+    watchdog::{self, deadline::Orders, maker::Place},
+};
 
 use crate::{
     exit::{CommandEnd, Failure},
@@ -42,7 +48,6 @@ pub fn run(args: TuneArgs) -> Result<CommandEnd, Failure> {
         TuneCommand::Persist(a) => persist::run(&a),
         TuneCommand::Profiles(a) => show::profiles(&a),
         TuneCommand::Watchdog(a) => stand(&a),
-        TuneCommand::ServerWatchdog(a) => super::peer::server_watchdog::stand(&a.state_dir),
     }
 }
 
@@ -260,25 +265,54 @@ fn standing(place: &JournalTarget, id: u64) -> Option<ChangeSet> {
 
 /// The watchdog's own life.
 fn stand(args: &WatchdogArgs) -> Result<CommandEnd, Failure> {
+    match args.id.zip(args.deadline_boot_ms) {
+        Some((id, deadline_boot_ms)) => stand_until(args, id, deadline_boot_ms),
+        None => stand_by_maker((args.maker_pid, args.maker_start)),
+    }
+}
+
+/// Waits for the end of whoever has the other end of our standard input.
+fn stand_by_maker(maker: (u32, u64)) -> Result<CommandEnd, Failure> {
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE] {
+        // Whoever ends a service ends both; the maker then puts back, and we go when it is gone.
+        interrupt::ignore(signal);
+    }
+    ready()?;
+    let mut done = Ok(CommandEnd::Yes);
+    watchdog::maker::stand(std::io::stdin().lock(), &mut |place| {
+        let put_back = match place {
+            Place::Trials(state) => trial::undo_lost(state, maker),
+            Place::Record(path) => super::prove::undo_lost(path),
+        };
+        if let Err(e) = put_back {
+            done = Err(e);
+        }
+    });
+    done
+}
+
+/// Says so, and that no more is to be read.
+fn ready() -> Result<(), Failure> {
+    let start = Host::live().start_ticks("self").map_err(failure)?;
+    Sink::Stdout.text(&format!("ready {} {start}\n", std::process::id()))?;
+    close_stdout();
+    Ok(())
+}
+
+fn stand_until(args: &WatchdogArgs, id: u64, deadline_boot_ms: u64) -> Result<CommandEnd, Failure> {
     let place = JournalTarget::open(PlaceArgs {
         state_dir: args.place.state_dir.clone(),
         root: args.place.root.clone(),
         ..PlaceArgs::default()
     })?;
-    let orders = watchdog::Orders {
-        id: args.id,
-        deadline_boot_ms: args.deadline_boot_ms,
-        maker: (args.maker_pid, args.maker_start),
-    };
+    let orders = Orders { id, deadline_boot_ms, maker: (args.maker_pid, args.maker_start) };
     interrupt::ignore(libc::SIGHUP);
     // SIGTERM: the host goes down or the session is cleared away; then at once.
     let window = Window::open();
     window.changing();
-    let start = Host::live().start_ticks("self").map_err(failure)?;
-    Sink::Stdout.text(&format!("ready {} {start}\n", std::process::id()))?;
-    close_stdout();
+    ready()?;
     let now: &AtomicBool = window.stop();
-    watchdog::stand(&place.host, &place.store, &orders, now).map_err(failure)?;
+    watchdog::deadline::stand(&place.host, &place.store, &orders, now).map_err(failure)?;
     Ok(CommandEnd::Yes)
 }
 

@@ -11,6 +11,7 @@ use tune::{
     change_request::{ChangeRequest, ChangeRequests},
     status,
     trial::Bench,
+    watchdog::maker::{self, Place},
 };
 
 use super::{by, failure, plan, store};
@@ -33,6 +34,7 @@ pub fn bench(what: &str, quiet: bool) -> Result<Bench, Failure> {
     for line in bench.clear().map_err(failure)? {
         note(&line.to_string());
     }
+    watched(Place::Trials(bench.state().to_owned()))?;
     Ok(bench)
 }
 
@@ -44,12 +46,18 @@ pub fn journal() -> Store {
 /// What stands in the journal of changes that were made from afar, before the address.
 pub const LENT: &str = "netwright fix at ";
 
-/// Puts back what one who was killed had on trial.
-pub fn lent_and_lost(state_dir: &Path) -> Result<(), Failure> {
+/// Puts back what a process that was killed had on trial.
+pub fn undo_lost(state_dir: &Path, maker: (u32, u64)) -> Result<(), Failure> {
     let host = Host::live();
     let by = by(&host)?;
     let store = store(Some(state_dir.to_owned()));
-    Bench::undo_lost(host, store, by, LENT).map_err(failure)
+    Bench::undo_lost(host, store, by, maker).map_err(failure)
+}
+
+/// Has a place put back when this process is killed.
+pub fn watched(place: Place) -> Result<(), Failure> {
+    let failed = |e| Failure::Environment(format!("no watchdog to put back if we are killed: {e}"));
+    maker::puts_back(place).map_err(failed)
 }
 
 /// This host for somebody at the other end of a connection, who does not wait for it.
@@ -66,6 +74,7 @@ pub fn lent(to: &str) -> Result<Bench, Failure> {
     let what = format!("{LENT}{to}");
     let bench = Bench::open(host, store, by, &what, &mut |_| {}).map_err(failure)?;
     bench.clear().map_err(failure)?;
+    watched(Place::Trials(bench.state().to_owned()))?;
     Ok(bench)
 }
 

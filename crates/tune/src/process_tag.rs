@@ -9,18 +9,23 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{
+        Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal, test_kill_process,
+    },
+};
 
-pub(crate) const NAME: &str = "NETWRIGHT_WORKLOAD";
+pub const NAME: &str = "NETWRIGHT_WORKLOAD";
 
 /// What one run of a workload is known by.
 #[derive(Debug, Clone)]
-pub(crate) struct ProcessTag(String);
+pub struct ProcessTag(String);
 
 impl ProcessTag {
     /// One that no other run has or had.
-    pub(crate) fn new() -> Self {
+    pub fn unique() -> Self {
         static RUNS: AtomicU64 = AtomicU64::new(0);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let run = RUNS.fetch_add(1, Ordering::Relaxed);
@@ -28,13 +33,18 @@ impl ProcessTag {
         Self(format!("{}-{now}-{run}.", process::id()))
     }
 
+    /// One by its value.
+    pub fn of(value: &str) -> Self {
+        Self(value.to_owned())
+    }
+
     /// Its value, without blanks.
-    pub(crate) fn value(&self) -> &str {
+    pub fn value(&self) -> &str {
         &self.0
     }
 
     /// Who has it now, of those whose environment we may read. **Source**: `/proc/PID/environ`.
-    pub(crate) fn holders(&self) -> Vec<Holder> {
+    pub fn holders(&self) -> Vec<Holder> {
         let wanted = format!("{NAME}={}", self.0).into_bytes();
         let Ok(all) = fs::read_dir("/proc") else { return vec![] };
         let pids =
@@ -49,23 +59,40 @@ impl ProcessTag {
     }
 }
 
-/// A process, by a descriptor that is never another's. **Source**: pidfd_open(2), since 5.3.
+/// A process that has a tag: by a descriptor that is never another's, where the kernel has them.
+/// **Source**: pidfd_open(2), since 5.3.
 #[derive(Debug)]
-pub(crate) struct Holder(OwnedFd);
+pub enum Holder {
+    Descriptor(OwnedFd),
+    Number(Pid),
+}
 
 impl Holder {
     fn of(pid: libc::pid_t) -> Option<Self> {
-        pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok().map(Self)
+        let pid = Pid::from_raw(pid)?;
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(fd) => Some(Self::Descriptor(fd)),
+            Err(Errno::NOSYS) => Some(Self::Number(pid)),
+            Err(_) => None,
+        }
     }
 
     /// Sends it a signal.
-    pub(crate) fn signal(&self, signal: Signal) {
-        let _ = pidfd_send_signal(&self.0, signal);
+    pub fn signal(&self, signal: Signal) {
+        let _ = match self {
+            Self::Descriptor(fd) => pidfd_send_signal(fd, signal),
+            Self::Number(pid) => kill_process(*pid, signal),
+        };
     }
 
     /// Whether it has ended.
-    pub(crate) fn has_ended(&self) -> bool {
-        poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&Timespec::default()))
-            .is_ok_and(|ready| ready > 0)
+    pub fn has_ended(&self) -> bool {
+        match self {
+            Self::Descriptor(fd) => {
+                poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&Timespec::default()))
+                    .is_ok_and(|ready| ready > 0)
+            }
+            Self::Number(pid) => test_kill_process(*pid).is_err(),
+        }
     }
 }

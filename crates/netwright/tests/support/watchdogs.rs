@@ -1,0 +1,22 @@
+//! The watchdog of a process, to be stopped or killed beside it.
+
+use std::fs;
+
+/// The watchdogs that have the pipe of this process.
+pub fn watchdogs_of(maker: u32) -> Vec<i32> {
+    let pids = fs::read_dir("/proc").unwrap().flatten();
+    let pids = pids.filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
+    let wanted = format!("watchdog\0--maker-pid\0{maker}\0");
+    pids.filter(|pid| {
+        fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains(&wanted))
+    })
+    .collect()
+}
+
+/// Kills the one that it has: then the next command is to put things back.
+pub fn kill_watchdog_of(maker: u32) {
+    let all = watchdogs_of(maker);
+    assert_eq!(all.len(), 1, "{all:?}");
+    // SAFETY: a process that our own child started and that waits for its end.
+    assert_eq!(unsafe { libc::kill(all[0], libc::SIGKILL) }, 0);
+}
