@@ -146,10 +146,10 @@ impl DriftScan<'_> {
         if !self.is_told_apart(touched) || undo::is_gone(self.set, name) {
             return Ok(None);
         }
-        let Some(knob) = knobs::find(name) else { return Ok(None) };
         let Outlook::Back(called) = undo::outlook(self.host, self.finder, first) else {
             return Ok(None);
         };
+        let Some(knob) = knobs::find(&called) else { return Ok(None) };
         let beside = touched.is_beside();
         let now = match self.set.as_found.get(name).filter(|_| self.set.undoing) {
             Some(noted) => noted.clone(),
@@ -172,7 +172,7 @@ impl DriftScan<'_> {
         Ok(Some(Drifted {
             knob: name.clone(),
             key: touched.key.clone(),
-            called,
+            called: called.clone(),
             beside: if beside { touched.last.saved.knob.clone() } else { String::new() },
             before: knob.show(&first.old),
             written,

@@ -65,6 +65,24 @@ impl DoctorRun {
         grew as f64 / (uptime(&self.after) - uptime(&self.before))
     }
 
+    /// Shares of CPU 4's time by `/proc/stat`: not idle, and in the kernel, which is ksoftirqd, interrupts and
+    /// softirqs where every process only computes.
+    pub fn cpu4(&self) -> (f64, f64) {
+        let ticks = |text: &str| -> Vec<u64> {
+            let line = text.lines().find_map(|l| l.strip_prefix("cpu4 ")).unwrap();
+            line.split_whitespace().map(|n| n.parse().unwrap()).collect()
+        };
+        let (before, after) = (ticks(&self.before), ticks(&self.after));
+        let grew: Vec<f64> =
+            after.iter().zip(&before).map(|(a, b)| a.saturating_sub(*b) as f64).collect();
+        let [user, nice, system, idle, iowait, irq, softirq, ..] = grew[..] else {
+            panic!("{grew:?}")
+        };
+        let kernel = system + irq + softirq;
+        let all = user + nice + kernel + idle + iowait;
+        (1.0 - (idle + iowait) / all, kernel / all)
+    }
+
     /// The figure is a gauge that hardly moves: within what it was before and after, and a tenth more.
     pub fn gauge(&self, figure: u64, gauge: impl Fn(&str) -> u64) {
         let (one, other) = (gauge(&self.before), gauge(&self.after));

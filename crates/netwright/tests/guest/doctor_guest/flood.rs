@@ -11,8 +11,9 @@ use super::{
 };
 
 /// One queue of eight for about as many packets as CPU 4 can take, GRO off, half of what flow steering
-/// needs, a busy process on CPU 4's sibling and one on the other node. What the packets leave of CPU 4 takes
-/// a process of the lowest weight: how fast an emulated CPU is must not decide whether it is full.
+/// needs, a busy process on CPU 4's sibling and one on the other node. What the packets leave of CPU 4 take
+/// two processes of the lowest weight, and a look counts once `/proc/stat` itself says that the CPU was full:
+/// how fast an emulated CPU is must not decide what is found.
 pub fn a_full_cpu(lab: &TestLab) {
     let _flood = Traffic::start(lab, 0, 8, 200, Duration::from_micros(50));
     let started = guest(
@@ -20,11 +21,17 @@ pub fn a_full_cpu(lab: &TestLab) {
         "ethtool -L eth0 combined 1; ethtool -K eth0 gro off; place eth0 4
         steer 'rx-*/rps_cpus' 0; steer 'rx-*/rps_flow_cnt' 0
         sysctl -qw net.core.rps_sock_flow_entries=32768
-        start 5 -e \"$works\"; start 0 -e \"$spins\"; start 4 -e \"$fills\"; renice -n 19 -p $! >&2",
+        start 5 -e \"$works\"; start 0 -e \"$spins\"; start 4 -e \"$fills\"; renice -n 19 -p $! >&2
+        start 4 -e \"$fills\"; renice -n 19 -p $! >&2",
     );
-    let [spin, away, rest] = started.lines().collect::<Vec<_>>()[..] else { panic!("{started}") };
+    let [spin, away, rest, more] = started.lines().collect::<Vec<_>>()[..] else {
+        panic!("{started}")
+    };
     let args = format!("--pid {spin} --pid {away}");
-    let look = DoctorRun::new(lab, &args);
+    let full =
+        |look: &DoctorRun| matches!(look.cpu4(), (busy, kernel) if busy > 0.88 && kernel > 0.55);
+    let mut looks = (0..10).map(|_| DoctorRun::new(lab, &args));
+    let look = looks.find(full).expect("CPU 4 was never full of packets");
 
     let f = look.found("offloads_off", "eth0");
     assert_eq!(shows(f, "rx-gro of eth0"), "off");
@@ -44,5 +51,5 @@ pub fn a_full_cpu(lab: &TestLab) {
     for rule in ["smt_sibling_shared", "app_off_softirq_node"] {
         assert!(look.finding(rule).is_none(), "{:#}", look.d);
     }
-    guest(lab, &format!("kill {spin} {away} {rest}"));
+    guest(lab, &format!("kill {spin} {away} {rest} {more}"));
 }
