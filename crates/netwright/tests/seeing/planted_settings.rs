@@ -115,7 +115,7 @@ fn bulk(limit: &str) -> (Namespace, Namespace, [Inside; 2]) {
 
 #[test]
 fn segments_lost_at_a_shaper() {
-    let (ns, _there, _load) = bulk("20000");
+    let (ns, _there, _load) = bulk("15000");
     let (d, truth) = beside(&ns, || nstat(&ns, "TcpRetransSegs"));
     let f = found(&d, "retransmits", "TCP");
     truth.holds(&d, figure(f, "RetransSegs"));
