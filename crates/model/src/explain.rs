@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, measure::Quantiles};
+use crate::{Nanos, Warning, measure::Quantiles};
 
 /// The document of `explain --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -65,7 +65,7 @@ pub struct ExplainDocument {
     #[serde(default)]
     pub left_out: BTreeMap<String, u32>,
     /// What to know before trusting the figures.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     /// Whether it was ended early.
     pub interrupted: bool,
 }

@@ -34,6 +34,7 @@ pub mod sysctl;
 pub mod tune;
 pub mod tuner;
 pub mod units;
+pub mod warning;
 pub mod watch;
 
 pub use cpuset::CpuSet;
@@ -43,3 +44,4 @@ pub use ids::{CpuId, IrqId, NumaNode, QueueId};
 pub use reading::Reading;
 pub use samples::Samples;
 pub use units::{BitsPerSec, Bytes, Nanos, seconds};
+pub use warning::Warning;

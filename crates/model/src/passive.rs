@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Reading, watch::ProgramStatus};
+use crate::{Nanos, Reading, Warning, watch::ProgramStatus};
 
 /// The document of `explain --pid PID --json` and `explain --port PORT --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,7 +28,7 @@ pub struct PassiveDocument {
     pub classes: Vec<ConnectionClass>,
     pub cost: Cost,
     /// What to know before trusting the figures.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     /// Whether it was ended early.
     pub interrupted: bool,
 }

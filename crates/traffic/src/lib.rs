@@ -39,7 +39,7 @@ pub use net::{
     exact_timers,
     target::{PORT, Target, resolve as addresses},
 };
-pub use nothing::{Judged, perhaps_tls};
+pub use nothing::Judged;
 pub use pg::measure::measure as measure_pg;
 pub use rtt::measure::{Measured, measure as measure_rtt};
 pub use served::dial::is_here;

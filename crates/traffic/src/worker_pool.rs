@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use model::CpuId;
+use model::{CpuId, Warning};
 
 use crate::{
     Error,
@@ -29,7 +29,7 @@ pub struct ThreadReport {
     pub engines: BTreeSet<&'static str>,
     /// How long it spun on purpose before its responses.
     pub served_ns: u64,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 impl ThreadReport {

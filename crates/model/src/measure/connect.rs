@@ -9,7 +9,7 @@ use super::{
     BothCpu, BothEvidence, Close, ConnectSpec, End, Floor, Interval, Placement, Quantiles,
     Transport, Wait,
 };
-use crate::{Nanos, Reading};
+use crate::{Nanos, Reading, Warning};
 
 /// The document of `measure connect --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,7 +79,7 @@ pub struct ConnectRun {
     /// Kernel counters that moved.
     pub evidence: BothEvidence,
     /// What to know before trusting the figures.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// How many connections a second the local ports allow towards one address and port.

@@ -9,7 +9,7 @@ use super::{
     BothCpu, BothEvidence, Common, End, Floor, Interval, Placement, Quantiles, ServedInterval,
     Transport, Wait,
 };
-use crate::Nanos;
+use crate::{Nanos, Warning};
 
 /// `measure http`: HTTP/1.1 requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -206,5 +206,5 @@ pub struct HttpRun {
     #[serde(default)]
     pub intervals: Vec<ServedInterval>,
     /// What to know before trusting the figures.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }

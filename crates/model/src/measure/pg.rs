@@ -9,7 +9,7 @@ use super::{
     BothCpu, BothEvidence, Common, End, Floor, Interval, Placement, Quantiles, ServedInterval,
     TlsRun, Transport, Wait,
 };
-use crate::{Nanos, Reading};
+use crate::{Nanos, Reading, Warning};
 
 /// How statements are sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -142,7 +142,7 @@ pub struct PgInitDocument {
     pub copy_ns: Nanos,
     /// Of it, `VACUUM ANALYZE` and the primary keys.
     pub keys_ns: Nanos,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// What transactions moved between this end and the kernel, all of them together, under TLS what
@@ -273,5 +273,5 @@ pub struct PgRun {
     #[serde(default)]
     pub intervals: Vec<ServedInterval>,
     /// What to know before trusting the figures.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }

@@ -7,7 +7,7 @@ use super::{
     BothCpu, BothEvidence, End, Floor, Interval, Mode, Placement, Quantiles, RttSpec, Transport,
     Wait,
 };
-use crate::Nanos;
+use crate::{Nanos, Warning};
 
 /// The document of `measure rtt --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -95,7 +95,7 @@ pub struct RttRun {
     /// Kernel counters that moved.
     pub evidence: BothEvidence,
     /// What to know before trusting the figures.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// The wait split: variants of one exchange, and what they say together.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     BothCpu, BothEvidence, Direction, End, Floor, Interval, Placement, StreamSpec, Transport, Wait,
 };
-use crate::{Nanos, Reading};
+use crate::{Nanos, Reading, Warning};
 
 /// The document of `measure stream --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,7 +79,7 @@ pub struct StreamRun {
     /// Kernel counters that moved.
     pub evidence: BothEvidence,
     /// What to know before trusting the figures.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// Two throughputs, of which a mean describes neither.

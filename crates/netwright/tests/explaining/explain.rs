@@ -127,7 +127,11 @@ fn with_several_clients_what_waits_is_told_from_what_is_served() {
     let mut seen = vec![];
     let good = in_most_looks(|| {
         let d = explain(&[&target, "--flows", "4", "--channels", "1"]);
-        assert!(d.warnings.iter().any(|w| w.contains("on loopback")), "{:?}", d.warnings);
+        assert!(
+            d.warnings.iter().any(|w| w.to_string().contains("on loopback")),
+            "{:?}",
+            d.warnings
+        );
         let part = |name: &str| d.components.iter().find(|c| c.name == name).unwrap().ns;
         // Four that share one thread: each waits for three others, less what they are on the way.
         let (service, waiting) = (part("service"), part("server queueing"));
@@ -271,7 +275,10 @@ fn what_strangers_are_busy_with_is_no_demand() {
         let (after, requests) = (Used::by(&nginx), (nginx.log().len() - logged) as f64);
         let server = d.demands.iter().find(|m| m.place == "server").unwrap();
         assert_eq!(server.source, "CPU time of the server", "{d:?}");
-        reported |= d.warnings.iter().any(|w| w.starts_with("others than server and client kept"));
+        reported |= d
+            .warnings
+            .iter()
+            .any(|w| w.to_string().starts_with("others than server and client kept"));
         let own_ns = (after.worker_ns - before.worker_ns) / requests;
         // Some kernels book softirqs apart from the process that they ran in.
         let most_ns = own_ns + (after.softirqs_ns - before.softirqs_ns) / requests;
@@ -394,7 +401,7 @@ fn a_path_that_was_interrupted_is_not_predicted() {
     let known: Vec<&str> = d.other_paths.iter().map(|e| e.path.as_str()).collect();
     assert_eq!(known, ["rtt=1 ms"]);
     assert!(d.predictions.iter().all(|p| p.path != path), "{:?}", d.predictions);
-    assert!(d.warnings.iter().any(|w| w.contains(&path)), "{:?}", d.warnings);
+    assert!(d.warnings.iter().any(|w| w.to_string().contains(&path)), "{:?}", d.warnings);
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn an_error_page_and_a_server_that_keeps_no_connection_are_told() {
     let cycle = 1e9 / per_s("this") + there.added_ns + there.idle_ns + reconnecting_ns;
     assert!((per_s(&there.path) * cycle / 1e9 - 1.0).abs() < 0.01, "{there:?} {:?}", d.predictions);
     assert_eq!(d.statuses.keys().collect::<Vec<_>>(), [&404], "{d:?}");
-    let warned = |words: &str| d.warnings.iter().any(|w| w.contains(words));
+    let warned = |words: &str| d.warnings.iter().any(|w| w.to_string().contains(words));
     assert!(warned("every response says that something is wrong"), "{:?}", d.warnings);
     assert!(warned("the server does not keep its connections: 1.0"), "{:?}", d.warnings);
     assert!((0.95..1.05).contains(&d.exchange.new_connections), "{:?}", d.exchange);
@@ -137,7 +137,11 @@ fn one_unlucky_round_is_left_out_and_told() {
     let d = document(&out);
     let why = d.left_out.keys().next().map_or("", String::as_str);
     assert!(why.contains("no request was answered in 60 ms"), "{:?}", d.left_out);
-    assert!(d.warnings.iter().any(|w| w.contains("came to nothing")), "{:?}", d.warnings);
+    assert!(
+        d.warnings.iter().any(|w| w.to_string().contains("came to nothing")),
+        "{:?}",
+        d.warnings
+    );
     // Longer than a request may take is not what any figure has.
     assert!(d.quantiles.workload_ns.max < 900_000_000, "{:?}", d.quantiles);
 }
@@ -246,7 +250,11 @@ fn https_has_a_part_for_the_cipher() {
     assert_eq!(names, ["network", "tls", "service", "client"]);
     let (sum, tls) = (d.components.iter().map(|c| c.ns).sum::<f64>(), d.components[1].ns);
     assert!((sum - d.sum.sum_ns).abs() < 1.0 && tls > 0.0 && tls < d.sum.measured_ns, "{d:?}");
-    assert!(d.warnings.iter().any(|w| w.starts_with("this is under TLS")), "{:?}", d.warnings);
+    assert!(
+        d.warnings.iter().any(|w| w.to_string().starts_with("this is under TLS")),
+        "{:?}",
+        d.warnings
+    );
     // Without the authority nobody is trusted.
     let out = output(NETWRIGHT, &["explain", "--quiet", &url]);
     let said = String::from_utf8_lossy(&out.stderr);

@@ -137,7 +137,10 @@ fn nothing(kind: &str, out: &Output, why: &str) {
     let document: Value = serde_json::from_slice(&out.stdout).unwrap();
     let run = &document["runs"][0];
     let warned = run["warnings"].as_array().unwrap();
-    assert!(warned.iter().any(|w| w.as_str().unwrap().contains(why)), "{kind}: {warned:?}");
+    assert!(
+        warned.iter().any(|w| w["message"].as_str().unwrap().contains(why)),
+        "{kind}: {warned:?}"
+    );
     let counts = ["transactions", "connections", "bytes"].map(|c| run[c].as_u64());
     assert!(counts.iter().flatten().eq([&0]), "{kind}: {counts:?}");
 }

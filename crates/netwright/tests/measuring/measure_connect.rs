@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use crate::support::{NETWRIGHT, Namespace, needs_root, output, run, serve::Serve};
 use lab::{pair::PairSpec, testing::TestLab};
 use model::{
-    Nanos,
+    Nanos, Warning,
     measure::{ConnectDocument, ConnectRun},
 };
 
@@ -114,7 +114,8 @@ fn ports_that_run_out_are_foretold_and_explained_and_cost_no_hot_loop() {
     assert_eq!(run.peer_accepted_in_all.get(), Some(run.established_in_all));
     let failed = run.failed.get("cannot assign requested address (EADDRNOTAVAIL)").unwrap();
     assert!((1..=15).contains(failed), "about ten looks for a port in a second: {failed}");
-    let why = run.warnings.iter().find(|w| w.contains("TIME_WAIT")).unwrap();
+    let why =
+        run.warnings.iter().map(Warning::to_string).find(|w| w.contains("TIME_WAIT")).unwrap();
     for part in ["all 60 local ports towards 127.0.0.1:748", "--close reset", "--bind A,B"] {
         assert!(why.contains(part), "{why}");
     }
@@ -142,7 +143,7 @@ fn ports_that_run_out_are_foretold_and_explained_and_cost_no_hot_loop() {
     );
     let reported = String::from_utf8_lossy(&out.stderr);
     assert!(reported.contains("use up the 60 local ports in 0.3 s"), "{reported}");
-    assert!(document.runs[0].warnings.iter().any(|w| w.contains("all 60 local ports")));
+    assert!(document.runs[0].warnings.iter().any(|w| w.to_string().contains("all 60 local ports")));
 }
 
 #[test]

@@ -47,7 +47,11 @@ fn a_responder_beside_the_server_tells_what_its_host_did() {
         assert!(peer.host_busy_per_unit_ns.known().is_some_and(|ns| *ns > 0.0));
         assert!(peer.threads_ns.known().is_none(), "the server's threads are not the responder's");
         assert!(local.threads_ns.known().is_some_and(|ns| *ns > 0));
-        assert!(run.warnings.iter().all(|w| !w.contains("responder")), "{:?}", run.warnings);
+        assert!(
+            run.warnings.iter().all(|w| !w.to_string().contains("responder")),
+            "{:?}",
+            run.warnings
+        );
     }
     // A number of requests has a window of its own.
     let document = http(&[&url, "--requests", "500", "--responder", responder.target()]);
@@ -64,7 +68,7 @@ fn a_responder_elsewhere_is_said_and_a_wrong_one_is_one_line() {
     let elsewhere = Serve::start(&["--bind", "127.0.0.2"]);
     let run = &http(&[&url, "--requests", "50", "--responder", elsewhere.target()]).runs[0];
     assert!(
-        run.warnings.iter().any(|w| w.contains("is not at the server's")),
+        run.warnings.iter().any(|w| w.to_string().contains("is not at the server's")),
         "{:?}",
         run.warnings
     );
@@ -105,7 +109,7 @@ fn rounds_are_repeated_until_the_interval_is_narrow_or_it_says_why_not() {
     // So narrow that it never gets there: as many rounds as there is time for.
     let narrow = ["--precision", "0.1%", "--max-time", "2s"];
     let run = &http(&[&[&url[..]], &round[..], &narrow].concat()).runs[0];
-    let reported = run.warnings.iter().any(|w| w.starts_with("±0.1% was not reached"));
+    let reported = run.warnings.iter().any(|w| w.to_string().starts_with("±0.1% was not reached"));
     assert!(reported || half_width(run).unwrap() <= 0.001, "{:?}", run.warnings);
     assert_eq!(run.latency_ns.count, run.transactions);
     assert_eq!(run.statuses.values().sum::<u64>(), run.transactions);
@@ -113,7 +117,7 @@ fn rounds_are_repeated_until_the_interval_is_narrow_or_it_says_why_not() {
     // So wide that it gets there, unless the machine changes all the time.
     let wide = ["--precision", "50%", "--max-time", "30s"];
     let run = &http(&[&[&url[..]], &round[..], &wide].concat()).runs[0];
-    let reported = run.warnings.iter().any(|w| w.starts_with("±50% was not reached"));
+    let reported = run.warnings.iter().any(|w| w.to_string().starts_with("±50% was not reached"));
     assert_ne!(reported, half_width(run).is_some_and(|w| w <= 0.5), "{run:?}");
     // Rounds that last a fifth of the time are several.
     let args = ["--precision", "0.1%", "--max-time", "3s", "--rate", "500"];

@@ -205,7 +205,11 @@ fn a_wrong_certificate_is_one_line_with_what_to_do() {
     for url in [other, old, itself] {
         let run = one(&[url, "--insecure", "--requests", "3"]);
         assert!(!run.tls.unwrap().verified && run.transactions == 3);
-        assert!(run.warnings.iter().any(|w| w.contains("was not checked")), "{:?}", run.warnings);
+        assert!(
+            run.warnings.iter().any(|w| w.to_string().contains("was not checked")),
+            "{:?}",
+            run.warnings
+        );
     }
 }
 

@@ -15,7 +15,10 @@ use crate::support::{
     postgres::{Postgres, Setup},
     serve::Serve,
 };
-use model::measure::{PgDocument, PgInitDocument, PgRun};
+use model::{
+    Warning,
+    measure::{PgDocument, PgInitDocument, PgRun},
+};
 
 /// One server for the tests that leave it as it is.
 static SERVER: LazyLock<Postgres> = LazyLock::new(Postgres::start);
@@ -140,8 +143,9 @@ fn transactions_that_send_the_server_nothing_are_told() {
     let of = |args: &[&str]| {
         let run = own.one(&[&["--duration", "1s"], args].concat());
         assert!(run.transactions > 0, "{run:?}");
-        let about = run.warnings.iter().filter(|w| w.contains("statement") || w.contains("answer"));
-        about.cloned().collect::<Vec<_>>().join("; ")
+        let about = run.warnings.iter().map(Warning::to_string);
+        let about = about.filter(|w| w.contains("statement") || w.contains("answer"));
+        about.collect::<Vec<_>>().join("; ")
     };
     for driver in ["netwright", "pgbench"] {
         let said = of(&["--driver", driver, "--script", path(&silent)]);
@@ -305,7 +309,7 @@ fn clients_that_the_server_does_not_admit_are_said_in_its_own_words() {
         let args = [&url, "--script", "select1", "--flows", "30", "--duration", "500ms"];
         let run = document(&measure(&[&args, more].concat())).runs.remove(0);
         assert!(run.transactions > 0, "{run:?}");
-        let said = run.warnings.join("; ");
+        let said = run.warnings.iter().map(Warning::to_string).collect::<Vec<_>>().join("; ");
         assert!(said.contains("× 53300: sorry, too many clients already"), "{more:?}: {said}");
         assert!(said.contains("of 30 clients were not connected"), "{more:?}: {said}");
         // The server takes 12 at most, and one may be a client's that has just gone.
@@ -436,7 +440,8 @@ fn by_pgbench(document: &PgDocument) -> &PgRun {
     let run = &document.runs[0];
     sound(run);
     // Of connections its latencies lack, and of nothing else.
-    let said: Vec<&String> = run.warnings.iter().filter(|w| w.contains("pgbench")).collect();
+    let said: Vec<String> =
+        run.warnings.iter().map(Warning::to_string).filter(|w| w.contains("pgbench")).collect();
     assert!(said.iter().all(|w| w.contains("without the connection")), "{said:?}");
     assert_eq!(said.len(), usize::from(run.connect_each), "{said:?}");
     assert!(!document.interrupted, "{run:?}");
@@ -524,12 +529,13 @@ fn what_pgbench_reports_by_itself_is_what_the_result_says_of_it() {
     let document = own.measure(&[&all[..], &["--rate", "1000", "--duration", "1s"]].concat());
     let run = &document.runs[0];
     assert!(run.not_started.known().is_none() && run.schedule_lag_ns.is_none(), "{run:?}");
-    let said = run.warnings.iter().find(|w| w.contains("--rate 1000 was not kept"));
+    let said = run.warnings.iter().map(Warning::to_string);
+    let said = said.into_iter().find(|w| w.contains("--rate 1000 was not kept"));
     let said = said.unwrap_or_else(|| panic!("{:?}", run.warnings));
     assert!(said.contains("by pgbench they began ") && said.contains("late in the mean"), "{said}");
     let document = own.measure(&[&all[..], &["--rate", "20", "--duration", "1s"]].concat());
     let said = &document.runs[0].warnings;
-    assert!(said.iter().all(|w| !w.contains("was not kept")), "{said:?}");
+    assert!(said.iter().all(|w| !w.to_string().contains("was not kept")), "{said:?}");
 }
 
 #[test]
@@ -581,7 +587,7 @@ fn pgbench_fails_and_is_ended_as_it_should() {
     unsafe { libc::kill(pid, libc::SIGINT) };
     let document = document(&child.wait_with_output().unwrap());
     assert!(document.interrupted && document.runs[0].transactions > 0, "{document:?}");
-    assert!(document.runs[0].warnings.iter().any(|w| w.contains("was ended")));
+    assert!(document.runs[0].warnings.iter().any(|w| w.to_string().contains("was ended")));
     assert!(!theirs.is_empty() && !Path::new(&format!("/proc/{theirs}")).exists(), "{theirs}");
 }
 
@@ -622,7 +628,11 @@ fn a_responder_beside_the_server_tells_what_its_host_did() {
             assert!(peer.threads_ns.known().is_none(), "the server's are not the responder's");
             let longer = peer.window_ns.0 as f64 / run.cpu.local.window_ns.0 as f64;
             assert!((0.5..2.0).contains(&longer), "{peer:?} {:?}", run.cpu.local);
-            assert!(run.warnings.iter().all(|w| !w.contains("responder")), "{:?}", run.warnings);
+            assert!(
+                run.warnings.iter().all(|w| !w.to_string().contains("responder")),
+                "{:?}",
+                run.warnings
+            );
         }
     }
     let few = ["--script", "select1", "--transactions", "50"];
@@ -630,7 +640,7 @@ fn a_responder_beside_the_server_tells_what_its_host_did() {
     assert!(serde_json::to_string(&run.cpu.peer).unwrap().contains("--responder"));
     let elsewhere = Serve::start(&["--bind", "127.0.0.2"]);
     let run = own.one(&[&few[..], &["--responder", elsewhere.target()]].concat());
-    let reported = run.warnings.iter().any(|w| w.contains("is not at the server's"));
+    let reported = run.warnings.iter().any(|w| w.to_string().contains("is not at the server's"));
     assert!(reported, "{:?}", run.warnings);
     let nobody = [own.url.as_str(), "--responder", "127.0.0.1:1"];
     let out = measure(&[&nobody[..], &few].concat());
@@ -649,7 +659,8 @@ fn rounds_are_repeated_until_the_interval_is_narrow_or_it_says_why_not() {
         let interval = run.latency_p50_interval_ns.as_ref()?;
         Some((interval.high - interval.low) / 2.0 / interval.value)
     };
-    let reported = |run: &PgRun, what: &str| run.warnings.iter().any(|w| w.starts_with(what));
+    let reported =
+        |run: &PgRun, what: &str| run.warnings.iter().any(|w| w.to_string().starts_with(what));
     let reached = width(&run).is_some_and(|w| w <= 0.001);
     assert!(reported(&run, "±0.1% was not reached") || reached, "{:?}", run.warnings);
     assert!(run.connect_ns.count >= run.window_ns.0 / 400_000_000, "a connection each round");

@@ -121,7 +121,8 @@ fn each_sslmode_does_what_libpq_does_with_it() {
                     let verified = trusted.is_some_and(|t| *t != missing);
                     assert!(run.tls.as_ref().is_none_or(|t| t.verified == verified), "{run:?}");
                     // Neither goes without a word: TLS that came to nothing, nor a file not found.
-                    let reported = |what: &str| run.warnings.iter().any(|w| w.contains(what));
+                    let reported =
+                        |what: &str| run.warnings.iter().any(|w| w.to_string().contains(what));
                     let in_clear = mode == "prefer" && run.tls.is_none();
                     assert_eq!(reported("went in clear"), in_clear, "{string}: {run:?}");
                     let lost = trusted == Some(&missing);
@@ -294,7 +295,8 @@ fn what_is_explained_under_tls_is_said_to_be() {
             serde_json::from_slice::<ExplainDocument>(&explain(&["--json"]).stdout).ok()
         });
         let warnings = document.expect("nothing was ever answered").warnings;
-        let about: Vec<_> = warnings.iter().filter(|w| w.contains("sslmode=disable")).collect();
+        let about: Vec<_> =
+            warnings.iter().filter(|w| w.to_string().contains("sslmode=disable")).collect();
         assert_eq!(about.len(), usize::from(reported), "{url}: {warnings:?}");
     }
 }

@@ -201,6 +201,6 @@ fn caveats(d: &ExplainDocument, page: &mut Page) {
         }
         Some(_) => {}
     }
-    lines.extend(d.warnings.iter().map(|text| Line::new().ink(Ink::Warn, text)));
+    lines.extend(d.warnings.iter().map(|w| Line::new().ink(Ink::Warn, w.to_string())));
     page.caveats(lines);
 }

@@ -30,7 +30,7 @@ pub fn text(d: &PassiveDocument, look: TextStyle) -> String {
         );
         caveats.push(Line::plain(text));
     }
-    caveats.extend(d.warnings.iter().map(|text| Line::new().ink(Ink::Warn, text)));
+    caveats.extend(d.warnings.iter().map(|w| Line::new().ink(Ink::Warn, w.to_string())));
     page.caveats(caveats);
     page.finish()
 }
@@ -165,6 +165,7 @@ fn cost(d: &PassiveDocument, look: TextStyle, page: &mut Page) {
 #[cfg(test)]
 mod tests {
     use model::{
+        Warning,
         passive::Cost,
         watch::{ProgramStatus, Ran},
     };
@@ -272,7 +273,7 @@ mod tests {
     fn the_answer_stands_in_the_second_line_at_both_widths() {
         let mut d = document();
         d.observed_share = 0.25;
-        d.warnings = vec!["the list is not complete".into()];
+        d.warnings = vec![Warning::ProcessesNotComplete];
         golden!("passive", "The network is 14.3% to 33.3% of it", |style| text(&d, style));
     }
 
@@ -287,7 +288,7 @@ mod tests {
             (Reading::absent("no path"), Reading::absent("no path"));
         d.observed_share = 0.25;
         d.interrupted = true;
-        d.warnings = vec!["the list is not complete".into()];
+        d.warnings = vec![Warning::ProcessesNotComplete];
         let said = plain(&d, true);
         for wanted in [
             "Observed 25.0% of the time",
@@ -297,7 +298,7 @@ mod tests {
             "a Unix socket has no path",
             "Network share unknown; the server takes 120 µs",
             "sk_data_ready: 8,000 runs of 90 ns",
-            "  the list is not complete",
+            "  more processes served than could be kept",
         ] {
             assert!(said.contains(wanted), "{wanted:?} is missing:\n{said}");
         }

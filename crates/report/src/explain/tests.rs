@@ -1,6 +1,6 @@
 //! The text says what the document says.
 
-use model::{Nanos, explain::*, measure::Quantiles};
+use model::{Nanos, Warning, explain::*, measure::Quantiles};
 
 use super::text;
 use crate::{TextStyle, testing::golden};
@@ -101,7 +101,7 @@ fn document() -> ExplainDocument {
         injected_service_ns: Some(70_000.0),
         statuses: Default::default(),
         left_out: Default::default(),
-        warnings: vec!["somebody else computes".into()],
+        warnings: vec![Warning::OthersBusy { cpus: 1.5 }],
         interrupted: false,
     }
 }
@@ -126,7 +126,7 @@ fn parts_sum_predictions_and_changes_are_told() {
         "WHAT IF, WITH 8 CLIENTS    PER S  FACTOR",
         "  no network             100,000   ×1.26",
         "CAVEATS",
-        "  somebody else computes",
+        "  others than server and client kept 1.5 of this host",
         "network 19 µs, service 71 µs (95% CI 70–72 µs)",
     ] {
         assert!(said.contains(wanted), "{wanted:?} is missing:\n{said}");

@@ -20,7 +20,7 @@ mod stream;
 mod sweep;
 
 use model::{
-    Nanos,
+    Nanos, Warning,
     measure::{
         BothCpu, BothEvidence, ConnectRun, HttpRun, PgRun, Placement, RttRun, StreamRun, Wait,
     },
@@ -37,7 +37,7 @@ trait Run {
     fn placement(&self) -> &Placement;
     fn cpu(&self) -> &BothCpu;
     fn evidence(&self) -> &BothEvidence;
-    fn warnings(&self) -> &[String];
+    fn warnings(&self) -> &[Warning];
     fn waits(&self) -> (Wait, Wait);
     fn threads(&self) -> u32;
     fn window(&self) -> Nanos;
@@ -61,7 +61,7 @@ macro_rules! run {
             fn evidence(&self) -> &BothEvidence {
                 &self.evidence
             }
-            fn warnings(&self) -> &[String] {
+            fn warnings(&self) -> &[Warning] {
                 &self.warnings
             }
             fn waits(&self) -> (Wait, Wait) {

@@ -173,8 +173,9 @@ pub fn warnings<R: Run>(runs: &[R], page: &mut Page) {
         return;
     }
     page.heading("WARNINGS");
-    for (text, about) in found {
+    for (warning, about) in found {
         let about = about_runs(&about, runs.len());
+        let text = warning.to_string();
         let line = Line::plain("  ").ink(Ink::Warn, "! ").ink(Ink::Faint, about).text(text);
         page.line(line, 4);
     }

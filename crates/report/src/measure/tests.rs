@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{BitsPerSec, CpuId, Reading, measure::*, reading::Known};
+use model::{BitsPerSec, CpuId, Reading, Warning, measure::*, reading::Known};
 
 use super::*;
 use crate::{testing::golden, text::TextStyle};
@@ -207,9 +207,9 @@ fn sweep() -> RttDocument {
     runs[2].evidence.local =
         BTreeMap::from([("Tcp.RetransSegs".into(), 3), ("softirq.NET_RX".into(), 90_000)]);
     runs[2].evidence.peer = BTreeMap::from([("lo.rx_dropped".into(), 1_204)]);
-    runs[0].warnings = vec!["the median drifts, by +3.1% over the run".into()];
+    runs[0].warnings = vec![Warning::MedianDrifts { trend: 0.031 }];
     for run in &mut runs[1..] {
-        run.warnings = vec!["server: SO_BUSY_POLL is not permitted".into()];
+        run.warnings = vec![Warning::AtServer(Box::new(Warning::SpinningOnSharedCpu))];
     }
     rtt_document(runs)
 }

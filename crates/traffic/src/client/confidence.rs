@@ -1,14 +1,14 @@
 //! Whether the rounds of a run suffice for `--precision`, and what would do where they do not.
 
-use model::{Nanos, measure::Common};
+use model::{Nanos, Warning, measure::Common};
 use stats::{Enough, Estimate};
 
 /// What to do after a round.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     Again,
     /// It suffices, or nothing was asked; or why it never will.
-    Done(Option<String>),
+    Done(Option<Warning>),
 }
 
 /// Whether estimates, each `None` where its batches are too few, are as narrow as was asked for
@@ -22,7 +22,7 @@ pub fn next(common: &Common, estimates: &[Option<Estimate>], took_ns: u64) -> Ne
             Ok(Next::Again) => return Next::Again,
             Ok(Next::Done(_)) => {}
             Err(why) => {
-                done = Next::Done(Some(format!("±{}% was not reached: {why}", goal * 100.0)));
+                done = Next::Done(Some(Warning::PrecisionNotReached { per_mille, why }));
             }
         }
     }
@@ -131,7 +131,7 @@ mod tests {
 
     fn why(next: Next) -> String {
         match next {
-            Next::Done(Some(why)) => why,
+            Next::Done(Some(why)) => why.to_string(),
             other => panic!("{other:?}"),
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    CpuId, CpuSet, Reading,
+    CpuId, CpuSet, Reading, Warning,
     measure::{BothCpu, BothEvidence, EndCpu, EndPlacement, Moved, Placement, Wait},
 };
 
@@ -24,7 +24,7 @@ pub struct Ended {
     pub seen: ThreadReport,
     pub report: Option<PeerReport>,
     /// What could not be set up as asked.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 impl Ended {
@@ -48,7 +48,7 @@ pub struct Around<'a> {
     pub seen: &'a ThreadReport,
     pub report: Option<&'a PeerReport>,
     /// What could not be set up as asked.
-    pub warnings: &'a [String],
+    pub warnings: &'a [Warning],
 }
 
 /// The rounds so far, in memory that does not grow with their number.
@@ -61,7 +61,7 @@ pub struct Ends {
     local_cpu: Option<EndCpu>,
     peer_cpu: Option<Reading<EndCpu>>,
     evidence: BothEvidence,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
     local_busy: BTreeMap<CpuId, u64>,
     peer_busy: BTreeMap<CpuId, u64>,
 }
@@ -95,7 +95,7 @@ impl Ends {
         self.peer.why.clone_from(&ready.why);
         self.peer.allowed.clone_from(&ready.allowed);
         self.add_report(report);
-        let server = report.iter().flat_map(|r| &r.warnings).map(|w| format!("server: {w}"));
+        let server = report.iter().flat_map(|r| &r.warnings).cloned().map(at_server);
         for w in warnings.iter().chain(&seen.warnings).cloned().chain(server) {
             if !self.warnings.contains(&w) {
                 self.warnings.push(w);
@@ -158,12 +158,12 @@ impl Ends {
     }
 
     /// What both ends had to say, each thing once.
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<Warning> {
         self.warnings.clone()
     }
 
     /// What the placement's CPUs did for others than the threads that were pinned to them.
-    pub fn others(&self, placement: &Placement) -> Vec<String> {
+    pub fn others(&self, placement: &Placement) -> Vec<Warning> {
         let (client, server) = (&placement.local.pinned, &placement.peer.pinned);
         if placement.same_host && client.iter().any(|c| server.contains(c)) {
             // Each is the other's other.
@@ -177,7 +177,7 @@ impl Ends {
     }
 
     /// Lost datagrams whose receiver had no room for them; `client` and `server` say who receives.
-    pub fn no_room(&self, lost: u64, same_host: bool, client: bool, server: bool) -> Vec<String> {
+    pub fn no_room(&self, lost: u64, same_host: bool, client: bool, server: bool) -> Vec<Warning> {
         let of = |moved: &Moved| {
             let sum = |counter: &str| {
                 ["Udp", "Udp6"].iter().fold(0u64, |all, protocol| {
@@ -187,33 +187,32 @@ impl Ends {
             };
             match (sum("RcvbufErrors"), sum("InErrors")) {
                 (0, 0) => None,
-                (0, n) => Some(format!("the kernel took in and dropped {n} (Udp.InErrors)")),
-                (n, _) => Some(format!(
-                    "{n} found the socket's buffer full (Udp.RcvbufErrors): the receiver is too \
-                     slow, not the network; try a lower --rate or a larger --buffer"
-                )),
+                (0, n) => Some((n, false)),
+                (n, _) => Some((n, true)),
             }
         };
         if lost == 0 {
             return vec![];
         }
         let (here, there) = (&self.evidence.local, &self.evidence.peer);
-        let client = client.then(|| of(here)).flatten().map(|text| ("client", text));
-        let server = server.then(|| of(there)).flatten().map(|text| ("server", text));
+        let client = client.then(|| of(here)).flatten().map(|drops| ("client", drops));
+        let server = server.then(|| of(there)).flatten().map(|drops| ("server", drops));
         // On one host both may be the one kernel's.
-        let server =
-            server.filter(|(_, text)| !same_host || client.as_ref().is_none_or(|n| n.1 != *text));
-        let say = |(end, text)| format!("{lost} datagrams were lost; at the {end} {text}");
+        let server = server.filter(|(_, drops)| !same_host || client.is_none_or(|n| n.1 != *drops));
+        let say = |(end, (dropped, buffer_full)): (&str, _)| Warning::DatagramsDropped {
+            lost,
+            end: end.into(),
+            dropped,
+            buffer_full,
+        };
         client.into_iter().chain(server).map(say).collect()
     }
 
     /// Two spinning threads on one CPU wait for each other's time slice to end.
-    pub fn spinning_on_one_cpu(&self, test: &Test, wait: Wait, same_host: bool) -> Option<String> {
+    pub fn spinning_on_one_cpu(&self, test: &Test, wait: Wait, same_host: bool) -> Option<Warning> {
         let shared = same_host && self.peer.pinned.iter().any(|c| test.local_cpus.contains(*c));
         let spins = [wait, test.wait].contains(&Wait::Spin);
-        (shared && spins).then(|| {
-            "an end that spins shares its CPU with the other: the figures show time slices".into()
-        })
+        (shared && spins).then_some(Warning::SpinningOnSharedCpu)
     }
 }
 
@@ -227,18 +226,21 @@ fn others(
     pinned: &[CpuId],
     busy: &BTreeMap<CpuId, u64>,
     cpu: &EndCpu,
-) -> Option<String> {
+) -> Option<Warning> {
     let cpus: CpuSet = pinned.iter().copied().collect();
     let all = cpus.iter().map(|c| busy.get(&c).copied()).sum::<Option<u64>>()?;
     let ns = all.saturating_sub(cpu.threads_ns.get()?);
     let share = ns as f64 / (cpu.window_ns.0.max(1) as f64 * cpus.iter().count().max(1) as f64);
-    (share >= OTHERS_SHARE && ns >= OTHERS_NS).then(|| {
-        format!(
-            "the {end}'s CPUs ({cpus}) were not its own: others ran on them for at least {:.0}% \
-             of the time",
-            share.min(1.0) * 100.0
-        )
+    (share >= OTHERS_SHARE && ns >= OTHERS_NS).then(|| Warning::OthersOnCpus {
+        end: end.into(),
+        cpus,
+        share: share.min(1.0),
     })
+}
+
+/// What the server warned of.
+pub fn at_server(warning: Warning) -> Warning {
+    Warning::AtServer(Box::new(warning))
 }
 
 const SILENT: &str = "the server did not report";
@@ -311,10 +313,10 @@ mod tests {
         // 0.9 of 2 s near; 0.1 s far are too few ticks.
         let reported = ends.others(&p);
         assert!(
-            reported.len() == 1 && reported[0].starts_with("the client's CPUs (1)"),
+            reported.len() == 1 && reported[0].to_string().starts_with("the client's CPUs (1)"),
             "{reported:?}"
         );
-        assert!(reported[0].contains("at least 45% of the time"), "{reported:?}");
+        assert!(reported[0].to_string().contains("at least 45% of the time"), "{reported:?}");
         p.peer = end(1);
         assert!(ends.others(&p).is_empty(), "the other end is no stranger");
         p.same_host = false;
@@ -331,7 +333,7 @@ mod tests {
         let reported = ends.no_room(50, false, false, true);
         assert_eq!(reported.len(), 1);
         assert!(
-            reported[0].starts_with("50 datagrams were lost; at the server 40 found"),
+            reported[0].to_string().starts_with("50 datagrams were lost; at the server 40 found"),
             "{reported:?}"
         );
         assert!(ends.no_room(50, false, true, false).is_empty(), "it sent");
@@ -340,6 +342,8 @@ mod tests {
         assert_eq!(ends.no_room(50, true, true, true).len(), 1, "one kernel's counter");
         assert_eq!(ends.no_room(50, false, true, true).len(), 2);
         ends.evidence.local = BTreeMap::from([("Udp6.InErrors".into(), 3)]);
-        assert!(ends.no_room(5, false, true, false)[0].contains("dropped 3 (Udp.InErrors)"));
+        assert!(
+            ends.no_room(5, false, true, false)[0].to_string().contains("dropped 3 (Udp.InErrors)")
+        );
     }
 }

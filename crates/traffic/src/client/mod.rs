@@ -11,7 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use model::measure::{Common, End};
+use model::{
+    Warning,
+    measure::{Common, End},
+};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::{
@@ -137,7 +140,7 @@ impl Peer {
     ///
     /// # Errors
     /// They have not, or the server is gone.
-    pub fn await_connected(&self) -> Result<Vec<String>> {
+    pub fn await_connected(&self) -> Result<Vec<Warning>> {
         match self.receive()? {
             ToClient::Connected { warnings } => Ok(warnings),
             _ => self.odd(),

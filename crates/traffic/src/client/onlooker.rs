@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 
 use model::{
-    CpuSet, Nanos, Reading,
+    CpuSet, Nanos, Reading, Warning,
     measure::{Common, EndCpu, Engine, PeerProgram, Pin, SocketOptions, Transport, Wait},
 };
 
@@ -59,16 +59,12 @@ impl Peer {
     }
 
     /// Why its figures may be another host's than the server's, if they may.
-    pub fn elsewhere(&self, server: SocketAddr) -> Option<String> {
+    pub fn elsewhere(&self, server: SocketAddr) -> Option<Warning> {
         let other =
             self.address.is_some_and(|a| a.ip().to_canonical() != server.ip().to_canonical());
-        other.then(|| {
-            format!(
-                "the responder at {} is not at the server's address {}: the server's CPU and \
-                 counters are those of the responder's host",
-                self.name,
-                server.ip()
-            )
+        other.then(|| Warning::ResponderElsewhere {
+            responder: self.name.clone(),
+            server: server.ip().to_string(),
         })
     }
 }

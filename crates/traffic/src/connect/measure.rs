@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use model::{
-    Nanos,
+    Nanos, Warning,
     measure::{Common, ConnectDocument, ConnectRun, ConnectSpec, Engine, Transport},
 };
 
@@ -154,7 +154,7 @@ fn one(
 ) -> Result<Measured<ConnectRun>> {
     let test = test_of(spec, flows, assignments)?;
     let (mut rounds, begun): (Vec<Round>, u64) = (vec![], now_ns());
-    let finish = |rounds: Vec<Round>, broken, why: Option<String>| {
+    let finish = |rounds: Vec<Round>, broken, why: Option<Warning>| {
         let mut document = result::connect_run(spec, &test, assignments, peer, &rounds);
         document.warnings.extend(why);
         Measured { document, broken }
@@ -283,7 +283,7 @@ fn local_thread(
     if let Some(Err(e)) =
         assignments.cpus.get(n % assignments.cpus.len().max(1)).map(|c| assignments::pin(*c))
     {
-        worker.see(|seen| seen.warnings.push(e.to_string()));
+        worker.see(|seen| seen.warnings.push(Warning::NotPinned { why: e.to_string() }));
     }
     let threads = local.pool.workers.len();
     let mine = (n..flows as usize).step_by(threads).count();

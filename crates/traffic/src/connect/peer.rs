@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use model::measure::Close;
+use model::{Warning, measure::Close};
 use socket2::Socket;
 
 use super::ConnectShape;
@@ -124,8 +124,8 @@ pub fn run(door: &SharedTest, shape: &ConnectShape, pool: &WorkerPool, worker: &
     worker.handled(state.accepted);
     worker.see(|seen| {
         if let Some(errno) = state.short {
-            let why = io::Error::from_raw_os_error(errno);
-            seen.warnings.push(format!("connections waited to be accepted: {why}"));
+            let why = io::Error::from_raw_os_error(errno).to_string();
+            seen.warnings.push(Warning::AcceptDelayed { why });
         }
         state.looks.tell(seen);
         state.ran_on.tell(seen);

@@ -3,7 +3,7 @@
 use std::{net::IpAddr, str::FromStr};
 
 use model::{
-    Nanos, Reading,
+    Nanos, Reading, Warning,
     measure::{Close, ConnectSpec, PortBudget, Transport},
 };
 use probe::{
@@ -89,10 +89,11 @@ impl Ports {
     }
 
     /// What happened when there was no port.
-    pub fn explain(&self, root: &Root, to: &str, close: Close) -> String {
+    pub fn explain(&self, root: &Root, to: &str, close: Close) -> Warning {
         let waiting = local_ports::time_wait(root).into_known().unwrap_or(0);
         let Some(ports) = self.local.known() else {
-            return format!("there was no local port towards {to}");
+            let text = format!("there was no local port towards {to}");
+            return Warning::PortsExhausted { ports: None, time_wait: waiting, text };
         };
         let all = ports.usable * self.addresses;
         let (first, last) = (ports.first, ports.last);
@@ -112,25 +113,23 @@ impl Ports {
             Close::Local => "use --close reset or peer",
             _ => "use fewer --flows",
         };
-        format!(
+        let text = format!(
             "{why}: {less}, several addresses (--bind A,B), a wider \
              net.ipv4.ip_local_port_range (now {first} to {last}), or net.ipv4.tcp_tw_reuse=1"
-        )
+        );
+        Warning::PortsExhausted { ports: Some(all), time_wait: waiting, text }
     }
 
     /// Whether a rate is more than the ports allow for ever.
-    pub fn outruns(&self, close: Close, rate: f64) -> Option<String> {
+    pub fn outruns(&self, close: Close, rate: f64) -> Option<Warning> {
         let ports = self.local.known().filter(|_| close == Close::Local)?;
         let (all, kept) = (ports.usable * self.addresses, self.kept(ports));
         let sustained = per_s(all, kept);
-        (rate > sustained).then(|| {
-            format!(
-                "{rate:.0} connections a second are more than the local ports allow for ever \
-                 ({:.0}/s: {all} ports, each kept for {kept} by --close local); a run of {:.1} s \
-                 uses all of them up",
-                sustained.floor(),
-                all as f64 / rate
-            )
+        (rate > sustained).then(|| Warning::PortsOutrun {
+            rate_per_s: rate,
+            sustained_per_s: sustained.floor(),
+            ports: all,
+            kept_ns: kept,
         })
     }
 }
@@ -194,7 +193,7 @@ mod tests {
         assert!(p.forecast(Close::Local, None, ten_s).unwrap().contains("470 a second"));
         assert!(ports(28_232, true).forecast(Close::Local, None, ten_s).is_none());
         assert!(ports(28_232, true).forecast(Close::Local, Some(5000), ten_s).is_none());
-        assert!(p.outruns(Close::Local, 5000.0).unwrap().contains("5.6 s"));
+        assert!(p.outruns(Close::Local, 5000.0).unwrap().to_string().contains("5.6 s"));
         assert!(p.outruns(Close::Local, 400.0).is_none());
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Nanos, Reading,
+    Nanos, Reading, Warning,
     measure::{ConnectRun, ConnectSpec, Placement, PortBudget},
 };
 use stats::{Estimate, Histogram, Series};
@@ -198,8 +198,8 @@ fn warnings(
     rounds: &[Round],
     rate: f64,
     (ends, placement): (&Ends, &Placement),
-) -> Vec<String> {
-    let mut all: Vec<String> = vec![];
+) -> Vec<Warning> {
+    let mut all = vec![];
     let count = |of: fn(&Recorder) -> u64| -> u64 {
         rounds.iter().flat_map(|r| &r.recorders).map(of).sum()
     };
@@ -217,17 +217,13 @@ fn warnings(
     }
     match count(|r| r.never_begun) {
         0 => {}
-        n => all.push(format!(
-            "{n} connections of the schedule were not begun: all {} flows were busy; the times \
-             leave them out. Give more --flows or a lower --rate",
-            test.flows
-        )),
+        connections => all.push(Warning::ConnectionsNotBegun { connections, flows: test.flows }),
     }
     match count(|r| r.unfinished) {
         0 => {}
-        n => all.push(format!(
-            "{n} attempts had no end when the run ended and count as neither made nor failed"
-        )),
+        count => {
+            all.push(Warning::Unfinished { count, what: "attempts".into(), done: "made".into() })
+        }
     }
     all.extend(ends.warnings());
     all.extend(ends.others(placement));

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, net::IpAddr};
 
 use model::{
-    CpuId, CpuSet, Nanos, Reading,
+    CpuId, CpuSet, Nanos, Reading, Warning,
     measure::{
         Close, Datagrams, Direction, End, EndCpu, Engine, Moved, Pin, SocketOptions, Transport,
         Wait, ZeroCopy, ZeroCopyCount,
@@ -54,7 +54,7 @@ pub enum ToClient {
     /// All data connections are there.
     Connected {
         /// What could not be set up as asked.
-        warnings: Vec<String>,
+        warnings: Vec<Warning>,
     },
     /// The answer to a mark.
     Marked(Box<Counters>),
@@ -265,5 +265,5 @@ pub struct PeerReport {
     #[serde(default)]
     pub service_ns: Option<f64>,
     /// What to know before trusting the figures.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Nanos, Reading,
+    Nanos, Reading, Warning,
     measure::{HttpRun, HttpSpec, Transport},
 };
 use stats::Histogram;
@@ -126,7 +126,7 @@ fn named(why: Failed, limit: Nanos) -> String {
     }
 }
 
-fn backlog(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> Option<String> {
+fn backlog(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> Option<Warning> {
     Backlog {
         what: "requests",
         places: "--flows",
@@ -139,7 +139,7 @@ fn backlog(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> Op
     .warning()
 }
 
-fn admitted(spec: &HttpSpec, flows: u32, sums: &Sums<Recorder>) -> Option<String> {
+fn admitted(spec: &HttpSpec, flows: u32, sums: &Sums<Recorder>) -> Option<Warning> {
     Admitted {
         who: "connections",
         limit: "nginx: worker_connections, worker_processes",
@@ -153,26 +153,34 @@ fn admitted(spec: &HttpSpec, flows: u32, sums: &Sums<Recorder>) -> Option<String
     .warning(&sums.all.fate, |why| named(*why, spec.timeout_ns))
 }
 
-fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> Vec<String> {
+fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> Vec<Warning> {
     let Sums { all: recorded, ends, .. } = sums;
     let mut all = vec![];
     if spec.is_tls() && spec.tls.insecure {
-        all.push(
-            "the server's certificate was not checked (--insecure): whoever answered was measured"
-                .into(),
-        );
+        all.push(Warning::CertificateNotChecked);
+    }
+    let closed =
+        |why: &Failed| matches!(why, Failed::ClosedBefore | Failed::ClosedWithin | Failed::Bad(_));
+    if !spec.is_tls()
+        && recorded.answered == 0
+        && recorded.failures() > 0
+        && recorded.failed.keys().all(closed)
+    {
+        all.push(Warning::PerhapsTls);
     }
     all.extend(backlog(spec, flows, per_s, sums));
     all.extend(admitted(spec, flows, sums));
     match recorded.fate.unfinished {
         0 => {}
-        n => all.push(format!(
-            "{n} requests had no end when the run ended and count as neither answered nor failed"
-        )),
+        count => all.push(Warning::Unfinished {
+            count,
+            what: "requests".into(),
+            done: "answered".into(),
+        }),
     }
     all.extend(statuses::of_statuses(&statuses(recorded)));
     if spec.requests.is_some() && spec.rate_per_s.is_none() && recorded.settled() < 100 {
-        all.push("so few requests say little of the server once it is warm".into());
+        all.push(Warning::FewMeasured { what: "requests".into() });
     }
     all.extend(ends.warnings());
     all

@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
-use model::units::grouped;
+use model::{Warning, units::grouped};
 
 /// "Not modified" is what a request with a condition asks for.
 const NOT_MODIFIED: u16 = 304;
 
 /// A line for errors and one for redirects, of responses by status.
-pub fn of_statuses(by_status: &BTreeMap<u16, u64>) -> Vec<String> {
+pub fn of_statuses(by_status: &BTreeMap<u16, u64>) -> Vec<Warning> {
     let reported =
         |range, what, fast, next| StatusKind { range, what, fast, next }.reported(by_status);
     let wrong = reported(
@@ -38,25 +38,27 @@ struct StatusKind {
 }
 
 impl StatusKind {
-    fn reported(&self, by_status: &BTreeMap<u16, u64>) -> Option<String> {
+    fn reported(&self, by_status: &BTreeMap<u16, u64>) -> Option<Warning> {
         let these = by_status.range(self.range.clone()).filter(|(s, _)| **s != NOT_MODIFIED);
-        let (mut n, mut each) = (0, vec![]);
+        let (mut n, mut each, mut kinds) = (0, vec![], BTreeMap::new());
         for (status, count) in these {
             n += count;
             each.push(format!("{} × {status}", grouped(*count)));
+            kinds.insert(*status, *count);
         }
         let (all, each) = (by_status.values().sum::<u64>(), each.join(", "));
         let Self { what: [one, several], fast, next, .. } = self;
-        match n {
-            0 => None,
-            n if n == all => Some(format!(
+        let text = match n {
+            0 => return None,
+            n if n == all => format!(
                 "every response {one} ({each}): what was measured is how fast the server {fast}{next}"
-            )),
-            _ => Some(format!(
+            ),
+            _ => format!(
                 "{:.1}% of the responses {several} ({each}), and the times are of all of them{next}",
                 n as f64 * 100.0 / all as f64
-            )),
-        }
+            ),
+        };
+        Some(Warning::Statuses { by_status: kinds, text })
     }
 }
 
@@ -65,7 +67,8 @@ mod tests {
     use super::*;
 
     fn said(all: &[(u16, u64)]) -> Vec<String> {
-        of_statuses(&all.iter().copied().collect())
+        let all = of_statuses(&all.iter().copied().collect());
+        all.iter().map(Warning::to_string).collect()
     }
 
     #[test]

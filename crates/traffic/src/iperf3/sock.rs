@@ -1,5 +1,6 @@
 //! Options of the data sockets, and what the kernel says of a TCP connection.
 
+use model::Warning;
 use std::{
     fs::File,
     io::{self, Write},
@@ -23,7 +24,7 @@ pub fn apply(
     socket: &Socket,
     asked: &Params,
     connecting: bool,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Warning>,
 ) -> Result<(), Refused> {
     if let Some(bytes) = asked.window {
         buffers(socket, bytes)?;
@@ -40,7 +41,7 @@ pub fn apply(
     if asked.fq_rate > 0 {
         let rate = i32::try_from(asked.fq_rate / 8).unwrap_or(i32::MAX);
         if let Err(e) = set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate) {
-            warnings.push(format!("the kernel does not pace ({e}): --fq-rate has no effect"));
+            warnings.push(Warning::NoPacing { why: e.to_string() });
         }
     }
     match asked.udp {

@@ -2,7 +2,10 @@
 
 use std::os::fd::AsRawFd;
 
-use model::measure::{Common, SocketOptions, Transport, Wait};
+use model::{
+    Warning,
+    measure::{Common, SocketOptions, Transport, Wait},
+};
 use socket2::Socket;
 
 use crate::net::sys;
@@ -122,7 +125,7 @@ pub fn check(common: &Common) -> Result<()> {
 }
 
 /// Prepares a data socket for a way of waiting; a warning where the kernel cannot.
-pub fn prepare(socket: &impl AsRawFd, wait: Wait) -> Option<String> {
+pub fn prepare(socket: &impl AsRawFd, wait: Wait) -> Option<Warning> {
     const SO_PREFER_BUSY_POLL: i32 = 69;
     if wait != Wait::BusyPoll {
         return None;
@@ -133,7 +136,7 @@ pub fn prepare(socket: &impl AsRawFd, wait: Wait) -> Option<String> {
             let _ = set(socket, libc::SOL_SOCKET, SO_PREFER_BUSY_POLL, 1);
             None
         }
-        Err(e) => Some(format!("busy polling is not possible here ({e}); waits by blocking")),
+        Err(e) => Some(Warning::NoBusyPoll { why: e.to_string() }),
     }
 }
 

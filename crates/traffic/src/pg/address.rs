@@ -4,6 +4,7 @@
 //! **Source**: PostgreSQL's documentation, "libpq", "Connection Strings" and "Environment
 //! Variables".
 
+use model::Warning;
 use std::{collections::BTreeMap, path::PathBuf};
 
 use super::{passfile, security::Security, strings};
@@ -75,7 +76,7 @@ pub struct Server {
 }
 
 /// A server, or several of which the first that answers is taken, and who we are there.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 pub struct Address {
     pub hosts: Vec<Server>,
     pub user: String,
@@ -86,7 +87,7 @@ pub struct Address {
     pub security: Security,
     /// The time limit for connecting that was asked for, seconds.
     pub timeout_s: Option<u64>,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 impl std::fmt::Debug for Address {

@@ -2,6 +2,7 @@
 //!
 //! **Source**: PostgreSQL's documentation, "The Password File".
 
+use model::Warning;
 use std::{fs, os::unix::fs::MetadataExt, path::PathBuf};
 
 use super::address::Around;
@@ -10,21 +11,22 @@ use super::address::Around;
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The lines of the file that was named, or of `~/.pgpass`; none where there is no such file.
-pub fn read(named: Option<&String>, around: &Around<'_>, warnings: &mut Vec<String>) -> Vec<Line> {
+pub fn read(named: Option<&String>, around: &Around<'_>, warnings: &mut Vec<Warning>) -> Vec<Line> {
     let home = || Some(around.home()?.join(".pgpass"));
     let Some(path) = named.map(PathBuf::from).or_else(home) else { return vec![] };
     let Ok(about) = fs::metadata(&path) else { return vec![] };
+    let mut unused = |why: &str| {
+        let file = path.display().to_string();
+        warnings.push(Warning::PasswordFileNotUsed { file, why: why.into() });
+        vec![]
+    };
     // As libpq: a password that others may read is none.
     if about.is_file() && about.mode() & 0o077 != 0 {
-        warnings.push(format!("{} was not used: others may read it; chmod 600 it", path.display()));
-        return vec![];
+        return unused("others may read it; chmod 600 it");
     }
     match probe::given::text(&path, MOST_BYTES) {
         Ok(text) if about.is_file() => lines(&text),
-        Ok(_) | Err(_) => {
-            warnings.push(format!("{} was not used: it is no text file", path.display()));
-            vec![]
-        }
+        Ok(_) | Err(_) => unused("it is no text file"),
     }
 }
 

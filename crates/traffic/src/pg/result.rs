@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Nanos, Reading,
+    Nanos, Reading, Warning,
     measure::{PgDriver, PgRun, PgScriptRun, PgSpec, PgStatement, Quantiles},
 };
 use stats::Histogram;
@@ -170,7 +170,7 @@ fn named(why: &Failed, limit: Nanos, all: &Recorder) -> String {
     }
 }
 
-fn backlog(spec: &PgSpec, clients: u32, per_s: f64, sums: &Sums<Recorder>) -> Option<String> {
+fn backlog(spec: &PgSpec, clients: u32, per_s: f64, sums: &Sums<Recorder>) -> Option<Warning> {
     Backlog {
         what: "transactions",
         places: "--flows",
@@ -183,7 +183,7 @@ fn backlog(spec: &PgSpec, clients: u32, per_s: f64, sums: &Sums<Recorder>) -> Op
     .warning()
 }
 
-fn admitted(spec: &PgSpec, clients: u32, answers: bool, sums: &Sums<Recorder>) -> Option<String> {
+fn admitted(spec: &PgSpec, clients: u32, answers: bool, sums: &Sums<Recorder>) -> Option<Warning> {
     Admitted {
         who: "clients",
         limit: "max_connections, a role's or database's connection limit, a pooler's",
@@ -203,7 +203,7 @@ fn warnings(
     plan: &Plan,
     per_s: f64,
     sums: &Sums<Recorder>,
-) -> Vec<String> {
+) -> Vec<Warning> {
     let Sums { all: recorded, ends, .. } = sums;
     let mut all = vec![];
     let unsent = unsent::count(plan, recorded, spec.driver == PgDriver::Pgbench);
@@ -214,12 +214,14 @@ fn warnings(
     all.extend(admitted(spec, clients, answers, sums));
     match recorded.fate.unfinished {
         0 => {}
-        n => all.push(format!(
-            "{n} transactions had no end when the run ended and count as neither done nor failed"
-        )),
+        count => all.push(Warning::Unfinished {
+            count,
+            what: "transactions".into(),
+            done: "done".into(),
+        }),
     }
     if spec.transactions.is_some() && spec.rate_per_s.is_none() && recorded.settled() < 100 {
-        all.push("so few transactions say little of the server once it is warm".into());
+        all.push(Warning::FewMeasured { what: "transactions".into() });
     }
     all.extend(ends.warnings());
     all

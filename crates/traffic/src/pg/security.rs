@@ -2,6 +2,7 @@
 //!
 //! **Source**: PostgreSQL's documentation, "libpq", "SSL Support" and "Parameter Key Words".
 
+use model::Warning;
 use std::{collections::BTreeMap, fs, net::IpAddr, os::unix::fs::MetadataExt};
 
 use rustls::pki_types::ServerName;
@@ -79,7 +80,7 @@ impl Security {
     pub fn of(
         all: &BTreeMap<&str, String>,
         around: &Around<'_>,
-        warnings: &mut Vec<String>,
+        warnings: &mut Vec<Warning>,
     ) -> Result<Self> {
         let get = |key: &str| all.get(key).map(String::as_str);
         for (key, why) in [
@@ -111,10 +112,7 @@ impl Security {
             // As libpq: one that is not there checks nothing, where nothing has to be checked.
             Some(file) if mode < Mode::VerifyCa && fs::metadata(file).is_err() => {
                 if mode > Mode::Disable {
-                    warnings.push(format!(
-                        "there is no sslrootcert {file}: no certificate is checked, as libpq has \
-                         it; sslmode=verify-full insists"
-                    ));
+                    warnings.push(Warning::NoRootCertificate { file: file.to_owned() });
                 }
                 Root::Anybody
             }

@@ -4,7 +4,10 @@
 use std::{io, io::Read as _, net::SocketAddr, sync::atomic::AtomicBool, time::Duration};
 
 use bytes::BytesMut;
-use model::measure::{Common, End, Transport};
+use model::{
+    Warning,
+    measure::{Common, End, Transport},
+};
 use postgres_protocol::message::frontend;
 use socket2::{SockAddr, Socket};
 
@@ -71,7 +74,7 @@ pub struct Session<'a> {
     /// What TLS was agreed on, where it is spoken.
     pub agreed: Option<Agreed>,
     /// What to tell of how it came about.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     frames: Frames,
     room: Vec<u8>,
     /// Bytes of the room that are not read yet.

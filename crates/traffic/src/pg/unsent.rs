@@ -1,7 +1,7 @@
 //! What is said of transactions that sent the server nothing, as those of a script of `\set` and `\sleep`
 //! alone do: pgbench counts them as it counts any, and of the server they say nothing.
 
-use model::units::grouped;
+use model::Warning;
 
 use super::{plan::Plan, recorder::Recorder};
 
@@ -17,21 +17,11 @@ pub fn count(plan: &Plan, all: &Recorder, logged: bool) -> u64 {
 }
 
 /// A line, where so many of the answered ones are some.
-pub fn warning(unsent: u64, answered: u64) -> Option<String> {
+pub fn warning(unsent: u64, answered: u64) -> Option<Warning> {
     match unsent {
         0 => None,
-        n if n >= answered => Some(
-            "no transaction sent the server a statement: rate and times are this host's alone, and say \
-             nothing of server and network. Give a --script with a statement in it, such as SELECT 1;"
-                .into(),
-        ),
-        n => Some(format!(
-            "{} of {} transactions sent the server no statement ({:.1}%), and rate and times have them as \
-             well",
-            grouped(n),
-            grouped(answered),
-            n as f64 * 100.0 / answered as f64
-        )),
+        n if n >= answered => Some(Warning::NoStatementSent),
+        unsent => Some(Warning::SomeSentNoStatement { unsent, answered }),
     }
 }
 
@@ -42,8 +32,8 @@ mod tests {
     #[test]
     fn what_sends_nothing_is_told_in_a_line() {
         assert_eq!(warning(0, 10), None);
-        assert!(warning(10, 10).unwrap().starts_with("no transaction sent"));
-        let some = warning(2_500, 10_000).unwrap();
+        assert!(warning(10, 10).unwrap().to_string().starts_with("no transaction sent"));
+        let some = warning(2_500, 10_000).unwrap().to_string();
         assert!(
             some.starts_with("2,500 of 10,000 transactions") && some.contains("(25.0%)"),
             "{some}"

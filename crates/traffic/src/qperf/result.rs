@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    CpuId, CpuSet, Nanos, Reading,
+    CpuId, CpuSet, Nanos, Reading, Warning,
     measure::{Common, EndCpu, Engine, Pin, Transport, Wait},
 };
 
@@ -148,10 +148,10 @@ pub fn check_common(common: &Common, flows: &[u32]) -> Result<()> {
 }
 
 /// What every run with qperf says of the server.
-pub fn warnings(common: &Common) -> Vec<String> {
+pub fn warnings(common: &Common) -> Vec<Warning> {
     let mut all = vec![];
     if common.peer_wait != Wait::Block {
-        all.push("qperf's server waits by blocking, whatever is asked for".into());
+        all.push(Warning::QperfBlocks);
     }
     all
 }

@@ -5,7 +5,7 @@
 use std::{net::SocketAddr, os::fd::AsRawFd, sync::atomic::Ordering, thread};
 
 use model::{
-    Nanos,
+    Nanos, Warning,
     measure::{Common, Engine, RttDocument, RttRun, RttSpec, Transport},
 };
 
@@ -177,12 +177,12 @@ fn size(
     };
     let point = Point { spec, test, place, assignments, assignment, ask };
     let (mut sums, begun) = (Sums::new(document.floor.clock_step_ns), now_ns());
-    let done = |sums: Sums, why: Option<String>| {
+    let done = |sums: Sums, why: Option<Warning>| {
         let mut run = result::rtt_run(spec, &point.test, assignments, place.same_host, sums);
         run.peer_wait = model::measure::Wait::Block;
         run.warnings.extend(why);
         run.warnings.extend(warnings(&spec.common));
-        run.warnings.push(half(&run));
+        run.warnings.push(Warning::QperfPrintsHalf { mean_ns: run.rtt_ns.mean });
         run
     };
     loop {
@@ -204,19 +204,11 @@ fn size(
     }
 }
 
-/// What qperf itself would have printed for the same.
-fn half(run: &RttRun) -> String {
-    format!(
-        "qperf prints half of the mean round trip as its latency: here {:.3} µs",
-        run.rtt_ns.mean / 2000.0
-    )
-}
-
 /// One round: a session of its own, for qperf has no second window in one.
 fn one(point: &Point<'_>, run: Run<'_>, what: &str) -> Result<(Round, Option<Stat>)> {
     let common = &point.spec.common;
     let mut session = Session::open(point.place, common, point.ask, run.stop)?;
-    let mut warnings: Vec<String> = vec![];
+    let mut warnings = vec![];
     warnings.extend(options::prepare(&session.data, common.wait));
     let (pool, window) = (WorkerPool::new(1), Window::closed());
     let mut recorder = Recorder::new(false, BATCH_NS);
@@ -253,11 +245,15 @@ fn one(point: &Point<'_>, run: Run<'_>, what: &str) -> Result<(Round, Option<Sta
 
 /// Both ends must have counted the same: each answer was a message there first, and one may
 /// have been on its way at the end. Over UDP what is beyond was lost on the way back.
-fn disagreement(stat: &Stat, answered: u64, transport: Transport) -> Option<String> {
+fn disagreement(stat: &Stat, answered: u64, transport: Transport) -> Option<Warning> {
     let there = stat.received.messages;
     let more = transport != Transport::Udp && there > answered + 1;
-    (there < answered || more)
-        .then(|| format!("the ends disagree: {answered} round trips here, {there} messages there"))
+    (there < answered || more).then(|| Warning::EndsDisagree {
+        here: answered,
+        what_here: "round trips".into(),
+        there,
+        what_there: "messages".into(),
+    })
 }
 
 /// The thread that asks, and the window over it.
@@ -286,7 +282,7 @@ fn exchange(
         let work = || {
             let Some(worker) = pool.workers.first() else { return };
             if let Some(Err(e)) = cpu.map(assignments::pin) {
-                worker.see(|seen| seen.warnings.push(e.to_string()));
+                worker.see(|seen| seen.warnings.push(Warning::NotPinned { why: e.to_string() }));
             }
             let _running = worker.sleeper.begin();
             worker.see(|seen| seen.used(uring::PLAIN));

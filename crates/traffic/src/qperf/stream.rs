@@ -11,7 +11,7 @@ use std::{
 };
 
 use model::{
-    Nanos, Reading,
+    Nanos, Reading, Warning,
     measure::{
         BothCpu, BothEvidence, Datagrams, Direction, EndPlacement, Placement, StreamDocument,
         StreamInterval, StreamRun, StreamSpec, Transport, Wait,
@@ -126,7 +126,7 @@ fn one(
     let mut reported = warnings(&spec.common);
     if udp && spec.common.warmup_ns.0 + spec.common.cooldown_ns.0 > 0 {
         (spec.common.warmup_ns, spec.common.cooldown_ns) = (Nanos(0), Nanos(0));
-        reported.push("no warm-up: qperf counts all datagrams of a test together".into());
+        reported.push(Warning::QperfNoWarmup);
     }
     let common = &spec.common;
     let more = common.warmup_ns.0.saturating_add(common.cooldown_ns.0);
@@ -218,7 +218,7 @@ fn send(
         let work = || {
             let Some(worker) = pool.workers.first() else { return };
             if let Some(Err(e)) = cpu.map(assignments::pin) {
-                worker.see(|seen| seen.warnings.push(e.to_string()));
+                worker.see(|seen| seen.warnings.push(Warning::NotPinned { why: e.to_string() }));
             }
             let _running = worker.sleeper.begin();
             sender.run(fd, pool, worker);
@@ -290,7 +290,7 @@ struct Parts<'a> {
     pool: WorkerPool,
     course: SentTest,
     stat: Option<Stat>,
-    reported: Vec<String>,
+    reported: Vec<Warning>,
 }
 
 impl Parts<'_> {
@@ -419,26 +419,28 @@ impl Parts<'_> {
         Placement { local, peer, same_host: self.place.same_host }
     }
 
-    fn warnings(&self, udp: bool) -> Vec<String> {
+    fn warnings(&self, udp: bool) -> Vec<Warning> {
         let mut all = self.reported.clone();
         all.extend(self.pool.seen().warnings);
         if udp {
-            all.push("no intervals: qperf tells what it received only once, at the end".into());
+            all.push(Warning::QperfNoIntervals);
         }
         // Whole messages here; the last, interrupted by the end, may count there.
         let sent = self.pool.transactions().saturating_mul(self.bytes);
         match &self.stat {
             Some(s) if !udp && !(sent..sent + self.bytes).contains(&s.received.bytes) => {
-                let there = s.received.bytes;
-                all.push(format!(
-                    "the ends disagree: {sent} bytes sent here, {there} received there"
-                ));
+                all.push(Warning::EndsDisagree {
+                    here: sent,
+                    what_here: "bytes sent".into(),
+                    there: s.received.bytes,
+                    what_there: "received".into(),
+                });
             }
             Some(_) => {}
-            None => all.push("the server did not say what it received".into()),
+            None => all.push(Warning::ReceivedNotTold),
         }
         if self.spec.common.confidence_per_mille.is_some() {
-            all.push("streams to qperf are not repeated for an interval".into());
+            all.push(Warning::QperfNotRepeated);
         }
         all
     }

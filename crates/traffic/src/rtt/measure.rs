@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{
-    Nanos,
+    Nanos, Warning,
     measure::{Common, Engine, RttDocument, RttRun, RttSpec, Transport, WaitVariant},
 };
 use socket2::Socket;
@@ -364,7 +364,7 @@ fn local_thread(
     if let Some(Err(e)) =
         assignments.cpus.get(n % assignments.cpus.len().max(1)).map(|c| assignments::pin(*c))
     {
-        worker.see(|seen| seen.warnings.push(e.to_string()));
+        worker.see(|seen| seen.warnings.push(Warning::NotPinned { why: e.to_string() }));
     }
     let threads = pool.workers.len();
     let fds: Vec<RawFd> = sockets.iter().skip(n).step_by(threads).map(|s| s.as_raw_fd()).collect();

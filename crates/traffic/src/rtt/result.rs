@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    CpuId, Nanos,
+    CpuId, Nanos, Warning,
     measure::{Mode, RttRun, RttSpec, Transport},
 };
 use stats::{Estimate, Histogram};
@@ -108,7 +108,7 @@ fn modes(
 }
 
 /// What is said of a schedule that was not kept.
-fn behind(spec: &RttSpec, flows: u32, per_s: f64, sums: &Sums) -> Option<String> {
+fn behind(spec: &RttSpec, flows: u32, per_s: f64, sums: &Sums) -> Option<Warning> {
     Backlog {
         what: "round trips",
         places: "--flows or --queue-depth",
@@ -122,12 +122,9 @@ fn behind(spec: &RttSpec, flows: u32, per_s: f64, sums: &Sums) -> Option<String>
 }
 
 /// What makes the interval itself doubtful.
-fn doubt(median: &Estimate) -> Option<String> {
+fn doubt(median: &Estimate) -> Option<Warning> {
     if let Some(trend) = median.trend {
-        return Some(format!("the median drifts, by {:+.1}% over the run", trend * 100.0));
+        return Some(Warning::MedianDrifts { trend });
     }
-    (!median.independent).then(|| {
-        "the batches resemble their neighbours: the intervals may be too narrow; measure longer"
-            .into()
-    })
+    (!median.independent).then_some(Warning::BatchesResemble)
 }

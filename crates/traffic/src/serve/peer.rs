@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use model::{CpuId, Reading, measure::Pin};
+use model::{CpuId, Reading, Warning, measure::Pin};
 use socket2::SockRef;
 
 use super::{
@@ -138,7 +138,7 @@ impl<'a> PeerTest<'a> {
         let Some(worker) = self.pool.workers.get(n) else { return };
         let cpu = self.cpus.get(n % self.cpus.len().max(1));
         if let Some(why) = cpu.and_then(|cpu| assignments::pin(*cpu).err()) {
-            worker.see(|seen| seen.warnings.push(why.to_string()));
+            worker.see(|seen| seen.warnings.push(Warning::NotPinned { why: why.to_string() }));
         }
         let Some(flows) = self.flows.get(n) else { return };
         let flows = flows.lock().unwrap_or_else(PoisonError::into_inner);
@@ -190,7 +190,7 @@ impl<'a> PeerTest<'a> {
     }
 
     /// What to tell when everything is set up.
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<Warning> {
         let ours = self.stream.iter().flat_map(|s| s.warnings.clone());
         ours.chain(self.pool.seen().warnings).collect()
     }

@@ -1,6 +1,6 @@
 //! What is said of connections that the server did not take, ended, or did not answer.
 
-use model::units::grouped;
+use model::{Warning, units::grouped};
 
 use super::connection_counts::ConnectionCounts;
 
@@ -31,7 +31,7 @@ impl Admitted<'_> {
         &self,
         fate: &ConnectionCounts<F>,
         named: impl Fn(&F) -> String,
-    ) -> Option<String> {
+    ) -> Option<Warning> {
         let Self { who, asked, .. } = self;
         let silent = if self.answers { fate.silent } else { 0 };
         // In the mean over the window.
@@ -64,9 +64,13 @@ impl Admitted<'_> {
         if parts.is_empty() {
             return None;
         }
+        let warned = |text| {
+            let (asked, ended) = (*asked, fate.reconnects);
+            Some(Warning::NotAllServed { asked, disconnected: away, silent, failed, ended, text })
+        };
         // All were served that it did not end itself: fewer of them would fare no better.
         if silent == 0 && failed == 0 && fate.reconnects > 0 {
-            return Some(format!(
+            return warned(format!(
                 "{}: the server ended {} connections between answers, and no time has what it took to \
                  make them anew. {}",
                 parts.join("; "),
@@ -77,7 +81,7 @@ impl Admitted<'_> {
         if self.kept && fate.reconnects > 0 {
             parts.push(format!("the server ended {} connections", grouped(fate.reconnects)));
         }
-        Some(format!("{}. {}", parts.join("; "), self.advice(silent, failed)))
+        warned(format!("{}. {}", parts.join("; "), self.advice(silent, failed)))
     }
 
     /// What to do, by what kept them from being served.
@@ -119,7 +123,7 @@ mod tests {
             ..ConnectionCounts::<&str>::default()
         };
         let of = |all: &Admitted<'_>, fate: &ConnectionCounts<&str>| {
-            all.warning(fate, |why| (*why).to_owned())
+            all.warning(fate, |why| (*why).to_owned()).map(|w| w.to_string())
         };
         assert_eq!(of(&all, &fate(0, 3_000_000, 7)), None, "a server may end one now and then");
         let mut some = fate(407, 406_600_000, 7);

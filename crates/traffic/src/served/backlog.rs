@@ -1,6 +1,6 @@
 //! What is said of a schedule that was not kept.
 
-use model::{Nanos, units::grouped};
+use model::{Nanos, Warning};
 
 /// What a schedule has left at the end of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,27 +41,24 @@ const MISSING: f64 = 0.02;
 impl Backlog {
     /// A line, where anything that was due in the window was left, or the end was late by a
     /// hundredth of it.
-    pub fn warning(&self) -> Option<String> {
+    pub fn warning(&self) -> Option<Warning> {
         let Self { what, places, rate_per_s, per_s, at_once, .. } = *self;
         let ScheduleLeft { schedule_lag_ns, not_started } = self.left;
         if not_started == 0 && schedule_lag_ns <= self.window_ns / 100 {
             return None;
         }
-        let left = format!(
-            "at the end it was {} behind, and {} {what} that were due had not been begun; the \
-             times leave those out",
-            Nanos(schedule_lag_ns),
-            grouped(not_started),
-        );
+        let (lag_ns, what) = (Nanos(schedule_lag_ns), what.to_owned());
         Some(match per_s < rate_per_s as f64 * (1.0 - MISSING) {
-            true => format!(
-                "--rate {rate_per_s} was not kept: {} a second is what {at_once} at once are \
-                 answered; {left} and grow with --duration. Ask for less than {}, or give more \
-                 {places}",
-                grouped(per_s.round() as u64),
-                grouped(two_digits(per_s)),
-            ),
-            false => format!("the schedule was kept in the mean, but {left}"),
+            true => Warning::RateNotKept {
+                rate_per_s,
+                per_s,
+                at_once,
+                lag_ns,
+                not_started,
+                what,
+                places: places.into(),
+            },
+            false => Warning::ScheduleBehindAtEnd { lag_ns, not_started, what },
         })
     }
 }
@@ -85,32 +82,23 @@ impl Late {
     /// A line, where part of the rate is missing, and not by the chance of a schedule of random gaps. Who
     /// cannot keep up is late at the end by as large a part of the window as is missing of the rate: half
     /// of that is enough.
-    pub fn warning(&self, who: &str) -> Option<String> {
+    pub fn warning(&self, who: &str) -> Option<Warning> {
         let Self { places, rate_per_s, per_s, at_once, lag_ns, window_ns } = *self;
         let missing = 1.0 - per_s / rate_per_s as f64;
         let late = |(_, most): (f64, f64)| most > missing * window_ns as f64 / 2.0;
         if missing <= MISSING || !lag_ns.is_none_or(late) {
             return None;
         }
-        let said = lag_ns.map_or_else(String::new, |(mean, most)| {
-            let ns = |ns: f64| Nanos(ns as u64);
-            format!("; by {who} they began {} late in the mean and {} at most", ns(mean), ns(most))
-        });
-        Some(format!(
-            "--rate {rate_per_s} was not kept: {} a second is what {at_once} at once are answered{said}, which \
-             grows with --duration, and how many were due and not begun it does not say. Ask for less than \
-             {}, or give more {places}",
-            grouped(per_s.round() as u64),
-            grouped(two_digits(per_s)),
-        ))
+        let ns = |ns: f64| Nanos(ns as u64);
+        Some(Warning::RateNotKeptByProgram {
+            program: who.into(),
+            rate_per_s,
+            per_s,
+            at_once,
+            lag_ns: lag_ns.map(|(mean, most)| (ns(mean), ns(most))),
+            places: places.into(),
+        })
     }
-}
-
-/// Rounded down: a rate to ask for.
-fn two_digits(per_s: f64) -> u64 {
-    let n = per_s.max(1.0) as u64;
-    let step = 10u64.pow(n.ilog10().saturating_sub(1));
-    (n / step * step).max(1)
 }
 
 #[cfg(test)]
@@ -131,7 +119,8 @@ mod tests {
         assert_eq!(kept.warning(), None);
         let left = |schedule_lag_ns, not_started| ScheduleLeft { schedule_lag_ns, not_started };
         let over = Backlog { per_s: 51_834.4, left: left(800_000_000, 148_000), ..kept };
-        let said = over.warning().unwrap_or_default();
+        let text = |warning: Option<Warning>| warning.map_or_else(String::new, |w| w.to_string());
+        let said = text(over.warning());
         for part in [
             "51,834 a second",
             "16 at once",
@@ -142,7 +131,7 @@ mod tests {
             assert!(said.contains(part), "{part}: {said}");
         }
         let stalled = Backlog { left: left(50_000_000, 3), ..kept };
-        assert!(stalled.warning().unwrap_or_default().contains("kept in the mean"));
+        assert!(text(stalled.warning()).contains("kept in the mean"));
         let late = Late {
             places: "--flows",
             rate_per_s: 100_000,
@@ -151,7 +140,7 @@ mod tests {
             lag_ns: Some((1.2e9, 2.4e9)),
             window_ns: 5_000_000_000,
         };
-        let said = late.warning("pgbench").unwrap_or_default();
+        let said = text(late.warning("pgbench"));
         for part in ["51,834 a second", "1.20 s late in the mean", "2.40 s at most", "than 51,000"]
         {
             assert!(said.contains(part), "{part}: {said}");
@@ -159,6 +148,5 @@ mod tests {
         assert_eq!(Late { per_s: 98_500.0, ..late }.warning("pgbench"), None);
         let chance = Late { lag_ns: Some((1e6, 100e6)), ..late };
         assert_eq!(chance.warning("pgbench"), None, "few came, and each in time");
-        assert_eq!([two_digits(0.2), two_digits(7.0), two_digits(99.0)], [1, 7, 99]);
     }
 }

@@ -1,6 +1,9 @@
 //! All rounds of a run added up, in memory that does not grow with their number.
 
-use model::measure::{Common, ServedInterval};
+use model::{
+    Warning,
+    measure::{Common, ServedInterval},
+};
 use stats::{Batches, Estimate, Histogram, Series, interval};
 
 use super::workers::{Round, WorkerTask, Workers};
@@ -33,7 +36,7 @@ pub trait Record {
 pub struct Rounds<R> {
     pub sums: Sums<R>,
     /// Why the interval that was asked for was not reached.
-    pub why: Option<String>,
+    pub why: Option<Warning>,
     /// What broke the last one off.
     pub broken: Option<Error>,
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use model::{
-    Nanos,
+    Nanos, Warning,
     measure::{Common, ServedInterval},
 };
 
@@ -147,7 +147,7 @@ impl Workers<'_> {
     fn pinned(&self, n: usize, duty: &WorkerTask<'_>, over: &AtomicBool, work: impl FnOnce()) {
         let (pool, worker, cpus) = (duty.pool, duty.worker, &self.assignments.cpus);
         if let Some(Err(e)) = cpus.get(n % cpus.len().max(1)).map(|c| assignments::pin(*c)) {
-            worker.see(|seen| seen.warnings.push(e.to_string()));
+            worker.see(|seen| seen.warnings.push(Warning::NotPinned { why: e.to_string() }));
         }
         let _running = worker.sleeper.begin();
         work();

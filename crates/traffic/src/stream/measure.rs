@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
 use model::{
-    Nanos,
+    Nanos, Warning,
     measure::{Direction, Engine, StreamDocument, StreamRun, StreamSpec, Transport, ZeroCopy},
 };
 
@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Error, Measured, Result,
     assignments::{self, Assignments},
-    client::{Peer, conduct::Run, confidence::Next, flows},
+    client::{Peer, conduct::Run, confidence::Next, ends::at_server, flows},
     control::{
         message::{Test, TestKind},
         secret::Secret,
@@ -204,8 +204,8 @@ impl Bench<'_> {
         let (spec, peer) = (self.spec, self.peer);
         let ready = peer.ask(test)?;
         let sockets = flows::open(peer, &spec.common, test, &ready)?;
-        let mut warnings: Vec<String> =
-            peer.await_connected()?.iter().map(|w| format!("server: {w}")).collect();
+        let mut warnings: Vec<Warning> =
+            peer.await_connected()?.into_iter().map(at_server).collect();
         let flows: Vec<Flow> = (0..)
             .zip(sockets)
             .map(|(index, socket)| Flow { socket, index, peers: BTreeMap::new() })
@@ -261,7 +261,7 @@ fn local_thread(n: usize, side: &Side, assignments: &Assignments, pool: &WorkerP
     if let Some(Err(e)) =
         assignments.cpus.get(n % assignments.cpus.len().max(1)).map(|c| assignments::pin(*c))
     {
-        worker.see(|seen| seen.warnings.push(e.to_string()));
+        worker.see(|seen| seen.warnings.push(Warning::NotPinned { why: e.to_string() }));
     }
     let _running = worker.sleeper.begin();
     side.work(n, pool, worker);

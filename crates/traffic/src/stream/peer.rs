@@ -1,5 +1,6 @@
 //! The server of a stream.
 
+use model::Warning;
 use std::{
     sync::{Mutex, PoisonError},
     thread::Scope,
@@ -24,7 +25,7 @@ use crate::{
 pub struct PeerEnd {
     pub side: Side,
     /// What could not be set up as asked.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     series: Mutex<Series>,
 }
 

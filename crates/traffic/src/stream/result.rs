@@ -1,7 +1,7 @@
 //! From both ends' counters to a run of the document.
 
 use model::{
-    Nanos, Reading,
+    Nanos, Reading, Warning,
     measure::{
         Datagrams, Direction, Placement, StreamInterval, StreamRun, StreamSpec, Transport,
         ZeroCopy, ZeroCopyCount,
@@ -32,7 +32,7 @@ pub struct Round {
     pub course: StreamWindow,
     pub seen: ThreadReport,
     pub report: Option<PeerReport>,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     pub congestion: Reading<String>,
     pub mss_bytes: Reading<u64>,
     pub broken: Option<Error>,
@@ -355,11 +355,7 @@ fn judge(run: &mut StreamRun, part: &StreamPart<'_>, spec: &StreamSpec, rounds: 
     if spec.zerocopy == Some(ZeroCopy::Msg)
         && run.zerocopy_copied.as_ref().is_some_and(|z| z.completed > 0 && z.copied == z.completed)
     {
-        run.warnings.push(
-            "the kernel copied every MSG_ZEROCOPY send after all: it does on loopback, and where \
-             the interface cannot gather"
-                .into(),
-        );
+        run.warnings.push(Warning::ZerocopyCopied);
     }
     let Some(asked) = spec.rate.map(|r| r.0 as f64) else { return };
     let sent: u64 = rounds
@@ -379,10 +375,7 @@ fn judge(run: &mut StreamRun, part: &StreamPart<'_>, spec: &StreamSpec, rounds: 
     let reached = per_s(sent, ns);
     if ns > 0 && reached < asked * 0.98 {
         let what = if spec.common.transport == Transport::Udp { "the sender" } else { "it" };
-        run.warnings.push(format!(
-            "{what} did not reach the rate asked for: {:.1}% of it was sent",
-            reached / asked * 100.0
-        ));
+        run.warnings.push(Warning::RateNotReached { sender: what.into(), share: reached / asked });
     }
 }
 

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
 use model::{
-    Reading,
+    Reading, Warning,
     measure::{Transport, ZeroCopy},
 };
 
@@ -41,9 +41,9 @@ impl Side {
         flows: Vec<Flow>,
         threads: usize,
         greeting: Vec<u8>,
-    ) -> (Self, Vec<String>) {
-        let mut warnings: Vec<String> = vec![];
-        let mut warn = |why: String| {
+    ) -> (Self, Vec<Warning>) {
+        let mut warnings = vec![];
+        let mut warn = |why: Warning| {
             if !warnings.contains(&why) {
                 warnings.push(why);
             }
@@ -53,7 +53,7 @@ impl Side {
             if shape.zerocopy == Some(ZeroCopy::Msg) && shape.sends(flow.index) {
                 let enabled = zerocopy::enable(&flow.socket);
                 if let Err(e) = enabled {
-                    warn(format!("MSG_ZEROCOPY is not possible here ({e}); sends are copied"));
+                    warn(Warning::NoZerocopy { why: e.to_string() });
                 }
             }
         }
@@ -117,7 +117,10 @@ impl Side {
                 true => pool.break_off(why),
                 // The client closes first when a test is over; it says why when it is not.
                 false if pool.stopping() || shape.bytes() => {}
-                false => worker.see(|seen| seen.warnings.push(why.to_string())),
+                false => {
+                    let why = why.to_string();
+                    worker.see(|seen| seen.warnings.push(Warning::ThreadEnded { why }));
+                }
             }
         }
     }

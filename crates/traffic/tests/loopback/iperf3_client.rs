@@ -194,7 +194,9 @@ fn options_and_a_warm_up_are_taken() {
         assert_eq!(run.congestion, Reading::Known("cubic".into()));
         assert_eq!(run.trimmed_ns, Nanos(1_000_000_000));
         assert!(
-            run.warnings.iter().any(|w| w == "the warm-up took 1 s: iperf3 knows whole seconds")
+            run.warnings
+                .iter()
+                .any(|w| w.to_string() == "the warm-up took 1 s: iperf3 knows whole seconds")
         );
         assert!(document.local.address.starts_with("127.0.0.3:"));
         // A part of it is TCP's own options (timestamps).

@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{
-    Nanos,
+    Nanos, Warning,
     explain::Exchange,
     measure::{
         Common, Engine, HttpSpec, PeerProgram, PgDriver, PgScript, PgSpec, Pin, RttSpec,
@@ -237,7 +237,7 @@ pub fn responder(
     args: &ExplainArgs,
     target: &Target,
     learned: &Observed,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Warning>,
 ) -> Result<Responder, Failure> {
     // Where the server may run, its synthetic workload may.
     let mut where_it_is = || {

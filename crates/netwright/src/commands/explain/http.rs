@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use model::{
-    CpuId, Nanos,
+    CpuId, Nanos, Warning,
     explain::Exchange,
     measure::{HttpSpec, Pin, TlsRun},
+    warning::PERHAPS_TLS,
 };
 use stats::decompose::Round;
 
 use super::{
     server::{Round as Watched, Server},
-    workload::{Observed, UNDER_TLS, Workload, cipher, steal},
+    workload::{Observed, Workload, cipher, steal},
 };
 use crate::exit::Failure;
 
@@ -82,7 +83,7 @@ impl Workload for Http {
                 "{}: no request was answered in {window}{}{}",
                 spec.common.target,
                 why.map_or_else(String::new, |w| format!(": {w}")),
-                traffic::perhaps_tls(&done)
+                if done.warnings.contains(&Warning::PerhapsTls) { PERHAPS_TLS } else { "" }
             )));
         }
         let anew = done.reopened as f64 / done.transactions as f64;
@@ -93,11 +94,10 @@ impl Workload for Http {
             return Err(Failure::Environment(format!("{}: {why}", spec.common.target)));
         }
         // Of the statuses of all rounds more is said than of each.
-        let of_statuses = traffic::what_statuses_say(&done.statuses);
         let mut warnings = done.warnings;
-        warnings.retain(|said| !of_statuses.contains(said));
+        warnings.retain(|warning| !matches!(warning, Warning::Statuses { .. }));
         if done.tls.is_some() {
-            warnings.push(UNDER_TLS.into());
+            warnings.push(Warning::UnderTls { sslmode: false });
         }
         let server = measured.document.peer.address;
         let took = self.server.took(

@@ -3,7 +3,7 @@
 use std::{cell::Cell, collections::BTreeMap, sync::atomic::Ordering};
 
 use model::{
-    CpuId, Nanos,
+    CpuId, Nanos, Warning,
     explain::Exchange,
     measure::{PgRun, PgSpec, Pin},
 };
@@ -11,7 +11,7 @@ use stats::decompose::Round;
 
 use super::{
     server::{Round as Watched, Server},
-    workload::{Observed, UNDER_TLS, Workload, cipher, steal},
+    workload::{Observed, Workload, cipher, steal},
 };
 use crate::exit::Failure;
 
@@ -92,7 +92,7 @@ impl Workload for Pg {
         let mut warnings = done.warnings.clone();
         if done.tls.is_some() {
             // libpq's `sslmode=prefer` takes TLS where the server has it, as Debian's has.
-            warnings.push(format!("{UNDER_TLS}. sslmode=disable explains the same without"));
+            warnings.push(Warning::UnderTls { sslmode: true });
         }
         warnings.extend(took.why);
         let latency_ns = done.latency_from_send_ns.clone().unwrap_or(done.latency_ns.clone());

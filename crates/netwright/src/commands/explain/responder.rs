@@ -7,7 +7,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use model::CpuSet;
+use model::{CpuSet, Warning};
 use probe::{Root, serving};
 use traffic::{Secret, temp_folder::TempFolder};
 
@@ -32,7 +32,7 @@ impl ServerCpus {
     ///
     /// # Errors
     /// It is not seen, and we may not use all CPUs: then nobody knows whether it may use the same.
-    pub fn of_server(address: &str) -> Result<Option<Self>, String> {
+    pub fn of_server(address: &str) -> Result<Option<Self>, Warning> {
         let root = Root::live();
         let ours = serving::allowed(&root, std::process::id());
         let server = server::find(&root, address).known().and_then(|s| s.allowed(&root));
@@ -41,10 +41,7 @@ impl ServerCpus {
             (None, Some(ours))
                 if Some(&ours) != root.list("/sys/devices/system/cpu/online").known() =>
             {
-                Err(format!(
-                    "the responder may run on CPUs {ours} alone, as this command may; where the server \
-                     may is not seen"
-                ))
+                Err(Warning::ResponderConfined { cpus: ours })
             }
             (None, _) => Ok(None),
         }

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
-use model::{explain::ExplainDocument, units::grouped};
+use model::{Warning, explain::ExplainDocument};
 
 use super::workload::Observed;
 
@@ -57,12 +57,8 @@ impl RoundCounts {
     }
 }
 
-fn failed(failures: &BTreeMap<String, u64>) -> Option<String> {
-    let each: Vec<String> =
-        failures.iter().map(|(w, n)| format!("{} × {w}", grouped(*n))).collect();
-    (!each.is_empty()).then(|| {
-        format!("of all rounds together some failed, and no time has them: {}", each.join(", "))
-    })
+fn failed(failures: &BTreeMap<String, u64>) -> Option<Warning> {
+    (!failures.is_empty()).then(|| Warning::SomeFailed { by_cause: failures.clone() })
 }
 
 /// A server that fails more than this share of requests does not serve so many clients at once.
@@ -82,28 +78,17 @@ fn unserved(statuses: &BTreeMap<u16, u64>, failures: &BTreeMap<String, u64>) -> 
     })
 }
 
-fn nothing(left_out: &BTreeMap<String, u32>) -> Option<String> {
-    let mut by_cause: BTreeMap<&str, Vec<(&String, &u32)>> = BTreeMap::new();
-    left_out
-        .iter()
-        .for_each(|reported| by_cause.entry(cause(reported.0)).or_default().push(reported));
-    let each: Vec<String> = by_cause
+fn nothing(left_out: &BTreeMap<String, u32>) -> Option<Warning> {
+    let mut alike: BTreeMap<&str, Vec<(&String, &u32)>> = BTreeMap::new();
+    left_out.iter().for_each(|reported| alike.entry(cause(reported.0)).or_default().push(reported));
+    let by_cause: BTreeMap<String, u64> = alike
         .iter()
         .map(|(cause, all)| match all.as_slice() {
-            [(why, n)] => format!("{n} × {why}"),
-            all => format!("{} × {cause}", all.iter().map(|(_, n)| *n).sum::<u32>()),
+            [(why, n)] => ((*why).clone(), u64::from(**n)),
+            all => ((*cause).to_owned(), all.iter().map(|(_, n)| u64::from(**n)).sum()),
         })
         .collect();
-    match left_out.values().sum::<u32>() {
-        0 => None,
-        n => Some(format!(
-            "{n} round{} came to nothing and {} measured again, and no figure has {}: {}",
-            if n == 1 { "" } else { "s" },
-            if n == 1 { "was" } else { "were" },
-            if n == 1 { "it" } else { "them" },
-            each.join(", ")
-        )),
-    }
+    (!by_cause.is_empty()).then_some(Warning::RoundsRepeated { by_cause })
 }
 
 /// What a line ends with: not where it was, by which sign it was seen, or what else to look at.
@@ -120,15 +105,15 @@ mod tests {
     fn what_came_to_nothing_and_what_failed_is_counted_by_why() {
         assert_eq!((nothing(&BTreeMap::new()), failed(&BTreeMap::new())), (None, None));
         let one = BTreeMap::from([("no request was answered in 200 ms".to_owned(), 1)]);
-        let said = nothing(&one).unwrap();
+        let said = nothing(&one).unwrap().to_string();
         assert!(said.starts_with("1 round came to nothing and was measured again"), "{said}");
         let two = BTreeMap::from([("refused".to_owned(), 2), ("silent".to_owned(), 1)]);
-        let said = nothing(&two).unwrap();
+        let said = nothing(&two).unwrap().to_string();
         assert!(
             said.starts_with("3 rounds") && said.ends_with("2 × refused, 1 × silent"),
             "{said}"
         );
-        let said = failed(&BTreeMap::from([("reset".to_owned(), 12_345)])).unwrap();
+        let said = failed(&BTreeMap::from([("reset".to_owned(), 12_345)])).unwrap().to_string();
         assert!(said.ends_with("12,345 × reset"), "{said}");
     }
 
@@ -151,7 +136,7 @@ mod tests {
             ("http://a:80/: no request was answered in 60 ms", 1),
         ];
         let left_out = seen.into_iter().map(|(why, n)| (why.to_owned(), n)).collect();
-        let said = nothing(&left_out).unwrap();
+        let said = nothing(&left_out).unwrap().to_string();
         let each = "4 × closed, 1 × http://a:80/: no request was answered in 60 ms";
         assert!(said.starts_with("5 rounds") && said.ends_with(&format!(": {each}")), "{said}");
     }

@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use model::{Reading, measure::EndCpu, watch::SoftirqAccounting};
+use model::{Reading, Warning, measure::EndCpu, watch::SoftirqAccounting};
 use probe::{
     Root,
     serving::{At, Serving, Spent},
@@ -15,9 +15,6 @@ use probe::{
 };
 
 /// Of a server on another host.
-const ELSEWHERE: &str = "the server is on another host, which does not tell its CPU time: what limits it \
-     and what more CPUs would give is not known, only bounds are said";
-
 /// The server of a workload, found once somebody has spoken to it.
 #[derive(Debug, Clone, Default)]
 pub struct Server {
@@ -44,7 +41,7 @@ pub struct Took {
     /// CPUs that neither the server nor our threads kept busy.
     pub others_cpus: Option<f64>,
     /// Why the server's is not known.
-    pub why: Option<String>,
+    pub why: Option<Warning>,
 }
 
 impl Server {
@@ -79,7 +76,7 @@ impl Server {
     /// What came of a round that was watched.
     pub fn took(&self, looks: Option<(Spent, Spent)>, round: &Round<'_>) -> Took {
         if !round.same_host {
-            return Took { why: Some(ELSEWHERE.into()), ..Took::default() };
+            return Took { why: Some(Warning::ServerElsewhere), ..Took::default() };
         }
         let Some((first, last)) = looks else {
             return Took { why: self.look_for(round.address), ..Took::default() };
@@ -99,16 +96,11 @@ impl Server {
     }
 
     /// Looks for who serves there; why not, where that cannot be told.
-    fn look_for(&self, address: &str) -> Option<String> {
+    fn look_for(&self, address: &str) -> Option<Warning> {
         let mut found = self.found.borrow_mut();
         let found = found.get_or_insert_with(|| find(&Root::live(), address));
-        found.why_not().map(|why| {
-            let root = if matches!(found, Reading::Denied(_)) { "; run as root to see it" } else { "" };
-            format!(
-                "the server's processes are not seen ({why}{root}): its CPU time is not known, only \
-                 bounds are said"
-            )
-        })
+        let denied = matches!(found, Reading::Denied(_));
+        found.why_not().map(|why| Warning::ServerNotSeen { why: why.to_owned(), denied })
     }
 }
 

@@ -8,7 +8,7 @@
 //! as often as the server does; a single one would hand it batches.
 
 use model::{
-    Nanos,
+    Nanos, Warning,
     explain::{Level, OtherPath, PathLoad},
     measure::Pin,
 };
@@ -230,18 +230,15 @@ fn bounded(load: &PathLoad) -> bool {
 }
 
 /// What to say of a path whose CPU time is only bounded.
-pub fn doubt(path: &OtherPath) -> Option<String> {
+pub fn doubt(path: &OtherPath) -> Option<Warning> {
     let load = path.loads.iter().rev().find(|l| bounded(l))?;
     let (ns, fitted) = (load.cpu_ns?, load.fitted_cpu_ns?);
-    Some(format!(
-        "{}: with {} clients a synthetic workload was slower there than the path explains. {} of this \
-         host's CPU time a transaction would, and it had no more than {} for it: predictions are made with \
-         that, and something else slowed the synthetic workload",
-        path.path,
-        load.clients,
-        Nanos(fitted as u64),
-        Nanos(ns as u64),
-    ))
+    Some(Warning::PathSlowerThanExplained {
+        path: path.path.clone(),
+        clients: load.clients,
+        fitted_ns: Nanos(fitted as u64),
+        had_ns: Nanos(ns as u64),
+    })
 }
 
 #[cfg(test)]
@@ -271,7 +268,7 @@ mod tests {
         let well = path(vec![load(4, 48e3), load(16, 48e3)]);
         assert_eq!((doubt(&well), cpu_ns(&well, 16)), (None, (48e3, false)));
         let not = path(vec![load(4, 48e3), load(16, 391e3)]);
-        let said = doubt(&not).unwrap();
+        let said = doubt(&not).unwrap().to_string();
         assert!(said.contains("391 µs") && said.contains("no more than 48 µs"), "{said}");
         assert_eq!((cpu_ns(&not, 4), cpu_ns(&not, 12)), ((48e3, false), (48e3, true)));
     }

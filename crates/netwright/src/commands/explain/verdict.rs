@@ -1,11 +1,10 @@
 //! From all rounds to the document.
 
 use model::{
-    Nanos,
+    Nanos, Warning,
     explain::{
         Exchange, ExplainDocument, Level, Naive, OtherPath, Prediction, SideBySide, Typical, WhatIf,
     },
-    units::grouped,
 };
 use stats::{
     decompose::{Decomposition, RECONNECTING, decompose},
@@ -42,7 +41,7 @@ pub struct Measured<'a> {
     /// What the paths to other hosts add to a transaction, as far as they were measured.
     pub others: Vec<OtherPath>,
     /// What else to know of how it was measured.
-    pub notes: Vec<String>,
+    pub notes: Vec<Warning>,
     /// Whether it ended early.
     pub interrupted: bool,
 }
@@ -102,7 +101,7 @@ impl Measured<'_> {
             warnings: reconnects
                 .then(|| anew(&all.workload))
                 .into_iter()
-                .chain(self.warnings(all, &parts.sum.disturbed, model.is_server_reported()))
+                .chain(self.warnings(all, parts.sum.conclusive, model.is_server_reported()))
                 .collect(),
             interrupted: self.interrupted,
             components: parts.components,
@@ -112,8 +111,7 @@ impl Measured<'_> {
         if document.predictions.iter().any(|p| p.clients > most) {
             // Ended early: how many get through at once was not seen.
             document.predictions.retain(|p| p.clients <= most);
-            let why = format!("more clients than {most} were not measured, and not predicted");
-            document.warnings.push(why);
+            document.warnings.push(Warning::ClientsNotMeasured { most });
         }
         let inconclusive = !document.sum.conclusive;
         document.predictions.iter_mut().for_each(|p| p.inconclusive |= inconclusive);
@@ -164,71 +162,44 @@ impl Measured<'_> {
             return;
         }
         sum.disturbed.extend(disturbed::by(all));
-        sum.disturbed.extend(disturbing(all));
+        sum.disturbed.extend(disturbing(all).iter().map(Warning::to_string));
         if sum.disturbed.is_empty() {
             sum.disturbed.push("rounds lie apart, and nothing says why".into());
         }
     }
 
-    fn warnings(&self, pairs: &Pairs, disturbed: &[String], reported: bool) -> Vec<String> {
-        let mut all = standing(pairs, disturbed);
+    fn warnings(&self, pairs: &Pairs, conclusive: bool, reported: bool) -> Vec<Warning> {
+        let named = if conclusive { vec![] } else { disturbing(pairs) };
+        let mut all = standing(pairs, &named);
         if self.args.channels.is_some() && self.receiving().is_none() {
-            all.push(
-                "--channels: on loopback, and where the server's host does not tell, nobody knows \
-                      what receiving takes; nothing is predicted for it"
-                    .into(),
-            );
+            all.push(Warning::ReceivingNotKnown);
         }
         all.extend(self.others.iter().filter_map(synthetic::doubt));
         all.extend(others(&pairs.workload));
         all.extend(self.notes.iter().cloned());
         if self.args.cores.is_some() && !reported {
-            all.push(
-                "--cores: nothing is predicted, for the server's CPU time is not known".into(),
-            );
+            all.push(Warning::CoresNotPredicted);
         }
         let unknown = self.args.path.iter().map(PathArg::name);
         let unknown = unknown.filter(|name| self.others.iter().all(|o| o.path != *name));
-        all.extend(unknown.map(|name| {
-            format!("{name}: ended before it was measured; nothing is predicted for it")
-        }));
+        all.extend(unknown.map(|path| Warning::PathNotMeasured { path }));
         all
     }
 }
 
 /// Of a server that does not keep its connections.
-fn anew(rounds: &[Observed]) -> String {
+fn anew(rounds: &[Observed]) -> Warning {
     let Exchange { new_connections, connect_round_trips, .. } = pooled(rounds.iter());
-    let trips = match connect_round_trips {
-        Some(n) => format!(
-            "predictions for another path have {n:.0} round trip{} more for each, as the protocols have it",
-            if n == 1.0 { "" } else { "s" }
-        ),
-        None => "predictions for another path leave out what that makes of it".into(),
-    };
-    // nginx ends one after 1,000 requests.
-    let often = match new_connections {
-        n if n > 0.0 && n < 0.1 => {
-            format!("a new one every {} requests", grouped((1.0 / n) as u64))
-        }
-        n => format!("{n:.2} new ones a request"),
-    };
-    format!(
-        "the server does not keep its connections: {often}. What connecting \
-         anew takes is a part of its own, and not the client's; {trips}"
-    )
+    Warning::ConnectionsNotKept { per_request: new_connections, round_trips: connect_round_trips }
 }
 
 /// CPUs that others keep busy are worth a word from here on.
 const OTHERS: f64 = 0.25;
 
 /// Who else kept this host's CPUs busy: a disturbance, and none of the server's time.
-fn others(rounds: &[Observed]) -> Option<String> {
+fn others(rounds: &[Observed]) -> Option<Warning> {
     let cpus = of(rounds, |o| o.others_cpus).filter(|cpus| *cpus >= OTHERS)?;
-    Some(format!(
-        "others than server and client kept {cpus:.1} of this host's CPUs busy meanwhile: whoever \
-         waits for them takes longer; none of their time is counted as the server's"
-    ))
+    Some(Warning::OthersBusy { cpus })
 }
 
 /// What the cipher takes here, over rounds.
@@ -281,13 +252,13 @@ fn held(ones: &Pairs, figure: impl Fn(&Observed) -> f64) -> Option<Typical> {
 
 /// What disturbed more than half of all rounds. What is so of the workload's alone, as TLS is, is none of
 /// it.
-fn disturbing(pairs: &Pairs) -> Vec<String> {
+fn disturbing(pairs: &Pairs) -> Vec<Warning> {
     frequent(pairs.workload.iter().chain(&pairs.network), pairs.pairs.len())
 }
 
 /// What more than half of either kind of round warned of, which make up half of them each, where that
 /// is not reported already.
-fn standing(pairs: &Pairs, reported: &[String]) -> Vec<String> {
+fn standing(pairs: &Pairs, reported: &[Warning]) -> Vec<Warning> {
     let rounds = pairs.workload.iter().chain(&pairs.network);
     let mut all = frequent(rounds, pairs.pairs.len() / 2);
     all.retain(|warning| !reported.contains(warning));
@@ -296,14 +267,16 @@ fn standing(pairs: &Pairs, reported: &[String]) -> Vec<String> {
 
 /// What more than so many rounds warned of, each once. Short rounds always doubt their own
 /// intervals, which are not used here.
-fn frequent<'a>(rounds: impl Iterator<Item = &'a Observed>, more_than: usize) -> Vec<String> {
-    let mut seen: std::collections::BTreeMap<&str, usize> = Default::default();
+fn frequent<'a>(rounds: impl Iterator<Item = &'a Observed>, more_than: usize) -> Vec<Warning> {
+    let mut seen: Vec<(&Warning, usize)> = vec![];
     for warning in rounds.flat_map(|o| &o.warnings) {
-        if !warning.contains("interval") && !warning.contains("drifts") {
-            *seen.entry(warning).or_default() += 1;
+        match seen.iter_mut().find(|(w, _)| *w == warning) {
+            _ if warning.doubts_interval() => {}
+            Some((_, n)) => *n += 1,
+            None => seen.push((warning, 1)),
         }
     }
-    seen.into_iter().filter(|(_, n)| *n > more_than).map(|(w, _)| w.to_owned()).collect()
+    seen.into_iter().filter(|(_, n)| *n > more_than).map(|(w, _)| w.clone()).collect()
 }
 
 fn predictions(args: &ExplainArgs, model: &Model, others: &[OtherPath]) -> Vec<Prediction> {
@@ -341,45 +314,26 @@ pub fn asked(document: &ExplainDocument) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::explain::workload::UNDER_TLS;
-
-    #[test]
-    fn how_often_a_connection_is_made_anew_is_told_however_seldom_that_is() {
-        let of = |new_connections, connect_round_trips| {
-            let exchange = Exchange { new_connections, connect_round_trips, ..Exchange::default() };
-            anew(&[Observed { exchange, ..Observed::nothing() }])
-        };
-        let said = of(0.001, Some(1.0));
-        assert!(
-            said.contains("a new one every 1,000 requests")
-                && said.contains("have 1 round trip more"),
-            "{said}"
-        );
-        let said = of(0.25, Some(3.0));
-        assert!(
-            said.contains("0.25 new ones a request") && said.contains("have 3 round trips more"),
-            "{said}"
-        );
-        let said = of(0.0, None);
-        assert!(said.contains("0.00 new ones") && said.contains("leave out"), "{said}");
-    }
 
     #[test]
     fn what_disturbed_and_what_stands_are_each_told_once() {
-        let saying = |warnings: &[&str]| Observed {
-            warnings: warnings.iter().map(|w| (*w).to_owned()).collect(),
+        let saying = |warnings: &[&Warning]| Observed {
+            warnings: warnings.iter().map(|w| (*w).clone()).collect(),
             ..Observed::nothing()
         };
-        let (mut pairs, others) = (Pairs::default(), "others ran on CPU 1");
+        let (tls, others) =
+            (Warning::UnderTls { sslmode: true }, Warning::OthersBusy { cpus: 1.0 });
+        let drifts = Warning::MedianDrifts { trend: 0.1 };
+        let mut pairs = Pairs::default();
         for _ in 0..6 {
-            pairs.workload.push(saying(&[UNDER_TLS, others]));
-            pairs.network.push(saying(&[others]));
+            pairs.workload.push(saying(&[&tls, &others, &drifts]));
+            pairs.network.push(saying(&[&others, &drifts]));
             let round = Observed::nothing().round;
             pairs.pairs.push(stats::decompose::Pair { workload: round, network: round });
         }
         let disturbed = disturbing(&pairs);
         assert_eq!(disturbed, [others]);
-        assert_eq!(standing(&pairs, &disturbed), [UNDER_TLS]);
+        assert_eq!(standing(&pairs, &disturbed), [tls]);
         assert_eq!(standing(&pairs, &[]).len(), 2, "where nothing was disturbed");
     }
 }

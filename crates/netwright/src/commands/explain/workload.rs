@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    CpuId, Nanos,
+    CpuId, Nanos, Warning,
     explain::Exchange,
     measure::{EndCpu, Quantiles, TlsRun},
 };
@@ -72,7 +72,7 @@ pub struct Observed {
     /// What failed, by why.
     pub failures: BTreeMap<String, u64>,
     /// What to know of it.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 #[cfg(test)]
@@ -169,10 +169,6 @@ pub fn pooled<'a>(rounds: impl Iterator<Item = &'a Observed>) -> Exchange {
 pub const WARMUP: Nanos = Nanos(40_000_000);
 /// See [`WARMUP`].
 pub const COOLDOWN: Nanos = Nanos(5_000_000);
-
-/// Of a workload under TLS.
-pub const UNDER_TLS: &str = "this is under TLS, and the network alone was measured in clear: what the \
-     server takes to encrypt counts as its service; handshakes are left out";
 
 /// What the cipher took here by transaction.
 pub fn cipher(tls: Option<&TlsRun>) -> Option<f64> {

@@ -33,7 +33,7 @@ pub fn read(root: &Root, selectors: &[Selector]) -> (Vec<Process>, Vec<String>) 
         Reader { root, mounts: Mounts::read(root), tables: Tables::default(), walked: Bytes(0) };
     let processes =
         chosen.by_pid.into_iter().filter_map(|(pid, by)| reader.process(pid, by)).collect();
-    (processes, chosen.warnings)
+    (processes, chosen.missing)
 }
 
 /// Every process id, ascending.

@@ -16,7 +16,7 @@ pub struct Chosen {
     /// By pid, with the requests that chose it.
     pub by_pid: BTreeMap<u32, String>,
     /// Requests that chose nothing.
-    pub warnings: Vec<String>,
+    pub missing: Vec<String>,
 }
 
 pub fn choose(root: &Root, selectors: &[Selector]) -> Chosen {
@@ -54,7 +54,7 @@ pub fn choose(root: &Root, selectors: &[Selector]) -> Chosen {
             }
         };
         if found.is_empty() {
-            chosen.warnings.push(none);
+            chosen.missing.push(none);
         }
         for pid in found {
             chosen

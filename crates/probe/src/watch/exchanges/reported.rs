@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io};
 
 use model::{
-    Nanos, Reading, SCHEMA_VERSION,
+    Nanos, Reading, SCHEMA_VERSION, Warning,
     passive::{ConnectionClass, Cost, PassiveDocument, TimesNs},
 };
 
@@ -136,25 +136,22 @@ impl Observer {
         }
     }
 
-    fn warnings(&self, classes: &[ConnectionClass]) -> io::Result<Vec<String>> {
+    fn warnings(&self, classes: &[ConnectionClass]) -> io::Result<Vec<Warning>> {
         let cpus = self.exchanges.cpus()?;
         let lost: u64 = cpus.iter().map(|(_, s)| s.lost).sum();
         let unnamed: u64 = cpus.iter().map(|(_, s)| s.unnamed).sum();
         let mut all = vec![];
         if lost > 0 {
-            all.push(format!("{lost} calls found no room among too many kinds of connections"));
+            all.push(Warning::CallsNotCounted { calls: lost });
         }
         if unnamed > 0 {
-            all.push("more processes served than could be kept: their list is not complete".into());
+            all.push(Warning::ProcessesNotComplete);
         }
         if !self.exchanges.object.runs(READY.program) {
-            all.push("without sk_data_ready queueing is not known, nor are wake-ups".into());
+            all.push(Warning::QueueingNotKnown);
         }
         if classes.iter().any(|c| c.timed_by_call * 10 > c.exchanges) {
-            all.push(
-                "responses were timed by the end of the sending call: service contains that call"
-                    .into(),
-            );
+            all.push(Warning::ServiceContainsSend);
         }
         Ok(all)
     }

@@ -1,7 +1,7 @@
 //! From what both ends saw to the runs of the document.
 
 use model::{
-    Nanos, Reading,
+    Nanos, Reading, Warning,
     measure::{
         BothCpu, BothEvidence, Datagrams, Direction, End, EndCpu, EndPlacement, Placement,
         StreamDocument, StreamRun, StreamSpec, Wait,
@@ -224,49 +224,22 @@ impl<'a> Side<'a> {
         }
     }
 
-    fn warnings(&self, spec: &StreamSpec) -> Vec<String> {
-        let (done, udp) = (self.done, self.done.asked.udp);
-        let mut all = Vec::new();
-        let mut say = |when: bool, what: String| {
-            if when {
-                all.push(what);
-            }
-        };
-        let reported = done.theirs.is_some();
-        say(
-            reported,
-            "the server's CPU is iperf3's own figure for its process (cpu_util), warm-up included"
-                .into(),
-        );
-        say(
-            self.sends && !reported,
-            "the server did not tell what it received: the bytes are those that this end's \
-             kernel knows of"
-                .into(),
-        );
-        say(
-            self.sends && !udp,
-            "intervals show what the server's kernel acknowledged: iperf3 tells its sum only"
-                .into(),
-        );
-        say(
-            self.sends && udp,
-            "intervals show what was sent; iperf3 tells neither reordered nor repeated datagrams"
-                .into(),
-        );
+    fn warnings(&self, spec: &StreamSpec) -> Vec<Warning> {
+        let (done, udp, sends) = (self.done, self.done.asked.udp, self.sends);
+        let (reported, omit_s) = (done.theirs.is_some(), done.asked.omit_s);
         let first = self.pairs.iter().find_map(|p| p.their);
-        say(
-            self.sends
-                && udp
-                && done.asked.omit_s > 0
-                && first.is_some_and(|t| t.omitted.is_none()),
-            "this version of iperf3 counts datagrams lost in the warm-up among the lost".into(),
-        );
-        say(
-            spec.common.warmup_ns.0 != done.asked.omit_s * 1_000_000_000,
-            format!("the warm-up took {} s: iperf3 knows whole seconds", done.asked.omit_s),
-        );
-        all
+        let lost_in_warmup =
+            sends && udp && omit_s > 0 && first.is_some_and(|t| t.omitted.is_none());
+        let other_warmup = spec.common.warmup_ns.0 != omit_s * 1_000_000_000;
+        let all = [
+            (reported, Warning::Iperf3Cpu),
+            (sends && !reported, Warning::BytesOfThisEnd),
+            (sends && !udp, Warning::IntervalsAcknowledged),
+            (sends && udp, Warning::IntervalsSent),
+            (lost_in_warmup, Warning::Iperf3LostInWarmup),
+            (other_warmup, Warning::Iperf3Warmup { seconds: omit_s }),
+        ];
+        all.into_iter().filter(|(said, _)| *said).map(|(_, warning)| warning).collect()
     }
 }
 

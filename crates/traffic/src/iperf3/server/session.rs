@@ -253,7 +253,7 @@ impl Session<'_> {
         let mut warnings = Vec::new();
         sock::apply(socket, asked, false, &mut warnings)?;
         for what in warnings {
-            (self.on_event)(Event::Warned { client: self.client, what });
+            (self.on_event)(Event::Warned { client: self.client, what: what.to_string() });
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use model::{
-    CpuSet, Nanos, Reading,
+    CpuSet, Nanos, Reading, Warning,
     measure::{Common, EndCpu, PgRun, PgSpec, TlsRun},
 };
 
@@ -213,25 +213,22 @@ impl By<'_> {
             run.not_started = Reading::absent(NOT_REPORTED);
             run.warnings.extend(self.late(rate_per_s, &run, &reported));
         }
-        run.warnings.extend(warnings.into_iter().map(|w| format!("pgbench: {w}")));
-        run.warnings.extend(without_connection(self.spec).map(Into::into));
+        run.warnings.extend(warnings.into_iter().map(|text| Warning::Pgbench { text }));
+        if self.spec.connect_each && self.spec.rate_per_s.is_none() {
+            // By a schedule both begin before the connection.
+            run.warnings.push(Warning::PgbenchWithoutConnection);
+        }
         if over.by_us {
-            run.warnings.push(
-                "pgbench was ended: what it had not written of its log yet, up to 4 KiB for each \
-                 thread, is lost"
-                    .into(),
-            );
+            run.warnings.push(Warning::PgbenchEnded);
         } else if reported.processed != transactions {
-            run.warnings.push(format!(
-                "pgbench reports {} transactions, its log has {transactions}",
-                reported.processed
-            ));
+            let reported = reported.processed;
+            run.warnings.push(Warning::PgbenchCountsDiffer { reported, logged: transactions });
         }
         run
     }
 
     /// Whether it kept its schedule.
-    fn late(&self, rate_per_s: u64, run: &PgRun, reported: &Reported) -> Option<String> {
+    fn late(&self, rate_per_s: u64, run: &PgRun, reported: &Reported) -> Option<Warning> {
         let late = Late {
             places: "--flows",
             rate_per_s,
@@ -266,14 +263,6 @@ impl By<'_> {
             }
         }
     }
-}
-
-/// What its log's latencies lack beside ours. By a schedule both begin before the connection.
-fn without_connection(spec: &PgSpec) -> Option<&'static str> {
-    (spec.connect_each && spec.rate_per_s.is_none()).then_some(
-        "pgbench's latencies are without the connection that each transaction makes; with \
-         --driver netwright they include it",
-    )
 }
 
 /// The CPU of pgbench in place of that of the thread which waited for it.

@@ -13,7 +13,7 @@ mod ring;
 
 use std::os::fd::RawFd;
 
-use model::measure::Engine;
+use model::{Warning, measure::Engine};
 
 pub use lines::Lines;
 
@@ -56,8 +56,8 @@ pub fn lines(
         }
         Err(e) => {
             if engine == Engine::IoUring {
-                let why = format!("io_uring cannot be used here ({e}); epoll took its place");
-                worker.see(|seen| seen.warnings.push(why));
+                let why = e.to_string();
+                worker.see(|seen| seen.warnings.push(Warning::NoIoUring { why }));
             }
             None
         }

@@ -1,5 +1,6 @@
 //! The server.
 
+use model::Warning;
 use std::os::fd::RawFd;
 
 use super::lines::{Event, Lines};
@@ -52,7 +53,8 @@ pub fn run(lines: Lines, fds: &[RawFd], shape: &RttShape, pool: &WorkerPool, wor
         looks.tell(seen);
         all.ran_on.tell(seen);
         if let Err(e) = result {
-            seen.warnings.push(Error::io("io_uring broke off", &e).to_string());
+            let why = Error::io("io_uring broke off", &e).to_string();
+            seen.warnings.push(Warning::ThreadEnded { why });
         }
     });
 }

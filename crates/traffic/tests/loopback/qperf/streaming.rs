@@ -51,7 +51,11 @@ fn tcp_with_intervals_and_equal_counts() {
             let parts: u64 = r.intervals.iter().map(|i| i.bytes).sum();
             assert_eq!(parts, r.bytes);
             assert!(r.intervals.len() >= 3, "{:?}", r.intervals);
-            assert!(!r.warnings.iter().any(|w| w.contains("disagree")), "{:?}", r.warnings);
+            assert!(
+                !r.warnings.iter().any(|w| w.to_string().contains("disagree")),
+                "{:?}",
+                r.warnings
+            );
             assert!(r.congestion.is_known() && r.mss_bytes.is_known() && r.retransmits.is_known());
             assert!(r.cpu.peer.known().unwrap().host_busy_per_unit_ns.is_known());
         }
@@ -94,7 +98,7 @@ fn our_own_far_end_counts_the_same() {
     let peer = PeerEnd::new(Limits::default());
     let s = spec(&format!("127.0.0.1:{}", peer.port), Transport::Tcp, 300);
     let r = whole(&s).runs.remove(0);
-    assert!(!r.warnings.iter().any(|w| w.contains("disagree")), "{:?}", r.warnings);
+    assert!(!r.warnings.iter().any(|w| w.to_string().contains("disagree")), "{:?}", r.warnings);
     let (_, received, _) = peer.ended(1)[0];
     assert!(received * 65_536 >= r.bytes / 2, "{received} messages there, {} bytes here", r.bytes);
 }

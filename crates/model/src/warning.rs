@@ -1,0 +1,542 @@
+//! What to know before trusting figures, as values: each kind has a stable code, the numbers that
+//! it rests on, and one line that says both.
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::{CpuSet, Nanos, units::grouped};
+
+/// A remark on a measurement or an explanation. In JSON `{code, data, message}`: `code` is the kind
+/// in snake case, `data` has its fields, `message` is the line for people.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
+#[schemars(transform = short)]
+pub enum Warning {
+    // Nothing measured.
+    /// It was ended before anything was measured; `what` was awaited.
+    #[error("nothing was measured: it was ended before the first {what}")]
+    EndedTooEarly { what: String },
+    #[error(
+        "nothing was measured: no {what} came within the window of {window_ns}; give it a longer \
+         --duration"
+    )]
+    NothingWithinWindow { what: String, window_ns: Nanos },
+    #[error(
+        "nothing was measured: --rate {rate_per_s} makes {what} due every {}, and the window was \
+         {window_ns}; give it a longer --duration",
+        Nanos(1_000_000_000 / (*.rate_per_s).max(1))
+    )]
+    NothingDue { rate_per_s: u64, what: String, window_ns: Nanos },
+    #[error("no round trip was measured: all {requests} requests were lost")]
+    AllRequestsLost { requests: u64 },
+    #[error("no datagram was received: all {datagrams} were lost")]
+    AllDatagramsLost { datagrams: u64 },
+    /// `figure` is what was to be measured, `tries` what failed.
+    #[error(
+        "no {figure} was measured: all {count}{tries} failed: {}{}",
+        .causes.join("; "),
+        if *.perhaps_tls { PERHAPS_TLS } else { "" }
+    )]
+    AllFailed { figure: String, tries: String, count: u64, causes: Vec<String>, perhaps_tls: bool },
+
+    /// Every connection ended, or gave what is no response.
+    #[error("no request was answered{PERHAPS_TLS}")]
+    PerhapsTls,
+
+    // A schedule that was not kept.
+    #[error(
+        "--rate {rate_per_s} was not kept: {} a second is what {at_once} at once are answered; \
+         {} and grow with --duration. Ask for less than {}, or give more {places}",
+        grouped(.per_s.round() as u64), behind(*.lag_ns, *.not_started, .what),
+        grouped(two_digits(*.per_s))
+    )]
+    RateNotKept {
+        rate_per_s: u64,
+        per_s: f64,
+        at_once: u64,
+        lag_ns: Nanos,
+        not_started: u64,
+        what: String,
+        places: String,
+    },
+    #[error("the schedule was kept in the mean, but {}", behind(*.lag_ns, *.not_started, .what))]
+    ScheduleBehindAtEnd { lag_ns: Nanos, not_started: u64, what: String },
+    /// The same by another program's schedule, with its lag in the mean and at most.
+    #[error(
+        "--rate {rate_per_s} was not kept: {} a second is what {at_once} at once are answered{}, \
+         which grows with --duration, and how many were due and not begun it does not say. Ask for \
+         less than {}, or give more {places}",
+        grouped(.per_s.round() as u64), began_late(.program, *.lag_ns), grouped(two_digits(*.per_s))
+    )]
+    RateNotKeptByProgram {
+        program: String,
+        rate_per_s: u64,
+        per_s: f64,
+        at_once: u64,
+        lag_ns: Option<(Nanos, Nanos)>,
+        places: String,
+    },
+    #[error("{sender} did not reach the rate asked for: {:.1}% of it was sent", .share * 100.0)]
+    RateNotReached { sender: String, share: f64 },
+    #[error(
+        "{connections} connections of the schedule were not begun: all {flows} flows were busy; the \
+         times leave them out. Give more --flows or a lower --rate"
+    )]
+    ConnectionsNotBegun { connections: u64, flows: u32 },
+
+    // What was counted, and what not.
+    /// `done` is what an end would have made of them.
+    #[error("{count} {what} had no end when the run ended and count as neither {done} nor failed")]
+    Unfinished { count: u64, what: String, done: String },
+    #[error("so few {what} say little of the server once it is warm")]
+    FewMeasured { what: String },
+    #[error(
+        "no transaction sent the server a statement: rate and times are this host's alone, and say \
+         nothing of server and network. Give a --script with a statement in it, such as SELECT 1;"
+    )]
+    NoStatementSent,
+    #[error(
+        "{} of {} transactions sent the server no statement ({:.1}%), and rate and times have them \
+         as well",
+        grouped(*.unsent), grouped(*.answered), *.unsent as f64 * 100.0 / *.answered as f64
+    )]
+    SomeSentNoStatement { unsent: u64, answered: u64 },
+    /// Fewer than were asked for were at work; `text` says it in the workload's words.
+    #[error("{text}")]
+    NotAllServed {
+        asked: u32,
+        disconnected: f64,
+        silent: u64,
+        failed: u64,
+        ended: u64,
+        text: String,
+    },
+    /// Responses by status that are not what was asked for.
+    #[error("{text}")]
+    Statuses { by_status: BTreeMap<u16, u64>, text: String },
+    #[error("the ends disagree: {here} {what_here} here, {there} {what_there} there")]
+    EndsDisagree { here: u64, what_here: String, there: u64, what_there: String },
+    #[error(
+        "{lost} datagrams were lost; at the {end} {}",
+        match .buffer_full {
+            true => format!(
+                "{dropped} found the socket's buffer full (Udp.RcvbufErrors): the receiver is too \
+                 slow, not the network; try a lower --rate or a larger --buffer"
+            ),
+            false => format!("the kernel took in and dropped {dropped} (Udp.InErrors)"),
+        }
+    )]
+    DatagramsDropped { lost: u64, end: String, dropped: u64, buffer_full: bool },
+    #[error(
+        "the kernel copied every MSG_ZEROCOPY send after all: it does on loopback, and where the \
+         interface cannot gather"
+    )]
+    ZerocopyCopied,
+
+    // What makes intervals doubtful.
+    #[error("the median drifts, by {:+.1}% over the run", .trend * 100.0)]
+    MedianDrifts { trend: f64 },
+    #[error(
+        "the batches resemble their neighbours: the intervals may be too narrow; measure longer"
+    )]
+    BatchesResemble,
+    #[error("±{}% was not reached: {why}", f64::from(*.per_mille) / 10.0)]
+    PrecisionNotReached { per_mille: u32, why: String },
+
+    // What disturbed the ends.
+    #[error(
+        "the {end}'s CPUs ({cpus}) were not its own: others ran on them for at least {:.0}% of the \
+         time",
+        .share * 100.0
+    )]
+    OthersOnCpus { end: String, cpus: CpuSet, share: f64 },
+    #[error("an end that spins shares its CPU with the other: the figures show time slices")]
+    SpinningOnSharedCpu,
+    #[error("connections waited to be accepted: {why}")]
+    AcceptDelayed { why: String },
+    /// No local port was left; `text` says what would help.
+    #[error("{text}")]
+    PortsExhausted { ports: Option<u64>, time_wait: u64, text: String },
+    #[error(
+        "{rate_per_s:.0} connections a second are more than the local ports allow for ever \
+         ({sustained_per_s:.0}/s: {ports} ports, each kept for {kept_ns} by --close local); a run of \
+         {:.1} s uses all of them up",
+        *.ports as f64 / .rate_per_s
+    )]
+    PortsOutrun { rate_per_s: f64, sustained_per_s: f64, ports: u64, kept_ns: Nanos },
+
+    // What could not be done as asked.
+    #[error("busy polling is not possible here ({why}); waits by blocking")]
+    NoBusyPoll { why: String },
+    #[error("MSG_ZEROCOPY is not possible here ({why}); sends are copied")]
+    NoZerocopy { why: String },
+    #[error("io_uring cannot be used here ({why}); epoll took its place")]
+    NoIoUring { why: String },
+    #[error("the kernel does not pace ({why}): --fq-rate has no effect")]
+    NoPacing { why: String },
+    /// A thread could not be pinned to its CPU.
+    #[error("{why}")]
+    NotPinned { why: String },
+    /// A thread of the server ended early.
+    #[error("{why}")]
+    ThreadEnded { why: String },
+
+    // Who was measured, and how it was trusted.
+    #[error("server: {0}")]
+    AtServer(Box<Warning>),
+    #[error(
+        "the responder at {responder} is not at the server's address {server}: the server's CPU and \
+         counters are those of the responder's host"
+    )]
+    ResponderElsewhere { responder: String, server: String },
+    #[error("the server's certificate was not checked (--insecure): whoever answered was measured")]
+    CertificateNotChecked,
+    #[error(
+        "there is no sslrootcert {file}: no certificate is checked, as libpq has it; \
+         sslmode=verify-full insists"
+    )]
+    NoRootCertificate { file: String },
+    #[error(
+        "everything went in clear, as libpq's sslmode=prefer has it; sslmode=require insists on \
+         TLS. It was tried first: {why}"
+    )]
+    InClear { why: String },
+    #[error("{file} was not used: {why}")]
+    PasswordFileNotUsed { file: String, why: String },
+
+    // qperf, iperf3 and pgbench in place of our own ends.
+    #[error("qperf's server waits by blocking, whatever is asked for")]
+    QperfBlocks,
+    #[error(
+        "qperf prints half of the mean round trip as its latency: here {:.3} µs", .mean_ns / 2000.0
+    )]
+    QperfPrintsHalf { mean_ns: f64 },
+    #[error("no warm-up: qperf counts all datagrams of a test together")]
+    QperfNoWarmup,
+    #[error("no intervals: qperf tells what it received only once, at the end")]
+    QperfNoIntervals,
+    #[error("the server did not say what it received")]
+    ReceivedNotTold,
+    #[error("streams to qperf are not repeated for an interval")]
+    QperfNotRepeated,
+    #[error("the server's CPU is iperf3's own figure for its process (cpu_util), warm-up included")]
+    Iperf3Cpu,
+    #[error(
+        "the server did not tell what it received: the bytes are those that this end's kernel \
+         knows of"
+    )]
+    BytesOfThisEnd,
+    #[error("intervals show what the server's kernel acknowledged: iperf3 tells its sum only")]
+    IntervalsAcknowledged,
+    #[error("intervals show what was sent; iperf3 tells neither reordered nor repeated datagrams")]
+    IntervalsSent,
+    #[error("this version of iperf3 counts datagrams lost in the warm-up among the lost")]
+    Iperf3LostInWarmup,
+    #[error("the warm-up took {seconds} s: iperf3 knows whole seconds")]
+    Iperf3Warmup { seconds: u64 },
+    /// What pgbench itself warns of.
+    #[error("pgbench: {text}")]
+    Pgbench { text: String },
+    #[error(
+        "pgbench's latencies are without the connection that each transaction makes; with --driver \
+         netwright they include it"
+    )]
+    PgbenchWithoutConnection,
+    #[error(
+        "pgbench was ended: what it had not written of its log yet, up to 4 KiB for each thread, is \
+         lost"
+    )]
+    PgbenchEnded,
+    #[error("pgbench reports {reported} transactions, its log has {logged}")]
+    PgbenchCountsDiffer { reported: u64, logged: u64 },
+
+    // Explanations.
+    #[error(
+        "the server does not keep its connections: {}. What connecting anew takes is a part of its \
+         own, and not the client's; {}",
+        how_often(*.per_request), round_trips_more(*.round_trips)
+    )]
+    ConnectionsNotKept { per_request: f64, round_trips: Option<f64> },
+    #[error("more clients than {most} were not measured, and not predicted")]
+    ClientsNotMeasured { most: u32 },
+    #[error(
+        "--channels: on loopback, and where the server's host does not tell, nobody knows what \
+         receiving takes; nothing is predicted for it"
+    )]
+    ReceivingNotKnown,
+    #[error("--cores: nothing is predicted, for the server's CPU time is not known")]
+    CoresNotPredicted,
+    #[error("{path}: ended before it was measured; nothing is predicted for it")]
+    PathNotMeasured { path: String },
+    #[error(
+        "{path}: with {clients} clients a synthetic workload was slower there than the path \
+         explains. {fitted_ns} of this host's CPU time a transaction would, and it had no more than \
+         {had_ns} for it: predictions are made with that, and something else slowed the synthetic \
+         workload"
+    )]
+    PathSlowerThanExplained { path: String, clients: u32, fitted_ns: Nanos, had_ns: Nanos },
+    #[error(
+        "others than server and client kept {cpus:.1} of this host's CPUs busy meanwhile: whoever \
+         waits for them takes longer; none of their time is counted as the server's"
+    )]
+    OthersBusy { cpus: f64 },
+    #[error(
+        "this is under TLS, and the network alone was measured in clear: what the server takes to \
+         encrypt counts as its service; handshakes are left out{}",
+        if *.sslmode { ". sslmode=disable explains the same without" } else { "" }
+    )]
+    UnderTls { sslmode: bool },
+    #[error("of all rounds together some failed, and no time has them: {}", listed(.by_cause))]
+    SomeFailed { by_cause: BTreeMap<String, u64> },
+    #[error("{}", rounds_repeated(.by_cause))]
+    RoundsRepeated { by_cause: BTreeMap<String, u64> },
+    #[error(
+        "the server is on another host, which does not tell its CPU time: what limits it and what \
+         more CPUs would give is not known, only bounds are said"
+    )]
+    ServerElsewhere,
+    #[error(
+        "the server's processes are not seen ({why}{}): its CPU time is not known, only bounds are \
+         said",
+        if *.denied { "; run as root to see it" } else { "" }
+    )]
+    ServerNotSeen { why: String, denied: bool },
+    #[error(
+        "the responder may run on CPUs {cpus} alone, as this command may; where the server may is \
+         not seen"
+    )]
+    ResponderConfined { cpus: CpuSet },
+
+    // Servers that are watched as they run.
+    #[error("{calls} calls found no room among too many kinds of connections")]
+    CallsNotCounted { calls: u64 },
+    #[error("more processes served than could be kept: their list is not complete")]
+    ProcessesNotComplete,
+    #[error("without sk_data_ready queueing is not known, nor are wake-ups")]
+    QueueingNotKnown,
+    #[error("responses were timed by the end of the sending call: service contains that call")]
+    ServiceContainsSend,
+
+    /// Of another version of this program.
+    #[error("{message}")]
+    Other { code: String, message: String },
+}
+
+/// What a server that was asked in clear and hangs up may be.
+pub const PERHAPS_TLS: &str = "; is it a port with TLS, for https://?";
+
+impl Warning {
+    /// Whether it doubts an interval, and not the figure itself.
+    pub fn doubts_interval(&self) -> bool {
+        matches!(
+            self,
+            Self::MedianDrifts { .. } | Self::BatchesResemble | Self::PrecisionNotReached { .. }
+        )
+    }
+}
+
+fn behind(lag_ns: Nanos, not_started: u64, what: &str) -> String {
+    format!(
+        "at the end it was {lag_ns} behind, and {} {what} that were due had not been begun; the times \
+         leave those out",
+        grouped(not_started)
+    )
+}
+
+fn began_late(program: &str, lag_ns: Option<(Nanos, Nanos)>) -> String {
+    lag_ns.map_or_else(String::new, |(mean, most)| {
+        format!("; by {program} they began {mean} late in the mean and {most} at most")
+    })
+}
+
+/// Rounded down: a rate to ask for.
+fn two_digits(per_s: f64) -> u64 {
+    let n = per_s.max(1.0) as u64;
+    let step = 10u64.pow(n.ilog10().saturating_sub(1));
+    (n / step * step).max(1)
+}
+
+fn how_often(per_request: f64) -> String {
+    // nginx ends one after 1,000 requests.
+    match per_request {
+        n if n > 0.0 && n < 0.1 => {
+            format!("a new one every {} requests", grouped((1.0 / n) as u64))
+        }
+        n => format!("{n:.2} new ones a request"),
+    }
+}
+
+fn round_trips_more(round_trips: Option<f64>) -> String {
+    match round_trips {
+        Some(n) => format!(
+            "predictions for another path have {n:.0} round trip{} more for each, as the protocols \
+             have it",
+            if n == 1.0 { "" } else { "s" }
+        ),
+        None => "predictions for another path leave out what that makes of it".into(),
+    }
+}
+
+fn listed(by_cause: &BTreeMap<String, u64>) -> String {
+    let each: Vec<String> =
+        by_cause.iter().map(|(why, n)| format!("{} × {why}", grouped(*n))).collect();
+    each.join(", ")
+}
+
+fn rounds_repeated(by_cause: &BTreeMap<String, u64>) -> String {
+    let n: u64 = by_cause.values().sum();
+    let (rounds, was, it) = match n {
+        1 => ("round", "was", "it"),
+        _ => ("rounds", "were", "them"),
+    };
+    let each = listed(by_cause);
+    format!("{n} {rounds} came to nothing and {was} measured again, and no figure has {it}: {each}")
+}
+
+/// The schema of all kinds in one, for eight documents have it: other versions may know more of them.
+fn short(schema: &mut Schema) {
+    let kinds = schema.remove("oneOf").unwrap_or_default();
+    let codes = kinds.as_array().into_iter().flatten().map(|k| &k["properties"]["code"]["const"]);
+    let codes: Vec<&Value> = codes.filter(|code| *code != "other").collect();
+    schema.insert("type".into(), "object".into());
+    schema.insert(
+        "properties".into(),
+        json!({
+            "code": { "type": "string", "description": "What it is about.", "enum": codes },
+            "data": { "description": "What it rests on, by the code; absent where it is nothing." },
+            "message": { "type": "string", "description": "The line for people." },
+        }),
+    );
+    schema.insert("required".into(), json!(["code", "message"]));
+}
+
+/// As it stands in a document.
+#[derive(Serialize)]
+struct Written<'a> {
+    #[serde(flatten)]
+    coded: Coded<'a>,
+    message: String,
+}
+
+struct Coded<'a>(&'a Warning);
+
+impl Serialize for Coded<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Warning::serialize(self.0, to)
+    }
+}
+
+impl Serialize for Warning {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Other { code, message } => {
+                BTreeMap::from([("code", code), ("message", message)]).serialize(to)
+            }
+            known => Written { coded: Coded(known), message: known.to_string() }.serialize(to),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Unknown {
+    code: String,
+    message: String,
+}
+
+impl<'de> Deserialize<'de> for Warning {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let whole = Value::deserialize(from)?;
+        Warning::deserialize(&whole).or_else(|_| {
+            let Unknown { code, message } =
+                Unknown::deserialize(&whole).map_err(serde::de::Error::custom)?;
+            Ok(Self::Other { code, message })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, to_value};
+
+    use super::*;
+
+    fn both_ways(warning: &Warning, json: serde_json::Value) {
+        assert_eq!(to_value(warning).unwrap(), json);
+        assert_eq!(from_value::<Warning>(json).unwrap(), *warning);
+    }
+
+    #[test]
+    fn a_warning_has_its_code_its_data_and_its_line() {
+        let drifts = Warning::MedianDrifts { trend: 0.031 };
+        let message = "the median drifts, by +3.1% over the run";
+        let json =
+            json!({ "code": "median_drifts", "data": { "trend": 0.031 }, "message": message });
+        both_ways(&drifts, json.clone());
+        let json =
+            json!({ "code": "at_server", "data": json, "message": format!("server: {message}") });
+        both_ways(&Warning::AtServer(Box::new(drifts)), json);
+        let without = json!({
+            "code": "batches_resemble",
+            "message": "the batches resemble their neighbours: the intervals may be too narrow; \
+                        measure longer",
+        });
+        both_ways(&Warning::BatchesResemble, without);
+        let by_status = BTreeMap::from([(404, 3)]);
+        let statuses = Warning::Statuses { by_status, text: "not found".into() };
+        let data = json!({ "by_status": { "404": 3 }, "text": "not found" });
+        both_ways(&statuses, json!({ "code": "statuses", "data": data, "message": "not found" }));
+    }
+
+    #[test]
+    fn what_another_version_warns_of_keeps_its_code_and_its_line() {
+        let json = json!({ "code": "solar_flare", "message": "the sun was in the way" });
+        let other =
+            Warning::Other { code: "solar_flare".into(), message: "the sun was in the way".into() };
+        both_ways(&other, json);
+        assert_eq!(other.to_string(), "the sun was in the way");
+    }
+
+    #[test]
+    fn how_often_a_connection_is_made_anew_is_told_however_seldom_that_is() {
+        let of = |per_request, round_trips| {
+            Warning::ConnectionsNotKept { per_request, round_trips }.to_string()
+        };
+        let said = of(0.001, Some(1.0));
+        assert!(
+            said.contains("a new one every 1,000 requests")
+                && said.contains("have 1 round trip more"),
+            "{said}"
+        );
+        let said = of(0.25, Some(3.0));
+        assert!(
+            said.contains("0.25 new ones a request") && said.contains("have 3 round trips more"),
+            "{said}"
+        );
+        let said = of(0.0, None);
+        assert!(said.contains("0.00 new ones") && said.contains("leave out"), "{said}");
+    }
+
+    #[test]
+    fn a_rate_to_ask_for_has_two_digits() {
+        let all = [0.2, 7.0, 99.0, 51_834.4].map(two_digits);
+        assert_eq!(all, [1, 7, 99, 51_000]);
+    }
+
+    #[test]
+    fn rounds_are_told_in_number() {
+        let of = |by_cause: &[(&str, u64)]| {
+            let by_cause = by_cause.iter().map(|(why, n)| ((*why).to_owned(), *n)).collect();
+            Warning::RoundsRepeated { by_cause }.to_string()
+        };
+        let said = of(&[("closed", 1)]);
+        assert!(said.starts_with("1 round came to nothing and was measured again"), "{said}");
+        let said = of(&[("refused", 2), ("silent", 1)]);
+        assert!(
+            said.starts_with("3 rounds") && said.ends_with("2 × refused, 1 × silent"),
+            "{said}"
+        );
+    }
+}
