@@ -83,8 +83,8 @@ pub fn is_held(path: &Path) -> Result<bool, TuneError> {
 /// **Source**: `/proc/locks`: `1: FLOCK  ADVISORY  WRITE 77 00:1f:5678 0 EOF`, device in hexadecimal.
 fn holder(file: &File) -> Option<u32> {
     let found = file.metadata().ok()?;
-    let text = std::fs::read_to_string("/proc/locks").ok()?;
-    holder_of(&text, (found.dev(), found.ino()))
+    let text = probe::Root::live().read("/proc/locks").ok()?;
+    holder_of(&String::from_utf8_lossy(&text), (found.dev(), found.ino()))
 }
 
 /// A file system of several devices shows another one here than `stat` does: then the file's number

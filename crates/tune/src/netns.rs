@@ -5,12 +5,13 @@ use std::{
     fs::{self, File},
     os::{
         fd::{AsFd, AsRawFd},
-        unix::{ffi::OsStrExt, fs::MetadataExt},
+        unix::fs::MetadataExt,
     },
     path::{Path, PathBuf},
 };
 
 use model::{Reading, quote, tune::HostId};
+use probe::{ReadError, Root, facts::process};
 use rustix::{
     io::Errno,
     mount::{MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change},
@@ -127,7 +128,7 @@ impl Namespace {
 
     /// Whether this thread is in it.
     pub fn is_here(&self) -> bool {
-        fs::metadata("/proc/thread-self/ns/net").is_ok_and(|own| own.ino() == self.inode)
+        own().is_some_and(|own| own == label(self.inode))
     }
 
     /// Moves this thread into it, with a view of `/sys` that shows its interfaces. Of a process
@@ -187,30 +188,39 @@ pub fn cookie() -> Option<u64> {
     (done == 0).then_some(value)
 }
 
+/// How the kernel calls it.
+fn label(inode: u64) -> String {
+    format!("net:[{inode}]")
+}
+
+/// The kernel's name of this thread's own.
+fn own() -> Option<String> {
+    Root::live().link("/proc/thread-self/ns/net").ok()
+}
+
+/// Where namespaces are mounted, of those whose line has that.
+fn mounted(root: &Root, what: &str) -> Vec<String> {
+    let mounts = root.read("/proc/self/mountinfo").unwrap_or_default();
+    let mounts = String::from_utf8_lossy(&mounts);
+    let lines = mounts.lines().filter(|l| l.contains(what));
+    lines.filter_map(|l| Some(l.split(' ').nth(4)?.to_owned())).collect()
+}
+
 /// Looks for a namespace by its inode: names, mounts, processes, their threads and open files.
 pub fn search(inode: u64) -> NamespaceSearch {
-    let label = format!("net:[{inode}]");
-    let try_open = |path: &Path| {
-        let way = NamespaceEntry::Path(path.to_string_lossy().into_owned());
-        open(path, &label, way).ok().filter(|n| n.inode == inode)
+    let (root, label) = (Root::live(), label(inode));
+    let try_open = |path: &str| {
+        let way = NamespaceEntry::Path(path.to_owned());
+        open(Path::new(path), &label, way).ok().filter(|n| n.inode == inode)
     };
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    for line in mounts.lines().filter(|l| l.contains(&label)) {
-        if let Some(found) = line.split(' ').nth(4).and_then(|p| try_open(Path::new(p))) {
-            return NamespaceSearch::There(found);
-        }
+    if let Some(found) = mounted(&root, &label).iter().find_map(|path| try_open(path)) {
+        return NamespaceSearch::There(found);
     }
     let mut denied = false;
-    let mut pids: Vec<PathBuf> = Vec::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        if name.as_bytes().iter().all(u8::is_ascii_digit) {
-            pids.push(entry.path());
-        }
-    }
-    let is_it = |link: &Path| fs::read_link(link).map(|l| l.as_os_str() == label.as_str());
+    let pids = process::pids(&root);
+    let is_it = |link: &str| root.link(link).map(|l| l == label);
     for pid in &pids {
-        let link = pid.join("ns/net");
+        let link = format!("/proc/{pid}/ns/net");
         match is_it(&link) {
             Ok(true) => {
                 if let Some(found) = try_open(&link) {
@@ -218,16 +228,15 @@ pub fn search(inode: u64) -> NamespaceSearch {
                 }
             }
             // Whoever is refused a look at process 1 is in a container with it, or beside it.
-            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
-                denied |= !pid.ends_with("1");
-            }
+            Err(ReadError::Denied { .. }) => denied |= *pid != 1,
             _ => {}
         }
     }
     for pid in &pids {
-        for part in ["fd", "task"] {
-            for entry in fs::read_dir(pid.join(part)).into_iter().flatten().flatten() {
-                let link = if part == "fd" { entry.path() } else { entry.path().join("ns/net") };
+        for (part, link) in [("fd", ""), ("task", "/ns/net")] {
+            let folder = format!("/proc/{pid}/{part}");
+            for entry in root.entries(&folder).unwrap_or_default() {
+                let link = format!("{folder}/{entry}{link}");
                 if is_it(&link).unwrap_or(false)
                     && let Some(found) = try_open(&link)
                 {
@@ -243,10 +252,10 @@ pub fn search(inode: u64) -> NamespaceSearch {
 /// of what could hold one may not be looked at.
 pub fn others() -> (Vec<Namespace>, bool) {
     let mut all: Vec<Namespace> = Vec::new();
-    let own = fs::metadata("/proc/thread-self/ns/net").map(|m| m.ino()).ok();
+    let (root, own) = (Root::live(), own());
     let mut add = |found: Result<Namespace, TuneError>| {
         if let Ok(found) = found
-            && Some(found.inode) != own
+            && own.as_ref().is_none_or(|own| *own != label(found.inode))
             && !all.iter().any(|n| n.inode == found.inode)
         {
             all.push(found);
@@ -255,20 +264,18 @@ pub fn others() -> (Vec<Namespace>, bool) {
     for entry in fs::read_dir(NAMES).into_iter().flatten().flatten() {
         add(Namespace::named(&entry.file_name().to_string_lossy()));
     }
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    for path in mounts.lines().filter(|l| l.contains("net:[")).filter_map(|l| l.split(' ').nth(4)) {
-        add(Namespace::named(path));
+    for path in mounted(&root, "net:[") {
+        add(Namespace::named(&path));
     }
     let mut seen = std::collections::BTreeSet::new();
     let mut denied = false;
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
-        match fs::read_link(entry.path().join("ns/net")) {
+    for pid in process::pids(&root) {
+        match root.link(&format!("/proc/{pid}/ns/net")) {
             Ok(link) if seen.insert(link.clone()) => {
                 add(Namespace::of_process(pid, &format!("of process {pid}")));
             }
             // As in `search`.
-            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => denied |= pid != 1,
+            Err(ReadError::Denied { .. }) => denied |= pid != 1,
             _ => {}
         }
     }

@@ -2,13 +2,13 @@
 //! environment.
 
 use std::{
-    fs,
     os::fd::OwnedFd,
     process,
     sync::atomic::{AtomicU64, Ordering},
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use probe::{Root, facts};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -46,16 +46,14 @@ impl ProcessTag {
     /// Who has it now, of those whose environment we may read. **Source**: `/proc/PID/environ`.
     pub fn holders(&self) -> Vec<Holder> {
         let wanted = format!("{NAME}={}", self.0).into_bytes();
-        let Ok(all) = fs::read_dir("/proc") else { return vec![] };
-        let pids =
-            all.flatten().filter_map(|e| e.file_name().to_str()?.parse::<libc::pid_t>().ok());
-        let holds = |pid: libc::pid_t| {
+        let root = Root::live();
+        let holds = |pid: u32| {
             // Held before it is read: the number cannot become another's in between.
-            let holder = Holder::of(pid)?;
-            let said = fs::read(format!("/proc/{pid}/environ")).ok()?;
+            let holder = Holder::of(pid.try_into().ok()?)?;
+            let said = root.read(&format!("/proc/{pid}/environ")).ok()?;
             said.split(|b| *b == 0).any(|word| word == wanted).then_some(holder)
         };
-        pids.filter_map(holds).collect()
+        facts::process::pids(&root).into_iter().filter_map(holds).collect()
     }
 }
 
