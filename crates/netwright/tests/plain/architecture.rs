@@ -182,3 +182,29 @@ fn no_code_decides_by_the_text_of_a_message() {
     let allowed: BTreeSet<String> = OTHERS.iter().map(|f| (*f).to_owned()).collect();
     assert_eq!(found, allowed, "an errno, an enum or a bool decides, not a text");
 }
+
+/// Each `path` of the map is a file, and each `function` that stands behind a path is in it.
+#[test]
+fn the_map_is_true() {
+    let map = fs::read_to_string(crates().join("../ARCHITECTURE.md")).unwrap();
+    let words: Vec<&str> = map.split('`').collect();
+    let mut functions = 0;
+    for (n, path) in words.iter().enumerate().filter(|(n, w)| n % 2 == 1 && w.contains("/src/")) {
+        let file = crates().join(path);
+        let path = if path.contains("NAME") || path.ends_with('/') {
+            assert!(file.parent().unwrap().is_dir(), "ARCHITECTURE.md: no folder of {path}");
+            continue;
+        } else {
+            path
+        };
+        let code = fs::read_to_string(&file).unwrap_or_else(|e| panic!("{path}: {e}"));
+        if words.get(n + 1) == Some(&" ") {
+            let function = words[n + 2];
+            let has = code.contains(&format!("fn {function}("))
+                || code.contains(&format!("fn {function}<"));
+            assert!(has, "ARCHITECTURE.md: {path} has no {function}");
+            functions += 1;
+        }
+    }
+    assert!(functions > 25, "only {functions} functions of the walks");
+}

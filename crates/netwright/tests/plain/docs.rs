@@ -77,11 +77,14 @@ fn every_knob_is_listed_once() {
     }
 }
 
-/// README, changelog and everything written under `docs` and beside the fixtures.
+/// The pages at the top of the repository.
+pub const TOP: [&str; 5] =
+    ["README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"];
+
+/// Those and everything written under `docs` and beside the fixtures.
 pub fn documents() -> Vec<PathBuf> {
     let root = repository();
-    let mut found: Vec<PathBuf> =
-        ["README.md", "CHANGELOG.md"].iter().map(|f| root.join(f)).filter(|p| p.exists()).collect();
+    let mut found: Vec<PathBuf> = TOP.map(|f| root.join(f)).into();
     let mut folders = vec![root.join("docs"), root.join("crates")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {

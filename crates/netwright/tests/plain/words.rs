@@ -7,6 +7,8 @@ use std::{
     process::Command,
 };
 
+use super::docs::TOP;
+
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
@@ -128,7 +130,7 @@ fn what_a_person_reads_has_no_given_up_word() {
     texts.extend(
         files("crates/diagnose/tests/golden", |p| p.ends_with("expect.json")).into_iter().map(read),
     );
-    texts.extend(["README.md", "CHANGELOG.md"].map(|f| read(repository().join(f))));
+    texts.extend(TOP.map(|f| read(repository().join(f))));
     for (path, code) in sources() {
         texts.extend(literals(&code).into_iter().map(|l| (path.display().to_string(), l)));
     }
