@@ -154,11 +154,13 @@ pub struct RttSpec {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
-    /// Each end takes the one that does best there.
+    /// The one that does best; where several numbers of flows are measured, one for all of them.
     #[default]
     Auto,
-    /// `epoll_wait`, and a `recv` and a `send` for each message.
+    /// `epoll_wait`, and a `recv` and a `send` for each message; also for one stream.
     Epoll,
+    /// As [`Engine::Epoll`], and without `epoll_wait` where a thread has one stream.
+    PerMessage,
     /// One `io_uring_enter` for many messages, where the kernel has it.
     IoUring,
 }

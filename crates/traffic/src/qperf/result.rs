@@ -102,7 +102,7 @@ pub fn peer_assignment(
                 local_cpus: local.cpus.iter().copied().collect::<CpuSet>(),
                 socket: common.socket.clone(),
                 max_time_ns: Nanos(0),
-                engine: Engine::Epoll,
+                engine: Engine::PerMessage,
                 service_ns: None,
             };
             let peer = assignments::peer(&test, &Pin::Auto, true, Some(to.ip()), &[])?;

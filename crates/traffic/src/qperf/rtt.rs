@@ -172,7 +172,7 @@ fn size(
         local_cpus: assignments.cpus.iter().copied().collect(),
         socket: common.socket.clone(),
         max_time_ns: Nanos(0),
-        engine: Engine::Epoll,
+        engine: Engine::PerMessage,
         service_ns: None,
     };
     let point = Point { spec, test, place, assignments, assignment, ask };

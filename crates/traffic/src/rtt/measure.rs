@@ -100,6 +100,9 @@ pub fn measure(
         wait_split: None,
         interrupted: false,
     };
+    let threads = spec.common.threads.max(spec.peer_threads.unwrap_or(0));
+    let spec =
+        &RttSpec { engine: uring::of_sweep(spec.engine, &spec.flows, threads), ..spec.clone() };
     let broken = match spec.wait_split {
         true => split_runs(spec, &peer, &local, run, &mut document),
         false => all_points(spec, &peer, &local, run, &mut document),
@@ -377,7 +380,7 @@ fn local_thread(
         Schedule { start_ns, gap_ns }
     });
     match (fds.as_slice(), &schedule) {
-        ([fd], None) if spec.queue_depth == 1 => {
+        ([fd], None) if spec.queue_depth == 1 && spec.engine != Engine::Epoll => {
             worker.see(|seen| seen.used(uring::PLAIN));
             single::local(*fd, shape, window, pool, worker, recorder);
         }

@@ -52,7 +52,8 @@ pub fn run(
             uses(uring::EPOLL);
             datagrams(one, shape, greeting, pool, worker);
         }
-        [one] if queue_depth == 1 => {
+        // A datagram is a message, however many are on their way.
+        [one] if !shape.stream() || queue_depth == 1 && engine != Engine::Epoll => {
             uses(uring::PLAIN);
             single::peer(one.socket.as_raw_fd(), shape, greeting, pool, worker);
         }

@@ -34,7 +34,7 @@ pub struct RttShape {
 }
 
 impl RttShape {
-    fn stream(&self) -> bool {
+    pub fn stream(&self) -> bool {
         self.transport != Transport::Udp
     }
 

@@ -129,6 +129,10 @@ fn every_transport_wait_and_shape() {
             for run in measure(&s, None).unwrap() {
                 sane(&run);
             }
+            (s.queue_depth, s.flows) = (3, vec![1]);
+            for run in measure(&s, None).unwrap() {
+                sane(&run);
+            }
             (s.response_bytes, s.request_bytes) = (vec![1, 40_000], vec![700]);
             (s.common.threads, s.queue_depth, s.flows) = (2, 3, vec![5]);
             (s.common.wait, s.common.peer_wait) = (Wait::SpinThenBlock, Wait::SpinThenBlock);
@@ -209,6 +213,20 @@ fn engine_runs(
         let plausible = !short || (0.2..=2.0).contains(&(under_way / flows));
         assert!(plausible, "{under_way} of {flows} under way: {engine:?} {run:?}");
     }
+}
+
+#[test]
+fn a_sweep_over_flows_has_one_engine() {
+    let peer = PeerEnd::loopback();
+    let mut s = spec(&peer.target, Transport::Tcp);
+    s.flows = vec![1, 8, 64];
+    let used = |s: &RttSpec| -> Vec<String> {
+        measure(s, None).unwrap().into_iter().map(|run| run.engine).collect()
+    };
+    assert_eq!(used(&s), ["epoll here, epoll there"; 3]);
+    // One number of flows has what does best for it.
+    s.flows = vec![1];
+    assert_eq!(used(&s), ["send/recv here, send/recv there"]);
 }
 
 #[test]

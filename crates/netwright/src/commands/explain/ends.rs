@@ -129,7 +129,8 @@ pub fn rtt(args: &ExplainArgs, host: &str, secret: Option<Secret>) -> Rtt {
             rate_per_s: None,
             timeout_ns: TIMEOUT,
             wait_split: false,
-            engine: Engine::Auto,
+            // A call for each message, as servers and clients do it, with however many of them.
+            engine: Engine::PerMessage,
             service_ns: None,
             think_time_ns: None,
             peer_threads: None,
@@ -222,8 +223,6 @@ pub fn network(
     if let Target::Http(name) | Target::Pg(name) = target {
         let Common { peer_pin, .. } = common(args, name.clone(), PeerProgram::Server);
         alone.spec.common.peer_pin = peer_pin;
-        // A call for each message, as servers and those clients do it.
-        alone.spec.engine = Engine::Epoll;
     }
     alone
 }

@@ -177,14 +177,14 @@ pub struct SocketArgs {
     pub congestion: Option<String>,
 }
 
-/// What moves the bytes where a thread has many streams.
+/// Which system calls send and receive where a thread has many streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EngineArg {
-    /// What does best at each end.
+    /// io_uring from 8 streams on a thread; epoll for all points of a sweep that has fewer.
     Auto,
     /// A call for each message.
     Epoll,
-    /// A call for many.
+    /// A call for many messages (Linux 6.1).
     #[value(name = "io_uring")]
     IoUring,
 }
@@ -242,8 +242,15 @@ pub struct RttArgs {
     /// CPU.
     #[arg(long, conflicts_with_all = ["wait", "peer_wait", "no_pin", "rate"], help_heading = "Placement and waiting")]
     pub wait_split: bool,
-    /// What moves the bytes of many streams, for comparisons.
-    #[arg(long, value_enum, default_value = "auto", hide = true)]
+    /// System calls of many streams on a thread, in closed loop.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ENGINE",
+        default_value = "auto",
+        hide_short_help = true,
+        help_heading = "Traffic"
+    )]
     pub engine: EngineArg,
     /// What runs at the server.
     #[arg(

@@ -31,6 +31,18 @@ const FEWEST_FLOWS: usize = 8;
 /// No thread has more (the kernel's completion queue ends at four times as many).
 const MOST_FLOWS: usize = 16_384;
 
+/// What all points of a sweep are measured with: another engine would be another instrument, and the
+/// curve have a step that the path has not. `threads` are those of the end that has more.
+pub fn of_sweep(engine: Engine, flows: &[u32], threads: u32) -> Engine {
+    let of_a_thread = |flows: &u32| (flows / threads.max(1)) as usize;
+    let many = |flows: &u32| (FEWEST_FLOWS..MOST_FLOWS).contains(&of_a_thread(flows));
+    let several = flows.iter().any(|n| Some(n) != flows.first());
+    match engine {
+        Engine::Auto if several && !flows.iter().all(many) => Engine::Epoll,
+        as_asked => as_asked,
+    }
+}
+
 /// Bytes of the receive buffers for so many flows of a thread, `several` bytes coming at once.
 pub fn room_bytes(flows: u64, several: u64) -> u64 {
     buffers::room_bytes(usize::try_from(flows).unwrap_or(usize::MAX), several) as u64
@@ -46,7 +58,8 @@ pub fn lines(
     worker: &Worker,
 ) -> Option<Lines> {
     let few = fds.len() < FEWEST_FLOWS;
-    if engine == Engine::Epoll || fds.len() > MOST_FLOWS || (few && engine == Engine::Auto) {
+    let per_message = [Engine::Epoll, Engine::PerMessage].contains(&engine);
+    if per_message || fds.len() > MOST_FLOWS || (few && engine == Engine::Auto) {
         return None;
     }
     match Lines::new(fds, incoming, outgoing, queue_depth) {
@@ -61,5 +74,21 @@ pub fn lines(
             }
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_has_one_engine() {
+        let auto = |flows: &[u32], threads| of_sweep(Engine::Auto, flows, threads);
+        assert_eq!(auto(&[1, 8, 64], 1), Engine::Epoll);
+        assert_eq!(auto(&[8, 64], 1), Engine::Auto, "io_uring for all");
+        assert_eq!(auto(&[8, 64], 2), Engine::Epoll, "a thread of the first has four");
+        assert_eq!(auto(&[64], 1), Engine::Auto);
+        assert_eq!(auto(&[1, 1], 1), Engine::Auto, "of several sizes");
+        assert_eq!(of_sweep(Engine::IoUring, &[1, 8], 1), Engine::IoUring, "as asked");
     }
 }
