@@ -8,6 +8,7 @@ use model::{
     Goal, Severity,
     reading::{Absent, Denied, Known},
     samples::TRAFFIC_PER_S,
+    units::grouped,
 };
 
 use crate::{
@@ -90,12 +91,8 @@ fn warnings(d: &Diagnosed, page: &mut Page) {
     if let Absent(why) | Denied(why) = &d.window {
         warn(format!("WARNING: judged by settings alone, no counters: {why}"), page);
     }
-    if let Some(packets) = quiet(d) {
-        let text = format!(
-            "WARNING: hardly any traffic ({} received): run again under load",
-            many(packets as usize, "packet")
-        );
-        warn(text, page);
+    if quiet(d).is_some() {
+        warn("WARNING: hardly any traffic: run again under load".into(), page);
     }
     if let Some(changes) = d.window.known().map(|w| &w.changes).filter(|c| !c.is_empty()) {
         warn(format!("WARNING: changed while watched: {}", changes.join("; ")), page);
@@ -115,20 +112,46 @@ fn verdict(d: &Diagnosed, page: &mut Page) {
     }
     let first = d.findings.first().map(|f| f.title.as_str()).unwrap_or_default();
     let counts = format!("{} ({})", many(d.findings.len(), "finding"), parts.join(", "));
-    let line = match (critical, warning, info) {
-        (0, 0, 0) if d.passed.is_empty() => {
-            Line::new().ink(Ink::Warn, "No rule could judge this host")
-        }
-        (0, 0, 0) => {
-            Line::new().ink(Ink::Good, "Nothing found that holds this host's network back")
-        }
-        (0, 0, n) => Line::new()
-            .ink(Ink::Good, "Nothing found that holds this host's network back")
-            .text(format!("; {} worth knowing", many(n, "thing"))),
-        (0, _, _) => Line::new().ink(Ink::Warn, counts).ink(Ink::Strong, format!(": {first}")),
+    let line = match (critical, warning) {
+        (0, 0) => nothing_found(d),
+        (0, _) => Line::new().ink(Ink::Warn, counts).ink(Ink::Strong, format!(": {first}")),
         _ => Line::new().ink(Ink::Bad, counts).ink(Ink::Strong, format!(": {first}")),
     };
+    let line = match (critical, warning, info) {
+        (0, 0, 1..) => line.text(format!("; {info} info")),
+        _ => line,
+    };
     page.line(line, 2);
+}
+
+/// From this share of the rules on, having found nothing says something. Our proposal.
+const ENOUGH: f64 = 0.75;
+
+/// What it is worth that nothing was found: how many rules judged, under which load, over which time.
+fn nothing_found(d: &Diagnosed) -> Line {
+    let rules = rest::Rules::of(d);
+    let judged = format!("{} of {} judged", rules.judged, many(rules.all, "rule"));
+    let warn = |text: String| Line::new().ink(Ink::Warn, text);
+    if rules.judged == 0 {
+        return warn("No rule could judge this host".into());
+    }
+    let Known(window) = &d.window else {
+        return warn(format!("Not enough was seen to say: {judged}, by settings alone"));
+    };
+    let time = d.window_ns.get().map_or_else(String::new, |ns| format!(" in {ns}"));
+    if let Some(packets) = quiet(d) {
+        let seen = format!("{}{time}", many(packets as usize, "packet"));
+        return warn(format!("Not enough was seen to say: {seen}, {judged}"));
+    }
+    let seconds = d.window_ns.get().map_or(0.0, |ns| ns.0 as f64 / 1e9);
+    let load = match window.packets.get().filter(|_| seconds > 0.0) {
+        Some(packets) => format!(" at {} packets/s", grouped((packets as f64 / seconds) as u64)),
+        None => String::new(),
+    };
+    match rules.judged as f64 >= rules.all as f64 * ENOUGH {
+        true => Line::new().ink(Ink::Good, format!("Nothing found{time}{load}; {judged}")),
+        false => warn(format!("Nothing found{time}{load}, but only {judged}")),
+    }
 }
 
 /// The packets of a host without traffic, unless a finding shows that it matters: it passes most

@@ -45,12 +45,26 @@ fn softirq_text(t: &SoftirqTime, least: f64) -> Line {
     Line::plain(format!("{all} of the CPUs' time{parts}{}", claimed.unwrap_or_default()))
 }
 
+/// How many rules there are, and how many of them judged.
+pub struct Rules {
+    pub judged: usize,
+    pub all: usize,
+}
+
+impl Rules {
+    pub fn of(d: &Diagnosed) -> Self {
+        let passed = d.passed.iter().map(|c| c.rule.as_str());
+        let judged = passed.chain(d.findings.iter().map(|f| f.rule.as_str()));
+        let judged: BTreeSet<&str> = judged.collect();
+        let all = judged.iter().copied().chain(d.skipped.iter().map(|s| s.rule.as_str()));
+        Self { all: all.collect::<BTreeSet<_>>().len(), judged: judged.len() }
+    }
+}
+
 /// Rules that found nothing wrong: how many; a line each where all is asked for.
 pub fn passed(d: &Diagnosed, page: &mut Page) {
     let rules: BTreeSet<&str> = d.passed.iter().map(|c| c.rule.as_str()).collect();
-    let found = d.findings.iter().map(|f| f.rule.as_str());
-    let skipped = d.skipped.iter().map(|s| s.rule.as_str());
-    let all = rules.iter().copied().chain(found).chain(skipped).collect::<BTreeSet<_>>().len();
+    let Rules { all, .. } = Rules::of(d);
     if rules.is_empty() {
         return;
     }

@@ -205,7 +205,7 @@ fn a_quiet_host_reads_well() {
     if let Known(w) = &mut d.window {
         w.packets = Known(12);
     }
-    let answer = "Nothing found that holds this host's network back";
+    let answer = "Not enough was seen to say: 12 packets in 5 s, 1 of 3 rules judged";
     golden!("quiet", answer, |style| text(&d, style));
 }
 
@@ -269,7 +269,9 @@ fn a_verdict_without_traffic_says_so() {
         }
         text(&d, TextStyle::default())
     };
-    assert!(with(Known(4_999)).contains("WARNING: hardly any traffic (4,999 packets received)"));
+    let quiet = with(Known(4_999));
+    assert!(quiet.contains("\nNot enough was seen to say: 4,999 packets in 5 s, 1 of "), "{quiet}");
+    assert!(quiet.contains("\nWARNING: hardly any traffic: run again under load\n"), "{quiet}");
     assert!(!with(Known(5_000)).contains("hardly"), "1,000 a second");
     assert!(!with(Reading::absent("no counters")).contains("hardly"), "not known");
     let mut d = diagnosed(vec![finding(1, "irqs_piled_up", Severity::Warning)]);
@@ -277,6 +279,20 @@ fn a_verdict_without_traffic_says_so() {
         w.packets = Known(1);
     }
     assert!(!text(&d, TextStyle::default()).contains("hardly"));
+}
+
+#[test]
+fn what_nothing_found_is_worth_stands_beside_it() {
+    let mut d = diagnosed(vec![]);
+    if let Known(w) = &mut d.window {
+        w.packets = Known(60_000);
+    }
+    let line = |d: &Diagnosed| text(d, TextStyle::default()).lines().nth(1).unwrap().to_owned();
+    assert_eq!(line(&d), "Nothing found in 5 s at 12,000 packets/s, but only 1 of 3 rules judged");
+    d.skipped.clear();
+    assert_eq!(line(&d), "Nothing found in 5 s at 12,000 packets/s; 1 of 1 rule judged");
+    d.findings.push(finding(1, "irqs_piled_up", Severity::Info));
+    assert!(line(&d).ends_with("; 2 of 2 rules judged; 1 info"), "{}", line(&d));
 }
 
 #[test]
@@ -291,6 +307,8 @@ fn without_counters_and_cut_short_are_said() {
     d.source = Source::path("/tmp/tree", None);
     let text = text(&d, TextStyle::default());
     assert!(text.lines().next().unwrap().contains("· tree /tmp/tree ·"), "{text}");
+    let verdict = "\nNot enough was seen to say: 1 of 3 rules judged, by settings alone\n";
+    assert!(text.contains(verdict), "{text}");
     assert!(text.contains("\nWARNING: judged by settings alone, no counters: the tree"), "{text}");
 }
 
