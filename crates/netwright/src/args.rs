@@ -76,7 +76,7 @@ pub enum Command {
 /// Where the host is read from.
 #[derive(Debug, Args)]
 pub struct SourceArgs {
-    /// Read this directory tree or snapshot archive instead of the running host.
+    /// Read this directory tree, snapshot or sosreport instead of the running host.
     #[arg(long, value_name = "DIR-or-FILE", help_heading = "Source")]
     pub root: Option<PathBuf>,
 }

@@ -1,5 +1,5 @@
-//! A snapshot archive (`.tar.zst`, `.tar`), held in memory. Hostile input: sizes are bounded,
-//! nothing is unpacked to disk, links are followed only within.
+//! A snapshot (`.tar.zst`, `.tar`) or a support archive (`.tar.xz`, `.tar.gz`), held in memory.
+//! Hostile input: sizes are bounded, nothing is unpacked to disk, links are followed only within.
 
 use std::{
     collections::BTreeMap,
@@ -10,6 +10,8 @@ use std::{
     path::Path,
 };
 
+use flate2::read::MultiGzDecoder;
+use lzma_rust2::XzReader;
 use model::snapshot::Manifest;
 
 use super::{MAX_FILE_BYTES, MAX_LINK_HOPS, MAX_MANIFEST_BYTES, Op};
@@ -40,6 +42,9 @@ impl Default for Limits {
         }
     }
 }
+
+/// What a block of an xz file may ask of memory, KiB: `xz -9` takes 65 MiB.
+const XZ_MEMORY_KIB: u32 = 128 << 10;
 
 /// Why a snapshot cannot be used; one line.
 #[derive(Debug, thiserror::Error)]
@@ -103,17 +108,23 @@ impl ArchiveRoot {
     /// Reads an archive from a stream, compressed or not. The error is one line.
     pub fn read(mut from: impl Read, limits: &Limits) -> Result<Self, String> {
         let mut head = Vec::new();
-        (&mut from).take(4).read_to_end(&mut head).map_err(|e| one_line(&e))?;
+        (&mut from).take(6).read_to_end(&mut head).map_err(|e| one_line(&e))?;
         let whole = std::io::Cursor::new(head.clone()).chain(from);
         match head.as_slice() {
             [] => Err("it is empty".into()),
-            [0x28, 0xb5, 0x2f, 0xfd] => {
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => {
                 let mut z = zstd::Decoder::new(whole).map_err(|e| one_line(&e))?;
                 // The window is memory: 128 MiB is what `zstd --ultra` asks for at most.
                 z.window_log_max(27).map_err(|e| one_line(&e))?;
                 Self::unpack(z, limits)
             }
-            [0x1f, 0x8b, ..] => Err("it is gzip; a snapshot is .tar.zst or .tar".into()),
+            [0xfd, b'7', b'z', b'X', b'Z', 0] => {
+                Self::unpack(XzReader::new_mem_limit(whole, true, XZ_MEMORY_KIB), limits)
+            }
+            [0x1f, 0x8b, ..] => Self::unpack(MultiGzDecoder::new(whole), limits),
+            [b'B', b'Z', b'h', ..] => {
+                Err("it is bzip2; unpack it, and give the folder or the .tar".into())
+            }
             _ => Self::unpack(whole, limits),
         }
     }
@@ -158,7 +169,7 @@ impl ArchiveRoot {
         if entries.is_empty() {
             return Err("it holds nothing".into());
         }
-        let mut root = Self { entries, manifest: None };
+        let mut root = Self { entries: without_top(entries), manifest: None };
         if let Ok(bytes) = root.file("/netwright/manifest.json") {
             root.manifest = Some(manifest(bytes)?);
         }
@@ -289,6 +300,21 @@ fn insert(entries: &mut BTreeMap<String, Entry>, name: String, value: Entry) -> 
         entries.insert(name, value); // the last one of a name counts, as when unpacking
     }
     added
+}
+
+/// What tells a host's files, by which a tree of one is known.
+pub(super) const HOSTS_OWN: [&str; 3] = ["proc", "sys", "sos_commands"];
+
+/// The same without the one folder that holds all of it, as in a support archive.
+fn without_top(entries: BTreeMap<String, Entry>) -> BTreeMap<String, Entry> {
+    let mut tops = entries.keys().filter(|k| !k.is_empty() && k.rfind('/') == Some(0));
+    let (Some(top), None) = (tops.next().cloned(), tops.next()) else { return entries };
+    let holds = |name: &str| entries.contains_key(&format!("{top}/{name}"));
+    if !HOSTS_OWN.iter().any(|name| holds(name)) {
+        return entries;
+    }
+    let below = |path: String| path.strip_prefix(&top).map(str::to_owned);
+    entries.into_iter().filter_map(|(path, entry)| Some((below(path)?, entry))).collect()
 }
 
 /// An archive's name as an absolute path; `None` where it would climb out.

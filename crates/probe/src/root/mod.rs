@@ -89,6 +89,22 @@ impl Op {
     }
 }
 
+/// The one folder in a folder that holds a host's files, as an unpacked support archive has it; else
+/// the folder itself.
+fn within(path: &std::path::Path) -> std::path::PathBuf {
+    let is_host =
+        |folder: &std::path::Path| archive::HOSTS_OWN.iter().any(|name| folder.join(name).is_dir());
+    if is_host(path) {
+        return path.to_owned();
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut folders = entries.map(|e| e.path()).filter(|p| p.is_dir() && !p.is_symlink());
+    match (folders.next(), folders.next()) {
+        (Some(only), None) if is_host(&only) => only,
+        _ => path.to_owned(),
+    }
+}
+
 impl Root {
     /// The host that this runs on.
     pub fn live() -> Self {
@@ -110,13 +126,14 @@ impl Root {
         }
     }
 
-    /// A directory or snapshot archive.
+    /// A directory, a snapshot or a support archive; the one folder that holds all of it may stand
+    /// around it.
     ///
     /// # Errors
     /// When the path is neither, or the archive is truncated, too large or hostile.
     pub fn open(path: &std::path::Path) -> Result<Self, ArchiveError> {
         let backing = if path.is_dir() {
-            Backing::Dir(dir::DirRoot::open(path)?)
+            Backing::Dir(dir::DirRoot::open(&within(path))?)
         } else {
             Backing::Archive(archive::ArchiveRoot::open(path, &Limits::default())?)
         };

@@ -1,6 +1,11 @@
-use super::*;
+use std::io::Write;
+
+use flate2::{Compression, write::GzEncoder};
+use lzma_rust2::{XzOptions, XzWriter};
 use proptest::prelude::*;
 use tar::{EntryType, Header};
+
+use super::*;
 
 /// One raw member, with a right checksum whatever else is wrong.
 fn member(name: &[u8], kind: EntryType, link: &[u8], size: u64, content: &[u8]) -> Vec<u8> {
@@ -91,12 +96,62 @@ fn no_link_leads_outside_and_a_loop_ends() {
 #[test]
 fn refuses_what_is_no_snapshot_in_one_line() {
     assert_eq!(refused(b""), "it is empty");
-    assert_eq!(refused(b"\x1f\x8b\x08\x00abc"), "it is gzip; a snapshot is .tar.zst or .tar");
+    refused(b"\x1f\x8b\x08\x00abc");
+    assert_eq!(refused(b"BZh91AY"), "it is bzip2; unpack it, and give the folder or the .tar");
     assert_eq!(refused(b"garbage"), "it is truncated");
     assert!(refused(&[b'x'; 2000]).contains("no tar"));
     assert_eq!(refused(&[0; 1024]), "it holds nothing");
     assert_eq!(refused(&[0x28, 0xb5, 0x2f, 0xfd]), "it is truncated");
     refused(&[0x28, 0xb5, 0x2f, 0xfd, 0xff, 0xff, 0xff, 0xff, 0, 0]);
+}
+
+fn xz(bytes: &[u8], dictionary: u32) -> Vec<u8> {
+    let mut options = XzOptions::with_preset(1);
+    options.lzma_options.dict_size = dictionary;
+    let mut to = XzWriter::new(vec![], options).unwrap();
+    to.write_all(bytes).unwrap();
+    to.finish().unwrap()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut to = GzEncoder::new(vec![], Compression::fast());
+    to.write_all(bytes).unwrap();
+    to.finish().unwrap()
+}
+
+#[test]
+fn a_support_archive_is_read_without_its_top_folder_and_its_compression() {
+    let whole = tar(&[
+        member(b"sos-db1-2026/", EntryType::Directory, b"", 0, b""),
+        file("sos-db1-2026/proc/uptime", b"100.00 50.00\n"),
+        link("sos-db1-2026/sys/class/net/eth0", "../../devices/eth0"),
+        file("sos-db1-2026/sys/devices/eth0/mtu", b"1500\n"),
+    ]);
+    for packed in [whole.clone(), gzip(&whole), xz(&whole, 1 << 16)] {
+        let a = open(&packed).unwrap();
+        assert_eq!(a.entries("/").unwrap(), ["proc", "sys"]);
+        assert_eq!(a.read_file("/sys/class/net/eth0/mtu"), Ok(&b"1500\n"[..]));
+    }
+    // Two hosts, or a folder that is none: as it is.
+    let two = open(&tar(&[file("a/proc/stat", b""), file("b/proc/stat", b"")])).unwrap();
+    assert_eq!(two.entries("/").unwrap(), ["a", "b"]);
+    assert_eq!(open(&tar(&[file("a/b", b"")])).unwrap().entries("/").unwrap(), ["a"]);
+}
+
+#[test]
+fn packed_by_others_it_is_as_bounded() {
+    let bomb = tar(&[file("a", &vec![0; 3 << 20])]);
+    let limits = Limits { total_bytes: 1 << 20, ..Limits::default() };
+    for packed in [gzip(&bomb), xz(&bomb, 1 << 16)] {
+        assert!(packed.len() < 100_000, "{} bytes", packed.len());
+        let why = ArchiveRoot::read(&packed[..], &limits).unwrap_err();
+        assert!(why.contains("more than"), "{why}");
+        for end in (6..packed.len()).step_by(97) {
+            refused(&packed[..end]);
+        }
+    }
+    // A dictionary is memory before anything is unpacked.
+    refused(&xz(b"small", 1 << 30));
 }
 
 #[test]

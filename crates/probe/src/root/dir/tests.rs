@@ -256,3 +256,18 @@ fn what_else_is_renamed_on_the_host_loses_nothing() {
         assert_eq!(lost, 0);
     });
 }
+
+#[test]
+fn the_one_folder_around_a_hosts_files_is_passed_through() {
+    let unpacked = tempfile::tempdir().unwrap();
+    let top = unpacked.path().join("sosreport-db1");
+    std::fs::create_dir_all(top.join("proc")).unwrap();
+    std::fs::write(top.join("proc/uptime"), "100.00 50.00\n").unwrap();
+    let read = || crate::Root::open(unpacked.path()).unwrap().read("/proc/uptime").is_ok();
+    assert!(read());
+    // A sum beside it is no folder; a second host is.
+    std::fs::write(unpacked.path().join("sosreport-db1.tar.xz.sha256"), "").unwrap();
+    assert!(read());
+    std::fs::create_dir(unpacked.path().join("sosreport-db2")).unwrap();
+    assert!(!read());
+}
