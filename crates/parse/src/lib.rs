@@ -10,6 +10,7 @@ pub mod cgroup;
 pub mod cpuinfo;
 pub mod environ;
 pub mod error;
+pub mod ethtool_text;
 pub mod genl_ethtool;
 pub mod genl_netdev;
 pub mod hexmask;
@@ -64,6 +65,9 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("cgroup", |b| drop(cgroup::parse(b).map(|c| (c.unit(), c.container())))),
     ("cpuinfo", |b| drop(cpuinfo::parse(b))),
     ("environ", |b| drop(environ::value(b, "container"))),
+    ("ethtool_text", |b| {
+        let _ = (ethtool_text::limits(b), ethtool_text::features(b), ethtool_text::coalesce(b));
+    }),
     ("genl_ethtool", |b| drop((genl_ethtool::coalesce(b), genl_ethtool::rss(b)))),
     ("genl_netdev", |b| {
         drop((genl_netdev::queue(b), genl_netdev::napi(b), genl_netdev::qstats(b)));

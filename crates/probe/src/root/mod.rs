@@ -11,6 +11,7 @@ mod live;
 pub mod record;
 
 use std::{
+    collections::BTreeMap,
     str::FromStr,
     sync::{Arc, OnceLock},
 };
@@ -49,6 +50,8 @@ pub struct Root {
     sample: Option<u32>,
     /// The first read that failed for want of descriptors or memory.
     exhausted: Arc<OnceLock<ReadError>>,
+    /// Kernel settings as `sysctl -a` printed them, see [`Root::printed`].
+    printed: Arc<OnceLock<BTreeMap<String, String>>>,
 }
 
 enum Backing {
@@ -113,6 +116,7 @@ impl Root {
             recorder: None,
             sample: None,
             exhausted: Arc::default(),
+            printed: Arc::default(),
         }
     }
 
@@ -123,6 +127,7 @@ impl Root {
             recorder: Some(recorder),
             sample: None,
             exhausted: Arc::default(),
+            printed: Arc::default(),
         }
     }
 
@@ -142,6 +147,7 @@ impl Root {
             recorder: None,
             sample: None,
             exhausted: Arc::default(),
+            printed: Arc::default(),
         })
     }
 
@@ -156,6 +162,7 @@ impl Root {
             recorder: None,
             sample: None,
             exhausted: Arc::default(),
+            printed: Arc::default(),
         })
     }
 
@@ -257,7 +264,20 @@ impl Root {
             (Backing::Dir(d), _) => d.read(&place),
             (Backing::Archive(a), _) => a.read_file(&place).map(<[u8]>::to_vec),
         }
+        .or_else(|errno| self.printed(path).map(|value| value.as_bytes().to_vec()).ok_or(errno))
         .map_err(|errno| self.failed(path, errno))
+    }
+
+    /// A kernel setting as `sysctl -a` printed it into a support archive, which lacks its file.
+    fn printed(&self, path: &str) -> Option<&String> {
+        const FILE: &str = "/sos_commands/kernel/sysctl_-a";
+        let key = path.strip_prefix("/proc/sys/").filter(|_| !self.is_whole())?;
+        let all = self.printed.get_or_init(|| {
+            let text = self.read(FILE).unwrap_or_default();
+            let settings = parse::sysctl_conf::parse(&text).settings;
+            settings.into_iter().filter_map(|s| Some((s.path, s.value?))).collect()
+        });
+        all.get(key)
     }
 
     /// A whole file piece by piece, for those too large to hold. What was given before an error
@@ -338,10 +358,11 @@ impl Root {
 
     /// Whether the path is there (a dangling link is not).
     pub fn exists(&self, path: &str) -> bool {
-        match &*self.backing {
+        let file = match &*self.backing {
             Backing::Dir(d) => d.exists(path),
             Backing::Live | Backing::Archive(_) => self.resolve(path).is_ok(),
-        }
+        };
+        file || self.printed(path).is_some()
     }
 
     /// An answer that is not a file: netlink, ioctl, a system call. Live, `ask` is called; a

@@ -4,6 +4,7 @@
 
 mod kind;
 pub mod place;
+mod printed;
 mod queues;
 mod settings;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use parse::text;
 use crate::{ReadError, Root, ask::ethtool::Ethtool, error::reading, facts::pci};
 
 pub(super) use place::of as device;
+use printed::or_printed;
 pub(crate) use settings::stats as driver_stats;
 
 const NET: &str = "/sys/class/net";
@@ -97,10 +99,25 @@ fn one(root: &Root, ethtool: &Ethtool, dumps: &settings::Dumps, name: &str) -> O
         min_mtu: Reading::absent(NOT_READ),
         max_mtu: Reading::absent(NOT_READ),
         txqueuelen: root.number(&at("tx_queue_len")),
-        channels: settings::channels(ethtool, name),
-        rings: settings::rings(ethtool, name),
-        coalesce: settings::coalesce(ethtool, dumps, name),
-        features: settings::features(ethtool, name),
+        channels: or_printed(
+            settings::channels(ethtool, name),
+            root,
+            ("l", name),
+            printed::channels,
+        ),
+        rings: or_printed(settings::rings(ethtool, name), root, ("g", name), printed::rings),
+        coalesce: or_printed(
+            settings::coalesce(ethtool, dumps, name),
+            root,
+            ("c", name),
+            printed::coalesce,
+        ),
+        features: or_printed(
+            settings::features(ethtool, name),
+            root,
+            ("k", name),
+            printed::features,
+        ),
         rss: settings::rss(ethtool, dumps, name),
         pause: settings::pause(ethtool, name),
         ntuple_rules: reading(ethtool.rule_count(name)).map(|r| r.rule_cnt),

@@ -1,0 +1,163 @@
+//! What `ethtool` printed, as support archives keep it: `-l` and `-g`, `-k`, `-c`.
+//!
+//! **Source**: `common.c`, `features.c`, `netlink/channels.c`, `netlink/rings.c` and
+//! `netlink/coalesce.c` of ethtool 6.1; the layout before netlink is the same but for `n/a`, which was 0.
+
+use std::collections::BTreeMap;
+
+/// `-l`, `-g`: numbers by their name, `RX Mini`; what is `n/a` is not there.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Below `Pre-set maximums:`.
+    pub most: BTreeMap<String, u32>,
+    /// Below `Current hardware settings:`.
+    pub now: BTreeMap<String, u32>,
+}
+
+/// Both blocks; `None` where one is missing, as of a device that has none.
+pub fn limits(bytes: &[u8]) -> Option<Limits> {
+    let text = String::from_utf8_lossy(bytes);
+    let (_, rest) = text.split_once("Pre-set maximums:")?;
+    let (most, now) = rest.split_once("Current hardware settings:")?;
+    let numbers = |block: &str| {
+        let pairs = block.lines().filter_map(|line| line.split_once(':'));
+        pairs.filter_map(|(k, v)| Some((k.trim().to_owned(), v.trim().parse().ok()?))).collect()
+    };
+    Some(Limits { most: numbers(most), now: numbers(now) })
+}
+
+/// A line of `-k`, by the kernel's name of the feature.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Feature {
+    pub name: String,
+    pub active: bool,
+    pub requested: bool,
+    pub fixed: bool,
+}
+
+/// Names that ethtool has of its own for one feature of the kernel.
+const OWN_NAMES: [(&str, &str); 9] = [
+    ("rx-checksumming", "rx-checksum"),
+    ("udp-fragmentation-offload", "tx-udp-fragmentation"),
+    ("generic-segmentation-offload", "tx-generic-segmentation"),
+    ("generic-receive-offload", "rx-gro"),
+    ("large-receive-offload", "rx-lro"),
+    ("rx-vlan-offload", "rx-vlan-hw-parse"),
+    ("tx-vlan-offload", "tx-vlan-hw-insert"),
+    ("ntuple-filters", "rx-ntuple-filter"),
+    ("receive-hashing", "rx-hashing"),
+];
+
+/// Lines that sum up the indented ones below them.
+const SUMS: [&str; 3] = ["tx-checksumming", "scatter-gather", "tcp-segmentation-offload"];
+
+/// All features; `None` where it prints none.
+pub fn features(bytes: &[u8]) -> Option<Vec<Feature>> {
+    let text = String::from_utf8_lossy(bytes);
+    let one = |line: &str| {
+        let (name, value) = line.split_once(": ")?;
+        let (name, mut words) = (name.trim(), value.split_whitespace());
+        let active = on(words.next()?)?;
+        let mark = words.collect::<Vec<_>>().join(" ");
+        let own = OWN_NAMES.iter().find(|(own, _)| *own == name).map(|(_, kernel)| *kernel);
+        Some(Feature {
+            name: own.unwrap_or(name).to_owned(),
+            active,
+            requested: match mark.as_str() {
+                "[requested on]" => true,
+                // Nobody can request what is fixed.
+                "[requested off]" | "[fixed]" => false,
+                _ => active,
+            },
+            fixed: mark == "[fixed]",
+        })
+    };
+    let all: Vec<Feature> =
+        text.lines().filter_map(one).filter(|f| !SUMS.contains(&f.name.as_str())).collect();
+    (!all.is_empty()).then_some(all)
+}
+
+fn on(word: &str) -> Option<bool> {
+    match word {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// `-c`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Coalesce {
+    pub adaptive_rx: Option<bool>,
+    pub adaptive_tx: Option<bool>,
+    /// By name, `rx-usecs`; what is `n/a` is not there.
+    pub numbers: BTreeMap<String, u32>,
+}
+
+/// The parameters; `None` where there are none.
+pub fn coalesce(bytes: &[u8]) -> Option<Coalesce> {
+    let text = String::from_utf8_lossy(bytes);
+    let (_, adaptive) = text.split_once("Adaptive RX:")?;
+    let (rx, tx) = adaptive.lines().next()?.split_once("TX:")?;
+    let pairs = text.lines().filter_map(|line| line.split_once(':'));
+    let number = |(k, v): (&str, &str)| Some((k.trim().to_owned(), v.trim().parse().ok()?));
+    Some(Coalesce {
+        adaptive_rx: on(rx.trim()),
+        adaptive_tx: on(tx.trim()),
+        numbers: pairs.filter_map(number).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channels_and_rings_in_the_new_and_the_old_layout() {
+        let new = b"Channel parameters for eth0:\nPre-set maximums:\nRX:\t\tn/a\nTX:\t\tn/a\n\
+            Other:\t\t1\nCombined:\t63\nCurrent hardware settings:\nRX:\t\tn/a\nTX:\t\tn/a\n\
+            Other:\t\t1\nCombined:\t8\n";
+        let parsed = limits(new).unwrap();
+        assert_eq!((parsed.most["Combined"], parsed.now["Combined"]), (63, 8));
+        assert!(!parsed.most.contains_key("RX"));
+        let old = b"Ring parameters for eth0:\nPre-set maximums:\nRX:\t\t4096\nRX Mini:\t0\n\
+            TX:\t\t4096\nCurrent hardware settings:\nRX:\t\t512\nRX Mini:\t0\nTX:\t\t512\n\n";
+        let parsed = limits(old).unwrap();
+        assert_eq!((parsed.most["RX"], parsed.now["RX"], parsed.now["RX Mini"]), (4096, 512, 0));
+        assert_eq!(limits(b"netlink error: Operation not supported\n"), None);
+        assert_eq!(
+            limits(b"Cannot get device channel parameters\n: Operation not supported\n"),
+            None
+        );
+    }
+
+    #[test]
+    fn features_have_the_kernels_names_and_sums_are_left_out() {
+        let text = b"Features for eth0:\nrx-checksumming: on [fixed]\ntx-checksumming: on\n\
+            \ttx-checksum-ip-generic: on\ngeneric-receive-offload: on\n\
+            large-receive-offload: off [requested on]\nrx-gro-hw: on [requested off]\n";
+        let all = features(text).unwrap();
+        let names: Vec<&str> = all.iter().map(|f| f.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["rx-checksum", "tx-checksum-ip-generic", "rx-gro", "rx-lro", "rx-gro-hw"]
+        );
+        let flags: Vec<_> = all.iter().map(|f| (f.active, f.requested, f.fixed)).collect();
+        let (on, off) = (true, false);
+        assert_eq!(
+            flags,
+            [(on, off, on), (on, on, off), (on, on, off), (off, on, off), (on, off, off)]
+        );
+        assert_eq!(features(b"Cannot get device features: No such device\n"), None);
+    }
+
+    #[test]
+    fn coalescing_tells_what_the_driver_has() {
+        let text = b"Coalesce parameters for eth0:\nAdaptive RX: off  TX: n/a\n\
+            stats-block-usecs: n/a\n\nrx-usecs: 3\nrx-frames: 0\ntx-usecs: n/a\n";
+        let parsed = coalesce(text).unwrap();
+        assert_eq!((parsed.adaptive_rx, parsed.adaptive_tx), (Some(false), None));
+        assert_eq!(parsed.numbers, [("rx-frames".into(), 0), ("rx-usecs".into(), 3)].into());
+        assert_eq!(coalesce(b"netlink error: Operation not supported\n"), None);
+    }
+}

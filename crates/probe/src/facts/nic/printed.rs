@@ -1,0 +1,125 @@
+//! What ethtool printed into a support archive, in place of what it would ask the kernel for.
+
+use std::collections::BTreeMap;
+
+use model::{
+    Reading,
+    nic::{Channels, Coalesce, Feature, Rings},
+};
+use parse::ethtool_text::{self, Limits};
+
+use crate::Root;
+
+/// The value as printed by `ethtool -OPTION NIC`, where nobody could ask and it was kept.
+///
+/// **Source**: `sos_commands/networking/ethtool_-OPTION_NIC` of a sosreport.
+pub fn or_printed<T>(
+    asked: Reading<T>,
+    root: &Root,
+    (option, nic): (&str, &str),
+    value: impl FnOnce(&[u8]) -> Option<T>,
+) -> Reading<T> {
+    let Reading::Absent(why) = asked else { return asked };
+    let file = format!("/sos_commands/networking/ethtool_-{option}_{nic}");
+    let text = (!root.is_whole()).then(|| root.read(&file).ok()).flatten();
+    text.and_then(|t| value(&t)).map_or(Reading::Absent(why), Reading::Known)
+}
+
+pub fn channels(text: &[u8]) -> Option<Channels> {
+    let Limits { most, now } = ethtool_text::limits(text)?;
+    let of = |block: &BTreeMap<String, u32>, name: &str| block.get(name).copied().unwrap_or(0);
+    Some(Channels {
+        rx: of(&now, "RX"),
+        tx: of(&now, "TX"),
+        combined: of(&now, "Combined"),
+        other: of(&now, "Other"),
+        max_rx: of(&most, "RX"),
+        max_tx: of(&most, "TX"),
+        max_combined: of(&most, "Combined"),
+        max_other: of(&most, "Other"),
+    })
+}
+
+pub fn rings(text: &[u8]) -> Option<Rings> {
+    let Limits { most, now } = ethtool_text::limits(text)?;
+    let of = |block: &BTreeMap<String, u32>, name: &str| block.get(name).copied().unwrap_or(0);
+    Some(Rings {
+        rx: of(&now, "RX"),
+        rx_mini: of(&now, "RX Mini"),
+        rx_jumbo: of(&now, "RX Jumbo"),
+        tx: of(&now, "TX"),
+        max_rx: of(&most, "RX"),
+        max_rx_mini: of(&most, "RX Mini"),
+        max_rx_jumbo: of(&most, "RX Jumbo"),
+        max_tx: of(&most, "TX"),
+    })
+}
+
+pub fn features(text: &[u8]) -> Option<BTreeMap<String, Feature>> {
+    let one = |f: ethtool_text::Feature| {
+        let ethtool_text::Feature { name, active, requested, fixed } = f;
+        (name, Feature { active, requested, fixed })
+    };
+    Some(ethtool_text::features(text)?.into_iter().map(one).collect())
+}
+
+pub fn coalesce(text: &[u8]) -> Option<Coalesce> {
+    let parsed = ethtool_text::coalesce(text)?;
+    let absent = "the driver has no such parameter";
+    let number = |name: &str| {
+        parsed.numbers.get(name).map_or(Reading::absent(absent), |n| Reading::Known(*n))
+    };
+    let on = |value: Option<bool>| value.map_or(Reading::absent(absent), Reading::Known);
+    Some(Coalesce {
+        rx_usecs: number("rx-usecs"),
+        rx_max_frames: number("rx-frames"),
+        tx_usecs: number("tx-usecs"),
+        tx_max_frames: number("tx-frames"),
+        adaptive_rx: on(parsed.adaptive_rx),
+        adaptive_tx: on(parsed.adaptive_tx),
+        rx_usecs_irq: number("rx-usecs-irq"),
+        tx_usecs_irq: number("tx-usecs-irq"),
+        stats_block_usecs: number("stats-block-usecs"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_ethtool_printed_stands_in_for_the_kernels_answer() {
+        let sos = tempfile::tempdir().unwrap();
+        let folder = sos.path().join("sos_commands/networking");
+        fs::create_dir_all(&folder).unwrap();
+        let text = "Channel parameters for eth0:\nPre-set maximums:\nCombined:\t4\n\
+                    Current hardware settings:\nCombined:\t1\n";
+        fs::write(folder.join("ethtool_-l_eth0"), text).unwrap();
+        fs::write(folder.join("ethtool_-l_lo"), "netlink error: Operation not supported\n")
+            .unwrap();
+        let root = Root::open(sos.path()).unwrap();
+        let of = |nic| or_printed(Reading::absent("nobody asked"), &root, ("l", nic), channels);
+        let eth0 = of("eth0").into_known().unwrap();
+        assert_eq!((eth0.combined, eth0.max_combined, eth0.rx), (1, 4, 0));
+        assert_eq!(of("lo").why_not(), Some("nobody asked"));
+        assert_eq!(of("eth1").why_not(), Some("nobody asked"));
+    }
+
+    #[test]
+    fn sysctl_prints_what_proc_sys_has() {
+        let sos = tempfile::tempdir().unwrap();
+        let folder = sos.path().join("sos_commands/kernel");
+        fs::create_dir_all(&folder).unwrap();
+        let text = "kernel.hostname = db1\nnet.ipv4.tcp_rmem = 4096\t131072\t6291456\n\
+                    net.ipv4.conf.eth0/100.rp_filter = 2\n";
+        fs::write(folder.join("sysctl_-a"), text).unwrap();
+        let root = Root::open(sos.path()).unwrap();
+        let read = |path: &str| root.read(path).map(|b| String::from_utf8(b).unwrap());
+        assert_eq!(read("/proc/sys/kernel/hostname").unwrap(), "db1");
+        assert_eq!(read("/proc/sys/net/ipv4/tcp_rmem").unwrap(), "4096\t131072\t6291456");
+        assert_eq!(read("/proc/sys/net/ipv4/conf/eth0.100/rp_filter").unwrap(), "2");
+        assert!(root.exists("/proc/sys/kernel/hostname") && read("/proc/sys/vm/none").is_err());
+    }
+}
