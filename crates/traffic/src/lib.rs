@@ -11,6 +11,7 @@ pub mod budget;
 mod client;
 mod connect;
 mod control;
+mod engine;
 pub mod error;
 mod fuzzed;
 pub mod host;
@@ -22,7 +23,6 @@ pub mod pg;
 pub mod qperf;
 mod rtt;
 pub mod serve;
-mod served;
 mod stream;
 pub mod temp_folder;
 mod worker_pool;
@@ -30,6 +30,7 @@ mod worker_pool;
 pub use client::conduct::{Progress, Run};
 pub use connect::{measure::measure as measure_connect, ports::forecast as forecast_connect};
 pub use control::secret::Secret;
+pub use engine::dial::is_here;
 pub use error::{Error, ErrorContext, Result};
 pub use fuzzed::PARSERS;
 pub use http::{
@@ -42,7 +43,6 @@ pub use net::{
 pub use nothing::Judged;
 pub use pg::measure::measure as measure_pg;
 pub use rtt::measure::{Measured, measure as measure_rtt};
-pub use served::dial::is_here;
 pub use stream::{measure::measure as measure_stream, stream_window::Heard};
 
 use host::identity::of_this_host as host_identity;

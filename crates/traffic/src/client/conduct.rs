@@ -10,10 +10,10 @@ use super::Peer;
 use crate::{
     Error,
     control::message::Counters,
+    engine::intervals::Intervals,
     host::Mark,
     net::now_ns,
     rtt::recorder::Window,
-    served::intervals::Intervals,
     worker_pool::{AskedUntilNow, WorkerPool},
 };
 

@@ -25,12 +25,12 @@ use crate::{
         message::{Counters, PROTOCOL, PeerReport, Ready, Test},
         secret::{EndRole, Secret, nonce},
     },
+    engine::dial::within,
     host, host_identity,
     net::{
         options,
         target::{PORT, Target, local_address, resolve},
     },
-    served::dial::within,
 };
 
 /// How long a connection and a greeting may take.

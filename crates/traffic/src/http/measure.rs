@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 use model::measure::{End, HttpDocument, HttpRun, HttpSpec, PeerProgram, Transport};
 
 use super::{
-    local::{HttpClient, HttpShape},
+    pipeline::Pipeline,
+    protocol::HttpShape,
     reach::{ServerAddress, reach, tls_of},
-    recorder::Recorder,
+    recorder::HttpRecorder,
     request, result,
 };
 use crate::{
@@ -15,14 +16,16 @@ use crate::{
     assignments::{self, Assignments},
     client::{Peer, conduct::Run},
     control::secret::Secret,
-    host::calibrate,
-    net::options,
-    rtt::measure::{BATCH_NS, Measured, unix_s},
-    served::{
+    engine::{
         dial::{DialPath, is_here},
+        event_loop::EventLoop,
+        protocol::Connecting,
         sums::{Rounds, rounds},
         workers::Workers,
     },
+    host::calibrate,
+    net::options,
+    rtt::measure::{BATCH_NS, Measured, unix_s},
 };
 
 /// More requests than this under way on one connection are a mistake.
@@ -54,13 +57,15 @@ pub fn measure(
     // TCP_NODELAY the second waits for the acknowledgement of the first, 40 ms.
     let plain_once = spec.new_connections && tls.is_none();
     let shape = HttpShape {
-        way: DialPath::new(door.to.clone(), door.transport, common, plain_once)?,
-        tls,
+        connecting: Connecting {
+            way: DialPath::new(door.to.clone(), door.transport, common, plain_once)?,
+            tls,
+            one_each: spec.new_connections,
+            timeout_ns: spec.timeout_ns.0,
+        },
         requests: requests.bytes,
         is_head: requests.is_head,
         pipeline: spec.pipeline,
-        new_connections: spec.new_connections,
-        timeout_ns: spec.timeout_ns.0,
     };
     let mut document = HttpDocument {
         schema_version: model::SCHEMA_VERSION,
@@ -136,11 +141,13 @@ fn one(spec: &HttpSpec, flows: u32, place: &RunSetup<'_>, run: Run<'_>) -> Resul
         total: spec.requests,
         interval_ns: spec.interval_ns,
     };
-    let recorder = || Recorder::new(spec.rate_per_s.is_some(), BATCH_NS);
+    let recorder = || HttpRecorder::new(spec.rate_per_s.is_some(), BATCH_NS);
     let what = format!("http, {flows} connections");
-    let Rounds { sums, why, broken } = rounds(&workers, run, &what, recorder, |duty, recorder| {
-        HttpClient { shape, duty }.run(recorder);
-        duty.worker.see(|seen| recorder.ran_on.tell(seen));
+    let Rounds { sums, why, broken } = rounds(&workers, run, &what, recorder, |task, recorder| {
+        let empty = |_: &u32| Pipeline::new(shape.pipeline, shape.is_head);
+        let all = task.connections.iter().map(empty).collect();
+        EventLoop { protocol: shape, task }.run(all, recorder);
+        task.worker.see(|seen| recorder.requests.ran_on.tell(seen));
     })?;
     let requests = &shape.requests;
     let mean = requests.iter().map(Vec::len).sum::<usize>() as f64 / requests.len().max(1) as f64;

@@ -2,7 +2,8 @@
 //!
 //! - [`url`] and [`request`]: from what was asked to the bytes that are sent, made once.
 //! - [`response`]: where a response ends, whatever way it says so, and its status.
-//! - [`conn`] and [`local`]: connections on one epoll for each thread; no allocation for a request.
+//! - [`pipeline`] and [`protocol`]: the requests of a connection, as [`crate::engine`] runs them; no
+//!   allocation for a request.
 //! - [`recorder`] and [`result`]: distributions, counts, and what stood around them; [`said`]: what is said
 //!   of errors and redirects.
 //!
@@ -10,10 +11,10 @@
 //!
 //! TLS is [`crate::net::tls`], for `https` URLs; [`reach`] tries it before the first run.
 
-mod conn;
-mod local;
 pub mod measure;
 pub mod pieces;
+mod pipeline;
+mod protocol;
 mod reach;
 mod recorder;
 mod request;

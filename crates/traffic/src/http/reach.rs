@@ -8,17 +8,17 @@ use socket2::{SockAddr, Socket};
 use super::url::{Url, name_of};
 use crate::{
     Error, Result,
+    engine::{
+        deadline::Deadline,
+        dial::{dial, ended_early},
+        link::{Link, Rooms},
+    },
     net::{
         target::resolve,
         tls::{
             Tls, TlsRequest,
             fault::{Fault, Remedies, advice},
         },
-    },
-    served::{
-        deadline::Deadline,
-        dial::{dial, ended_early},
-        link::{Link, Rooms},
     },
 };
 

@@ -8,19 +8,12 @@ use model::{
 };
 use stats::Histogram;
 
-use super::{
-    recorder::{Failed, Recorder},
-    statuses,
-};
+use super::{recorder::HttpRecorder, statuses};
 use crate::{
     assignments::Assignments,
     client::ends,
     connect::errno_text,
-    served::{
-        admitted::Admitted,
-        backlog::Backlog,
-        sums::{Record, Sums},
-    },
+    engine::{admitted::Admitted, backlog::Backlog, failed::Failed, sums::Sums},
 };
 
 const UNTOLD: &str = "a server of another kind does not tell; a responder on its host would \
@@ -33,10 +26,10 @@ pub fn http_run(
     assignments: &Assignments,
     same_host: bool,
     request_bytes: f64,
-    sums: &Sums<Recorder>,
+    sums: &Sums<HttpRecorder>,
 ) -> HttpRun {
     let Sums { all, ends, window_ns, .. } = sums;
-    let transactions = all.answered;
+    let transactions = all.requests.answered;
     let per_s = transactions as f64 * 1e9 / (*window_ns).max(1) as f64;
     // The looks enclose the window; with a number of requests nothing moved in the rest.
     let mut cpu = match spec.requests {
@@ -65,22 +58,23 @@ pub fn http_run(
         transactions_per_s_interval: rate.map(|e| e.interval),
         target_per_s: spec.rate_per_s,
         latency_p50_interval_ns: p50.map(|e| e.interval),
-        latency_ns: all.latency.quantiles(),
-        latency_from_send_ns: open(&all.from_send),
-        send_lag_ns: open(&all.lag),
+        latency_ns: all.requests.latency.quantiles(),
+        latency_from_send_ns: open(&all.requests.from_send),
+        send_lag_ns: open(&all.requests.lag),
         first_byte_ns: all.first_byte.quantiles(),
-        connect_ns: all.connect.quantiles(),
-        tls_handshake_ns: spec.is_tls().then(|| all.handshakes.took.quantiles()),
-        tls: all.handshakes.run(!spec.tls.insecure),
+        connect_ns: all.requests.connect.quantiles(),
+        tls_handshake_ns: spec.is_tls().then(|| all.requests.handshakes.took.quantiles()),
+        tls: all.requests.handshakes.run(!spec.tls.insecure),
         statuses: statuses(all),
-        failed: all.failures(),
+        failed: all.requests.failures(),
         failures: failures(spec, all),
-        reconnects: all.fate.reconnects,
-        reopened: if spec.new_connections { 0 } else { all.reopened },
-        disconnected_ns: (!spec.new_connections).then_some(Nanos(all.fate.disconnected_ns)),
-        not_started: all.fate.left.not_started,
-        schedule_lag_ns: by_schedule(spec).map(|_| Nanos(all.fate.left.schedule_lag_ns)),
-        unfinished: all.fate.unfinished,
+        reconnects: all.requests.fate.reconnects,
+        reopened: if spec.new_connections { 0 } else { all.requests.reopened },
+        disconnected_ns: (!spec.new_connections)
+            .then_some(Nanos(all.requests.fate.disconnected_ns)),
+        not_started: all.requests.fate.left.not_started,
+        schedule_lag_ns: by_schedule(spec).map(|_| Nanos(all.requests.fate.left.schedule_lag_ns)),
+        unfinished: all.requests.fate.unfinished,
         request_bytes: (request_bytes * transactions as f64).round() as u64,
         response_bytes: all.bytes,
         receives: all.receives,
@@ -97,49 +91,50 @@ fn by_schedule(spec: &HttpSpec) -> Option<u64> {
 }
 
 /// What the server calls itself.
-pub fn server(all: &Recorder) -> String {
+pub fn server(all: &HttpRecorder) -> String {
     all.server.clone().unwrap_or_else(|| "an HTTP server (no Server header)".into())
 }
 
-fn statuses(all: &Recorder) -> BTreeMap<u16, u64> {
+fn statuses(all: &HttpRecorder) -> BTreeMap<u16, u64> {
     (0u16..).zip(all.statuses.iter().copied()).filter(|(_, n)| *n > 0).collect()
 }
 
-fn failures(spec: &HttpSpec, all: &Recorder) -> BTreeMap<String, u64> {
+fn failures(spec: &HttpSpec, all: &HttpRecorder) -> BTreeMap<String, u64> {
     let mut by_name = BTreeMap::new();
-    for (why, n) in &all.failed {
-        *by_name.entry(named(*why, spec.timeout_ns)).or_default() += n;
+    for (why, n) in &all.requests.failed {
+        *by_name.entry(named(why, spec.timeout_ns)).or_default() += n;
     }
     by_name
 }
 
 /// In words; what the kernel said, with its name.
-fn named(why: Failed, limit: Nanos) -> String {
+fn named(why: &Failed, limit: Nanos) -> String {
     match why {
-        Failed::Connecting(errno) => format!("not connected: {}", errno_text(errno)),
+        Failed::Connecting(errno) => format!("not connected: {}", errno_text(*errno)),
         Failed::NoConnection => format!("not connected in {limit}"),
-        Failed::Talking(errno) => errno_text(errno),
+        Failed::Talking(errno) => errno_text(*errno),
         Failed::NoAnswer => format!("no whole response in {limit}"),
         Failed::ClosedBefore => "closed by the server before its response".into(),
         Failed::ClosedWithin => "closed by the server within its response".into(),
-        Failed::Bad(why) | Failed::Tls(why) => why.into(),
+        Failed::Bad(why) | Failed::Tls(why) => (*why).into(),
+        Failed::Server(code) => code.clone(),
     }
 }
 
-fn backlog(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> Option<Warning> {
+fn backlog(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<HttpRecorder>) -> Option<Warning> {
     Backlog {
         what: "requests",
         places: "--flows",
         rate_per_s: by_schedule(spec)?,
         per_s,
         at_once: u64::from(flows) * u64::from(spec.pipeline),
-        left: sums.all.fate.left,
+        left: sums.all.requests.fate.left,
         window_ns: sums.window_ns,
     }
     .warning()
 }
 
-fn admitted(spec: &HttpSpec, flows: u32, sums: &Sums<Recorder>) -> Option<Warning> {
+fn admitted(spec: &HttpSpec, flows: u32, sums: &Sums<HttpRecorder>) -> Option<Warning> {
     Admitted {
         who: "connections",
         limit: "nginx: worker_connections, worker_processes",
@@ -150,10 +145,10 @@ fn admitted(spec: &HttpSpec, flows: u32, sums: &Sums<Recorder>) -> Option<Warnin
                --new-connections, whose times have it",
         window_ns: sums.window_ns,
     }
-    .warning(&sums.all.fate, |why| named(*why, spec.timeout_ns))
+    .warning(&sums.all.requests.fate, |why| named(why, spec.timeout_ns))
 }
 
-fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> Vec<Warning> {
+fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<HttpRecorder>) -> Vec<Warning> {
     let Sums { all: recorded, ends, .. } = sums;
     let mut all = vec![];
     if spec.is_tls() && spec.tls.insecure {
@@ -162,15 +157,15 @@ fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> V
     let closed =
         |why: &Failed| matches!(why, Failed::ClosedBefore | Failed::ClosedWithin | Failed::Bad(_));
     if !spec.is_tls()
-        && recorded.answered == 0
-        && recorded.failures() > 0
-        && recorded.failed.keys().all(closed)
+        && recorded.requests.answered == 0
+        && recorded.requests.failures() > 0
+        && recorded.requests.failed.keys().all(closed)
     {
         all.push(Warning::PerhapsTls);
     }
     all.extend(backlog(spec, flows, per_s, sums));
     all.extend(admitted(spec, flows, sums));
-    match recorded.fate.unfinished {
+    match recorded.requests.fate.unfinished {
         0 => {}
         count => all.push(Warning::Unfinished {
             count,
@@ -179,7 +174,7 @@ fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<Recorder>) -> V
         }),
     }
     all.extend(statuses::of_statuses(&statuses(recorded)));
-    if spec.requests.is_some() && spec.rate_per_s.is_none() && recorded.settled() < 100 {
+    if spec.requests.is_some() && spec.rate_per_s.is_none() && recorded.requests.settled() < 100 {
         all.push(Warning::FewMeasured { what: "requests".into() });
     }
     all.extend(ends.warnings());

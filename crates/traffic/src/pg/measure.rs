@@ -8,27 +8,30 @@ use super::{
     address::{Address, Around, UserName},
     builtin,
     client::Client,
-    local::{PgClient, PgShape},
     pgbench::{self, One},
     plan::Plan,
-    recorder::{Recorder, RecorderSpec},
+    protocol::PgShape,
+    recorder::{PgRecorder, RecorderSpec},
     result,
     script::{Rng, Value, Vars},
     session::{Session, Wrong},
+    session_state::SessionState,
 };
 use crate::{
     Error, Result,
     assignments::{self, Assignments},
     client::{Peer, conduct::Run},
     control::secret::Secret,
-    host::calibrate,
-    net::{now_ns, options, tls::conn::Agreed},
-    rtt::measure::{BATCH_NS, Measured, unix_s},
-    served::{
+    engine::{
         dial::{DialPath, is_here},
+        event_loop::EventLoop,
+        protocol::Connecting,
         sums::{Rounds, rounds},
         workers::Workers,
     },
+    host::calibrate,
+    net::{now_ns, options, tls::conn::Agreed},
+    rtt::measure::{BATCH_NS, Measured, unix_s},
 };
 
 /// Runs transactions as asked; `password` is one that stood in the connection string, `secret`
@@ -239,14 +242,16 @@ fn shape(spec: &PgSpec, plan: Plan, session: &Session<'_>, verifies: bool) -> Re
     let common = &spec.common;
     let door = session.door.clone();
     Ok(PgShape {
-        way: DialPath::new(door.to, door.transport, common, false)?,
+        connecting: Connecting {
+            way: DialPath::new(door.to, door.transport, common, false)?,
+            tls: door.tls,
+            one_each: spec.connect_each,
+            timeout_ns: spec.timeout_ns.0,
+        },
         name: door.name,
         who: door.who,
-        tls: door.tls,
         verifies,
         plan,
-        connect_each: spec.connect_each,
-        timeout_ns: spec.timeout_ns.0,
     })
 }
 
@@ -290,12 +295,13 @@ fn one(begin: &Begin<'_>, assignments: &Assignments, same_host: bool, run: Run<'
         scripts: shape.plan.scripts.len(),
         statements: if spec.per_statement { shape.plan.statements.len() } else { 0 },
     };
-    let recorder = || Recorder::new(kept, BATCH_NS);
+    let recorder = || PgRecorder::new(kept, BATCH_NS);
     let what = format!("pg, {}", clients_text(clients));
-    let Rounds { sums, why, broken } = rounds(&workers, run, &what, recorder, |duty, recorder| {
-        let own = duty.connections.iter().map(|client| begin.client(*client)).collect();
-        PgClient { shape, duty }.run(own, recorder);
-        duty.worker.see(|seen| recorder.ran_on.tell(seen));
+    let Rounds { sums, why, broken } = rounds(&workers, run, &what, recorder, |task, recorder| {
+        let own = |n: &u32| SessionState::new(begin.client(*n));
+        let own = task.connections.iter().map(own).collect();
+        EventLoop { protocol: shape, task }.run(own, recorder);
+        task.worker.see(|seen| recorder.requests.ran_on.tell(seen));
     })?;
     let mut run = result::pg_run(spec, clients, shape, assignments, same_host, &sums);
     run.warnings.extend(why);

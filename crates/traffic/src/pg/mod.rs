@@ -7,27 +7,27 @@
 //! - `session`: one connection that waits for its answers, for what is asked around the
 //!   measurement.
 //! - `init`: pgbench's tables.
-//! - `client`, `conn`, `local`: many connections on one epoll for each thread.
+//! - `client`, `session_state`, `protocol`: what a client does on its connection, as the engine runs it.
 //! - `pgbench`: the real one in their place.
 //! - `recorder`, `result`, `unsent`: distributions, counts, and what stood around them.
 
 mod address;
 mod builtin;
 mod client;
-mod conn;
 pub(crate) mod fuzzed;
 pub mod init;
-mod local;
 mod login;
 pub mod measure;
 mod passfile;
 mod pgbench;
 mod plan;
+mod protocol;
 mod recorder;
 mod result;
 pub mod script;
 mod security;
 mod session;
+mod session_state;
 mod strings;
 mod unsent;
 mod why;

@@ -1,56 +1,19 @@
-//! What a thread keeps of its transactions, in memory that does not grow with them.
+//! What a thread keeps of its transactions, beside what it keeps of any request.
 
 use std::collections::BTreeMap;
 
 use model::measure::PgMoved;
-use stats::{Batches, Histogram};
+use stats::Histogram;
 
 use super::{client::Running, wire::ServerError};
 use crate::{
-    rtt::{
-        exchange::current_cpu,
-        recorder::{Counts, Window},
-        single::Ran,
-    },
-    served::{connection_counts::ConnectionCounts, handshakes::Handshakes, sums::Record},
+    engine::{failed::Failed, protocol::Record, recorder::Recorder},
+    rtt::recorder::{Counts, Window},
 };
 
-/// Batches kept for each thread.
-const BATCHES: usize = 64;
-
-/// Why a transaction failed.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Failed {
-    /// The kernel said so, before a connection was established.
-    Connecting(i32),
-    /// No session in time.
-    NoConnection,
-    /// The kernel said so, afterwards.
-    Talking(i32),
-    /// No whole response in time.
-    NoAnswer,
-    /// The server closed before its response was whole.
-    Closed,
-    /// The answer is none of PostgreSQL's.
-    Bad(&'static str),
-    Tls(&'static str),
-    /// The server said so: its SQLSTATE.
-    Server(String),
-}
-
 #[derive(Debug)]
-pub struct Recorder {
-    /// Latencies of transactions within the window.
-    pub latency: Histogram,
-    /// From the call of `connect` until the server takes queries.
-    pub connect: Histogram,
-    pub handshakes: Handshakes,
-    /// Open loop: from the moment of beginning.
-    pub from_send: Option<Histogram>,
-    /// Open loop: how late each was begun.
-    pub lag: Option<Histogram>,
-    pub batches: Option<Batches>,
-    batch_ns: u64,
+pub struct PgRecorder {
+    pub requests: Recorder,
     pub scripts: Vec<ScriptRecord>,
     /// By statement, where that is asked for.
     pub by_statement: Vec<Histogram>,
@@ -60,24 +23,12 @@ pub struct Recorder {
     pub unsent: u64,
     /// What the transactions of the window moved.
     pub moved: PgMoved,
-    /// When the last transaction was over, well or not.
-    pub last_ns: u64,
-    /// How long it took until each place had its first connection.
-    pub connecting_ns: u64,
-    /// Transactions that failed within the window.
-    pub failed: BTreeMap<Failed, u64>,
     /// The first message of each SQLSTATE.
     pub messages: BTreeMap<String, String>,
     /// Transactions of the window tried more than once.
     pub retried: u64,
     /// Their tries beyond the first.
     pub retries: u64,
-    /// What became of connections and of the schedule.
-    pub fate: ConnectionCounts<Failed>,
-    /// Transactions that ended well within the window.
-    pub answered: u64,
-    /// Where the thread ran.
-    pub ran_on: Ran,
 }
 
 /// Adds what another transaction, or another thread's, moved.
@@ -122,42 +73,20 @@ pub struct RecorderSpec {
     pub statements: usize,
 }
 
-impl Recorder {
+impl PgRecorder {
     /// For one thread; `batch_ns` is the first length of the batches.
     pub fn new(kept: RecorderSpec, batch_ns: u64) -> Self {
-        let more = || kept.open_loop.then(Histogram::new);
         Self {
-            latency: Histogram::new(),
-            connect: Histogram::new(),
-            handshakes: Handshakes::new(),
-            from_send: more(),
-            lag: more(),
-            batches: None,
-            batch_ns,
+            requests: Recorder::new(kept.open_loop, batch_ns),
             scripts: (0..kept.scripts).map(|_| ScriptRecord::default()).collect(),
             by_statement: (0..kept.statements).map(|_| Histogram::new()).collect(),
             statements: 0,
             unsent: 0,
             moved: PgMoved::default(),
-            last_ns: 0,
-            connecting_ns: 0,
-            failed: BTreeMap::new(),
             messages: BTreeMap::new(),
             retried: 0,
             retries: 0,
-            fate: ConnectionCounts::default(),
-            answered: 0,
-            ran_on: Ran::default(),
         }
-    }
-
-    pub fn failures(&self) -> u64 {
-        self.failed.values().sum()
-    }
-
-    #[inline]
-    fn counts(&self, window: &Window, due_ns: u64, now: u64) -> Counts {
-        window.counts(self.lag.is_some().then_some(due_ns), now)
     }
 
     /// A statement that was answered.
@@ -175,75 +104,53 @@ impl Recorder {
     /// A transaction that went well.
     #[inline]
     pub fn record(&mut self, window: &Window, done: &Running, now: u64) {
-        match self.counts(window, done.due_ns, now) {
+        match self.requests.record(window, done.due_ns, done.begun_ns, now) {
             Counts::Not => return,
             Counts::Time => {}
             Counts::Whole => {
-                self.answered(done.script);
                 add(&mut self.moved, &done.moved.sum);
                 self.unsent += u64::from(done.moved.sum.sends == 0);
+                if let Some(script) = self.scripts.get_mut(done.script) {
+                    script.answered += 1;
+                }
             }
         }
-        let latency = now.saturating_sub(done.due_ns);
-        self.latency.record(latency);
-        if self.scripts.len() > 1
-            && let Some(script) = self.scripts.get_mut(done.script)
-        {
-            script.latency.record(latency);
-        }
-        if let (Some(from_send), Some(lag)) = (&mut self.from_send, &mut self.lag) {
-            from_send.record(now.saturating_sub(done.begun_ns));
-            lag.record(done.begun_ns.saturating_sub(done.due_ns));
-        }
+        self.script_latency(done.script, now.saturating_sub(done.due_ns));
         if done.tries > 1 {
             self.tries(done);
         }
-        self.last_ns = now;
-        self.ran_on.on(current_cpu());
-        self.batch(window.start_ns(), now, latency);
     }
 
     #[inline]
-    fn answered(&mut self, script: usize) {
-        self.answered += 1;
-        if let Some(script) = self.scripts.get_mut(script) {
-            script.answered += 1;
-        }
-    }
-
-    #[inline]
-    fn batch(&mut self, start_ns: u64, now: u64, latency: u64) {
-        match &mut self.batches {
-            Some(batches) => batches.record(now, latency),
-            None => {
-                let mut batches = Batches::new(start_ns, self.batch_ns, BATCHES);
-                batches.record(now, latency);
-                self.batches = Some(batches);
-            }
+    fn script_latency(&mut self, script: usize, latency_ns: u64) {
+        if self.scripts.len() > 1
+            && let Some(script) = self.scripts.get_mut(script)
+        {
+            script.latency.record(latency_ns);
         }
     }
 
     /// A transaction that went well, as another program logged it.
     pub fn logged(&mut self, done: &Logged, latency_ns: u64) {
-        self.answered(done.script);
-        self.latency.record(latency_ns);
-        if self.scripts.len() > 1
-            && let Some(script) = self.scripts.get_mut(done.script)
-        {
-            script.latency.record(latency_ns);
+        if let Some(script) = self.scripts.get_mut(done.script) {
+            script.answered += 1;
         }
+        self.script_latency(done.script, latency_ns);
+        let requests = &mut self.requests;
+        requests.answered += 1;
+        requests.latency.record(latency_ns);
         if let (Some(from_send), Some(lag), Some(lag_ns)) =
-            (&mut self.from_send, &mut self.lag, done.lag_ns)
+            (&mut requests.from_send, &mut requests.lag, done.lag_ns)
         {
             from_send.record(latency_ns.saturating_sub(lag_ns));
             lag.record(lag_ns);
         }
+        requests.batch(done.start_ns, done.now_ns, latency_ns);
         self.logged_tries(done);
-        self.batch(done.start_ns, done.now_ns, latency_ns);
     }
 
     pub fn logged_failure(&mut self, done: &Logged, why: Failed) {
-        *self.failed.entry(why).or_default() += 1;
+        *self.requests.failed.entry(why).or_default() += 1;
         if let Some(script) = self.scripts.get_mut(done.script) {
             script.failed += 1;
         }
@@ -251,7 +158,7 @@ impl Recorder {
     }
 
     fn logged_tries(&mut self, done: &Logged) {
-        self.last_ns = self.last_ns.max(done.now_ns);
+        self.requests.last_ns = self.requests.last_ns.max(done.now_ns);
         if done.retries > 0 {
             self.retried += 1;
             self.retries += u64::from(done.retries);
@@ -270,44 +177,32 @@ impl Recorder {
         Failed::Server(error.code.clone())
     }
 
-    /// A transaction that failed, which counts for the same moment as if it had not; `running`
-    /// where it had begun.
+    /// A transaction that failed, which counts for the same moment as if it had not.
     #[cold]
-    pub fn fail(
-        &mut self,
-        window: &Window,
-        running: Option<&Running>,
-        due_ns: u64,
-        now: u64,
-        why: Failed,
-    ) {
-        if self.counts(window, due_ns, now) == Counts::Not {
+    pub fn fail(&mut self, window: &Window, running: &Running, now: u64, why: Failed) {
+        if !self.requests.fail(window, running.due_ns, now, why) {
             return;
         }
-        *self.failed.entry(why).or_default() += 1;
-        self.last_ns = now;
-        if let Some(running) = running {
-            if let Some(script) = self.scripts.get_mut(running.script) {
-                script.failed += 1;
-            }
-            if running.tries > 1 {
-                self.tries(running);
-            }
+        if let Some(script) = self.scripts.get_mut(running.script) {
+            script.failed += 1;
+        }
+        if running.tries > 1 {
+            self.tries(running);
         }
     }
 }
 
-impl Record for Recorder {
+impl Record for PgRecorder {
+    fn requests(&self) -> &Recorder {
+        &self.requests
+    }
+
+    fn requests_mut(&mut self) -> &mut Recorder {
+        &mut self.requests
+    }
+
     fn add(&mut self, other: &Self) {
-        self.latency.add(&other.latency);
-        self.connect.add(&other.connect);
-        self.handshakes.add(&other.handshakes);
-        for (ours, theirs) in [(&mut self.from_send, &other.from_send), (&mut self.lag, &other.lag)]
-        {
-            if let (Some(ours), Some(theirs)) = (ours, theirs) {
-                ours.add(theirs);
-            }
-        }
+        self.requests.add(&other.requests);
         for (ours, theirs) in self.scripts.iter_mut().zip(&other.scripts) {
             ours.latency.add(&theirs.latency);
             ours.answered += theirs.answered;
@@ -319,34 +214,11 @@ impl Record for Recorder {
         self.statements += other.statements;
         self.unsent += other.unsent;
         add(&mut self.moved, &other.moved);
-        self.last_ns = self.last_ns.max(other.last_ns);
-        self.connecting_ns = self.connecting_ns.max(other.connecting_ns);
-        for (why, n) in &other.failed {
-            *self.failed.entry(why.clone()).or_default() += n;
-        }
         // Of all threads the first one's: else one failure would have several names.
         for (code, message) in &other.messages {
             self.messages.entry(code.clone()).or_insert_with(|| message.clone());
         }
         self.retried += other.retried;
         self.retries += other.retries;
-        self.fate.add(&other.fate);
-        self.answered += other.answered;
-    }
-
-    fn settled(&self) -> u64 {
-        self.answered + self.failures()
-    }
-
-    fn last_ns(&self) -> u64 {
-        self.last_ns
-    }
-
-    fn batches(&self) -> Option<&Batches> {
-        self.batches.as_ref()
-    }
-
-    fn latency(&self) -> &Histogram {
-        &self.latency
     }
 }

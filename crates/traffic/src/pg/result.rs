@@ -8,21 +8,12 @@ use model::{
 };
 use stats::Histogram;
 
-use super::{
-    local::PgShape,
-    plan::Plan,
-    recorder::{Failed, Recorder},
-    unsent,
-};
+use super::{plan::Plan, protocol::PgShape, recorder::PgRecorder, unsent};
 use crate::{
     assignments::Assignments,
     client::ends,
     connect::errno_text,
-    served::{
-        admitted::Admitted,
-        backlog::Backlog,
-        sums::{Record, Sums},
-    },
+    engine::{admitted::Admitted, backlog::Backlog, failed::Failed, sums::Sums},
 };
 
 const UNTOLD: &str = "PostgreSQL does not tell; a responder on its host would (--responder)";
@@ -33,10 +24,10 @@ pub fn pg_run(
     shape: &PgShape,
     assignments: &Assignments,
     same_host: bool,
-    sums: &Sums<Recorder>,
+    sums: &Sums<PgRecorder>,
 ) -> PgRun {
     let Sums { all, ends, window_ns, .. } = sums;
-    let transactions = all.answered;
+    let transactions = all.requests.answered;
     let per_s = by_second(transactions, *window_ns as f64);
     // The looks enclose the window; with a number of transactions nothing moved in the rest.
     let mut cpu = match spec.transactions {
@@ -52,7 +43,7 @@ pub fn pg_run(
     let open = |h: &Option<Histogram>| h.as_ref().map(Histogram::quantiles);
     let (with, without) = rates(spec, clients, sums);
     PgRun {
-        transport: shape.way.transport,
+        transport: shape.connecting.way.transport,
         clients,
         threads: spec.common.threads,
         protocol: spec.protocol,
@@ -68,22 +59,26 @@ pub fn pg_run(
         transactions_per_s_without_connecting: without,
         target_per_s: spec.rate_per_s,
         latency_p50_interval_ns: p50.map(|e| e.interval),
-        latency_ns: all.latency.quantiles(),
-        latency_from_send_ns: open(&all.from_send),
-        send_lag_ns: open(&all.lag),
-        connect_ns: all.connect.quantiles(),
-        tls_handshake_ns: shape.tls.as_ref().map(|_| all.handshakes.took.quantiles()),
-        tls: all.handshakes.run(shape.verifies),
+        latency_ns: all.requests.latency.quantiles(),
+        latency_from_send_ns: open(&all.requests.from_send),
+        send_lag_ns: open(&all.requests.lag),
+        connect_ns: all.requests.connect.quantiles(),
+        tls_handshake_ns: shape
+            .connecting
+            .tls
+            .as_ref()
+            .map(|_| all.requests.handshakes.took.quantiles()),
+        tls: all.requests.handshakes.run(shape.verifies),
         statements: Reading::Known(all.statements),
         moved: Reading::Known(all.moved),
-        failed: all.failures(),
+        failed: all.requests.failures(),
         failures: failures(spec, all),
         retried: all.retried,
         retries: all.retries,
-        reconnects: all.fate.reconnects,
-        not_started: Reading::Known(all.fate.left.not_started),
-        schedule_lag_ns: by_schedule(spec).map(|_| Nanos(all.fate.left.schedule_lag_ns)),
-        unfinished: all.fate.unfinished,
+        reconnects: all.requests.fate.reconnects,
+        not_started: Reading::Known(all.requests.fate.left.not_started),
+        schedule_lag_ns: by_schedule(spec).map(|_| Nanos(all.requests.fate.left.schedule_lag_ns)),
+        unfinished: all.requests.fate.unfinished,
         scripts: scripts(spec, shape, all),
         cpu,
         evidence: ends.evidence(),
@@ -102,22 +97,22 @@ fn by_second(transactions: u64, ns: f64) -> f64 {
 }
 
 /// Transactions a second with the time that it took to connect and without it.
-fn rates(spec: &PgSpec, clients: u32, sums: &Sums<Recorder>) -> (f64, f64) {
+fn rates(spec: &PgSpec, clients: u32, sums: &Sums<PgRecorder>) -> (f64, f64) {
     let Sums { all, .. } = sums;
     let window = sums.window_ns as f64;
-    let rate = |ns| by_second(all.answered, ns);
+    let rate = |ns| by_second(all.requests.answered, ns);
     if !spec.connect_each {
         // Of the rounds the one that took longest stands for each.
-        let connecting = all.connecting_ns as f64 * sums.rounds.max(1) as f64;
+        let connecting = all.requests.connecting_ns as f64 * sums.rounds.max(1) as f64;
         return (rate(window + connecting), rate(window));
     }
     // What each client spent on it, in the mean.
-    let connect = &all.connect;
+    let connect = &all.requests.connect;
     let spent = connect.mean().unwrap_or(0.0) * connect.count() as f64 / f64::from(clients.max(1));
     (rate(window), rate((window - spent).max(window / 1000.0)))
 }
 
-fn scripts(spec: &PgSpec, shape: &PgShape, all: &Recorder) -> Vec<PgScriptRun> {
+fn scripts(spec: &PgSpec, shape: &PgShape, all: &PgRecorder) -> Vec<PgScriptRun> {
     let plan = &shape.plan;
     let statements =
         |script: usize| plan.statements.iter().enumerate().filter(move |(_, s)| s.script == script);
@@ -125,7 +120,7 @@ fn scripts(spec: &PgSpec, shape: &PgShape, all: &Recorder) -> Vec<PgScriptRun> {
     let part = |script: usize| {
         let record = all.scripts.get(script);
         let latency_ns = match plan.scripts.len() {
-            1 => all.latency.quantiles(),
+            1 => all.requests.latency.quantiles(),
             _ => record?.latency.quantiles(),
         };
         let asked = &plan.scripts.get(script)?.asked;
@@ -147,22 +142,24 @@ fn scripts(spec: &PgSpec, shape: &PgShape, all: &Recorder) -> Vec<PgScriptRun> {
     (0..plan.scripts.len()).filter_map(part).collect()
 }
 
-fn failures(spec: &PgSpec, all: &Recorder) -> BTreeMap<String, u64> {
+fn failures(spec: &PgSpec, all: &PgRecorder) -> BTreeMap<String, u64> {
     let mut by_name = BTreeMap::new();
-    for (why, n) in &all.failed {
+    for (why, n) in &all.requests.failed {
         *by_name.entry(named(why, spec.timeout_ns, all)).or_default() += n;
     }
     by_name
 }
 
 /// In words; what the kernel or the server said, with its name.
-fn named(why: &Failed, limit: Nanos, all: &Recorder) -> String {
+fn named(why: &Failed, limit: Nanos, all: &PgRecorder) -> String {
     match why {
         Failed::Connecting(errno) => format!("not connected: {}", errno_text(*errno)),
         Failed::NoConnection => format!("no session in {limit}"),
         Failed::Talking(errno) => errno_text(*errno),
         Failed::NoAnswer => format!("no whole answer in {limit}"),
-        Failed::Closed => "closed by the server before its answer".into(),
+        Failed::ClosedBefore | Failed::ClosedWithin => {
+            "closed by the server before its answer".into()
+        }
         Failed::Bad(why) | Failed::Tls(why) => (*why).into(),
         Failed::Server(code) => {
             format!("{code}: {}", all.messages.get(code).map_or("", String::as_str))
@@ -170,20 +167,25 @@ fn named(why: &Failed, limit: Nanos, all: &Recorder) -> String {
     }
 }
 
-fn backlog(spec: &PgSpec, clients: u32, per_s: f64, sums: &Sums<Recorder>) -> Option<Warning> {
+fn backlog(spec: &PgSpec, clients: u32, per_s: f64, sums: &Sums<PgRecorder>) -> Option<Warning> {
     Backlog {
         what: "transactions",
         places: "--flows",
         rate_per_s: by_schedule(spec)?,
         per_s,
         at_once: clients.into(),
-        left: sums.all.fate.left,
+        left: sums.all.requests.fate.left,
         window_ns: sums.window_ns,
     }
     .warning()
 }
 
-fn admitted(spec: &PgSpec, clients: u32, answers: bool, sums: &Sums<Recorder>) -> Option<Warning> {
+fn admitted(
+    spec: &PgSpec,
+    clients: u32,
+    answers: bool,
+    sums: &Sums<PgRecorder>,
+) -> Option<Warning> {
     Admitted {
         who: "clients",
         limit: "max_connections, a role's or database's connection limit, a pooler's",
@@ -194,7 +196,7 @@ fn admitted(spec: &PgSpec, clients: u32, answers: bool, sums: &Sums<Recorder>) -
                have it",
         window_ns: sums.window_ns,
     }
-    .warning(&sums.all.fate, |why| named(why, spec.timeout_ns, &sums.all))
+    .warning(&sums.all.requests.fate, |why| named(why, spec.timeout_ns, &sums.all))
 }
 
 fn warnings(
@@ -202,17 +204,17 @@ fn warnings(
     clients: u32,
     plan: &Plan,
     per_s: f64,
-    sums: &Sums<Recorder>,
+    sums: &Sums<PgRecorder>,
 ) -> Vec<Warning> {
     let Sums { all: recorded, ends, .. } = sums;
     let mut all = vec![];
     let unsent = unsent::count(plan, recorded, spec.driver == PgDriver::Pgbench);
-    all.extend(unsent::warning(unsent, recorded.answered));
+    all.extend(unsent::warning(unsent, recorded.requests.answered));
     all.extend(backlog(spec, clients, per_s, sums));
     // Who is asked nothing has no answer.
-    let answers = unsent < recorded.answered.max(1);
+    let answers = unsent < recorded.requests.answered.max(1);
     all.extend(admitted(spec, clients, answers, sums));
-    match recorded.fate.unfinished {
+    match recorded.requests.fate.unfinished {
         0 => {}
         count => all.push(Warning::Unfinished {
             count,
@@ -220,7 +222,8 @@ fn warnings(
             done: "done".into(),
         }),
     }
-    if spec.transactions.is_some() && spec.rate_per_s.is_none() && recorded.settled() < 100 {
+    if spec.transactions.is_some() && spec.rate_per_s.is_none() && recorded.requests.settled() < 100
+    {
         all.push(Warning::FewMeasured { what: "transactions".into() });
     }
     all.extend(ends.warnings());

@@ -20,6 +20,11 @@ use super::{
 };
 use crate::{
     Error, Result,
+    engine::{
+        deadline::Deadline,
+        dial::{dial, ended_early},
+        link::{Link, Rooms},
+    },
     net::{
         target::resolve,
         tls::{
@@ -27,11 +32,6 @@ use crate::{
             conn::{Agreed, Received},
             fault::Fault,
         },
-    },
-    served::{
-        deadline::Deadline,
-        dial::{dial, ended_early},
-        link::{Link, Rooms},
     },
 };
 

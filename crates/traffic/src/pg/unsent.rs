@@ -3,11 +3,11 @@
 
 use model::Warning;
 
-use super::{plan::Plan, recorder::Recorder};
+use super::{plan::Plan, recorder::PgRecorder};
 
 /// How many transactions of the window sent no statement; of another program's log, those whose script has
 /// none.
-pub fn count(plan: &Plan, all: &Recorder, logged: bool) -> u64 {
+pub fn count(plan: &Plan, all: &PgRecorder, logged: bool) -> u64 {
     if !logged {
         return all.unsent;
     }

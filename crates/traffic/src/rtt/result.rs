@@ -16,7 +16,7 @@ use crate::{
         ends,
     },
     control::message::{Test, TestKind},
-    served::backlog::{Backlog, ScheduleLeft},
+    engine::backlog::{Backlog, ScheduleLeft},
 };
 
 /// What to show while a run goes on.

@@ -13,7 +13,8 @@ use model::measure::PgSpec;
 
 use crate::{
     Error, Result,
-    pg::recorder::{Failed, Logged, Recorder},
+    engine::failed::Failed,
+    pg::recorder::{Logged, PgRecorder},
 };
 
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +66,7 @@ pub fn line(text: &str, columns: Columns) -> Option<Entry> {
 #[derive(Debug)]
 pub struct Read {
     /// One of each thread.
-    pub recorders: Vec<Recorder>,
+    pub recorders: Vec<PgRecorder>,
     /// From the first beginning to the last end.
     pub spans_ns: u64,
 }
@@ -78,7 +79,7 @@ pub fn read(
     logs: &[PathBuf],
     columns: Columns,
     start_ns: u64,
-    recorder: impl Fn() -> Recorder,
+    recorder: impl Fn() -> PgRecorder,
 ) -> Result<Read> {
     let open = |path: &PathBuf| {
         File::open(path).map(BufReader::new).map_err(|e| Error::io(path.display().to_string(), &e))
@@ -117,7 +118,7 @@ pub fn read(
     Ok(all)
 }
 
-fn add(to: &mut Recorder, entry: &Entry, start_ns: u64, since_ns: u64) {
+fn add(to: &mut PgRecorder, entry: &Entry, start_ns: u64, since_ns: u64) {
     let done = Logged {
         start_ns,
         now_ns: start_ns.saturating_add(since_ns),
@@ -127,7 +128,7 @@ fn add(to: &mut Recorder, entry: &Entry, start_ns: u64, since_ns: u64) {
     };
     match &entry.outcome {
         Ok(latency) => to.logged(&done, *latency),
-        Err(why) if why == "skipped" => to.fate.left.not_started += 1,
+        Err(why) if why == "skipped" => to.requests.fate.left.not_started += 1,
         Err(why) => {
             let why = named(why, to);
             to.logged_failure(&done, why);
@@ -136,7 +137,7 @@ fn add(to: &mut Recorder, entry: &Entry, start_ns: u64, since_ns: u64) {
 }
 
 /// As the server would have named it.
-fn named(why: &str, to: &mut Recorder) -> Failed {
+fn named(why: &str, to: &mut PgRecorder) -> Failed {
     let (code, message) = match why {
         "serialization" => ("40001", "could not serialize access"),
         "deadlock" => ("40P01", "deadlock detected"),

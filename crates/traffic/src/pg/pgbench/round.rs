@@ -23,20 +23,20 @@ use crate::{
     Error, ErrorContext, Result,
     assignments::Assignments,
     client::{Peer, conduct::Run},
-    host,
-    net::now_ns,
-    pg::{
-        local::PgShape,
-        measure::clients_text,
-        recorder::{Recorder, RecorderSpec},
-        result,
-    },
-    rtt::measure::BATCH_NS,
-    served::{
+    engine::{
         backlog::Late,
         sums::Sums,
         workers::{WorkerTask, Workers},
     },
+    host,
+    net::now_ns,
+    pg::{
+        measure::clients_text,
+        protocol::PgShape,
+        recorder::{PgRecorder, RecorderSpec},
+        result,
+    },
+    rtt::measure::BATCH_NS,
 };
 
 /// How much longer than it was told pgbench may take: for its connections, and for the last
@@ -115,7 +115,7 @@ pub fn one(by: &By<'_>, run: Run<'_>) -> Result<One> {
     sums.add(None, &round);
     sums.window_ns = round.course.window_ns;
     sums.interrupted = over.by_us || broken.is_some();
-    if sums.all.latency.count() + sums.all.failures() == 0
+    if sums.all.requests.latency.count() + sums.all.requests.failures() == 0
         && let Some(why) = broken
     {
         return Err(why);
@@ -151,13 +151,13 @@ impl By<'_> {
         }
     }
 
-    fn recorder(&self) -> Recorder {
+    fn recorder(&self) -> PgRecorder {
         let kept = RecorderSpec {
             open_loop: self.spec.rate_per_s.is_some(),
             scripts: self.shape.plan.scripts.len(),
             statements: 0,
         };
-        Recorder::new(kept, BATCH_NS)
+        PgRecorder::new(kept, BATCH_NS)
     }
 
     /// Runs it within the window; `None` where that never opened.
@@ -191,12 +191,12 @@ impl By<'_> {
 
     fn finished(
         &self,
-        sums: &Sums<Recorder>,
+        sums: &Sums<PgRecorder>,
         over: &Over,
         reported: Reported,
         warnings: Vec<String>,
     ) -> PgRun {
-        let transactions = sums.all.latency.count();
+        let transactions = sums.all.requests.latency.count();
         // The looks enclose all of pgbench, also its connecting: its transactions are all there are.
         let spec = PgSpec { transactions: Some(transactions), ..self.spec.clone() };
         let mut run =

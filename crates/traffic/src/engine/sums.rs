@@ -4,9 +4,12 @@ use model::{
     Warning,
     measure::{Common, ServedInterval},
 };
-use stats::{Batches, Estimate, Histogram, Series, interval};
+use stats::{Estimate, Series, interval};
 
-use super::workers::{Round, WorkerTask, Workers};
+use super::{
+    protocol::Record,
+    workers::{Round, WorkerTask, Workers},
+};
 use crate::{
     Error, Result,
     client::{
@@ -17,19 +20,6 @@ use crate::{
     control::message::Ready,
     net::now_ns,
 };
-
-/// What a thread keeps of what it does.
-pub trait Record {
-    /// Adds another's, without its batches.
-    fn add(&mut self, other: &Self);
-    /// How many of the window are over, well or not.
-    fn settled(&self) -> u64;
-    /// When the last of them was over.
-    fn last_ns(&self) -> u64;
-    fn batches(&self) -> Option<&Batches>;
-    /// Latencies of those that went well.
-    fn latency(&self) -> &Histogram;
-}
 
 /// A run: a round, or as many as `--precision` needs.
 #[derive(Debug)]
@@ -102,8 +92,8 @@ impl<R: Record> Sums<R> {
     /// Adds a round, of which a number in all was asked for or not.
     pub fn add(&mut self, total: Option<u64>, round: &Round<R>) {
         let Round { course, seen, report, .. } = round;
-        let settled: u64 = round.recorders.iter().map(R::settled).sum();
-        let last_ns = round.recorders.iter().map(R::last_ns).max().unwrap_or(0);
+        let settled: u64 = round.recorders.iter().map(|r| r.requests().settled()).sum();
+        let last_ns = round.recorders.iter().map(|r| r.requests().last_ns).max().unwrap_or(0);
         let interrupted = match total {
             Some(all) => settled < all,
             None => course.interrupted,
@@ -133,7 +123,10 @@ impl<R: Record> Sums<R> {
     }
 
     fn add_batches(&mut self, round: &Round<R>, until: u64) {
-        let mut parts = round.recorders.iter().filter_map(|r| Some(r.batches()?.series(until)));
+        let mut parts = round
+            .recorders
+            .iter()
+            .filter_map(|r| Some(r.requests().batches.as_ref()?.series(until)));
         let Some(mut one) = parts.next() else { return };
         // Batches of one beginning and of lengths that double are always alike.
         parts.for_each(|p| {
@@ -150,7 +143,7 @@ impl<R: Record> Sums<R> {
     /// The estimates that a run rests on: its median and its rate.
     pub fn estimates(&self) -> (Option<Estimate>, Option<Estimate>) {
         let Some(series) = &self.series else { return (None, None) };
-        let median = interval::of_quantile(series, self.all.latency(), 0.5);
+        let median = interval::of_quantile(series, &self.all.requests().latency, 0.5);
         (median.ok(), interval::of_rate(series).ok())
     }
 

@@ -123,7 +123,8 @@ impl Link {
     }
 
     /// Whether TLS has taken bytes that the kernel has not.
-    fn is_unsent(&self) -> bool {
+    #[inline]
+    pub fn is_unsent(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.is_unsent())
     }
 

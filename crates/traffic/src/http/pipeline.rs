@@ -2,16 +2,8 @@
 
 use std::{collections::VecDeque, io, os::fd::RawFd};
 
-use socket2::Socket;
-
 use super::response::{Answer, Fed, Parser};
-use crate::{
-    net::{
-        now_ns,
-        tls::{Tls, fault::Fault},
-    },
-    served::link::Link,
-};
+use crate::{engine::link::Link, net::tls::fault::Fault};
 
 /// Requests handed to the kernel in one call.
 const AT_ONCE: usize = 16;
@@ -29,30 +21,10 @@ pub struct PendingRequest {
     pub which: usize,
 }
 
-/// How far a connection is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    Closed,
-    Connecting,
-    /// Connected; TLS is being agreed on.
-    Shaking,
-    Open,
-    /// Answered; the server is about to close.
-    Lingering,
-}
-
-/// A connection, or the place of one.
+/// The requests under way on a connection.
 #[derive(Debug)]
-pub struct Conn {
-    pub link: Link,
-    pub phase: Phase,
-    /// When it began to connect.
-    pub begun_ns: u64,
-    /// Since when the queue of the server's Unix socket has no place for it.
-    pub full_ns: Option<u64>,
-    /// When it was connected and the handshake began.
-    pub shaking_ns: u64,
-    /// Under way, the oldest first.
+pub struct Pipeline {
+    /// The oldest first.
     pub asked: VecDeque<PendingRequest>,
     /// How many of them are wholly sent, and the bytes sent of the one that follows.
     written: usize,
@@ -60,49 +32,24 @@ pub struct Conn {
     pub parser: Parser,
     /// Bytes of the response that is coming.
     bytes: u64,
-    /// Whole responses on this connection.
-    pub answered: u64,
-    /// The last response said that no other follows.
-    pub closing: bool,
-    /// When the last whole response came, on whichever connection.
-    pub last_ns: u64,
-    /// Since when this place has no connection that can be asked; `None` where it has one.
-    pub away_since_ns: Option<u64>,
 }
 
-impl Conn {
-    /// A place without a connection.
-    pub fn new(pipeline: u32, is_head: bool) -> Self {
+impl Pipeline {
+    /// Of so many requests at most.
+    pub fn new(most: u32, is_head: bool) -> Self {
         Self {
-            link: Link::default(),
-            phase: Phase::Closed,
-            begun_ns: 0,
-            full_ns: None,
-            shaking_ns: 0,
-            asked: VecDeque::with_capacity(pipeline as usize),
+            asked: VecDeque::with_capacity(most as usize),
             written: 0,
             offset: 0,
             parser: Parser::new(is_head),
             bytes: 0,
-            answered: 0,
-            closing: false,
-            last_ns: 0,
-            away_since_ns: Some(0),
         }
     }
 
-    /// Takes a socket that is connecting since then.
-    pub fn take(&mut self, socket: Socket, begun_ns: u64) {
-        (self.link, self.phase, self.begun_ns) = (Link::new(socket), Phase::Connecting, begun_ns);
-        (self.written, self.offset, self.bytes, self.answered) = (0, 0, 0, 0);
-        (self.closing, self.full_ns) = (false, None);
+    /// As on a new connection, which knows of nothing: what was asked is to be sent again.
+    pub fn reset(&mut self) {
+        (self.written, self.offset, self.bytes) = (0, 0, 0);
         self.parser.reset();
-    }
-
-    /// Closes; what was asked and not answered stays.
-    pub fn close(&mut self) {
-        (self.link, self.phase) = (Link::default(), Phase::Closed);
-        self.away_since_ns.get_or_insert_with(now_ns);
         for asked in &mut self.asked {
             asked.first_ns = 0;
         }
@@ -113,30 +60,21 @@ impl Conn {
         self.bytes > 0
     }
 
-    /// Begins TLS on a connection that was just established.
-    ///
-    /// # Errors
-    /// As [`Tls::begin`].
-    pub fn shake(&mut self, tls: &Tls, now: u64) -> Result<(), Fault> {
-        self.link.shake(tls)?;
-        (self.phase, self.shaking_ns) = (Phase::Shaking, now);
-        Ok(())
+    /// Whether a request is not wholly sent.
+    #[inline]
+    pub fn is_unsent(&self) -> bool {
+        self.written < self.asked.len()
     }
 
     /// Hands over what was asked and is not sent, as far as the kernel takes it.
     ///
     /// # Errors
     /// As the kernel says.
-    pub fn push(&mut self, requests: &[Vec<u8>]) -> Result<(), Fault> {
-        match self.link.tls() {
-            Some(_) => self.push_tls(requests),
-            None => self.push_plain(requests).map_err(Fault::Io),
-        }
-    }
-
-    fn push_tls(&mut self, requests: &[Vec<u8>]) -> Result<(), Fault> {
-        let fd = self.link.fd();
-        let Some(tls) = self.link.tls() else { return Ok(()) };
+    pub fn push(&mut self, link: &mut Link, requests: &[Vec<u8>]) -> Result<(), Fault> {
+        let fd = link.fd();
+        let Some(tls) = link.tls() else {
+            return self.push_plain(fd, requests).map_err(Fault::Io);
+        };
         loop {
             // As many as it takes, so that they go in one call.
             while let Some(asked) = self.asked.get(self.written) {
@@ -155,8 +93,7 @@ impl Conn {
         }
     }
 
-    fn push_plain(&mut self, requests: &[Vec<u8>]) -> io::Result<()> {
-        let fd = self.link.fd();
+    fn push_plain(&mut self, fd: RawFd, requests: &[Vec<u8>]) -> io::Result<()> {
         while self.written < self.asked.len() {
             let empty = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
             let (mut parts, mut n, mut whole) = ([empty; AT_ONCE], 0, 0);
@@ -200,8 +137,8 @@ impl Conn {
         }
     }
 
-    /// Bytes that came `now`; tells of each whole response. Bytes behind one that says it is the
-    /// last are passed over.
+    /// Bytes that came `now`; tells of each whole response, until one says that it is the last:
+    /// bytes behind that are passed over.
     ///
     /// # Errors
     /// Why they are no responses to what was asked.
@@ -210,10 +147,11 @@ impl Conn {
         &mut self,
         bytes: &[u8],
         now: u64,
+        closing: &mut bool,
         mut whole: impl FnMut(&PendingRequest, Answer, u64),
     ) -> Result<(), &'static str> {
         let mut at = 0;
-        while let Some(rest) = bytes.get(at..).filter(|r| !r.is_empty() && !self.closing) {
+        while let Some(rest) = bytes.get(at..).filter(|r| !r.is_empty() && !*closing) {
             let Some(front) = self.asked.front_mut() else {
                 return Err("it sent more than was asked for");
             };
@@ -226,28 +164,30 @@ impl Conn {
             match fed {
                 Fed::More => {}
                 Fed::Bad(why) => return Err(why),
-                Fed::Whole(answer) => self.whole(answer, &mut whole),
+                Fed::Whole(answer) => *closing |= self.whole(answer, &mut whole),
             }
         }
         Ok(())
     }
 
-    /// The connection ended: what lasts until then is whole.
-    pub fn ended(&mut self, mut whole: impl FnMut(&PendingRequest, Answer, u64)) {
-        if let Some(answer) = self.parser.end() {
-            self.whole(answer, &mut whole);
-        }
+    /// The connection ended: what lasts until then is whole. Whether that was the last response.
+    pub fn ended(&mut self, mut whole: impl FnMut(&PendingRequest, Answer, u64)) -> bool {
+        self.parser.end().is_some_and(|answer| self.whole(answer, &mut whole))
     }
 
+    /// Whether it is the last.
     #[inline]
-    fn whole(&mut self, answer: Answer, tell: &mut impl FnMut(&PendingRequest, Answer, u64)) {
-        let Some(asked) = self.asked.pop_front() else { return };
+    fn whole(
+        &mut self,
+        answer: Answer,
+        tell: &mut impl FnMut(&PendingRequest, Answer, u64),
+    ) -> bool {
+        let Some(asked) = self.asked.pop_front() else { return false };
         // Answered before it was wholly sent: what follows in the stream would be its rest.
         let early = self.written == 0;
-        self.closing |= early || !answer.keep;
         self.written = self.written.saturating_sub(1);
-        self.answered += 1;
         tell(&asked, answer, std::mem::take(&mut self.bytes));
+        early || !answer.keep
     }
 }
 

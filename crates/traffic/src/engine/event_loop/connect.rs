@@ -1,0 +1,209 @@
+//! Connections made: at first, anew, and those that do not come about.
+
+use std::io;
+
+use model::measure::Transport;
+
+use super::{EventLoop, Loop};
+use crate::{
+    Error,
+    engine::{
+        conn::Phase,
+        failed::Failed,
+        pace::Due,
+        places::REST_NS,
+        protocol::{Protocol, Record},
+    },
+    net::{
+        now_ns,
+        tls::{conn::receive, fault::Fault},
+    },
+};
+
+impl<P: Protocol> EventLoop<'_, P> {
+    pub(super) fn connect(&self, all: &mut Loop<'_, P>, key: usize) -> Result<(), Error> {
+        let way = &self.protocol.connecting().way;
+        let (socket, begun) = match way.connect()? {
+            Ok(connecting) => connecting,
+            // A Unix socket's queue is full: no failure, only a wait.
+            Err(libc::EAGAIN) if way.transport == Transport::Unix => {
+                return self.queue_full(all, key);
+            }
+            Err(errno) => return self.unconnected(all, key, Failed::Connecting(errno)),
+        };
+        let Some(conn) = all.conns.get_mut(key) else { return Ok(()) };
+        conn.take(socket, begun);
+        self.protocol.reset(&mut conn.state);
+        // One that is established already is told of, too.
+        all.epoll.add_once(conn.link.fd(), key).map_err(|e| Error::io("epoll", &e))
+    }
+
+    /// Tried again soon, until that has taken too long. The kernel has no way to be told of room.
+    #[cold]
+    fn queue_full(&self, all: &mut Loop<'_, P>, key: usize) -> Result<(), Error> {
+        let now = now_ns();
+        let Some(conn) = all.conns.get_mut(key) else { return Ok(()) };
+        let since = *conn.full_ns.get_or_insert(now);
+        if now.saturating_sub(since) >= self.protocol.connecting().timeout_ns {
+            conn.full_ns = None;
+            return self.unconnected(all, key, Failed::NoConnection);
+        }
+        all.resting.add(now + REST_NS / 10, key);
+        Ok(())
+    }
+
+    /// Whether what happens `now` on a new connection counts: in the window, or at first.
+    fn counts(&self, now: u64) -> bool {
+        !self.protocol.connecting().one_each || self.task.window.holds(now)
+    }
+
+    /// A connection is established: TLS follows, a greeting, or requests.
+    pub(super) fn connected(
+        &self,
+        all: &mut Loop<'_, P>,
+        key: usize,
+        ended: bool,
+    ) -> Result<(), Error> {
+        let now = now_ns();
+        let Some(conn) = all.conns.get_mut(key) else { return Ok(()) };
+        if !P::GREETS && self.counts(now) {
+            let took = now.saturating_sub(conn.begun_ns);
+            all.recorder.requests_mut().connect.record(took);
+        }
+        let Some(tls) = &self.protocol.connecting().tls else { return self.begin(all, key, now) };
+        conn.shaking_ns = now;
+        if let Some((ask, _)) = self.protocol.ask_for_tls() {
+            conn.phase = Phase::Asking;
+            // A new socket has room for a few bytes.
+            return match conn.link.send(ask) {
+                Ok(_) => Ok(()),
+                Err(e) => self.unconnected(all, key, Failed::from(&e)),
+            };
+        }
+        match conn.shake(tls) {
+            Ok(()) => self.shake(all, key, ended),
+            Err(e) => self.unconnected(all, key, Failed::from(&e)),
+        }
+    }
+
+    /// What the server said to the request for TLS. Its one byte is taken alone: what one between
+    /// would put behind it is not of the server's.
+    #[cold]
+    pub(super) fn granted(
+        &self,
+        all: &mut Loop<'_, P>,
+        key: usize,
+        ended: bool,
+    ) -> Result<(), Error> {
+        let (Some(conn), Some(tls)) = (all.conns.get_mut(key), &self.protocol.connecting().tls)
+        else {
+            return Ok(());
+        };
+        let mut answer = [0];
+        let begun = match receive(conn.link.fd(), &mut answer) {
+            Ok(0) => Err(Fault::Io(io::ErrorKind::UnexpectedEof.into())),
+            Ok(_) if self.protocol.ask_for_tls().is_some_and(|(_, yes)| answer == [yes]) => {
+                conn.shake(tls)
+            }
+            Ok(_) => {
+                return self.unconnected(all, key, Failed::Bad("the server speaks no TLS now"));
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(e) => Err(Fault::Io(e)),
+        };
+        match begun {
+            Ok(()) => self.shake(all, key, ended),
+            Err(e) => self.unconnected(all, key, Failed::from(&e)),
+        }
+    }
+
+    /// Goes on with the handshake.
+    pub(super) fn shake(
+        &self,
+        all: &mut Loop<'_, P>,
+        key: usize,
+        ended: bool,
+    ) -> Result<(), Error> {
+        let Some(conn) = all.conns.get_mut(key) else { return Ok(()) };
+        match conn.link.shaken(&mut all.rooms) {
+            Ok(None) if ended => self.unconnected(all, key, Failed::ClosedBefore),
+            Ok(None) => Ok(()),
+            Ok(Some(agreed)) => {
+                let now = now_ns();
+                let took = now.saturating_sub(conn.shaking_ns);
+                if self.counts(now) {
+                    all.recorder.requests_mut().handshakes.record(took, agreed);
+                }
+                self.begin(all, key, now)?;
+                // What came with the handshake is told of no more.
+                self.hear(all, key, ended, None)
+            }
+            Err(e) => self.unconnected(all, key, Failed::from(&e)),
+        }
+    }
+
+    /// The protocol may begin.
+    fn begin(&self, all: &mut Loop<'_, P>, key: usize, now: u64) -> Result<(), Error> {
+        let Some(conn) = all.conns.get_mut(key) else { return Ok(()) };
+        if P::GREETS {
+            conn.phase = Phase::Greeting;
+            self.protocol.greet(conn);
+            return self.push(all, key).map(|_| ());
+        }
+        self.opened(all, key, now);
+        self.push(all, key).map(|_| ())
+    }
+
+    /// Requests may be sent.
+    pub(super) fn opened(&self, all: &mut Loop<'_, P>, key: usize, now: u64) {
+        let places = all.conns.len();
+        let Some(conn) = all.conns.get_mut(key) else { return };
+        conn.phase = Phase::Open;
+        let (recorder, window) = (all.recorder.requests_mut(), self.task.window);
+        if let Some(since) = conn.away_since_ns.take() {
+            recorder.fate.disconnected_ns += window.share_ns(since, now);
+            recorder.reopened += u64::from(window.holds(now));
+        }
+        if P::GREETS && self.counts(now) {
+            recorder.connect.record(now.saturating_sub(conn.begun_ns));
+        }
+        // Of the first connections alone: later ones are made while others work.
+        if all.opened < places {
+            recorder.connecting_ns = now.saturating_sub(self.task.begun_ns);
+        }
+        all.opened += 1;
+        self.protocol.opened(&mut conn.state, now);
+        if !self.protocol.waits(&conn.state) {
+            all.idle.add(key);
+        }
+    }
+
+    /// No connection came about: the request that waited for it has failed, or the one that would
+    /// have been begun.
+    #[cold]
+    pub(super) fn unconnected(
+        &self,
+        all: &mut Loop<'_, P>,
+        key: usize,
+        why: Failed,
+    ) -> Result<(), Error> {
+        let now = now_ns();
+        let due = self.due(all, now);
+        all.recorder.requests_mut().fate.refuse(why.clone());
+        self.close(all, key);
+        let Some(conn) = all.conns.get_mut(key) else { return Ok(()) };
+        let mut counting = self.counting(all.recorder);
+        let failed = match (self.protocol.fail(&mut conn.state, &why, now, &mut counting), due) {
+            (true, _) => true,
+            (false, Due::At(due_ns)) if due_ns <= now => {
+                all.next += 1;
+                all.recorder.requests_mut().fail(self.task.window, due_ns, now, why);
+                true
+            }
+            _ => false,
+        };
+        all.settled += u64::from(failed);
+        all.resting.add(now + REST_NS, key);
+        Ok(())
+    }
+}
