@@ -27,7 +27,7 @@ test-deps: deps
 	  qemu-system-x86_64:qemu-system-x86 qemu-system-aarch64:qemu-system-arm \
 	  busybox:busybox-static dpkg-deb:dpkg mkfs.ext4:e2fsprogs debugfs:e2fsprogs \
 	  sysctl:procps ps:procps taskset:util-linux unshare:util-linux python3:python3 bpftrace:bpftrace \
-	  nginx:nginx-light perl:perl-base openssl:openssl '/usr/lib/postgresql/*/bin/postgres:postgresql' \
+	  nginx:nginx-light redis-server:redis-server redis-cli:redis-tools perl:perl-base openssl:openssl '/usr/lib/postgresql/*/bin/postgres:postgresql' \
   udevadm:udev sshd:openssh-server ssh:openssh-client sudo:sudo systemd-analyze:systemd tuned:tuned dbus-daemon:dbus-daemon '/usr/lib/python3/dist-packages/yaml/__init__.py:python3-yaml'
 
 # Every suite. Needs root: the suites make network namespaces of their own.
@@ -54,7 +54,7 @@ lint:
 
 # Speed, as ratios to a floor or a peer in the same run; ends with an error when one misses its
 # target; `record` is what one sample costs by itself. ARGS belong to one of them:
-# make bench BENCHES=traffic ARGS='--only stream'; its part http alone is BENCHES=http. As root:
+# make bench BENCHES=traffic ARGS='--only stream'; its parts http and redis alone are BENCHES=http and BENCHES=redis. As root:
 # BENCHES=explain holds explain's predictions against what is measured on slow wires, BENCHES=decompose
 # its parts against known service times (docs/explain.md). BENCHES=prove counts how often prove is wrong,
 # on made-up hosts and live (ARGS='--minutes 25'; docs/prove.md). neper is compared with where
@@ -63,14 +63,14 @@ BENCHES ?= inspect_tree record traffic
 bench: bench-deps
 	@failed=0; for bench in $(BENCHES); do \
 	  package=netwright only=; \
-	  case $$bench in record) package=stats;; http) bench=traffic only="--only http";; \
+	  case $$bench in record) package=stats;; http|redis) only="--only $$bench"; bench=traffic;; \
 	    prove) $(CARGO) test -p stats --release --locked --lib simulated -- --ignored --nocapture || failed=1;; esac; \
 	  $(CARGO) bench -p $$package --locked --bench $$bench -- $$only $(ARGS) || failed=1; \
 	done; exit $$failed
 
 # What the benchmarks compare with; the bare loops in C are compiled as they run.
 bench-deps: test-deps
-	@scripts/need qperf:qperf sockperf:sockperf iperf3:iperf3 wrk:wrk
+	@scripts/need qperf:qperf sockperf:sockperf iperf3:iperf3 wrk:wrk redis-benchmark:redis-tools
 
 # Every parser of the list under libFuzzer, FUZZ_SECONDS (10) each: docs/decisions/0011-fuzzing.md.
 fuzz: deps

@@ -297,6 +297,8 @@ pub enum Document {
     MeasurePg,
     /// `measure pg --init --json`.
     MeasurePgInit,
+    /// `measure redis --json`.
+    MeasureRedis,
     /// `fix --json`.
     Fix,
     /// `prove --json`.

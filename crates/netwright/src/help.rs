@@ -92,6 +92,22 @@ const SHOWN: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "netwright measure redis",
+        &[
+            "command",
+            "keys",
+            "data",
+            "flows",
+            "pipeline",
+            "rate",
+            "duration",
+            "precision",
+            "responder",
+            "json",
+            "verbose",
+        ],
+    ),
+    (
         "netwright prove",
         &[
             "level",

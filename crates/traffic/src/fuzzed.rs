@@ -12,7 +12,7 @@ use crate::{
         frame::{ASKED, Inbox, LARGE, SMALL},
         message::{PREAMBLE, ToClient, ToServer},
     },
-    http, iperf3, pg, qperf,
+    http, iperf3, pg, qperf, redis,
     rtt::exchange::read_cpu,
     serve,
     stream::{datagram, shared_counts::SharedCounts},
@@ -39,6 +39,7 @@ pub const PARSERS: &[Parser] = &[
     ("pgbench", pg::fuzzed::pgbench),
     ("qperf_client", qperf::fuzzed::from_server),
     ("qperf_server", qperf::fuzzed::from_client),
+    ("redis_reply", redis::reply::fuzzed),
     ("target", target),
 ];
 
@@ -94,7 +95,12 @@ fn greeting(bytes: &[u8]) {
 
 fn target(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let _ = (Target::from_str(&text), crate::Url::from_str(&text), Secret::new(&text));
+    let _ = (
+        Target::from_str(&text),
+        crate::Url::from_str(&text),
+        Secret::new(&text),
+        redis::RedisUrl::of(&text),
+    );
 }
 
 /// A throw-away buffer for what would be answered.

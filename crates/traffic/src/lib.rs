@@ -3,8 +3,8 @@
 //! A measurement has two ends. The near one (`client`) asks the far one ([`serve`]) for a test
 //! over a control connection (`control`), both move data with the loops of `rtt` or make
 //! connections with those of `connect`, and both look at themselves over exactly the same window
-//! ([`host`]). Foreign servers are spoken too: [`iperf3`] and [`qperf`], and `http`
-//! and `pg` ask any server; `served` is what those two have in common.
+//! ([`host`]). Foreign servers are spoken too: [`iperf3`] and [`qperf`]. `http`, `pg`
+//! and `redis` ask any server; `engine` runs their load.
 
 mod assignments;
 pub mod budget;
@@ -21,6 +21,7 @@ mod net;
 mod nothing;
 pub mod pg;
 pub mod qperf;
+mod redis;
 mod rtt;
 pub mod serve;
 mod stream;
@@ -42,6 +43,7 @@ pub use net::{
 };
 pub use nothing::Judged;
 pub use pg::measure::measure as measure_pg;
+pub use redis::{RedisUrl, measure as measure_redis};
 pub use rtt::measure::{Measured, measure as measure_rtt};
 pub use stream::{measure::measure as measure_stream, stream_window::Heard};
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use model::{
     Nanos, Warning,
     measure::{
-        ConnectDocument, ConnectRun, HttpDocument, HttpRun, PgDocument, PgRun, RttDocument, RttRun,
-        StreamDocument, StreamRun,
+        ConnectDocument, ConnectRun, HttpDocument, HttpRun, PgDocument, PgRun, RedisDocument,
+        RedisRun, RttDocument, RttRun, StreamDocument, StreamRun,
     },
 };
 
@@ -156,6 +156,23 @@ impl Run for PgRun {
     }
 }
 
+impl Run for RedisRun {
+    fn nothing(&self, interrupted: bool, rate: Option<u64>) -> Option<Warning> {
+        if self.transactions > 0 {
+            return None;
+        }
+        if let Some(failed) = all_failed("reply", " commands", &self.failures) {
+            return Some(failed);
+        }
+        let due = none_due(rate, "a command", self.window_ns).filter(|_| !interrupted);
+        Some(due.unwrap_or_else(|| empty("reply", interrupted, self.window_ns)))
+    }
+
+    fn warnings(&mut self) -> &mut Vec<Warning> {
+        &mut self.warnings
+    }
+}
+
 impl Run for StreamRun {
     fn nothing(&self, interrupted: bool, _: Option<u64>) -> Option<Warning> {
         if self.bytes > 0 {
@@ -191,6 +208,12 @@ impl Judged for HttpDocument {
 }
 
 impl Judged for PgDocument {
+    fn judge(&mut self) -> Option<Warning> {
+        judge(&mut self.runs, self.interrupted, self.request.rate_per_s)
+    }
+}
+
+impl Judged for RedisDocument {
     fn judge(&mut self) -> Option<Warning> {
         judge(&mut self.runs, self.interrupted, self.request.rate_per_s)
     }

@@ -2,7 +2,7 @@
 //! of one run: whole processes in turn (A B B A …), pinned the same way.
 //!
 //! The least is kept in `../floor`: plain C loops, compiled here. Peers are Debian's qperf,
-//! sockperf, iperf3 and wrk, PostgreSQL's pgbench, and neper's `tcp_rr` where
+//! sockperf, iperf3, wrk and redis-benchmark, PostgreSQL's pgbench, and neper's `tcp_rr` where
 //! `NEPER=path/to/tcp_rr` says where it is.
 //! As root everything runs in a network namespace of its own, without BBR's pacing.
 //!
@@ -22,6 +22,7 @@ mod ours;
 mod peers;
 mod pg;
 mod process;
+mod redis;
 mod room;
 mod rtt;
 mod stream;
@@ -54,6 +55,7 @@ fn run() -> io::Result<End> {
         ("http", http::measure),
         ("cost", cost::measure),
         ("pg", pg::measure),
+        ("redis", redis::measure),
         ("memory", memory::measure),
     ] {
         if !options.wants(name) {

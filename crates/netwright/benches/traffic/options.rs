@@ -7,7 +7,7 @@ use std::{
 };
 
 pub struct Options {
-    /// `--only rtt,flows,calls,stream,http,cost,pg,memory`: these parts; empty is all.
+    /// `--only rtt,flows,calls,stream,http,cost,pg,redis,memory`: these parts; empty is all.
     only: Vec<String>,
     /// `--rounds N`: repetitions of each cell, at least 7 where figures are to be judged.
     pub rounds: usize,

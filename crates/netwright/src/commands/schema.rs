@@ -19,6 +19,7 @@ pub fn run(args: &SchemaArgs) -> Result<CommandEnd, Failure> {
         Document::MeasureHttp => schemars::schema_for!(model::measure::HttpDocument),
         Document::MeasurePg => schemars::schema_for!(model::measure::PgDocument),
         Document::MeasurePgInit => schemars::schema_for!(model::measure::PgInitDocument),
+        Document::MeasureRedis => schemars::schema_for!(model::measure::RedisDocument),
         Document::Fix => schemars::schema_for!(model::fix::FixDocument),
         Document::Prove => schemars::schema_for!(model::prove::ProveDocument),
         Document::Watch => schemars::schema_for!(model::watch::WatchInterval),

@@ -13,7 +13,9 @@ use crate::support::{
     NETWRIGHT,
     http::{Nginx, Server, plain},
     looks::in_most_looks,
-    needs_root, output, run,
+    needs_root, output,
+    redis::Redis,
+    run,
     serve::Serve,
     through::Through,
 };
@@ -186,6 +188,39 @@ fn another_path_is_predicted_from_loopback_alone() {
         both.0.abs() < 0.25 && both.1.abs() < 0.25
     });
     assert!(good, "{seen:?}");
+}
+
+#[test]
+fn a_redis_is_taken_apart_by_the_time_that_it_says_its_commands_took() {
+    let _alone = alone();
+    let server = Redis::start(&["--enable-debug-command", "yes", "--requirepass", "s3cret"]);
+    let url = server.url().replace("redis://", "redis://:s3cret@");
+    let sleep = ["--command", "DEBUG SLEEP 0.002"];
+    let mut seen = vec![];
+    let good = in_most_looks(|| {
+        server.ask(&["-a", "s3cret", "CONFIG", "RESETSTAT"]);
+        let d = explain(&[&[&url[..]], &sleep[..]].concat());
+        let stats = server.ask(&["-a", "s3cret", "INFO", "commandstats"]);
+        let line = stats.lines().find(|l| l.starts_with("cmdstat_debug")).unwrap();
+        let us = line.split("usec_per_call=").nth(1).unwrap().split(',').next().unwrap();
+        let truth = us.parse::<f64>().unwrap() * 1e3;
+        assert!((2.0e6..3.0e6).contains(&truth), "{line}");
+        assert!(!format!("{d:?}").contains("s3cret"), "{d:?}");
+        // Beside the command itself, what reads it and writes its reply.
+        let beyond = d.typical.unwrap().service_ns - truth;
+        seen.push((truth, d.typical));
+        (-0.03 * truth..0.05 * truth).contains(&beyond)
+    });
+    assert!(good, "{seen:?}");
+    for (args, says) in [
+        (&[&url[..], "--script", "x"][..], "--script is for pg://"),
+        (&["http://localhost/", "--command", "GET x"], "--command is for redis://"),
+        (&["redis://192.0.2.1"], "--responder"),
+    ] {
+        let out = output(NETWRIGHT, &[&["explain"], args].concat());
+        let text = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.code() == Some(2) && text.contains(says), "{text}");
+    }
 }
 
 #[test]

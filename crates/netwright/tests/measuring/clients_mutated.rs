@@ -21,6 +21,7 @@ use crate::support::{
     dice::{Dice, NUMBERS},
     http,
     postgres::Postgres,
+    redis::Redis,
     schema,
     serve::Serve,
 };
@@ -306,4 +307,12 @@ fn the_pg_client_outlasts_a_server_that_lies() {
     let address = ([127, 0, 0, 1], server.port).into();
     let args = ["pg", "--script", "select1", "--duration", "500ms", "--timeout", "1s"];
     besiege("pg", &args, address, |a| format!("postgres://postgres@{a}/postgres?sslmode=disable"));
+}
+
+#[test]
+fn the_redis_client_outlasts_a_server_that_lies() {
+    let server = Redis::start(&[]);
+    let address = ([127, 0, 0, 1], server.port).into();
+    let args = [&["redis", "--timeout", "1s"][..], &SHORT].concat();
+    besiege("redis", &args, address, |a| format!("redis://{a}"));
 }

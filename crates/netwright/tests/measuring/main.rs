@@ -11,6 +11,7 @@ mod measure_http_ends;
 mod measure_https;
 mod measure_pg;
 mod measure_pg_tls;
+mod measure_redis;
 mod measure_rtt;
 mod pg_script;
 mod qperf;

@@ -82,6 +82,8 @@ const READERS: &[(&str, Fed)] = &[
     ),
     ("traffic/src/qperf/serve.rs", By("qperf_server")),
     ("traffic/src/qperf/wire.rs", By("qperf_client qperf_server")),
+    ("traffic/src/redis/mod.rs", By("redis_reply target")),
+    ("traffic/src/redis/reply.rs", By("redis_reply")),
     ("traffic/src/rtt/exchange.rs", By("datagram")),
     ("traffic/src/serve/endpoint.rs", By("greeting")),
     ("traffic/src/stream/datagram.rs", By("datagram")),

@@ -35,6 +35,7 @@ documents! {
     measure_http "measure-http";
     measure_pg "measure-pg";
     measure_pg_init "measure-pg-init";
+    measure_redis "measure-redis";
     measure_rtt "measure-rtt";
     measure_stream "measure-stream";
     prove "prove";
@@ -145,6 +146,19 @@ fn measure_http() -> String {
     let server = support::http::Server::start(support::http::plain);
     let args = ["--duration", "500ms", "--rate", "200", "--json"];
     let out = run(NETWRIGHT, &[&["measure", "http", &server.url("/")], &args[..]].concat());
+    let document: Value = serde_json::from_str(&out).expect("JSON");
+    for key in
+        ["clients", "transactions", "transactions_per_s", "latency_ns", "connect_ns", "failed"]
+    {
+        assert!(document["runs"][0].get(key).is_some(), "runs[].{key} is missing");
+    }
+    out
+}
+
+fn measure_redis() -> String {
+    let server = support::redis::Redis::start(&[]);
+    let args = ["--duration", "500ms", "--rate", "200", "--json"];
+    let out = run(NETWRIGHT, &[&["measure", "redis", &server.url()], &args[..]].concat());
     let document: Value = serde_json::from_str(&out).expect("JSON");
     for key in
         ["clients", "transactions", "transactions_per_s", "latency_ns", "connect_ns", "failed"]

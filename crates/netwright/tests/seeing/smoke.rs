@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::support::{
-    NETWRIGHT, http, postgres::Postgres, run, schema, serve::Serve, tuned::on_a_host,
+    NETWRIGHT, http, postgres::Postgres, redis::Redis, run, schema, serve::Serve, tuned::on_a_host,
 };
 
 /// Commands whose commands are commands of their own.
@@ -109,6 +109,8 @@ impl Smoke {
         let select = ["--script", "select1"];
         let url = database.url("postgres");
         self.run(&[&["measure", "pg", &url][..], &select, &short].concat(), &[0]);
+        let cache = Redis::start(&[]);
+        self.run(&[&["measure", "redis", &cache.url()][..], &short].concat(), &[0]);
         let target = format!("rtt://{}", serve.target());
         // "Inconclusive" and "not better" are answers too.
         self.run(

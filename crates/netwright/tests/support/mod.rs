@@ -21,6 +21,7 @@ pub mod looks;
 pub mod parsers;
 pub mod planted;
 pub mod postgres;
+pub mod redis;
 pub mod schema;
 pub mod serve;
 pub mod through;

@@ -1,7 +1,6 @@
 //! `measure http` as text.
 
 use model::{
-    Bytes,
     measure::{HttpDocument, HttpRun},
     units::grouped,
 };
@@ -9,7 +8,7 @@ use model::{
 use super::{
     cpu, ends,
     head::{Head, not_started},
-    numbers::{none, quantile},
+    numbers::quantile,
     rest,
     runs::{self, Aspect, Value, about, tell_apart},
     served,
@@ -61,26 +60,16 @@ fn aspects() -> Vec<Aspect<HttpRun>> {
         Aspect {
             head: "FLOWS",
             cell: |r| grouped(r.clients.into()),
-            said: |r| match r.new_connections {
-                true => format!("{} at once, one for each request", many_connections(r.clients)),
-                false => many_connections(r.clients),
-            },
+            said: |r| served::connections(r.clients, r.new_connections, "request"),
         },
         runs::threads(),
         Aspect {
             head: "PIPELINE",
             cell: |r| r.pipeline.to_string(),
-            said: |r| match r.pipeline {
-                1 => String::new(),
-                n => format!("{n} outstanding on each"),
-            },
+            said: |r| served::outstanding(r.pipeline),
         },
         served::wait(),
     ]
-}
-
-fn many_connections(n: u32) -> String {
-    many(n as usize, "connection")
 }
 
 type Values = Vec<Value<HttpRun>>;
@@ -98,26 +87,11 @@ fn values(runs: &[HttpRun]) -> Vec<Values> {
     all.extend(served::handshakes(runs));
     all.extend(served::lags(runs));
     all.push(vec![
-        Value { head: "RESPONSE", cell: mean_response },
-        Value { head: "MB/S", cell: megabytes },
+        Value { head: "RESPONSE", cell: |r| served::mean_answer(r.response_bytes, r.transactions) },
+        Value { head: "MB/S", cell: |r| served::megabytes(r.response_bytes, r.window_ns.0) },
         served::failed(),
     ]);
     all
-}
-
-fn mean_response(r: &HttpRun) -> Line {
-    match r.response_bytes.checked_div(r.transactions) {
-        Some(n) => Line::plain(Bytes(n)),
-        None => none(),
-    }
-}
-
-/// Bytes of responses, heads included, by second.
-fn megabytes(r: &HttpRun) -> Line {
-    if r.transactions == 0 || r.window_ns.0 == 0 {
-        return none();
-    }
-    Line::plain(format!("{:.2}", r.response_bytes as f64 * 1e3 / r.window_ns.0 as f64))
 }
 
 /// Responses by status; nothing where all are 200.

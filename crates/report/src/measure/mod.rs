@@ -12,6 +12,7 @@ mod http;
 mod intervals;
 mod numbers;
 mod pg;
+mod redis;
 mod rest;
 mod rtt;
 mod runs;
@@ -22,13 +23,15 @@ mod sweep;
 use model::{
     Nanos, Warning,
     measure::{
-        BothCpu, BothEvidence, ConnectRun, HttpRun, PgRun, Placement, RttRun, StreamRun, Wait,
+        BothCpu, BothEvidence, ConnectRun, HttpRun, PgRun, Placement, RedisRun, RttRun, StreamRun,
+        Wait,
     },
 };
 
 pub use connect::text as connect;
 pub use http::text as http;
 pub use pg::text as pg;
+pub use redis::text as redis;
 pub use rtt::text as rtt;
 pub use stream::text as stream;
 
@@ -92,6 +95,7 @@ run!(ConnectRun, connections, peer_wait, |_, _| false);
 // How a server of another kind waits it does not tell.
 run!(HttpRun, transactions, wait, |_, _| false);
 run!(PgRun, transactions, wait, |_, _| false);
+run!(RedisRun, transactions, wait, |_, _| false);
 
 /// The reverse run of a stream both ways: it follows the forward one.
 fn other_way(this: &StreamRun, before: &StreamRun) -> bool {

@@ -1,9 +1,10 @@
-//! What runs against a server of another kind have in common: HTTP's and PostgreSQL's.
+//! What runs against a server of another kind have in common: HTTP's, PostgreSQL's and Redis'.
 
 use std::collections::BTreeMap;
 
 use model::{
-    measure::{HttpRun, Interval, PgRun, Quantiles, TlsRun, Wait},
+    Bytes,
+    measure::{HttpRun, Interval, PgRun, Quantiles, RedisRun, TlsRun, Wait},
     units::grouped,
 };
 
@@ -90,6 +91,7 @@ macro_rules! served {
 
 served!(HttpRun);
 served!(PgRun);
+served!(RedisRun);
 
 /// How the client waits: of the far one nothing is known.
 pub fn wait<R: Served>() -> Aspect<R> {
@@ -241,4 +243,28 @@ pub fn reconnects<R: Served>(runs: &[R], answers: &str, page: &mut Page) {
         );
         page.line(Line::new().ink(Ink::Faint, rest::capital(&text)), 2);
     }
+}
+
+/// Bytes of an answer, in the mean.
+pub fn mean_answer(bytes: u64, answers: u64) -> Line {
+    bytes.checked_div(answers).map_or_else(none, |n| Line::plain(Bytes(n)))
+}
+
+/// Bytes of answers by second of the window, as MB/s.
+pub fn megabytes(bytes: u64, window_ns: u64) -> Line {
+    match bytes == 0 || window_ns == 0 {
+        true => none(),
+        false => Line::plain(format!("{:.2}", bytes as f64 * 1e3 / window_ns as f64)),
+    }
+}
+
+/// `8 connections`, `8 connections at once, one for each request`.
+pub fn connections(n: u32, one_each: bool, request: &str) -> String {
+    let all = many(n as usize, "connection");
+    if one_each { format!("{all} at once, one for each {request}") } else { all }
+}
+
+/// How many requests are under way on a connection, where it is more than one.
+pub fn outstanding(pipeline: u32) -> String {
+    if pipeline == 1 { String::new() } else { format!("{pipeline} outstanding on each") }
 }

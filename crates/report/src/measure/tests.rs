@@ -620,6 +620,9 @@ fn servers_of_others() {
     let d: model::measure::HttpDocument =
         serde_json::from_str(include_str!("golden/http.json")).unwrap();
     golden!("http", "/s (95% CI", |style| http(&d, style));
+    let d: model::measure::RedisDocument =
+        serde_json::from_str(include_str!("golden/redis.json")).unwrap();
+    golden!("redis", "Throughput", |style| redis(&d, style));
     let d: model::measure::PgDocument =
         serde_json::from_str(include_str!("golden/pg.json")).unwrap();
     golden!("pg", "/s (95% CI", |style| pg(&d, style));

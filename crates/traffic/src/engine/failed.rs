@@ -1,8 +1,13 @@
 //! Why a request came to nothing.
 
-use std::io;
+use std::{collections::BTreeMap, io};
 
-use crate::net::tls::fault::{Fault, named};
+use model::Nanos;
+
+use crate::{
+    connect::errno_text,
+    net::tls::fault::{Fault, named},
+};
 
 /// Why a request, or a transaction, failed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +41,35 @@ impl From<&Fault> for Failed {
                 Some(libc::EPIPE) | None => Self::Talking(libc::ECONNRESET),
                 Some(errno) => Self::Talking(errno),
             },
+        }
+    }
+}
+
+/// What a protocol calls things.
+#[derive(Debug, Clone, Copy)]
+pub struct Words {
+    /// What was not there in time: `not connected`.
+    pub unconnected: &'static str,
+    /// `response`.
+    pub answer: &'static str,
+}
+
+impl Failed {
+    /// In words; what the kernel or the server said, with its name. `messages` has the server's, by
+    /// code.
+    pub fn text(&self, limit: Nanos, words: Words, messages: &BTreeMap<String, String>) -> String {
+        let Words { unconnected, answer } = words;
+        match self {
+            Self::Connecting(errno) => format!("not connected: {}", errno_text(*errno)),
+            Self::NoConnection => format!("{unconnected} in {limit}"),
+            Self::Talking(errno) => errno_text(*errno),
+            Self::NoAnswer => format!("no whole {answer} in {limit}"),
+            Self::ClosedBefore => format!("closed by the server before its {answer}"),
+            Self::ClosedWithin => format!("closed by the server within its {answer}"),
+            Self::Bad(why) | Self::Tls(why) => (*why).into(),
+            Self::Server(code) => {
+                format!("{code}: {}", messages.get(code).map_or("", String::as_str))
+            }
         }
     }
 }

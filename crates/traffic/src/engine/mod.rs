@@ -8,7 +8,7 @@
 //! - [`workers`]: the threads of a round, and what each is to do.
 //! - [`intervals`]: what came of each second, while it goes on.
 //! - [`sums`]: rounds added up.
-//! - [`dial`], [`deadline`]: sockets on their way to a server, and how long all that comes before the
+//! - [`reach`], [`dial`], [`deadline`]: the server before the first run, sockets on their way to a server, and how long all that comes before the
 //!   traffic may take.
 //! - [`admitted`], [`backlog`]: what is said of connections that the server did not take, and of a
 //!   schedule that was not kept.
@@ -27,6 +27,7 @@ pub mod link;
 pub mod pace;
 pub mod places;
 pub mod protocol;
+pub mod reach;
 pub mod recorder;
 pub mod sums;
 pub mod workers;

@@ -3,9 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use model::Nanos;
 use stats::{Batches, Histogram};
 
-use super::{connection_counts::ConnectionCounts, failed::Failed, handshakes::Handshakes};
+use super::{
+    connection_counts::ConnectionCounts,
+    failed::{Failed, Words},
+    handshakes::Handshakes,
+};
 use crate::rtt::{
     exchange::current_cpu,
     recorder::{Counts, Window},
@@ -35,6 +40,8 @@ pub struct Recorder {
     pub connecting_ns: u64,
     /// Requests that failed within the window.
     pub failed: BTreeMap<Failed, u64>,
+    /// The first message of each code of the server's errors.
+    pub messages: BTreeMap<String, String>,
     /// What became of connections and of the schedule.
     pub fate: ConnectionCounts<Failed>,
     /// Requests that ended well within the window.
@@ -60,11 +67,27 @@ impl Recorder {
             last_ns: 0,
             connecting_ns: 0,
             failed: BTreeMap::new(),
+            messages: BTreeMap::new(),
             fate: ConnectionCounts::default(),
             answered: 0,
             reopened: 0,
             ran_on: Ran::default(),
         }
+    }
+
+    /// What the server's error is called here; its first message is kept.
+    pub fn named(&mut self, code: &str, message: &str) -> Failed {
+        self.messages.entry(code.into()).or_insert_with(|| message.into());
+        Failed::Server(code.into())
+    }
+
+    /// Failures of the window, in words.
+    pub fn failures_by_text(&self, limit: Nanos, words: Words) -> BTreeMap<String, u64> {
+        let mut by_text = BTreeMap::new();
+        for (why, n) in &self.failed {
+            *by_text.entry(why.text(limit, words, &self.messages)).or_default() += n;
+        }
+        by_text
     }
 
     pub fn failures(&self) -> u64 {
@@ -140,6 +163,10 @@ impl Recorder {
         self.connecting_ns = self.connecting_ns.max(other.connecting_ns);
         for (why, n) in &other.failed {
             *self.failed.entry(why.clone()).or_default() += n;
+        }
+        // Of all threads the first one's: else one failure would have several names.
+        for (code, message) in &other.messages {
+            self.messages.entry(code.clone()).or_insert_with(|| message.clone());
         }
         self.fate.add(&other.fate);
         self.answered += other.answered;

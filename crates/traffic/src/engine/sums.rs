@@ -1,8 +1,8 @@
 //! All rounds of a run added up, in memory that does not grow with their number.
 
 use model::{
-    Warning,
-    measure::{Common, ServedInterval},
+    Reading, Warning,
+    measure::{BothCpu, Common, Placement, ServedInterval},
 };
 use stats::{Estimate, Series, interval};
 
@@ -12,10 +12,11 @@ use super::{
 };
 use crate::{
     Error, Result,
+    assignments::Assignments,
     client::{
         conduct::Run,
         confidence::{self, Next},
-        ends::{Around, Ends},
+        ends::{self, Around, Ends},
     },
     control::message::Ready,
     net::now_ns,
@@ -62,6 +63,19 @@ pub fn rounds<R: Record + Send>(
             return Ok(Rounds { sums, why, broken: None });
         }
     }
+}
+
+/// What is known of the two ends beside what was counted.
+#[derive(Debug, Clone, Copy)]
+pub struct EndsAsked<'a> {
+    /// Whether a number in all was asked for instead of a duration.
+    pub total: bool,
+    /// Whether a responder on the server's host tells.
+    pub responder: bool,
+    pub assignments: &'a Assignments,
+    pub same_host: bool,
+    /// What is said where it does not.
+    pub untold: &'static str,
 }
 
 /// The rounds so far.
@@ -145,6 +159,26 @@ impl<R: Record> Sums<R> {
         let Some(series) = &self.series else { return (None, None) };
         let median = interval::of_quantile(series, &self.all.requests().latency, 0.5);
         (median.ok(), interval::of_rate(series).ok())
+    }
+
+    /// CPU and placement of both ends. The counts are those of a `total` that was asked for, or of a
+    /// window; what the server did where no responder tells is `untold`.
+    pub fn both_ends(
+        &self,
+        asked: &EndsAsked<'_>,
+        (transactions, per_s): (u64, f64),
+    ) -> (BothCpu, Placement) {
+        // The looks enclose the window; with a number of them nothing moved in the rest.
+        let mut cpu = match asked.total {
+            true => self.ends.cpu(|_| transactions),
+            false => self.ends.cpu(ends::at_rate(per_s)),
+        };
+        let mut placement = self.ends.placement(asked.assignments, asked.same_host);
+        placement.peer.migrations = Reading::absent(asked.untold);
+        if !asked.responder {
+            cpu.peer = Reading::absent(asked.untold);
+        }
+        (cpu, placement)
     }
 
     /// Whether the rounds suffice for the interval that was asked for, that of the median

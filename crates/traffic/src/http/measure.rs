@@ -2,14 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use model::measure::{End, HttpDocument, HttpRun, HttpSpec, PeerProgram, Transport};
+use model::measure::{End, HttpDocument, HttpRun, HttpSpec, PeerProgram, TlsSpec, Transport};
 
 use super::{
-    pipeline::Pipeline,
-    protocol::HttpShape,
-    reach::{ServerAddress, reach, tls_of},
-    recorder::HttpRecorder,
-    request, result,
+    pipeline::Pipeline, protocol::HttpShape, recorder::HttpRecorder, request, result, url::Url,
 };
 use crate::{
     Error, Result,
@@ -20,11 +16,12 @@ use crate::{
         dial::{DialPath, is_here},
         event_loop::EventLoop,
         protocol::Connecting,
+        reach::{ServerAddress, reach, tls_of},
         sums::{Rounds, rounds},
         workers::Workers,
     },
     host::calibrate,
-    net::options,
+    net::{options, tls::Tls},
     rtt::measure::{BATCH_NS, Measured, unix_s},
 };
 
@@ -43,8 +40,12 @@ pub fn measure(
     check(spec)?;
     options::check(&spec.common)?;
     let requests = request::of(spec)?;
-    let tls = tls_of(spec, &requests.server)?;
-    let door = reach(spec, &requests.server, tls.as_ref(), run.stop)?;
+    let server = requests.server.server();
+    let tls = match requests.server.tls {
+        true => Some(tls_of(&spec.tls, &server, Some("http/1.1"))?),
+        false => plain(spec, &requests.server)?,
+    };
+    let (door, _) = reach(&spec.common, &server, tls.as_ref(), run.stop)?;
     let onlooker = match &spec.responder {
         Some(at) => Some(Peer::onlooker(at, &spec.common, secret)?),
         None => None,
@@ -109,6 +110,21 @@ pub fn measure(
     match (document.runs.is_empty(), broken) {
         (true, Some(why)) => Err(why),
         (_, broken) => Ok(Measured { document, broken }),
+    }
+}
+
+/// Without TLS.
+///
+/// # Errors
+/// What was asked of TLS makes no sense then.
+fn plain(spec: &HttpSpec, server: &Url) -> Result<Option<Tls>> {
+    let TlsSpec { ca, insecure, resume } = &spec.tls;
+    match ca.is_some() || *insecure || *resume {
+        false => Ok(None),
+        true => Err(Error::Usage(format!(
+            "{}: TLS is spoken with https:// alone; write that, or leave out what is asked of TLS",
+            server.origin()
+        ))),
     }
 }
 

@@ -9,13 +9,12 @@
 //!
 //! [`pieces`] is what the response parser is fuzzed by.
 //!
-//! TLS is [`crate::net::tls`], for `https` URLs; [`reach`] tries it before the first run.
+//! TLS is [`crate::net::tls`], for `https` URLs; [`crate::engine::reach`] tries it before the first run.
 
 pub mod measure;
 pub mod pieces;
 mod pipeline;
 mod protocol;
-mod reach;
 mod recorder;
 mod request;
 mod response;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Nanos, Reading, Warning,
+    Nanos, Warning,
     measure::{HttpRun, HttpSpec, Transport},
 };
 use stats::Histogram;
@@ -11,11 +11,15 @@ use stats::Histogram;
 use super::{recorder::HttpRecorder, statuses};
 use crate::{
     assignments::Assignments,
-    client::ends,
-    connect::errno_text,
-    engine::{admitted::Admitted, backlog::Backlog, failed::Failed, sums::Sums},
+    engine::{
+        admitted::Admitted,
+        backlog::Backlog,
+        failed::{Failed, Words},
+        sums::{EndsAsked, Sums},
+    },
 };
 
+const WORDS: Words = Words { unconnected: "not connected", answer: "response" };
 const UNTOLD: &str = "a server of another kind does not tell; a responder on its host would \
                       (--responder)";
 
@@ -31,16 +35,14 @@ pub fn http_run(
     let Sums { all, ends, window_ns, .. } = sums;
     let transactions = all.requests.answered;
     let per_s = transactions as f64 * 1e9 / (*window_ns).max(1) as f64;
-    // The looks enclose the window; with a number of requests nothing moved in the rest.
-    let mut cpu = match spec.requests {
-        Some(_) => ends.cpu(|_| transactions),
-        None => ends.cpu(ends::at_rate(per_s)),
+    let asked = EndsAsked {
+        total: spec.requests.is_some(),
+        responder: spec.responder.is_some(),
+        assignments,
+        same_host,
+        untold: UNTOLD,
     };
-    let mut placement = ends.placement(assignments, same_host);
-    placement.peer.migrations = Reading::absent(UNTOLD);
-    if spec.responder.is_none() {
-        cpu.peer = Reading::absent(UNTOLD);
-    }
+    let (cpu, placement) = sums.both_ends(&asked, (transactions, per_s));
     let (p50, rate) = sums.estimates();
     let open = |h: &Option<Histogram>| h.as_ref().map(Histogram::quantiles);
     HttpRun {
@@ -67,7 +69,7 @@ pub fn http_run(
         tls: all.requests.handshakes.run(!spec.tls.insecure),
         statuses: statuses(all),
         failed: all.requests.failures(),
-        failures: failures(spec, all),
+        failures: all.requests.failures_by_text(spec.timeout_ns, WORDS),
         reconnects: all.requests.fate.reconnects,
         reopened: if spec.new_connections { 0 } else { all.requests.reopened },
         disconnected_ns: (!spec.new_connections)
@@ -99,28 +101,6 @@ fn statuses(all: &HttpRecorder) -> BTreeMap<u16, u64> {
     (0u16..).zip(all.statuses.iter().copied()).filter(|(_, n)| *n > 0).collect()
 }
 
-fn failures(spec: &HttpSpec, all: &HttpRecorder) -> BTreeMap<String, u64> {
-    let mut by_name = BTreeMap::new();
-    for (why, n) in &all.requests.failed {
-        *by_name.entry(named(why, spec.timeout_ns)).or_default() += n;
-    }
-    by_name
-}
-
-/// In words; what the kernel said, with its name.
-fn named(why: &Failed, limit: Nanos) -> String {
-    match why {
-        Failed::Connecting(errno) => format!("not connected: {}", errno_text(*errno)),
-        Failed::NoConnection => format!("not connected in {limit}"),
-        Failed::Talking(errno) => errno_text(*errno),
-        Failed::NoAnswer => format!("no whole response in {limit}"),
-        Failed::ClosedBefore => "closed by the server before its response".into(),
-        Failed::ClosedWithin => "closed by the server within its response".into(),
-        Failed::Bad(why) | Failed::Tls(why) => (*why).into(),
-        Failed::Server(code) => code.clone(),
-    }
-}
-
 fn backlog(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<HttpRecorder>) -> Option<Warning> {
     Backlog {
         what: "requests",
@@ -145,7 +125,9 @@ fn admitted(spec: &HttpSpec, flows: u32, sums: &Sums<HttpRecorder>) -> Option<Wa
                --new-connections, whose times have it",
         window_ns: sums.window_ns,
     }
-    .warning(&sums.all.requests.fate, |why| named(why, spec.timeout_ns))
+    .warning(&sums.all.requests.fate, |why| {
+        why.text(spec.timeout_ns, WORDS, &sums.all.requests.messages)
+    })
 }
 
 fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<HttpRecorder>) -> Vec<Warning> {

@@ -1,13 +1,11 @@
 //! `http://HOST[:PORT]/PATH`, `https://…` and `http+unix://SOCKET/PATH`.
 
-use std::{
-    ffi::OsString,
-    os::unix::ffi::OsStringExt,
-    path::{Path, PathBuf},
-    str::FromStr,
-};
+use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::PathBuf, str::FromStr};
 
-use crate::{Error, Result, Target};
+use crate::{
+    Error, Result, Target,
+    engine::reach::{Server, name_of},
+};
 
 /// An address of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,10 +82,26 @@ fn unix_wrong(text: &str, why: &str) -> Error {
 
 /// A socket's path, whose `/` and whatever else means something in a URL are written `%2F`.
 fn socket(authority: &str) -> Result<PathBuf, &'static str> {
-    let mut bytes = authority.bytes();
-    let mut path = vec![];
+    let path = unescaped(authority)?;
+    if path.first() != Some(&b'/') {
+        return Err("the socket's whole path stands where a host would");
+    }
+    // The kernel's own bound, with the zero that ends it.
+    if path.contains(&0) || path.len() > 107 {
+        return Err("a socket's path has at most 107 bytes, and no zero among them");
+    }
+    Ok(OsString::from_vec(path).into())
+}
+
+/// The bytes of a part of a URL, where `%2F` is written for what means something there.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn unescaped(part: &str) -> Result<Vec<u8>, &'static str> {
+    let mut bytes = part.bytes();
+    let mut all = vec![];
     while let Some(byte) = bytes.next() {
-        path.push(match byte {
+        all.push(match byte {
             b'%' => {
                 let mut digit = || char::from(bytes.next()?).to_digit(16);
                 let (high, low) = (digit(), digit());
@@ -97,14 +111,7 @@ fn socket(authority: &str) -> Result<PathBuf, &'static str> {
             byte => byte,
         });
     }
-    if path.first() != Some(&b'/') {
-        return Err("the socket's whole path stands where a host would");
-    }
-    // The kernel's own bound, with the zero that ends it.
-    if path.contains(&0) || path.len() > 107 {
-        return Err("a socket's path has at most 107 bytes, and no zero among them");
-    }
-    Ok(OsString::from_vec(path).into())
+    Ok(all)
 }
 
 fn usual(tls: bool) -> u16 {
@@ -126,6 +133,17 @@ impl Url {
         }
     }
 
+    /// Where it is.
+    pub fn server(&self) -> Server<'_> {
+        Server {
+            host: &self.host,
+            port: self.port,
+            socket: self.socket.as_deref(),
+            name: self.authority(),
+            plain: "is it a port without, for http://?",
+        }
+    }
+
     /// `host`, `host:8080`, `[::1]`: as a Host header and for people.
     pub fn authority(&self) -> String {
         let port = (self.port != usual(self.tls)).then_some(self.port);
@@ -136,13 +154,10 @@ impl Url {
     }
 }
 
-/// `unix:/run/app.sock`: a socket, for people.
-pub fn name_of(path: &Path) -> String {
-    format!("unix:{}", path.display())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

@@ -1,7 +1,5 @@
 //! What a thread keeps of its transactions, beside what it keeps of any request.
 
-use std::collections::BTreeMap;
-
 use model::measure::PgMoved;
 use stats::Histogram;
 
@@ -23,8 +21,6 @@ pub struct PgRecorder {
     pub unsent: u64,
     /// What the transactions of the window moved.
     pub moved: PgMoved,
-    /// The first message of each SQLSTATE.
-    pub messages: BTreeMap<String, String>,
     /// Transactions of the window tried more than once.
     pub retried: u64,
     /// Their tries beyond the first.
@@ -83,7 +79,6 @@ impl PgRecorder {
             statements: 0,
             unsent: 0,
             moved: PgMoved::default(),
-            messages: BTreeMap::new(),
             retried: 0,
             retries: 0,
         }
@@ -173,8 +168,7 @@ impl PgRecorder {
 
     /// What the server's error is called here; its first message is kept.
     pub fn named(&mut self, error: &ServerError) -> Failed {
-        self.messages.entry(error.code.clone()).or_insert_with(|| error.message.clone());
-        Failed::Server(error.code.clone())
+        self.requests.named(&error.code, &error.message)
     }
 
     /// A transaction that failed, which counts for the same moment as if it had not.
@@ -214,10 +208,6 @@ impl Record for PgRecorder {
         self.statements += other.statements;
         self.unsent += other.unsent;
         add(&mut self.moved, &other.moved);
-        // Of all threads the first one's: else one failure would have several names.
-        for (code, message) in &other.messages {
-            self.messages.entry(code.clone()).or_insert_with(|| message.clone());
-        }
         self.retried += other.retried;
         self.retries += other.retries;
     }

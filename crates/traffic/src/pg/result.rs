@@ -1,7 +1,5 @@
 //! The run, from what the threads kept.
 
-use std::collections::BTreeMap;
-
 use model::{
     Nanos, Reading, Warning,
     measure::{PgDriver, PgRun, PgScriptRun, PgSpec, PgStatement, Quantiles},
@@ -11,11 +9,15 @@ use stats::Histogram;
 use super::{plan::Plan, protocol::PgShape, recorder::PgRecorder, unsent};
 use crate::{
     assignments::Assignments,
-    client::ends,
-    connect::errno_text,
-    engine::{admitted::Admitted, backlog::Backlog, failed::Failed, sums::Sums},
+    engine::{
+        admitted::Admitted,
+        backlog::Backlog,
+        failed::Words,
+        sums::{EndsAsked, Sums},
+    },
 };
 
+const WORDS: Words = Words { unconnected: "no session", answer: "answer" };
 const UNTOLD: &str = "PostgreSQL does not tell; a responder on its host would (--responder)";
 
 pub fn pg_run(
@@ -29,16 +31,14 @@ pub fn pg_run(
     let Sums { all, ends, window_ns, .. } = sums;
     let transactions = all.requests.answered;
     let per_s = by_second(transactions, *window_ns as f64);
-    // The looks enclose the window; with a number of transactions nothing moved in the rest.
-    let mut cpu = match spec.transactions {
-        Some(_) => ends.cpu(|_| transactions),
-        None => ends.cpu(ends::at_rate(per_s)),
+    let asked = EndsAsked {
+        total: spec.transactions.is_some(),
+        responder: spec.responder.is_some(),
+        assignments,
+        same_host,
+        untold: UNTOLD,
     };
-    if spec.responder.is_none() {
-        cpu.peer = Reading::absent(UNTOLD);
-    }
-    let mut placement = ends.placement(assignments, same_host);
-    placement.peer.migrations = Reading::absent(UNTOLD);
+    let (cpu, placement) = sums.both_ends(&asked, (transactions, per_s));
     let (p50, rate) = sums.estimates();
     let open = |h: &Option<Histogram>| h.as_ref().map(Histogram::quantiles);
     let (with, without) = rates(spec, clients, sums);
@@ -72,7 +72,7 @@ pub fn pg_run(
         statements: Reading::Known(all.statements),
         moved: Reading::Known(all.moved),
         failed: all.requests.failures(),
-        failures: failures(spec, all),
+        failures: all.requests.failures_by_text(spec.timeout_ns, WORDS),
         retried: all.retried,
         retries: all.retries,
         reconnects: all.requests.fate.reconnects,
@@ -142,31 +142,6 @@ fn scripts(spec: &PgSpec, shape: &PgShape, all: &PgRecorder) -> Vec<PgScriptRun>
     (0..plan.scripts.len()).filter_map(part).collect()
 }
 
-fn failures(spec: &PgSpec, all: &PgRecorder) -> BTreeMap<String, u64> {
-    let mut by_name = BTreeMap::new();
-    for (why, n) in &all.requests.failed {
-        *by_name.entry(named(why, spec.timeout_ns, all)).or_default() += n;
-    }
-    by_name
-}
-
-/// In words; what the kernel or the server said, with its name.
-fn named(why: &Failed, limit: Nanos, all: &PgRecorder) -> String {
-    match why {
-        Failed::Connecting(errno) => format!("not connected: {}", errno_text(*errno)),
-        Failed::NoConnection => format!("no session in {limit}"),
-        Failed::Talking(errno) => errno_text(*errno),
-        Failed::NoAnswer => format!("no whole answer in {limit}"),
-        Failed::ClosedBefore | Failed::ClosedWithin => {
-            "closed by the server before its answer".into()
-        }
-        Failed::Bad(why) | Failed::Tls(why) => (*why).into(),
-        Failed::Server(code) => {
-            format!("{code}: {}", all.messages.get(code).map_or("", String::as_str))
-        }
-    }
-}
-
 fn backlog(spec: &PgSpec, clients: u32, per_s: f64, sums: &Sums<PgRecorder>) -> Option<Warning> {
     Backlog {
         what: "transactions",
@@ -196,7 +171,7 @@ fn admitted(
                have it",
         window_ns: sums.window_ns,
     }
-    .warning(&sums.all.requests.fate, |why| named(why, spec.timeout_ns, &sums.all))
+    .warning(&sums.all.requests.fate, |why| why.text(spec.timeout_ns, WORDS, &sums.all.requests.messages))
 }
 
 fn warnings(

@@ -30,6 +30,7 @@ use crate::{
   netwright explain http://localhost/ --flows 1,8,64 --verify
   netwright explain pg://postgres@127.0.0.1/bench --script tpcb-like \\
       --protocol prepared --path rtt=500us
+  netwright explain redis://localhost --path rtt=80us --flows 1,8,64
   netwright explain rtt://db1 --json | jq .components
   # a server that runs; sends nothing, needs root
   netwright explain --port 5432
@@ -39,7 +40,7 @@ Exit code 1 also says that the parts do not add up: inconclusive."
 ))]
 pub struct ExplainArgs {
     /// The workload: `rtt://HOST[:PORT]`, `http://HOST[:PORT]/PATH` or `https://…`,
-    /// `http+unix://%2Frun%2Fapp.sock/PATH` over a Unix socket, or
+    /// `http+unix://%2Frun%2Fapp.sock/PATH` over a Unix socket, `redis://HOST[:PORT]`, or
     /// `pg://USER@HOST:PORT/DATABASE`, of which what is missing is taken from the environment
     /// (PGHOST, PGUSER, PGPASSWORD…).
     #[arg(default_value = "", hide_default_value = true)]
@@ -61,12 +62,15 @@ pub struct ExplainArgs {
     /// http: a header line of each request: 'Name: value'; again for more.
     #[arg(long, short = 'H', value_name = "HEADER", help_heading = "Workload")]
     pub header: Vec<String>,
-    /// https: trust the certificates in this PEM file instead of the system's.
+    /// https, rediss: trust the certificates in this PEM file instead of the system's.
     #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "Workload")]
     pub ca: Option<String>,
-    /// https: do not check the server's certificate.
+    /// https, rediss: do not check the server's certificate.
     #[arg(long, help_heading = "Workload")]
     pub insecure: bool,
+    /// redis: the command, as of `measure redis`; again for more, in turn [default: GET key:{key}].
+    #[arg(long, value_name = "COMMAND", help_heading = "Workload")]
+    pub command: Vec<String>,
     /// pg: the transaction: tpcb-like, simple-update, select-only, select1, or a script file; again
     /// for more, NAME@3 for a weight [default: select-only, which changes nothing].
     #[arg(long, short = 'f', value_name = "SCRIPT", help_heading = "Workload")]

@@ -9,16 +9,17 @@ use model::{
     Nanos, Warning,
     explain::Exchange,
     measure::{
-        Common, Engine, HttpSpec, PeerProgram, PgDriver, PgScript, PgSpec, Pin, RttSpec,
+        Common, Engine, HttpSpec, PeerProgram, PgDriver, PgScript, PgSpec, Pin, RedisSpec, RttSpec,
         SocketOptions, TlsSpec, Transport,
     },
 };
-use traffic::{Secret, Url, is_here};
+use traffic::{RedisUrl, Secret, Url, is_here};
 
 use super::{
     args::ExplainArgs,
     http::Http,
     pg::{BEGINNING_NS, Pg},
+    redis::Redis,
     responder::{Responder, ServerCpus},
     rtt::Rtt,
     server::Server,
@@ -38,6 +39,8 @@ pub enum Target {
     /// A server of ours: `HOST[:PORT]`.
     Rtt(String),
     Http(String),
+    /// A URL, without the password that may have stood in it.
+    Redis(String),
     /// A connection string, without the password that may have stood in it.
     Pg(String),
 }
@@ -56,13 +59,14 @@ impl Target {
                 text.parse::<Url>()?;
                 Ok(Self::Http(text.into()))
             }
+            Some(("redis" | "rediss", _)) => Ok(Self::Redis(RedisUrl::of(text)?.shown)),
             Some(("pg" | "postgres" | "postgresql", _)) => {
                 Ok(Self::Pg(traffic::pg::without_password(text)?.0))
             }
             _ => Err(Failure::Usage(format!(
                 "{text:?} is no target; write rtt://HOST[:PORT], http://HOST[:PORT]/PATH or https://…, \
-                 http+unix://%2Frun%2Fapp.sock/PATH, or pg://USER@HOST/DATABASE, postgres:// and \
-                 postgresql:// being the same"
+                 http+unix://%2Frun%2Fapp.sock/PATH, redis://HOST[:PORT] or rediss://…, or \
+                 pg://USER@HOST/DATABASE, postgres:// and postgresql:// being the same"
             ))),
         }
     }
@@ -71,7 +75,7 @@ impl Target {
     pub fn shown(&self) -> String {
         match self {
             Self::Rtt(host) => format!("rtt://{host}"),
-            Self::Http(text) | Self::Pg(text) => text.clone(),
+            Self::Http(text) | Self::Redis(text) | Self::Pg(text) => text.clone(),
         }
     }
 }
@@ -167,6 +171,36 @@ pub fn http(args: &ExplainArgs, url: &str) -> Http {
     }
 }
 
+/// A workload of a Redis server.
+///
+/// # Errors
+/// It is no URL.
+fn redis(args: &ExplainArgs, target: &str) -> Result<Redis, Failure> {
+    let mut commands = args.command.clone();
+    if commands.is_empty() {
+        commands.push(measure::redis::COMMAND.into());
+    }
+    Ok(Redis {
+        spec: RedisSpec {
+            common: common(args, target.into(), PeerProgram::Server),
+            commands,
+            keys: measure::redis::KEYS,
+            data_bytes: measure::redis::DATA_BYTES,
+            tls: TlsSpec { ca: args.ca.clone(), insecure: args.insecure, resume: false },
+            responder: None,
+            flows: vec![1],
+            pipeline: 1,
+            new_connections: false,
+            rate_per_s: None,
+            requests: None,
+            timeout_ns: TIMEOUT,
+            interval_ns: None,
+        },
+        url: RedisUrl::of(&args.target)?,
+        server: Server::default(),
+    })
+}
+
 /// A workload of a PostgreSQL server.
 ///
 /// # Errors
@@ -220,7 +254,7 @@ pub fn network(
     alone.trips = trips;
     alone.spec.request_bytes = each(exchange.request_bytes);
     alone.spec.response_bytes = each(exchange.response_bytes);
-    if let Target::Http(name) | Target::Pg(name) = target {
+    if let Target::Http(name) | Target::Redis(name) | Target::Pg(name) = target {
         let Common { peer_pin, .. } = common(args, name.clone(), PeerProgram::Server);
         alone.spec.common.peer_pin = peer_pin;
     }
@@ -253,7 +287,7 @@ pub fn responder(
             LocalServer::Socket => Responder::start_on_unix_socket(where_it_is()),
             LocalServer::No => Err(other_paths()),
         },
-        (Target::Pg(_), None) => match learned.server.parse::<SocketAddr>() {
+        (Target::Redis(_) | Target::Pg(_), None) => match learned.server.parse::<SocketAddr>() {
             Ok(address) if is_here(address) => {
                 Responder::start(&address.ip().to_string(), where_it_is())
             }
@@ -280,23 +314,34 @@ pub fn check(args: &ExplainArgs, target: &Target) -> Result<(), Failure> {
         Target::Http(url) if args.responder.is_none() && here(url)? == LocalServer::No => {
             Err(other_paths())
         }
+        Target::Redis(url) if args.responder.is_none() => {
+            let url = RedisUrl::of(url)?;
+            let Some((host, port)) = url.host() else { return Ok(()) };
+            let here = traffic::addresses(host, port, None)?.into_iter().any(is_here);
+            if here { Ok(()) } else { Err(other_paths()) }
+        }
         _ => Ok(()),
     }
 }
+
+const REDIS: &str = "redis:// and rediss://";
 
 /// An option that was given and is for another kind of target, and which.
 fn foreign(args: &ExplainArgs, target: &Target) -> Option<(&'static str, &'static str)> {
     let own = match target {
         Target::Rtt(_) => "rtt://",
         Target::Http(_) => "http:// and https://",
+        Target::Redis(_) => REDIS,
         Target::Pg(_) => "pg://",
     };
+    let tls = if own == REDIS { REDIS } else { "http:// and https://" };
     let given = [
         ("--request", "rtt://", args.request != OneSize(64)),
         ("--response", "rtt://", args.response.is_some()),
         ("--header", "http:// and https://", !args.header.is_empty()),
-        ("--ca", "http:// and https://", args.ca.is_some()),
-        ("--insecure", "http:// and https://", args.insecure),
+        ("--ca", tls, args.ca.is_some()),
+        ("--insecure", tls, args.insecure),
+        ("--command", REDIS, !args.command.is_empty()),
         ("--script", "pg://", !args.script.is_empty()),
         ("--protocol", "pg://", args.protocol != ProtocolArg::Simple),
         ("--scale", "pg://", args.scale.is_some()),
@@ -343,6 +388,7 @@ pub fn workload(args: &ExplainArgs, target: &Target) -> Result<Box<dyn Workload>
     Ok(match target {
         Target::Rtt(host) => Box::new(rtt(args, host, measure::secret(&args.secret)?)),
         Target::Http(url) => Box::new(http(args, url)),
+        Target::Redis(url) => Box::new(redis(args, url)?),
         Target::Pg(text) => Box::new(pg(args, text)?),
     })
 }
@@ -358,6 +404,8 @@ mod tests {
         assert_eq!(Target::parse(url).ok(), Some(Target::Http(url.into())));
         let plain = Target::Pg("pg://app@db1/shop".into());
         assert_eq!(Target::parse("pg://app:secret@db1/shop").ok(), Some(plain));
+        let plain = Target::Redis("redis://app@c1:6379/2".into());
+        assert_eq!(Target::parse("redis://app:secret@c1/2").ok(), Some(plain));
         for wrong in ["db1", "rtt://", "https:///x", "ftp://x", ""] {
             assert!(matches!(Target::parse(wrong), Err(Failure::Usage(_))), "{wrong}");
         }

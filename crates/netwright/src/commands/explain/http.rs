@@ -31,7 +31,7 @@ const REST_NS: f64 = 10e6;
 
 /// Why not all clients took part: in the mean so many were served or connected anew at once, the rate
 /// by the time of both (Little's law), and failures took the others' time.
-fn not_served(
+pub fn not_served(
     clients: u32,
     at_once: f64,
     window: Nanos,

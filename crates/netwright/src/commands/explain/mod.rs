@@ -9,6 +9,7 @@ mod interleaving;
 mod passive;
 mod paths;
 mod pg;
+mod redis;
 mod responder;
 mod round_counts;
 mod rtt;

@@ -47,6 +47,8 @@ fn answers(args: &ExplainArgs, target: &Target, busy: f64) -> Answers {
     match target {
         Target::Pg(_) => Answers::Each,
         Target::Rtt(_) => Answers::Threads(args.threads),
+        // One thread runs all commands.
+        Target::Redis(_) => Answers::Threads(1),
         Target::Http(_) => Answers::Threads((busy.round() as u32).max(1)),
     }
 }

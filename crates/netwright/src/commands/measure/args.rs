@@ -9,6 +9,7 @@ use super::{
     counts::{Counts, OneSize, PerSecond, Percent, Sizes, within},
     http::HttpArgs,
     pg::PgArgs,
+    redis::RedisArgs,
 };
 use crate::args::OutputArgs;
 
@@ -49,6 +50,8 @@ pub enum MeasureKind {
     Http(Box<HttpArgs>),
     /// PostgreSQL transactions, pgbench's or of script files: rates, latencies, failures.
     Pg(Box<PgArgs>),
+    /// Redis commands to any server that speaks as Redis does: rates, latencies, errors.
+    Redis(Box<RedisArgs>),
 }
 
 impl MeasureKind {
@@ -60,6 +63,7 @@ impl MeasureKind {
             Self::Connect(a) => a.common.softirq,
             Self::Http(a) => a.local.softirq,
             Self::Pg(a) => a.local.softirq,
+            Self::Redis(a) => a.local.softirq,
         }
     }
 }

@@ -142,7 +142,7 @@ pub fn transport(url: &str) -> Transport {
 }
 
 /// A file by its name, as a request keeps it.
-fn named(path: Option<&Path>) -> Result<Option<String>, Failure> {
+pub fn named(path: Option<&Path>) -> Result<Option<String>, Failure> {
     let name = |p: &Path| {
         p.to_str().map(str::to_owned).ok_or_else(|| {
             Failure::Usage(format!("{}: the name is not UTF-8; rename it", p.display()))

@@ -6,12 +6,13 @@ pub mod counts;
 pub mod http;
 mod local;
 pub mod pg;
+pub mod redis;
 mod spec;
 mod stream;
 
 use std::{path::Path, sync::Mutex};
 
-use model::measure::{ConnectSpec, HttpSpec, PeerProgram, PgSpec, RttSpec, StreamSpec};
+use model::measure::{ConnectSpec, HttpSpec, PeerProgram, PgSpec, RedisSpec, RttSpec, StreamSpec};
 use probe::given;
 use serde::Serialize;
 use traffic::{Judged, Measured, Secret};
@@ -44,9 +45,13 @@ pub fn run(args: &MeasureArgs) -> Result<CommandEnd, Failure> {
             let (spec, password) = pg::spec(a)?;
             pg::run(&spec, password.as_deref(), &a.local.secret, &a.output)
         }
+        (Some(MeasureKind::Redis(a)), _) => {
+            let (spec, url) = redis::spec(a)?;
+            redis::run(&spec, &url, &a.local.secret, &a.output)
+        }
         (None, Some(file)) => rerun(file, args),
         (None, None) => Err(Failure::Usage(
-            "say what to measure: rtt, stream, connect, http or pg; `netwright measure --help` \
+            "say what to measure: rtt, stream, connect, http, pg or redis; `netwright measure --help` \
              has examples"
                 .into(),
         )),
@@ -110,6 +115,12 @@ fn rerun(file: &Path, args: &MeasureArgs) -> Result<CommandEnd, Failure> {
             let spec: PgSpec =
                 serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
             pg::run(&spec, None, &args.secret, &args.output)
+        }
+        "redis" => {
+            let spec: RedisSpec =
+                serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
+            let url = traffic::RedisUrl::of(&spec.common.target)?;
+            redis::run(&spec, &url, &args.secret, &args.output)
         }
         "stream" => {
             let spec: StreamSpec =

@@ -143,8 +143,7 @@ fn named(why: &str, to: &mut PgRecorder) -> Failed {
         "deadlock" => ("40P01", "deadlock detected"),
         _ => return Failed::Bad("failed, and pgbench does not say by what"),
     };
-    to.messages.entry(code.into()).or_insert_with(|| message.into());
-    Failed::Server(code.into())
+    to.requests.named(code, message)
 }
 
 #[cfg(test)]

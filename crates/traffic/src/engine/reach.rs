@@ -1,0 +1,152 @@
+//! The server before the first run: its address that answers, and whether TLS can be spoken.
+
+use std::{net::SocketAddr, path::Path, sync::atomic::AtomicBool, time::Duration};
+
+use model::measure::{Common, End, TlsSpec, Transport};
+use socket2::SockAddr;
+
+use super::{
+    deadline::Deadline,
+    dial::{dial, ended_early},
+    link::{Link, Rooms},
+};
+use crate::{
+    Error, Result,
+    net::{
+        target::resolve,
+        tls::{
+            Tls, TlsRequest,
+            fault::{Fault, Remedies, advice},
+        },
+    },
+};
+
+/// How long the first connection may take at each address, with its handshake.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long it may take over all addresses of the name.
+const WHOLE: Duration = Duration::from_secs(30);
+/// Room for what a server says in its handshake, at a time.
+const ROOM: usize = 16 << 10;
+
+/// A server, before its address is known.
+#[derive(Debug)]
+pub struct Server<'a> {
+    /// A name or address; as TLS checks it.
+    pub host: &'a str,
+    pub port: u16,
+    /// The Unix socket that is connected to instead.
+    pub socket: Option<&'a Path>,
+    /// For people: `host:8443`.
+    pub name: String,
+    /// What may be meant where TLS does not come about: `is it a port without, for http://?`
+    pub plain: &'static str,
+}
+
+/// How TLS is spoken to the server; `speaks` names its protocol to it, where it has a name.
+///
+/// # Errors
+/// Nothing to trust was found.
+pub fn tls_of(asked: &TlsSpec, server: &Server<'_>, speaks: Option<&'static str>) -> Result<Tls> {
+    Tls::new(
+        server.host,
+        &TlsRequest {
+            ca: asked.ca.as_deref(),
+            insecure: asked.insecure,
+            resume: asked.resume,
+            speaks,
+            ..TlsRequest::default()
+        },
+    )
+}
+
+/// A server that answers.
+#[derive(Debug)]
+pub struct ServerAddress {
+    pub to: SockAddr,
+    pub transport: Transport,
+    /// The same for people.
+    pub name: String,
+    /// Its address; none of a Unix socket.
+    pub ip: Option<SocketAddr>,
+    /// This end, with the address that it has towards it.
+    pub local: End,
+}
+
+/// The server's address that answers, and a connection to it, with TLS where it is spoken; `stop`
+/// ends the looking.
+///
+/// # Errors
+/// No server, or one that TLS cannot be spoken with: what to do.
+pub fn reach(
+    common: &Common,
+    server: &Server<'_>,
+    tls: Option<&Tls>,
+    stop: &AtomicBool,
+) -> Result<(ServerAddress, Link)> {
+    let whole = Deadline::after(WHOLE, stop);
+    let mut last = Error::Environment(format!("{} has no address", server.host));
+    for mut door in doors(common, server)? {
+        let deadline = whole.at_most(PATIENCE);
+        match dial(&door.to, door.transport, &door.name, common, &deadline) {
+            Ok(socket) => {
+                let ours = socket.local_addr().ok().and_then(|a| a.as_socket());
+                let mut link = Link::new(socket);
+                if let Some(tls) = tls {
+                    shake(tls, &mut link, server, &deadline)?;
+                }
+                door.local.address = ours.map_or_else(String::new, |a| a.ip().to_string());
+                return Ok((door, link));
+            }
+            Err(e) => last = e,
+        }
+    }
+    Err(last)
+}
+
+/// Where it may be.
+fn doors(common: &Common, server: &Server<'_>) -> Result<Vec<ServerAddress>> {
+    let local = crate::host_identity().end;
+    let Some(path) = server.socket else {
+        let all = resolve(server.host, server.port, common.family)?.into_iter();
+        return Ok(all
+            .map(|ip| ServerAddress {
+                to: ip.into(),
+                transport: Transport::Tcp,
+                name: ip.to_string(),
+                ip: Some(ip),
+                local: local.clone(),
+            })
+            .collect());
+    };
+    let name = name_of(path);
+    let to = SockAddr::unix(path).map_err(|e| Error::io(&name, &e))?;
+    Ok(vec![ServerAddress { to, transport: Transport::Unix, name, ip: None, local }])
+}
+
+fn shake(tls: &Tls, link: &mut Link, server: &Server<'_>, deadline: &Deadline<'_>) -> Result<()> {
+    let (name, plain) = (&server.name, server.plain);
+    let remedies = Remedies {
+        trust: "--ca FILE",
+        unchecked: "--insecure measures without checking",
+        plain,
+        own: "a client's certificate, which is not sent",
+    };
+    match link.shake_within(tls, &mut Rooms::new(ROOM, true), deadline) {
+        Ok(_) => Ok(()),
+        Err(Fault::Tls(why)) => Err(Error::Environment(advice(name, &why, &remedies))),
+        Err(Fault::Io(e)) if Deadline::is_stopped(&e) => Err(ended_early(name)),
+        Err(Fault::Io(e)) if Deadline::is_late(&e) => Err(Error::Environment(format!(
+            "{name}: the TLS handshake was not over in {}; {plain}",
+            deadline.limit()
+        ))),
+        Err(Fault::Io(e)) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
+            Err(Error::Environment(format!("{name}: it closed within the TLS handshake; {plain}")))
+        }
+        Err(Fault::Io(e)) => Err(Error::io(format!("{name}: within the TLS handshake"), &e)),
+    }
+}
+
+/// `unix:/run/app.sock`: a socket, for people.
+pub fn name_of(path: &Path) -> String {
+    format!("unix:{}", path.display())
+}
