@@ -19,12 +19,17 @@ use crate::support::{NETWRIGHT, run};
 struct View {
     child: Child,
     screen: File,
+    /// The other end, which the terminal lives as long as.
+    tty: File,
     seen: Arc<Mutex<Vec<u8>>>,
     before: libc::termios,
 }
 
 /// Ends the alternate screen.
 const LEAVES: &str = "\x1b[?1049l";
+
+/// Written behind all that it wrote.
+const END: &[u8] = b"<the end of what was written>";
 
 /// The screen after these bytes: as much of a terminal as ratatui uses (text, "go to", "clear").
 fn shown(text: &str) -> String {
@@ -86,15 +91,13 @@ impl View {
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         let seen = Arc::new(Mutex::new(vec![]));
         let (mut from, to) = (screen.try_clone().unwrap(), Arc::clone(&seen));
-        // `tty` moves along: the terminal lives as long as somebody reads it.
         std::thread::spawn(move || {
-            let _tty = tty;
             let mut buffer = [0; 4096];
             while let Ok(n @ 1..) = from.read(&mut buffer) {
                 to.lock().unwrap().extend(&buffer[..n]);
             }
         });
-        Self { child, screen, seen, before }
+        Self { child, screen, tty, seen, before }
     }
 
     /// Every byte that came.
@@ -130,17 +133,21 @@ impl View {
             assert!(began.elapsed() < Duration::from_secs(60), "it does not end");
             std::thread::sleep(Duration::from_millis(10));
         };
-        while !self.text().contains(LEAVES) {
-            assert!(began.elapsed() < Duration::from_secs(60), "it leaves its screen behind");
+        // What it wrote last is read when this is.
+        self.tty.write_all(END).unwrap();
+        let end = String::from_utf8_lossy(END);
+        while !self.text().contains(&*end) {
+            assert!(began.elapsed() < Duration::from_secs(60), "the terminal is not read");
             std::thread::sleep(Duration::from_millis(10));
         }
+        assert!(self.text().contains(LEAVES), "it leaves its screen behind");
         let after = settings(&self.screen);
         assert_eq!(
             (self.before.c_lflag, self.before.c_iflag, self.before.c_oflag),
             (after.c_lflag, after.c_iflag, after.c_oflag),
             "the terminal is not as it was"
         );
-        let text = self.text();
+        let text = self.text().replace(&*end, "");
         let (_, behind) = text.rsplit_once(LEAVES).unwrap();
         assert!(text.contains("\x1b[?25h"), "no cursor");
         (status, behind.to_owned())
