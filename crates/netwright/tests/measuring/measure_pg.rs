@@ -120,7 +120,7 @@ fn what_a_script_or_an_option_lacks_is_said() {
         (&["--congestion", "nosuch"], 2, "this kernel has"),
         (&["--driver", "pgbench", "--pipeline"], 2, "startpipeline"),
         (&["--driver", "pgbench", "--duration", "2500ms"], 2, "--duration 3s"),
-        (&["--threads", "2"], 2, "1 client cannot"),
+        (&["--threads", "2"], 2, "1 flow cannot"),
         (&["--init", "--flows", "4"], 2, "--flows"),
     ] {
         let out = measure(&[&[own.url.as_str()], args].concat());

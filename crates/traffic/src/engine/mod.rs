@@ -5,6 +5,7 @@
 //! - [`conn`], [`link`], [`places`]: a connection, its socket, and which of them waits for what.
 //! - [`pace`]: when the next request or transaction may begin.
 //! - [`recorder`], [`failed`], [`handshakes`], [`connection_counts`]: what a thread keeps.
+//! - [`load`]: what every workload is asked, and its runs over numbers of connections.
 //! - [`workers`]: the threads of a round, and what each is to do.
 //! - [`intervals`]: what came of each second, while it goes on.
 //! - [`sums`]: rounds added up.
@@ -24,6 +25,7 @@ pub mod failed;
 pub mod handshakes;
 pub mod intervals;
 pub mod link;
+pub mod load;
 pub mod pace;
 pub mod places;
 pub mod protocol;

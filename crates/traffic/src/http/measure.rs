@@ -1,7 +1,5 @@
 //! `measure http`: one run for each number of connections.
 
-use std::sync::atomic::Ordering;
-
 use model::measure::{End, HttpDocument, HttpRun, HttpSpec, PeerProgram, TlsSpec, Transport};
 
 use super::{
@@ -15,6 +13,7 @@ use crate::{
     engine::{
         dial::{DialPath, is_here},
         event_loop::EventLoop,
+        load::{Load, OneRun, Sweep, sweep},
         protocol::Connecting,
         reach::{ServerAddress, reach, tls_of},
         sums::{Rounds, rounds},
@@ -24,9 +23,6 @@ use crate::{
     net::{options, tls::Tls},
     rtt::measure::{BATCH_NS, Measured, unix_s},
 };
-
-/// More requests than this under way on one connection are a mistake.
-const MOST_PIPELINE: u32 = 1024;
 
 /// Sends requests as asked.
 ///
@@ -82,7 +78,6 @@ pub fn measure(
         runs: vec![],
         interrupted: false,
     };
-    let mut broken = None;
     let place = RunSetup {
         shape: &shape,
         door: &door,
@@ -90,22 +85,13 @@ pub fn measure(
         same_host,
         onlooker: onlooker.as_ref(),
     };
-    for &flows in &spec.flows {
-        if run.stop.load(Ordering::Relaxed) || broken.is_some() {
-            document.interrupted = true;
-            break;
-        }
-        match one(spec, flows, &place, run) {
-            Ok(one) => {
-                document.interrupted |= one.interrupted;
-                broken.clone_from(&one.broken);
-                document.peer.program = one.server;
-                document.runs.push(one.run);
-            }
-            Err(e) => broken = Some(e),
-        }
-    }
-    document.interrupted |= broken.is_some() || run.stop.load(Ordering::Relaxed);
+    let program = &mut document.peer.program;
+    let Sweep { runs, interrupted, broken } = sweep(&spec.flows, run.stop, |flows| {
+        let (one, server) = one(spec, flows, &place, run)?;
+        *program = server;
+        Ok(one)
+    });
+    (document.runs, document.interrupted) = (runs, interrupted);
     document.floor = calibration.certificate(document.runs.iter().map(|r: &HttpRun| &r.cpu.local));
     match (document.runs.is_empty(), broken) {
         (true, Some(why)) => Err(why),
@@ -137,16 +123,14 @@ struct RunSetup<'a> {
     onlooker: Option<&'a Peer>,
 }
 
-/// A run, and what else came of it.
-struct One {
-    run: HttpRun,
-    server: String,
-    interrupted: bool,
-    broken: Option<Error>,
-}
-
-/// One number of connections, repeated while its interval is wider than was asked for.
-fn one(spec: &HttpSpec, flows: u32, place: &RunSetup<'_>, run: Run<'_>) -> Result<One> {
+/// One number of connections, repeated while its interval is wider than was asked for; and what the
+/// server calls itself.
+fn one(
+    spec: &HttpSpec,
+    flows: u32,
+    place: &RunSetup<'_>,
+    run: Run<'_>,
+) -> Result<(OneRun<HttpRun>, String)> {
     let RunSetup { shape, assignments, onlooker, .. } = *place;
     let workers = Workers {
         common: &spec.common,
@@ -172,7 +156,7 @@ fn one(spec: &HttpSpec, flows: u32, place: &RunSetup<'_>, run: Run<'_>) -> Resul
     run.warnings.extend(why);
     run.warnings.extend(onlooker.zip(place.door.ip).and_then(|(peer, ip)| peer.elsewhere(ip)));
     let server = result::server(&sums.all);
-    Ok(One { run, server, interrupted: sums.interrupted, broken })
+    Ok((OneRun { run, interrupted: sums.interrupted, broken }, server))
 }
 
 fn check(spec: &HttpSpec) -> Result<()> {
@@ -183,38 +167,17 @@ fn check(spec: &HttpSpec) -> Result<()> {
             "HTTP is measured over TCP or a Unix socket, against a server of its own".into(),
         );
     }
-    if spec.flows.is_empty() || common.threads == 0 {
-        return usage("no number of flows or threads is given".into());
+    Load {
+        common,
+        flows: &spec.flows,
+        pipeline: spec.pipeline,
+        one_each: spec.new_connections,
+        rate_per_s: spec.rate_per_s,
+        total: spec.requests,
+        interval_ns: spec.interval_ns,
+        timeout_ns: spec.timeout_ns,
+        what: "requests",
+        option: "--requests",
     }
-    if let Some(few) = spec.flows.iter().find(|f| **f < common.threads) {
-        return usage(format!(
-            "{few} flows cannot keep {} threads busy; give at least as many flows",
-            common.threads
-        ));
-    }
-    if !(1..=MOST_PIPELINE).contains(&spec.pipeline) {
-        return usage(format!("--pipeline {}: from 1 to {MOST_PIPELINE}", spec.pipeline));
-    }
-    if spec.new_connections && spec.pipeline > 1 {
-        return usage(
-            "a connection of its own for each request carries one; leave out --pipeline or \
-             --new-connections"
-                .into(),
-        );
-    }
-    if spec.requests.is_some() && common.confidence_per_mille.is_some() {
-        return usage(
-            "a number of requests is one round; leave out --requests or --precision".into(),
-        );
-    }
-    if spec.rate_per_s == Some(0) || spec.requests == Some(0) {
-        return usage("no requests are asked for".into());
-    }
-    if spec.interval_ns.is_some_and(|i| i.0 < 100_000_000) {
-        return usage("an interval of at least 100ms is needed".into());
-    }
-    if spec.timeout_ns.0 < 1_000_000 {
-        return usage("a time limit below 1ms fails requests that only wait their turn".into());
-    }
-    Ok(())
+    .check()
 }

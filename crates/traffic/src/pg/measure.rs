@@ -1,6 +1,6 @@
 //! `measure pg`: one run for each number of clients.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::time::Duration;
 
 use model::measure::{End, PeerProgram, PgDocument, PgDriver, PgProtocol, PgRun, PgSpec, TlsRun};
 
@@ -8,7 +8,7 @@ use super::{
     address::{Address, Around, UserName},
     builtin,
     client::Client,
-    pgbench::{self, One},
+    pgbench,
     plan::Plan,
     protocol::PgShape,
     recorder::{PgRecorder, RecorderSpec},
@@ -25,6 +25,7 @@ use crate::{
     engine::{
         dial::{DialPath, is_here},
         event_loop::EventLoop,
+        load::{Load, OneRun, Sweep, sweep},
         protocol::Connecting,
         sums::{Rounds, rounds},
         workers::Workers,
@@ -96,15 +97,10 @@ pub fn measure(
         .chain(elsewhere)
         .collect();
     drop(session);
-    let mut broken = None;
-    for &clients in &spec.clients {
-        if run.stop.load(Ordering::Relaxed) || broken.is_some() {
-            document.interrupted = true;
-            break;
-        }
+    let Sweep { runs, interrupted, broken } = sweep(&spec.clients, run.stop, |clients| {
         let onlooker = onlooker.as_ref();
         let begin = Begin { spec, clients, shape: &shape, scale, seed, onlooker };
-        let done = match &tool {
+        let mut one = match &tool {
             None => one(&begin, &assignments, same_host, run),
             Some(tool) => pgbench::one(
                 &pgbench::By {
@@ -122,18 +118,11 @@ pub fn measure(
                 },
                 run,
             ),
-        };
-        match done {
-            Ok(mut one) => {
-                document.interrupted |= one.interrupted;
-                broken = one.broken;
-                one.run.warnings.extend(reported.iter().cloned());
-                document.runs.push(one.run);
-            }
-            Err(e) => broken = Some(e),
-        }
-    }
-    document.interrupted |= broken.is_some() || run.stop.load(Ordering::Relaxed);
+        }?;
+        one.run.warnings.extend(reported.iter().cloned());
+        Ok(one)
+    });
+    (document.runs, document.interrupted) = (runs, interrupted);
     document.floor = calibration.certificate(document.runs.iter().map(|r: &PgRun| &r.cpu.local));
     let nothing = document.runs.iter().all(|r| r.transactions == 0 && r.failed == 0);
     match (nothing, broken) {
@@ -148,34 +137,23 @@ fn check(spec: &PgSpec) -> Result<()> {
     if common.peer != PeerProgram::Server {
         return usage("PostgreSQL is measured against a server of its own".into());
     }
-    if spec.clients.is_empty() || common.threads == 0 {
-        return usage("no number of clients or threads is given".into());
-    }
-    if let Some(few) = spec.clients.iter().find(|c| **c < common.threads) {
-        return usage(format!(
-            "{} cannot keep {} threads busy; give at least as many clients",
-            clients_text(*few),
-            common.threads
-        ));
-    }
     if spec.pipeline && spec.protocol == PgProtocol::Simple {
         return usage("a pipeline needs --protocol extended or prepared".into());
     }
-    if spec.rate_per_s == Some(0) || spec.transactions == Some(0) {
-        return usage("no transactions are asked for".into());
+    Load {
+        common,
+        flows: &spec.clients,
+        // Of the statements of a transaction: one of those is under way on each.
+        pipeline: 1,
+        one_each: spec.connect_each,
+        rate_per_s: spec.rate_per_s,
+        total: spec.transactions,
+        interval_ns: spec.interval_ns,
+        timeout_ns: spec.timeout_ns,
+        what: "transactions",
+        option: "--transactions",
     }
-    if spec.transactions.is_some() && common.confidence_per_mille.is_some() {
-        return usage(
-            "a number of transactions is one round; leave out --transactions or --precision".into(),
-        );
-    }
-    if spec.interval_ns.is_some_and(|i| i.0 < 100_000_000) {
-        return usage("an interval of at least 100ms is needed".into());
-    }
-    if spec.timeout_ns.0 < 1_000_000 {
-        return usage("a time limit below 1ms fails statements that only wait their turn".into());
-    }
-    Ok(())
+    .check()
 }
 
 /// The server that a connection string means here.
@@ -279,7 +257,12 @@ impl Begin<'_> {
     }
 }
 
-fn one(begin: &Begin<'_>, assignments: &Assignments, same_host: bool, run: Run<'_>) -> Result<One> {
+fn one(
+    begin: &Begin<'_>,
+    assignments: &Assignments,
+    same_host: bool,
+    run: Run<'_>,
+) -> Result<OneRun<PgRun>> {
     let Begin { spec, clients, shape, .. } = *begin;
     let workers = Workers {
         common: &spec.common,
@@ -305,7 +288,7 @@ fn one(begin: &Begin<'_>, assignments: &Assignments, same_host: bool, run: Run<'
     })?;
     let mut run = result::pg_run(spec, clients, shape, assignments, same_host, &sums);
     run.warnings.extend(why);
-    Ok(One { run, interrupted: sums.interrupted, broken })
+    Ok(OneRun { run, interrupted: sums.interrupted, broken })
 }
 
 /// `1 client`, `8 clients`.

@@ -1,15 +1,14 @@
 //! `measure redis`: commands to a Redis server, or one that speaks as it does (Valkey, KeyDB).
 //!
 //! - [`reply`]: where a reply ends.
+//! - [`url`]: where the server is, and who asks.
 //! - [`protocol`]: what a connection is asked, as [`crate::engine`] runs it.
 
 mod protocol;
 pub mod reply;
+mod url;
 
-use std::{
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::{sync::atomic::AtomicBool, time::Duration};
 
 use model::{
     Nanos, Warning,
@@ -17,12 +16,13 @@ use model::{
 };
 use stats::Histogram;
 
+pub use self::url::RedisUrl;
 use self::{
     protocol::{CommandBytes, Commands, RedisRecorder, RedisShape, refused},
     reply::{Fed, Replies},
 };
 use crate::{
-    Error, Result, Target,
+    Error, Result,
     assignments::{self, Assignments},
     client::{Peer, conduct::Run},
     control::secret::Secret,
@@ -34,13 +34,13 @@ use crate::{
         event_loop::EventLoop,
         failed::Words,
         link::{Link, Rooms},
+        load::{Load, OneRun, Sweep, sweep},
         protocol::Connecting,
-        reach::{Server, ServerAddress, name_of, reach, tls_of},
+        reach::{ServerAddress, reach, tls_of},
         sums::{EndsAsked, Rounds, Sums, rounds},
         workers::Workers,
     },
     host::calibrate,
-    http::url::unescaped,
     net::{
         options,
         tls::{conn::Received, fault::Fault},
@@ -48,8 +48,6 @@ use crate::{
     rtt::measure::{BATCH_NS, Measured, unix_s},
 };
 
-/// More commands than this under way on one connection are a mistake.
-const MOST_PIPELINE: u32 = 1024;
 /// The longest value written.
 const MOST_DATA: u64 = 512 << 20;
 /// How long the server may take to say what it is.
@@ -57,115 +55,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const WORDS: Words = Words { unconnected: "not connected", answer: "reply" };
 const UNTOLD: &str =
     "a server of another kind does not tell; a responder on its host would (--responder)";
-
-/// A server as a URL names it: `redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]`, `rediss://…`, or
-/// `unix:PATH`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RedisUrl {
-    tls: bool,
-    at: Target,
-    user: Option<String>,
-    password: Option<String>,
-    database: Option<u32>,
-    /// The same without a password, which a result may show.
-    pub shown: String,
-}
-
-impl RedisUrl {
-    /// Reads one.
-    ///
-    /// # Errors
-    /// What is wrong with it, without what it says of a password.
-    pub fn of(text: &str) -> Result<Self> {
-        let wrong = |why: &str| {
-            Error::Usage(format!(
-                "this is no Redis URL: {why}; write redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]"
-            ))
-        };
-        if text.starts_with("unix:") {
-            let (at, shown) = (text.parse()?, text.into());
-            return Ok(Self { tls: false, at, user: None, password: None, database: None, shown });
-        }
-        let (tls, rest) = match text.split_once("://") {
-            Some(("redis", rest)) => (false, rest),
-            Some(("rediss", rest)) => (true, rest),
-            Some(_) => return Err(wrong("only redis, rediss and unix:PATH are spoken")),
-            None => return Err(wrong("redis:// is missing")),
-        };
-        let (place, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (who, place) = place.rsplit_once('@').map_or((None, place), |(w, p)| (Some(w), p));
-        let plain = |part: &str| -> Result<Option<String>> {
-            let bytes = unescaped(part).map_err(wrong)?;
-            let text = String::from_utf8(bytes).map_err(|_| wrong("a user is UTF-8"))?;
-            Ok(Some(text).filter(|t| !t.is_empty()))
-        };
-        let (user, password) = match who.map(|w| w.split_once(':').unwrap_or((w, ""))) {
-            Some((user, password)) => (plain(user)?, plain(password)?),
-            None => (None, None),
-        };
-        let database = match path {
-            "" => None,
-            n => Some(n.parse().map_err(|_| wrong("a database is a number"))?),
-        };
-        let Target::Host(host, port) = place.parse()? else {
-            return Err(wrong("the host is missing"));
-        };
-        let at = Target::Host(host, Some(port.unwrap_or(6379)));
-        let shown = format!(
-            "redis{}://{}{at}{}",
-            if tls { "s" } else { "" },
-            user.as_ref().map_or_else(String::new, |u| format!("{u}@")),
-            database.map_or_else(String::new, |n| format!("/{n}"))
-        );
-        Ok(Self { tls, at, user, password, database, shown })
-    }
-
-    /// The host, as it is to be resolved, and its port; nothing of a Unix socket.
-    pub fn host(&self) -> Option<(&str, u16)> {
-        match &self.at {
-            Target::Host(host, port) => Some((host, port.unwrap_or(6379))),
-            Target::Unix(_) => None,
-        }
-    }
-
-    fn server(&self) -> Server<'_> {
-        let plain = "is it a port without, for redis://?";
-        match &self.at {
-            Target::Host(host, port) => Server {
-                host,
-                port: port.unwrap_or(6379),
-                socket: None,
-                name: self.at.to_string(),
-                plain,
-            },
-            Target::Unix(path) => Server {
-                host: "localhost",
-                port: 0,
-                socket: Some(path),
-                name: name_of(path),
-                plain,
-            },
-        }
-    }
-
-    /// What a connection begins with, and how many replies that has. `PING` is the last, so that a
-    /// server that wants a password says so.
-    fn greeting(&self, password: Option<&str>) -> (String, u32) {
-        let mut all = vec![];
-        if let Some(password) = self.password.as_deref().or(password) {
-            all.push(
-                [vec!["AUTH"], self.user.as_deref().into_iter().collect(), vec![password]].concat(),
-            );
-        }
-        let database = self.database.map(|n| n.to_string());
-        all.extend(database.iter().map(|n| vec!["SELECT", n]));
-        all.push(vec!["PING"]);
-        let word = |w: &&str| format!("${}\r\n{w}\r\n", w.len());
-        let command =
-            |c: &Vec<&str>| format!("*{}\r\n{}", c.len(), c.iter().map(word).collect::<String>());
-        (all.iter().map(command).collect(), all.len() as u32)
-    }
-}
 
 /// Sends commands as asked to the server of this URL, of which `spec` has what may be shown;
 /// `password` is used where the URL has none, `secret` is what a responder may demand.
@@ -223,23 +112,13 @@ pub fn measure(
         runs: vec![],
         interrupted: false,
     };
-    let mut broken = None;
-    for &flows in &spec.flows {
-        if run.stop.load(Ordering::Relaxed) || broken.is_some() {
-            break;
-        }
-        match one(spec, flows, &shape, &assignments, same_host, onlooker.as_ref(), run) {
-            Ok((mut one, interrupted, why)) => {
-                document.interrupted |= interrupted;
-                broken = why;
-                one.warnings
-                    .extend(onlooker.as_ref().zip(door.ip).and_then(|(p, ip)| p.elsewhere(ip)));
-                document.runs.push(one);
-            }
-            Err(e) => broken = Some(e),
-        }
-    }
-    document.interrupted |= broken.is_some() || run.stop.load(Ordering::Relaxed);
+    let onlooker = onlooker.as_ref();
+    let Sweep { runs, interrupted, broken } = sweep(&spec.flows, run.stop, |flows| {
+        let mut one = one(spec, flows, &shape, &assignments, same_host, onlooker, run)?;
+        one.run.warnings.extend(onlooker.zip(door.ip).and_then(|(p, ip)| p.elsewhere(ip)));
+        Ok(one)
+    });
+    (document.runs, document.interrupted) = (runs, interrupted);
     document.floor = calibration.certificate(document.runs.iter().map(|r| &r.cpu.local));
     match (document.runs.is_empty(), broken) {
         (true, Some(why)) => Err(why),
@@ -306,8 +185,7 @@ fn version(
     Ok(program.unwrap_or_else(|| "a Redis server (INFO says no version)".into()))
 }
 
-/// One number of connections, repeated while its interval is wider than was asked for: the run,
-/// whether it was ended early, and why it broke off.
+/// One number of connections, repeated while its interval is wider than was asked for.
 fn one(
     spec: &RedisSpec,
     flows: u32,
@@ -316,7 +194,7 @@ fn one(
     same_host: bool,
     onlooker: Option<&Peer>,
     run: Run<'_>,
-) -> Result<(RedisRun, bool, Option<Error>)> {
+) -> Result<OneRun<RedisRun>> {
     let workers = Workers {
         common: &spec.common,
         assignments,
@@ -335,7 +213,7 @@ fn one(
     })?;
     let mut run = result(spec, shape, &workers, same_host, &sums);
     run.warnings.extend(why);
-    Ok((run, sums.interrupted, broken))
+    Ok(OneRun { run, interrupted: sums.interrupted, broken })
 }
 
 fn result(
@@ -442,42 +320,25 @@ fn check(spec: &RedisSpec) -> Result<Vec<CommandBytes>> {
     if !matches!(common.transport, Transport::Tcp | Transport::Unix) {
         return usage("Redis is measured over TCP or a Unix socket".into());
     }
-    if spec.flows.is_empty() || common.threads == 0 {
-        return usage("no number of flows or threads is given".into());
-    }
-    if let Some(few) = spec.flows.iter().find(|f| **f < common.threads) {
-        return usage(format!(
-            "{few} flows cannot keep {} threads busy; give at least as many flows",
-            common.threads
-        ));
-    }
-    if !(1..=MOST_PIPELINE).contains(&spec.pipeline) {
-        return usage(format!("--pipeline {}: from 1 to {MOST_PIPELINE}", spec.pipeline));
-    }
-    if spec.new_connections && spec.pipeline > 1 {
-        return usage(
-            "a connection of its own for each command carries one; leave out --pipeline or \
-             --new-connections"
-                .into(),
-        );
-    }
-    if spec.requests.is_some() && common.confidence_per_mille.is_some() {
-        return usage(
-            "a number of commands is one round; leave out --requests or --precision".into(),
-        );
-    }
-    if spec.rate_per_s == Some(0) || spec.requests == Some(0) || spec.keys == 0 {
-        return usage("no commands, or no keys, are asked for".into());
+    if spec.keys == 0 {
+        return usage("no keys are asked for".into());
     }
     if spec.data_bytes > MOST_DATA {
         return usage("--data: at most 512MiB, as Redis takes".into());
     }
-    if spec.interval_ns.is_some_and(|i| i.0 < 100_000_000) {
-        return usage("an interval of at least 100ms is needed".into());
+    Load {
+        common,
+        flows: &spec.flows,
+        pipeline: spec.pipeline,
+        one_each: spec.new_connections,
+        rate_per_s: spec.rate_per_s,
+        total: spec.requests,
+        interval_ns: spec.interval_ns,
+        timeout_ns: spec.timeout_ns,
+        what: "commands",
+        option: "--requests",
     }
-    if spec.timeout_ns.0 < 1_000_000 {
-        return usage("a time limit below 1ms fails commands that only wait their turn".into());
-    }
+    .check()?;
     spec.commands
         .iter()
         .map(|c| Ok(CommandBytes::of(&words(c)?, spec.data_bytes as usize)))
@@ -515,29 +376,6 @@ fn words(command: &str) -> Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn urls_say_where_who_and_which_database_and_show_no_password() {
-        let url = RedisUrl::of("rediss://u:p%40@[::1]:7000/3").unwrap();
-        assert_eq!((url.user.as_deref(), url.password.as_deref()), (Some("u"), Some("p@")));
-        assert_eq!(url.shown, "rediss://u@[::1]:7000/3");
-        let (greeting, n) = url.greeting(Some("other"));
-        assert_eq!(n, 3);
-        assert!(greeting.starts_with(
-            "*3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$2\r\np@\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"
-        ));
-        let url = RedisUrl::of("redis://:p@h").unwrap();
-        assert_eq!((url.shown.as_str(), url.greeting(None).1), ("redis://h:6379", 2));
-        let url = RedisUrl::of("unix:/run/redis.sock").unwrap();
-        assert_eq!(
-            url.greeting(Some("p")).0,
-            "*2\r\n$4\r\nAUTH\r\n$1\r\np\r\n*1\r\n$4\r\nPING\r\n"
-        );
-        for wrong in ["h:6379", "http://h", "redis://h/x", "redis://", "redis://:secret@h:x/"] {
-            let why = RedisUrl::of(wrong).unwrap_err().to_string();
-            assert!(!why.contains("secret"), "{why}");
-        }
-    }
 
     #[test]
     fn words_are_as_in_a_shell() {

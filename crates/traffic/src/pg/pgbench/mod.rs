@@ -18,4 +18,4 @@ mod round;
 
 pub use command::check;
 pub use find::{Tool, find};
-pub use round::{By, One, conducted, one};
+pub use round::{By, conducted, one};

@@ -25,6 +25,7 @@ use crate::{
     client::{Peer, conduct::Run},
     engine::{
         backlog::Late,
+        load::OneRun,
         sums::Sums,
         workers::{WorkerTask, Workers},
     },
@@ -64,18 +65,11 @@ pub struct By<'a> {
     pub tls: Option<&'a TlsRun>,
 }
 
-/// A run, and what else came of it.
-pub struct One {
-    pub run: PgRun,
-    pub interrupted: bool,
-    pub broken: Option<Error>,
-}
-
 /// Runs pgbench once.
 ///
 /// # Errors
 /// It cannot be begun, or nothing came of it.
-pub fn one(by: &By<'_>, run: Run<'_>) -> Result<One> {
+pub fn one(by: &By<'_>, run: Run<'_>) -> Result<OneRun<PgRun>> {
     let folder = Logs::new()?;
     let over = Mutex::new(None);
     let longer = by.conducted.duration_ns.0 as f64 / by.spec.common.duration_ns.0.max(1) as f64;
@@ -122,7 +116,7 @@ pub fn one(by: &By<'_>, run: Run<'_>) -> Result<One> {
     }
     let interrupted = sums.interrupted;
     let run = by.finished(&sums, &over, reported.unwrap_or_default(), warnings);
-    Ok(One { run, interrupted, broken })
+    Ok(OneRun { run, interrupted, broken })
 }
 
 /// The time that the rate is of: pgbench's own where it reported, else that of its log.
