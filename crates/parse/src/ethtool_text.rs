@@ -14,14 +14,23 @@ pub struct Limits {
     pub now: BTreeMap<String, u32>,
 }
 
-/// Both blocks; `None` where one is missing, as of a device that has none.
+/// Both blocks; `None` where one is missing, as of a device that has none, or the second is cut
+/// off: a line that is not there says nothing, and is no 0.
 pub fn limits(bytes: &[u8]) -> Option<Limits> {
     let text = String::from_utf8_lossy(bytes);
     let (_, rest) = text.split_once("Pre-set maximums:")?;
     let (most, now) = rest.split_once("Current hardware settings:")?;
-    let numbers = |block: &str| {
+    let pairs = |block: &str| -> BTreeMap<String, String> {
         let pairs = block.lines().filter_map(|line| line.split_once(':'));
-        pairs.filter_map(|(k, v)| Some((k.trim().to_owned(), v.trim().parse().ok()?))).collect()
+        pairs.map(|(k, v)| (k.trim().to_owned(), v.trim().to_owned())).collect()
+    };
+    let (most, now) = (pairs(most), pairs(now));
+    let is_whole = |name: &String| now.get(name).is_some_and(|value| !value.is_empty());
+    if most.is_empty() || !most.keys().all(is_whole) {
+        return None;
+    }
+    let numbers = |all: BTreeMap<String, String>| {
+        all.into_iter().filter_map(|(k, v)| Some((k, v.parse().ok()?))).collect()
     };
     Some(Limits { most: numbers(most), now: numbers(now) })
 }
@@ -124,6 +133,12 @@ mod tests {
             TX:\t\t4096\nCurrent hardware settings:\nRX:\t\t512\nRX Mini:\t0\nTX:\t\t512\n\n";
         let parsed = limits(old).unwrap();
         assert_eq!((parsed.most["RX"], parsed.now["RX"], parsed.now["RX Mini"]), (4096, 512, 0));
+        // Cut off behind any line of the second block.
+        let text = String::from_utf8_lossy(old);
+        let cut = text.find("Current").unwrap();
+        for (at, _) in text[cut..].match_indices(':') {
+            assert_eq!(limits(text[..=cut + at].as_bytes()), None, "{}", &text[..=cut + at]);
+        }
         assert_eq!(limits(b"netlink error: Operation not supported\n"), None);
         assert_eq!(
             limits(b"Cannot get device channel parameters\n: Operation not supported\n"),

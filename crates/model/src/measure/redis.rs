@@ -123,7 +123,7 @@ pub struct RedisRun {
     /// Connections that were there again within the window. 0 with new connections.
     pub reopened: u64,
     /// Time of the window that connections were not there, summed over all. `None` with new
-    /// connections, whose latency it is a part of.
+    /// connections: their latency includes it.
     pub disconnected_ns: Option<Nanos>,
     /// Open loop: commands due before the window's end that no connection was free for.
     pub not_started: u64,

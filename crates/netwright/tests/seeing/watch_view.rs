@@ -28,8 +28,8 @@ struct View {
 /// Ends the alternate screen.
 const LEAVES: &str = "\x1b[?1049l";
 
-/// Written behind all that it wrote.
-const END: &[u8] = b"<the end of what was written>";
+/// Written by the test after the program has ended.
+const END: &[u8] = b"<end of output>";
 
 /// The screen after these bytes: as much of a terminal as ratatui uses (text, "go to", "clear").
 fn shown(text: &str) -> String {

@@ -46,7 +46,7 @@ impl Pipeline {
         }
     }
 
-    /// As on a new connection, which knows of nothing: what was asked is to be sent again.
+    /// For a new connection: every request that has no response is unsent.
     pub fn reset(&mut self) {
         (self.written, self.offset, self.bytes) = (0, 0, 0);
         self.parser.reset();

@@ -260,7 +260,7 @@ fn result(
         asked: workers.connections,
         kept: kept && spec.requests.is_none(),
         answers: true,
-        keep: "Have it keep them (timeout 0), or measure with --new-connections, whose times have it",
+        keep: "Set `timeout 0` at the server, or measure with --new-connections: its latency includes connecting",
         window_ns: *window_ns,
     };
     let text =

@@ -273,7 +273,7 @@ impl Protocol for RedisShape {
         }
     }
 
-    /// What had no reply on the connection before is sent again.
+    /// Retries what had no reply on the connection before.
     fn opened(&self, state: &mut Commands, now: u64) {
         let Commands { out, asked, .. } = state;
         for asked in asked {

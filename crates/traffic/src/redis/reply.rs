@@ -1,4 +1,4 @@
-//! Where a reply ends, and whether it is an error: RESP 2, whose grammar is at
+//! Where a reply ends, and whether it is an error. RESP 2:
 //! <https://redis.io/docs/latest/develop/reference/protocol-spec/>.
 //!
 //! Fed with what came, in pieces of any size. Values are passed over, never kept.

@@ -1,4 +1,4 @@
-//! What ethtool printed into a support archive, in place of what it would ask the kernel for.
+//! The output of ethtool in a support archive, read where the kernel cannot be asked.
 
 use std::collections::BTreeMap;
 

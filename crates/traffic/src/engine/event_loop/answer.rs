@@ -131,7 +131,7 @@ impl<P: Protocol> EventLoop<'_, P> {
     }
 
     /// A connection has ended without having said so: the request whose turn it was has failed,
-    /// those behind it are sent again.
+    /// those behind it are retried.
     #[cold]
     pub(super) fn lost(&self, all: &mut Loop<'_, P>, key: usize, why: Failed) -> Result<(), Error> {
         let Some(conn) = all.conns.get_mut(key) else { return Ok(()) };
