@@ -44,7 +44,7 @@ test-host: test-deps lint
 check: lint
 	scripts/suites --cargo "$(CARGO)" --tier check
 
-lint:
+lint: deps
 	@scripts/need codespell:codespell
 	codespell
 	$(CARGO) fmt --all --check
