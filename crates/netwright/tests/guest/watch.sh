@@ -43,7 +43,7 @@ echo "application $application"
 interrupts_to 2-3
 softnet outer
 : > seen
-"$1" watch --json --interval 1s --waits always --duration 140s > seen 2> note &
+"$1" watch --json --interval 1s --softirq always --waits always --duration 140s > seen 2> note &
 watch=$!
 intervals 1
 softnet inner

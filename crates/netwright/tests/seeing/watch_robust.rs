@@ -19,7 +19,7 @@ impl Watching {
     /// Begins by this command, and waits for the first interval: from then on everything is seen.
     fn by(mut command: Command) -> Self {
         command.args(["watch", "--json", "--interval", "250ms", "--duration", "120s"]);
-        command.args(["--messages", "always"]);
+        command.args(["--messages", "always", "--softirq", "always"]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         let mut this = Self { child, lines };

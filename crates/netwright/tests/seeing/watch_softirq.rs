@@ -191,7 +191,7 @@ exec bpftrace -e \"$0\"";
 fn both() -> (Reported, Truth) {
     let mut watch = Running::start(
         Command::new(NETWRIGHT)
-            .args(["watch", "--json", "--duration", "60s"])
+            .args(["watch", "--json", "--duration", "60s", "--softirq", "always"])
             .stdout(Stdio::piped()),
     );
     let mut lines =
@@ -377,7 +377,8 @@ fn a_bystander_pays_for_packets_that_its_cpu_is_handed() {
     let id = bystander.0.id();
     let mut watch = Running::start(
         Command::new(NETWRIGHT)
-            .args(["watch", "--json", "--duration", "60s", "--pid", &id.to_string()])
+            .args(["watch", "--json", "--duration", "60s", "--softirq", "always"])
+            .args(["--pid", &id.to_string()])
             .stdout(Stdio::piped()),
     );
     let mut lines =

@@ -53,9 +53,9 @@ pub struct WatchArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is observed")]
 pub struct WhenArgs {
-    /// Softirq time, and who pays for it. auto: scaled from the observed share of each interval,
-    /// polls likewise.
-    #[arg(long, value_enum, default_value = "always", value_name = "WHEN")]
+    /// Softirq time, and the tasks that lose time to it. auto: scaled from the observed share of
+    /// each interval, polls likewise; always: exact.
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     pub softirq: SoftirqWhen,
     /// Where packets wait, by process.
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
