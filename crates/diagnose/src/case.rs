@@ -10,7 +10,7 @@ use model::{
     tuner::Tuner,
 };
 
-use crate::rule::{Missing, need};
+use crate::missing::{Missing, need};
 
 /// One host to judge.
 pub struct Case<'a> {

@@ -14,6 +14,7 @@ mod assignments;
 mod case;
 mod knob;
 mod load;
+mod missing;
 mod order;
 mod queues;
 mod rate;

@@ -4,6 +4,8 @@ use model::{Change, Confidence, CpuSet, Evidence, Finding, Reading, Severity};
 
 use crate::Case;
 
+pub(crate) use crate::missing::{Missing, need};
+
 /// One rule of the catalogue; each lives in `rules/<id>.rs`.
 pub struct Rule {
     /// Its name in reports, and its file's.
@@ -75,10 +77,6 @@ pub(crate) fn clear<const N: usize>(
     }
 }
 
-/// Evidence that is not there: `what: why`.
-#[derive(Debug, Clone)]
-pub(crate) struct Missing(pub(crate) String);
-
 impl Missing {
     /// Ends the judging of `subject`.
     pub(crate) fn of(self, subject: impl Into<String>) -> Judgement {
@@ -88,21 +86,6 @@ impl Missing {
 
 /// A change to propose, or the value that it lacks: one whose old or new value is not known is none.
 pub(crate) type Proposal = Result<Change, Missing>;
-
-/// A known value, or which one is missing and why.
-pub(crate) fn need<'a, T>(what: &str, reading: &'a Reading<T>) -> Result<&'a T, Missing> {
-    match reading {
-        Reading::Known(v) => Ok(v),
-        Reading::Absent(why) => Err(Missing(reason(what, why))),
-        Reading::Denied(why) => Err(Missing(reason(what, &format!("denied: {why}")))),
-    }
-}
-
-/// `what: why`, or the reason alone where it names the thing itself.
-fn reason(what: &str, why: &str) -> String {
-    let named = what.split([' ', ',']).next().unwrap_or(what);
-    if why.contains(named) { why.into() } else { format!("{what}: {why}") }
-}
 
 /// A judgement from a result: missing evidence is "skipped".
 pub(crate) fn settle(subject: &str, judged: Result<Judgement, Missing>) -> Judgement {

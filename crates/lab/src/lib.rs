@@ -23,7 +23,6 @@ pub mod netns;
 pub mod package;
 pub mod pair;
 pub mod preset;
-mod qemu;
 pub mod server;
 pub mod state;
 pub mod testing;

@@ -184,6 +184,10 @@ impl<T: JsonSchema> JsonSchema for Reading<T> {
     }
 }
 
+/// A counter's growth over the window: absent when it went backwards or came or went with
+/// its device, never a huge number.
+pub type Delta = Reading<u64>;
+
 #[cfg(test)]
 mod tests {
     use super::*;

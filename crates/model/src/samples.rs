@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, CpuId, IrqId, Nanos, QueueId, Reading, watch::ByContext};
 
-/// A counter's growth over the window: absent when it went backwards or came or went with
-/// its device, never a huge number.
-pub type Delta = Reading<u64>;
+pub use crate::reading::Delta;
 
 /// Packets a second, all CPUs together, from which a host counts as carrying traffic: below it
 /// no setting can cost anything measurable. Our proposal.

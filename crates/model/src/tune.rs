@@ -6,10 +6,11 @@ pub mod persisted;
 pub mod plan;
 pub mod profile;
 
-pub use journal::{By, Event, NicId, ReadBack, Record, Saved};
+pub use journal::{By, Event, ReadBack, Record, Saved};
 pub use outcome::{ChangeSet, ChangeState, Drift, Drifted, Log, Now, Outcome, Status};
 pub use persisted::{FileAct, KeptValue, NotKept, Persisted, PersistedFile};
 pub use plan::{
-    Basis, Disruption, HostId, Impact, LinkMember, Plan, Planned, Refused, RefusedAs, Unchanged,
+    Basis, Disruption, HostId, Impact, LinkMember, NicId, Plan, Planned, Refused, RefusedAs,
+    Unchanged,
 };
 pub use profile::{Profile, ProfileLine, ProfileValue, Profiles};

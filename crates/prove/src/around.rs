@@ -13,7 +13,7 @@ use crate::{
     child::Ended,
     disturbance::{self, During},
     evidence::{self, Counters},
-    experiment::Workload,
+    workload::Workload,
 };
 
 /// Whoever looks around runs.

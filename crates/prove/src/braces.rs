@@ -1,13 +1,10 @@
 //! Names in braces where something is written: they stand for levels, or for nothing, which is refused.
 
 use crate::{
-    experiment::Workload,
-    levels::Factor,
+    levels::{Factor, LEVEL},
     spec::{FactorSpec, LevelSpec, Spec},
+    workload::Workload,
 };
-
-/// What stands for the level in `set`, `unset` and `args`.
-pub(crate) const LEVEL: &str = "{level}";
 
 /// Names in braces that stand for no level. In single quotes they are left alone in a command: `awk
 /// '{print}'` is no mistake; a measurement of ours has none.

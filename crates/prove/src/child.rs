@@ -17,13 +17,16 @@ use tune::{
     watchdog::maker::WatchedGroup,
 };
 
-use crate::{experiment::Workload, pipe_reader::PipeReader};
+use crate::{pipe_reader::PipeReader, workload::Workload};
 
 /// After the end of a workload, so long its output may still come from others that it started.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// How long these are waited for once they were ended.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a command that sets or undoes may take.
+pub(crate) const SET_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often an end is looked for.
 const LOOK: Duration = Duration::from_millis(2);

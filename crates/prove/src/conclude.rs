@@ -22,7 +22,8 @@ use stats::{
 
 use crate::{
     Experiment, ProveError,
-    experiment::Metric,
+    experiment::FEWEST_BLOCKS,
+    metric::Metric,
     notes,
     record::{Past, RecordHead},
 };
@@ -409,14 +410,14 @@ fn conclude_levels(
     }
     document.verdict = match document.levels.get(best).and_then(|l| l.against_first.clone()) {
         Some(verdict) => verdict,
-        None if blocks < crate::conduct::FEWEST_BLOCKS => nothing(blocks),
+        None if blocks < FEWEST_BLOCKS => nothing(blocks),
         None => Verdict {
             outcome: Outcome::NoDifferenceShown,
             method: "the first level is the best".into(),
             ..nothing(blocks)
         },
     };
-    if document.verdict.outcome != Outcome::Undecided && blocks >= crate::conduct::FEWEST_BLOCKS {
+    if document.verdict.outcome != Outcome::Undecided && blocks >= FEWEST_BLOCKS {
         document.best = best_of(document, best);
     }
     document.effects = match experiment.design {

@@ -17,14 +17,11 @@ use crate::{
     child::{self, NotRun, in_seconds},
     conclude::{self, Ending},
     disturbance::{self, During},
-    experiment::Budget,
+    experiment::{Budget, FEWEST_BLOCKS},
     figure,
     record::{Record, RecordHead},
     settings::{Knobs, Settings},
 };
-
-/// Blocks below which nothing can be said.
-pub const FEWEST_BLOCKS: usize = 6;
 
 /// A run is repeated so often when something else disturbs it.
 const MOST_REPEATS: usize = 2;

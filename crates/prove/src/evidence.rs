@@ -9,7 +9,7 @@ use model::{
 };
 use serde_json::Value;
 
-use crate::{child::Usage, experiment::Workload};
+use crate::{child::Usage, workload::Workload};
 
 /// Counters that grew, by name; `None`: not known.
 pub(crate) type Counters = BTreeMap<String, Option<u64>>;

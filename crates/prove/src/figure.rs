@@ -2,42 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use regex_lite::Regex;
 use serde_json::Value;
 
 use crate::{
     Experiment,
     child::{Ended, last_line},
-    experiment::Workload,
+    metric::{Metric, Source},
     pipe_reader::MOST_BYTES,
-    spec::MetricSpec,
+    workload::Workload,
 };
 
-/// Where a figure is.
-#[derive(Debug, Clone)]
-pub(crate) enum Source {
-    Json(String),
-    Regex(Regex),
-    ExitCode,
-    Time,
-}
+pub use crate::metric::{Goal, for_goal};
 
 impl Source {
-    pub(crate) fn check(m: &MetricSpec) -> Result<Self, String> {
-        let whose = |e: String| format!("metric {}: {e}", m.name);
-        match (&m.json, &m.regex, m.exit_code, m.time) {
-            (Some(path), None, false, false) => Ok(Self::Json(pointer(path))),
-            (None, Some(regex), false, false) => match Regex::new(regex) {
-                Ok(r) if r.captures_len() >= 2 => Ok(Self::Regex(r)),
-                Ok(_) => Err(whose(format!("`{regex}`: has no group (…) around the figure"))),
-                Err(e) => Err(whose(format!("`{regex}`: {e}"))),
-            },
-            (None, None, true, false) => Ok(Self::ExitCode),
-            (None, None, false, true) => Ok(Self::Time),
-            _ => Err(whose("one of json, regex, exit_code, time".into())),
-        }
-    }
-
     /// Whether a run may end with another exit code than 0.
     pub(crate) fn takes_exit_code(&self) -> bool {
         matches!(self, Self::ExitCode)
@@ -103,7 +80,7 @@ pub(crate) fn of_run(
         return Err(format!("failed{blank}{at} with exit code {code}{why}"));
     }
     let comma = if at.is_empty() { "" } else { ", " };
-    let figure = |m: &crate::experiment::Metric| {
+    let figure = |m: &Metric| {
         let read = m.source.read(ended);
         let read =
             read.map_err(|why| format!("{why}{} (metric {}{comma}{at})", cut(ended), m.name));
@@ -124,84 +101,12 @@ fn number(value: &Value) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())
 }
 
-/// `runs[0].rtt_ns.p50` or `runs.0.rtt_ns.p50` as a JSON pointer, RFC 6901.
-fn pointer(path: &str) -> String {
-    if path.starts_with('/') {
-        return path.to_owned();
-    }
-    let dotted = path.trim_start_matches('$').replace('[', ".").replace(']', "");
-    dotted.split('.').filter(|p| !p.is_empty()).map(|p| format!("/{p}")).collect()
-}
-
-/// What somebody wants of a workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Goal {
-    /// More of it in the same time.
-    Throughput,
-    P99,
-    /// Less CPU of this host for the same work.
-    Cpu,
-}
-
-/// The figures of a measurement of ours for a goal, those of its other goals as guards; none
-/// where it has no such figure.
-pub fn for_goal(what: &str, goal: Goal) -> Vec<MetricSpec> {
-    let metric = |name: &str, at: &str, better: &str| MetricSpec {
-        name: name.into(),
-        json: Some(format!("runs.0.{at}")),
-        better: better.into(),
-        ..MetricSpec::default()
-    };
-    let rate = match what {
-        "stream" => metric("bits_per_s", "bits_per_s", "higher"),
-        "connect" => metric("connections_per_s", "connections_per_s", "higher"),
-        _ => metric("transactions_per_s", "transactions_per_s", "higher"),
-    };
-    let tail = match what {
-        "rtt" => Some(metric("rtt_p99_ns", "rtt_ns.p99", "lower")),
-        "connect" => Some(metric("connect_p99_ns", "connect_ns.p99", "lower")),
-        "http" | "pg" => Some(metric("latency_p99_ns", "latency_ns.p99", "lower")),
-        _ => None,
-    };
-    let cpu = metric("cpu_ns_per_unit", "cpu.local.host_busy_per_unit_ns", "lower");
-    let guard = |m: MetricSpec| MetricSpec { guard: true, ..m };
-    match (goal, tail) {
-        (Goal::Throughput, tail) => [rate].into_iter().chain(tail.map(guard)).collect(),
-        (Goal::P99, Some(tail)) => vec![tail, guard(rate)],
-        (Goal::P99, None) => vec![],
-        (Goal::Cpu, tail) => [cpu, guard(rate)].into_iter().chain(tail.map(guard)).collect(),
-    }
-}
-
-/// What a measurement of ours is about: its goal, and the tail as a guard.
-pub(crate) fn of_ours(what: &str) -> Vec<MetricSpec> {
-    let metric = |name: &str, at: &str, better: &str, guard| MetricSpec {
-        name: name.into(),
-        json: Some(format!("runs.0.{at}")),
-        better: better.into(),
-        guard,
-        ..MetricSpec::default()
-    };
-    match what {
-        "rtt" => vec![
-            metric("rtt_p50_ns", "rtt_ns.p50", "lower", false),
-            metric("rtt_p99_ns", "rtt_ns.p99", "lower", true),
-        ],
-        "stream" => vec![metric("bits_per_s", "bits_per_s", "higher", false)],
-        "connect" => vec![metric("connect_p50_ns", "connect_ns.p50", "lower", false)],
-        "http" | "pg" => vec![
-            metric("transactions_per_s", "transactions_per_s", "higher", false),
-            metric("latency_p99_ns", "latency_ns.p99", "lower", true),
-        ],
-        _ => vec![],
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::spec::MetricSpec;
 
     fn ended(said: &str) -> Ended {
         Ended {

@@ -6,11 +6,13 @@ use model::prove::Design;
 use tune::change_request::ChangeRequest;
 
 use crate::{
-    braces::LEVEL,
-    experiment::{Workload, cpus},
-    spec::{FactorSpec, FullLevelSpec, LevelSpec, PlacementSpec, Spec},
+    spec::{FactorSpec, FullLevelSpec, LevelSpec, PlacementSpec, Spec, cpus},
     words,
+    workload::Workload,
 };
+
+/// What stands for the level in `set`, `unset` and `args`.
+pub(crate) const LEVEL: &str = "{level}";
 
 /// A command that sets a level, and the one that undoes it.
 #[derive(Debug, Clone, PartialEq, Eq)]

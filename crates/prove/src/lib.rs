@@ -17,6 +17,7 @@ pub mod figure;
 mod fuzzed;
 mod levels;
 pub mod load;
+pub mod metric;
 mod notes;
 mod pipe_reader;
 pub mod placement;
@@ -24,6 +25,7 @@ pub mod record;
 mod settings;
 pub mod spec;
 mod words;
+pub mod workload;
 
 pub use error::ProveError;
 pub use experiment::Experiment;

@@ -7,7 +7,7 @@ use model::{
 use stats::trial::{decide, looks, two_places};
 
 use crate::{
-    Experiment, conduct::FEWEST_BLOCKS, experiment::Metric, figure as figures, levels::Cell,
+    Experiment, experiment::FEWEST_BLOCKS, figure as figures, levels::Cell, metric::Metric,
 };
 
 /// A difference that most would want to see, where nobody says which.

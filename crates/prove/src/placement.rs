@@ -5,32 +5,17 @@
 use std::time::Duration;
 
 use model::{CpuSet, Facts};
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Experiment, ProveError,
     classes::{Basis, Class},
-    conduct::FEWEST_BLOCKS,
-    experiment::{self, Budget},
-    spec::{PlacementSpec, Spec},
+    experiment::{Budget, FEWEST_BLOCKS},
+    spec::{Assignment, CLASSES, PlacementSpec, Spec, cpu_set, cpus},
+    workload::run_takes,
 };
-
-/// Instead of CPUs: one of each class.
-pub const CLASSES: &str = "classes";
 
 /// What a run of ours takes besides its window: starting, connecting, reading both ends.
 const AROUND_A_RUN: Duration = Duration::from_millis(200);
-
-/// One placement: a CPU for the workload at a place of the other end or of the interrupts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Assignment {
-    /// How it stands to the other.
-    pub class: String,
-    pub cpu: u32,
-    /// The other CPU, as it stands in the columns.
-    pub beside: String,
-}
 
 /// A column: a CPU, or CPUs, that the workload's own are told against.
 struct Column {
@@ -83,7 +68,7 @@ pub fn there(placement: &PlacementSpec, facts: &Facts) -> Result<(), ProveError>
     }
     let listed = [("cpus", Some(&placement.cpus)), ("irq_cpus", placement.irq_cpus.as_ref())];
     for (key, text) in listed.into_iter().filter_map(|(key, text)| Some((key, text?))) {
-        let asked = experiment::cpu_set(key, text).unwrap_or_default();
+        let asked = cpu_set(key, text).unwrap_or_default();
         if let Some(cpu) = asked.difference(&online).first() {
             let is = match facts.cpus.iter().any(|c| c.id == cpu) {
                 true => format!("CPU {cpu} is offline"),
@@ -97,7 +82,7 @@ pub fn there(placement: &PlacementSpec, facts: &Facts) -> Result<(), ProveError>
 
 fn columns(p: &PlacementSpec, facts: &Facts, basis: &Basis<'_>) -> Result<Vec<Column>, String> {
     let listed = |key: &str, text: &str, why: &'static str| -> Result<Vec<Column>, String> {
-        let each = experiment::cpus(key, text).map_err(|e| e.replace("placement.", ""))?;
+        let each = cpus(key, text).map_err(|e| e.replace("placement.", ""))?;
         let one = |name: String| {
             let cpus = name.parse().map_err(|e| format!("{key}: {e}"))?;
             Ok(Column { name, cpus, why })
@@ -207,7 +192,7 @@ fn most(spec: &Spec) -> Option<usize> {
     match Experiment::budget(spec)? {
         Budget::Runs(runs) => Some(runs / each),
         Budget::Time(time) => {
-            let run = experiment::run_takes(spec)? + AROUND_A_RUN;
+            let run = run_takes(spec)? + AROUND_A_RUN;
             Some((time.as_secs_f64() / (each as f64 * run.as_secs_f64())) as usize)
         }
     }
@@ -216,7 +201,7 @@ fn most(spec: &Spec) -> Option<usize> {
 /// What would hold so many placements.
 fn spec_budget(spec: &Spec) -> impl Fn(usize) -> String {
     let runs = spec.runs.is_some();
-    let run = experiment::run_takes(spec).map(|r| (r + AROUND_A_RUN).as_secs_f64());
+    let run = run_takes(spec).map(|r| (r + AROUND_A_RUN).as_secs_f64());
     move |cells| match (runs, run) {
         (false, Some(run)) => {
             format!("--budget {:.0}s", (run * (2 * FEWEST_BLOCKS * cells) as f64).ceil())

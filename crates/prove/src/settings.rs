@@ -1,18 +1,14 @@
 //! What is set on the host just now, and putting it back.
 
-use std::time::Duration;
-
 use model::tune::Plan;
 use tune::trial::Trials;
 
 use crate::{
-    ProveError, child,
+    ProveError,
+    child::{self, SET_PATIENCE},
     levels::{Cell, Factor, Setting},
     record::Record,
 };
-
-/// How long a command that sets or undoes may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The host's knobs, for an experiment that sets some.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +86,7 @@ impl<'a> Settings<'a> {
                 // Also what failed half-way is undone at the end.
                 let line = setting.set.clone();
                 *now = Some(setting);
-                child::set(&line, PATIENCE).map_err(ProveError::Setting)?;
+                child::set(&line, SET_PATIENCE).map_err(ProveError::Setting)?;
             }
         }
         Ok(())
@@ -106,7 +102,7 @@ impl<'a> Settings<'a> {
 
 fn undo(now: &mut Option<Setting>, record: &mut Record) -> Result<(), ProveError> {
     let Some(setting) = now.take() else { return Ok(()) };
-    child::set(&setting.unset, PATIENCE).map_err(|why| {
+    child::set(&setting.unset, SET_PATIENCE).map_err(|why| {
         ProveError::Setting(format!(
             "NOT PUT BACK: {why}; it stays in the record, and the next prove that keeps its record \
              in that folder tries again first"

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use model::CpuSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use crate::placement::{Assignment, CLASSES};
 
 /// Reads a file's text.
 ///
@@ -150,6 +149,9 @@ pub struct FullLevelSpec {
     pub change: Vec<String>,
 }
 
+/// Instead of CPUs: one of each class.
+pub const CLASSES: &str = "classes";
+
 /// A placement matrix: where the workload runs (`--cpu` of a measurement of ours, `{cpu}` in a
 /// command), beside where the server runs or where a NIC's interrupts go.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -183,6 +185,17 @@ impl PlacementSpec {
     }
 }
 
+/// One placement: a CPU for the workload at a place of the other end or of the interrupts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Assignment {
+    /// How it stands to the other.
+    pub class: String,
+    pub cpu: u32,
+    /// The other CPU, as it stands in the columns.
+    pub beside: String,
+}
+
 /// A figure of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -205,6 +218,30 @@ pub struct MetricSpec {
     pub guard: bool,
     /// A guard's limit: it must be shown to get worse by less than this, `10%`.
     pub limit: Option<String>,
+}
+
+/// `2%` as 0.02.
+pub(crate) fn percent(key: &str, text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok());
+    match number.filter(|n| n.is_finite() && *n > 0.0 && *n <= 1000.0) {
+        Some(n) => Ok(n / 100.0),
+        None => Err(format!("{key}: `{text}`: a share such as 2% is needed")),
+    }
+}
+
+/// The CPUs of a placement, one by one.
+pub(crate) fn cpus(key: &str, text: &str) -> Result<Vec<String>, String> {
+    let set = cpu_set(key, text).map_err(|why| format!("placement.{why}"))?;
+    Ok(set.iter().map(|c| c.to_string()).collect())
+}
+
+/// The CPUs of a placement.
+pub(crate) fn cpu_set(key: &str, text: &str) -> Result<CpuSet, String> {
+    let set: CpuSet = text.trim().parse().map_err(|e| format!("{key}: {e}"))?;
+    match set.is_empty() {
+        true => Err(format!("{key}: names no CPU")),
+        false => Ok(set),
+    }
 }
 
 #[cfg(test)]

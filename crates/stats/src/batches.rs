@@ -15,34 +15,15 @@
 //! a bucket's edge, which they know exactly ([`crate::interval::of_quantile`]).
 
 use crate::{
-    scale,
+    bucket::{BUCKETS, index},
     series::{Batch, Series},
 };
 
-/// Values are counted in units of 8 ns.
-const UNIT_BITS: u32 = 3;
-/// Each power of two is cut into 2^6 buckets.
-const PART_BITS: u32 = 6;
-/// Values of 2^32 ns and more share the last bucket.
-const LIMIT_BITS: u32 = 32;
-/// Buckets of a batch.
-pub(crate) const BUCKETS: usize = scale::buckets::<PART_BITS>(LIMIT_BITS - UNIT_BITS);
-
-#[inline]
-fn index(value: u64) -> usize {
-    scale::index::<PART_BITS>(value.min((1 << LIMIT_BITS) - 1) >> UNIT_BITS)
-}
-
-/// The smallest value of a batch's bucket.
-pub(crate) fn bucket_low(index: usize) -> u64 {
-    scale::low::<PART_BITS>(index) << UNIT_BITS
-}
-
 /// What a slot of the memory holds beside its counters: a closed batch or the open one.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Slot {
-    pub(crate) count: u64,
-    pub(crate) sum: u128,
+struct Slot {
+    count: u64,
+    sum: u128,
 }
 
 /// Collects a thread's samples in batches of equal time.
@@ -171,7 +152,8 @@ impl Batches {
     pub fn series(&self, until_ns: u64) -> Series {
         let mut batches: Vec<Batch> = Vec::with_capacity(self.slots.len());
         for (i, slot) in self.order.iter().enumerate() {
-            let this = Batch::new(self.slots[*slot], &self.counts[slot * BUCKETS..][..BUCKETS]);
+            let Slot { count, sum } = self.slots[*slot];
+            let this = Batch::new(count, sum, &self.counts[slot * BUCKETS..][..BUCKETS]);
             // Of those waiting, the second of each pair belongs to the one before.
             let second =
                 i >= self.joined && i < self.joined + self.waiting && (i - self.joined) % 2 == 1;

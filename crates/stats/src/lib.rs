@@ -3,6 +3,7 @@
 
 pub mod batches;
 pub mod bootstrap;
+mod bucket;
 pub mod decompose;
 pub mod enough;
 mod grouping;

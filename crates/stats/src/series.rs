@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{
-    batches::{BUCKETS, Slot, bucket_low},
+    bucket::{BUCKETS, bucket_low},
     histogram::rank,
 };
 
@@ -30,9 +30,9 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    pub(crate) fn new(slot: Slot, counts: &[u32]) -> Self {
+    pub(crate) fn new(count: u64, sum: u128, counts: &[u32]) -> Self {
         let counts = counts.iter().map(|n| u64::from(*n)).collect();
-        Self { count: slot.count, sum: slot.sum, counts }
+        Self { count, sum, counts }
     }
 
     fn empty() -> Self {

@@ -9,8 +9,8 @@ use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, cannot},
     knobs::nic_napi,
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 
 /// One such file, and how its values are judged.

@@ -4,7 +4,7 @@ use crate::{
     Host,
     journal::Set,
     knobs,
-    undo::{self, Outlook},
+    outlook::{Outlook, outlooks},
     watchdog,
 };
 
@@ -21,7 +21,7 @@ pub fn undone(host: &Host, set: &Set) -> Option<(String, String)> {
     if !is_late(set) && Host::live().lives(armed.pid, armed.start_ticks) {
         return None;
     }
-    undo::outlooks(host, set).into_iter().find_map(|(saved, outlook)| {
+    outlooks(host, set).into_iter().find_map(|(saved, outlook)| {
         let Outlook::Back(name) = outlook else { return None };
         let knob = knobs::find(&name)?;
         let written = set.changes.iter().find(|c| c.knob == saved.knob)?;

@@ -5,8 +5,8 @@ use model::{CpuId, knob::Target};
 use crate::{
     Host, TuneError,
     knob::{Case, Knob, Refusal, cannot, cpu},
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 
 /// One such file, and how its values are judged. `cpu.SUFFIX` stands for every CPU

@@ -12,7 +12,7 @@ use crate::{
     journal::{Made, Set},
     knob::Knob,
     knobs,
-    undo::{self, Outlook},
+    outlook::{self, Outlook},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,10 +143,10 @@ impl DriftScan<'_> {
     fn at(&self, touched: &Touched<'_>) -> Result<Option<Drifted>, TuneError> {
         let Some(first) = touched.saved.first() else { return Ok(None) };
         let name = &first.knob;
-        if !self.is_told_apart(touched) || undo::is_gone(self.set, name) {
+        if !self.is_told_apart(touched) || outlook::is_gone(self.set, name) {
             return Ok(None);
         }
-        let Outlook::Back(called) = undo::outlook(self.host, self.finder, first) else {
+        let Outlook::Back(called) = outlook::outlook(self.host, self.finder, first) else {
             return Ok(None);
         };
         let Some(knob) = knobs::find(&called) else { return Ok(None) };
@@ -237,7 +237,7 @@ impl DriftScan<'_> {
 
     /// What a write's own value is by now, for people, and whether it is still ours.
     fn own(&self, write: &Made) -> Option<(String, bool)> {
-        let Outlook::Back(called) = undo::outlook(self.host, self.finder, &write.saved) else {
+        let Outlook::Back(called) = outlook::outlook(self.host, self.finder, &write.saved) else {
             return None;
         };
         let knob = knobs::find(&called)?;

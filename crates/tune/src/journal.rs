@@ -31,6 +31,9 @@ use crate::{
 /// Where journals are kept unless asked otherwise.
 pub const DEFAULT_STATE: &str = "/var/lib/netwright";
 
+/// Why a set is undone, when somebody asked for it.
+pub const ASKED: &str = "it was asked for";
+
 /// What netwright keeps in a state folder.
 const OURS: [&str; 5] = ["journal", "lock", "persist.json", "fix", "prove"];
 

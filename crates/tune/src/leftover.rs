@@ -10,8 +10,8 @@ use crate::{
     knobs,
     lock::Lock,
     netns,
+    outlook::{self, Outlook},
     status::{ValueNow, is_open, read_there},
-    undo::{self, Outlook},
 };
 
 /// Closes each partly rolled back set of which all that was left is as it was, or gone for good; with
@@ -73,7 +73,7 @@ fn one(host: &Host, finder: &Finder<'_>, seen: ValueNow, saved: &Saved) -> Optio
         ValueNow::Not if netns::is_of_namespace(&saved.knob) => return None,
         _ => {}
     }
-    match undo::outlook(host, finder, saved) {
+    match outlook::outlook(host, finder, saved) {
         Outlook::Lost(why) => Some(undone(String::new(), Some(why))),
         // What cannot be read at this moment may come back with our value.
         Outlook::Back(called) => {

@@ -10,6 +10,7 @@ mod link;
 mod owner;
 pub mod record;
 pub mod render;
+mod section;
 mod starter;
 mod subject;
 

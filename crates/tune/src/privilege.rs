@@ -11,25 +11,9 @@ use crate::{
     Host, TuneError,
     journal::Set,
     knobs,
-    undo::{self, Outlook},
+    need::Need,
+    outlook::{Outlook, outlooks},
 };
-
-/// What a write needs.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Need {
-    /// A file that may be opened for writing.
-    File(String),
-    /// `CAP_NET_ADMIN` over the network namespace (`ns_capable`).
-    Net,
-    /// `CAP_NET_ADMIN` over the whole host (`capable`), as some files of interfaces do.
-    HostNet,
-    /// `CAP_SYS_ADMIN` over the whole host.
-    SysAdmin,
-    /// Placing the threads of this process: its user, or `CAP_SYS_NICE`.
-    Place(u32),
-    /// A signal to this process: its user, or `CAP_KILL`.
-    Signal(u32),
-}
 
 // Bits of include/uapi/linux/capability.h.
 const CAP_KILL: u32 = 5;
@@ -64,8 +48,7 @@ pub fn missing_to_undo(host: &Host, set: &Set) -> Option<String> {
         let now = knobs::find(&name)?.read(host);
         (now.ok().as_ref() != Some(&saved.old)).then_some(name)
     };
-    let names: Vec<String> =
-        undo::outlooks(host, set).into_iter().filter_map(is_to_write).collect();
+    let names: Vec<String> = outlooks(host, set).into_iter().filter_map(is_to_write).collect();
     missing_for(host, &names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 

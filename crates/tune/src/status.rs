@@ -15,7 +15,7 @@ use crate::{
     knob::{Knob, owns},
     knobs,
     netns::{self, NamespaceSearch},
-    undo::{self, Outlook},
+    outlook::{self, Outlook},
     watchdog,
 };
 
@@ -281,7 +281,7 @@ impl ValueLocation<'_> {
     }
 
     fn read_here(&self, saved: &Saved) -> Result<(String, String), TuneError> {
-        match undo::outlook(self.host, self.finder, saved) {
+        match outlook::outlook(self.host, self.finder, saved) {
             Outlook::Back(called) => read_of(self.host, &called).map(|now| (now, called)),
             Outlook::Lost(why) => Err(TuneError::Absent(why)),
             Outlook::Not(why) => Err(TuneError::Environment(why)),

@@ -5,7 +5,6 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::NicId;
 use crate::{Reading, settings::Verdict};
 
 /// Which host a plan or journal is of. A plan made for another one is refused.
@@ -23,6 +22,32 @@ pub struct HostId {
     /// kernel 5.14. **Source**: `SO_NETNS_COOKIE`.
     #[serde(default)]
     pub net_cookie: Reading<u64>,
+}
+
+/// An interface by what stays its own while it lives, whatever it is called. Holds within one network
+/// namespace of one boot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NicId {
+    /// What it was called.
+    pub name: String,
+    /// The kernel gives a number once, unless somebody asks for one that is free again.
+    pub ifindex: u32,
+    /// `veth`, `bridge`, …; absent for hardware. **Source**: `IFLA_INFO_KIND`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Where its hardware sits, as a PCI address or the name on another bus. **Source**: the `device`
+    /// link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bus_address: Option<String>,
+    /// The address that the hardware came with. **Source**: `IFLA_PERM_ADDRESS`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+    /// The address that it had; it may be given another one. **Source**: `IFLA_ADDRESS`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Of a veth, the number of its other end. **Source**: `IFLA_LINK`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<u32>,
 }
 
 /// How far a change reaches, the mildest first.

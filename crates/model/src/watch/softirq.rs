@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Ipc;
-use crate::{CpuId, Reading, samples::Delta};
+use crate::{CpuId, Reading, reading::Delta};
 
 /// Nanoseconds by what a softirq did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -19,6 +19,18 @@ use serde::{Deserialize, Serialize};
 use super::netlink::{self, Dump};
 use crate::{ReadError, Root};
 
+/// rtnetlink's answers about this namespace, asked once for all who need them.
+pub struct Answers {
+    pub links: Result<Dump<LinkMessage>, ReadError>,
+    pub addresses: Result<Dump<AddressMessage>, ReadError>,
+}
+
+impl Answers {
+    pub fn ask(root: &Root) -> Self {
+        Self { links: links(root), addresses: addresses(root) }
+    }
+}
+
 /// Every link of this network namespace. **Source**: `RTM_GETLINK`.
 ///
 /// # Errors

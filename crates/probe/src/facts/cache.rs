@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Bytes, CpuId, CpuSet, Reading, cpu::Cache, facts::NoAccess};
 
-use super::cpu::{CPUS, Core, Layout};
+use super::cpu_layout::{CPUS, Core, Layout};
 use crate::{Root, facts::parallel};
 
 /// More indexes than any CPU has: 4 levels, two kinds each.

@@ -4,10 +4,23 @@ use std::collections::BTreeMap;
 
 use model::{CpuId, CpuSet, Reading, cpu::CpuFrequency};
 
-use super::cpu::{CPUS, Core, Layout, absent_frequency};
+use super::cpu_layout::{CPUS, Core, Layout};
 use crate::{Root, error::reading, facts::parallel};
 
 const PREFERENCE: &str = "energy_performance_preference";
+
+/// A CPU of which no frequency is known.
+pub(super) fn absent(why: &str) -> CpuFrequency {
+    CpuFrequency {
+        governor: Reading::absent(why),
+        driver: Reading::absent(why),
+        current_khz: Reading::absent(why),
+        min_khz: Reading::absent(why),
+        max_khz: Reading::absent(why),
+        hardware_max_khz: Reading::absent(why),
+        energy_preference: Reading::absent(why),
+    }
+}
 
 /// A folder of settings and the CPUs they are for.
 struct Policy {
@@ -23,7 +36,7 @@ pub(super) fn read(root: &Root, layout: &Layout) -> BTreeMap<CpuId, CpuFrequency
     let online = &layout.online;
     let policies = policies(root, online);
     let Some(first) = policies.first() else {
-        let none = absent_frequency(&format!("{CPUS}/cpufreq: no policy"));
+        let none = absent(&format!("{CPUS}/cpufreq: no policy"));
         return online.iter().map(|&cpu| (cpu, none.clone())).collect();
     };
     let common = Common::of(root, first);
@@ -51,9 +64,7 @@ pub(super) fn read(root: &Root, layout: &Layout) -> BTreeMap<CpuId, CpuFrequency
         }
     }
     for &cpu in online {
-        by_cpu
-            .entry(cpu)
-            .or_insert_with(|| absent_frequency(&format!("{CPUS}/cpufreq: no policy for it")));
+        by_cpu.entry(cpu).or_insert_with(|| absent(&format!("{CPUS}/cpufreq: no policy for it")));
     }
     by_cpu
 }

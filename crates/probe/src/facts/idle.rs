@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{CpuId, CpuSet, Nanos, Reading, cpu::IdleState, facts::NoAccess};
 
-use super::cpu::CPUS;
+use super::cpu_layout::CPUS;
 use crate::{Root, facts::parallel};
 
 /// One row of the driver's table.

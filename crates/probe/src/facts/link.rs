@@ -15,29 +15,16 @@ use model::{
 };
 use parse::{
     genl_netdev::{NapiMessage, QueueMessage},
-    rtnl_addr::AddressMessage,
     rtnl_link::LinkMessage,
     rtnl_qdisc::{self, QdiscMessage},
 };
 
 use crate::{
     ReadError, Root,
-    ask::{self, netlink::Dump},
+    ask::{self, netlink::Dump, rtnl::Answers},
     error::reading,
     facts::netns,
 };
-
-/// rtnetlink's answers about this namespace, asked once for all who need them.
-pub struct Answers {
-    pub links: Result<Dump<LinkMessage>, ReadError>,
-    pub addresses: Result<Dump<AddressMessage>, ReadError>,
-}
-
-impl Answers {
-    pub fn ask(root: &Root) -> Self {
-        Self { links: ask::rtnl::links(root), addresses: ask::rtnl::addresses(root) }
-    }
-}
 
 /// Why the interfaces of `/sys` are not those of this network namespace, if they are not: sysfs
 /// shows those of the namespace in which it was mounted, so after `nsenter -n` alone two hosts

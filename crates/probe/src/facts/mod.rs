@@ -4,6 +4,7 @@
 mod archive_tests;
 pub mod cache;
 pub mod cpu;
+mod cpu_layout;
 mod cpufreq;
 mod excerpt;
 pub mod host;
@@ -43,7 +44,7 @@ use model::{
     tuner::Tuner,
 };
 
-use crate::Root;
+use crate::{Root, ask::rtnl};
 
 /// Which processes to look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +74,7 @@ pub const ELSEWHERE: &str = "interfaces of this network namespace";
 
 /// Why this process's `/sys` is not that of its network namespace, if it is not.
 pub fn elsewhere(root: &Root) -> Option<String> {
-    link::contradiction(&nic::read(root), &link::Answers::ask(root))
+    link::contradiction(&nic::read(root), &rtnl::Answers::ask(root))
 }
 
 /// Reads everything that the host is. The two halves need nothing of each other and are read
@@ -158,11 +159,11 @@ struct Network {
 impl Network {
     fn read(root: &Root) -> Self {
         let mut nics = nic::read(root);
-        let mut links = link::Answers::ask(root);
+        let mut links = rtnl::Answers::ask(root);
         if link::contradiction(&nics, &links).is_some() {
             // Perhaps the only interface came or went between the two.
             nics = nic::read(root);
-            links = link::Answers::ask(root);
+            links = rtnl::Answers::ask(root);
         }
         let elsewhere = link::contradiction(&nics, &links);
         let (namespaces, unseen) = netns::read(root, &links);
@@ -200,7 +201,7 @@ impl Machine {
     fn read(root: &Root) -> Self {
         let mut no_access = Vec::new();
         let host = host::read(root, &mut no_access);
-        let layout = cpu::layout(root, &host);
+        let layout = cpu_layout::layout(root, &host);
         let numa_nodes = numa::read(root, &layout.running);
         let caches = cache::read(root, &layout, &mut no_access);
         let memory_bytes = root.parsed("/proc/meminfo", |b| parse::meminfo::value(b, "MemTotal"));

@@ -16,10 +16,9 @@ use crate::{
     ReadError, Root,
     ask::{
         netns::{self, Inside, NAMES},
-        rtnl::{self, Handle, Numbers},
+        rtnl::{self, Answers, Handle, Numbers},
     },
     error::reading,
-    facts::link::Answers,
 };
 
 /// Other namespaces that are looked into at most. Each costs a thread and a few questions; a

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{CpuId, Reading};
 
-use super::cpu::CPUS;
+use super::cpu_layout::CPUS;
 use crate::{Root, facts::parallel};
 
 /// Throttling of the core and of its package since boot.

@@ -7,7 +7,7 @@
 use model::{CpuId, CpuSet, NumaNode};
 
 use super::{
-    cpu::{CPUS, siblings},
+    cpu_layout::{CPUS, siblings},
     parallel,
 };
 use crate::Root;

@@ -16,9 +16,10 @@ use model::{
 use parse::rtnl_qdisc::QdiscMessage;
 
 use super::{
+    Counters,
     clock::monotonic_ns,
     delta,
-    raw::{Counters, Raw},
+    raw::Raw,
     source::{FrozenFiles, Source},
     threads,
 };

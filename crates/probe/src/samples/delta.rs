@@ -11,7 +11,7 @@ use model::{
 };
 use parse::proc_stat::CpuTicks;
 
-use super::raw::{Counters, Raw};
+use super::{Counters, raw::Raw};
 
 mod devices;
 mod irqs;

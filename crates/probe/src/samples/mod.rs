@@ -27,6 +27,9 @@ use model::{IrqId, Samples, snapshot::SampleTime};
 use crate::{ReadError, Root, facts};
 use raw::Raw;
 
+/// Counters by name.
+pub type Counters = BTreeMap<String, u64>;
+
 /// The most readings of one window; each is held in memory until the end.
 pub const MAX_READINGS: u32 = 10_000;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{QueueId, Reading};
 use parse::{rtnl_qdisc::QdiscMessage, rtnl_stats::LinkStats};
 
-use super::raw::Counters;
+use super::Counters;
 use crate::{
     Root,
     ask::{self, ethtool::Ethtool},

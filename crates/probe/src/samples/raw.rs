@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{CpuId, CpuSet, IrqId, Reading, irq::IrqCount, napi::SoftnetRow, snapshot::SampleTime};
 use parse::{proc_stat::CpuTicks, softirqs::Softirqs};
 
-use super::{Options, nics, source::Source, threads};
+use super::{Counters, Options, nics, source::Source, threads};
 pub use super::{nics::RawNic, threads::RawThread};
 use crate::{
     Root,
@@ -13,8 +13,6 @@ use crate::{
     error::reading,
     facts,
 };
-
-pub type Counters = BTreeMap<String, u64>;
 
 /// More open connections than this are not looked at one by one: a reading of so many takes some
 /// 20 ms of a CPU.

@@ -137,6 +137,11 @@ fn until_spent(span: u64, elapsed: u64, spent: f64, budget: f64) -> Option<u64> 
     Some(((left / rate.max(1e-9)) as u64).clamp(1_000_000, longest))
 }
 
+/// What would have been seen in the whole time, of which this was seen in a share.
+pub fn scaled(n: u64, share: f64) -> u64 {
+    if share > 0.0 && share < 1.0 { (n as f64 / share).round() as u64 } else { n }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,5 +211,12 @@ mod tests {
         duty.resume(&mut part, 0, SECOND);
         assert_eq!(duty.due(), None);
         assert!((duty.observed(SECOND) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_part_is_scaled_to_the_whole_and_none_is_nothing() {
+        assert_eq!(scaled(50, 0.25), 200);
+        assert_eq!(scaled(50, 1.0), 50);
+        assert_eq!(scaled(0, 0.0), 0);
     }
 }

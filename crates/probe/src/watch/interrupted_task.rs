@@ -53,7 +53,7 @@ impl Paying {
     pub fn scale(&mut self, share: f64) {
         for [preempted, _, own, softirqs] in self.paid.values_mut() {
             for n in [preempted, own, softirqs] {
-                *n = super::softirq::scaled(*n, share);
+                *n = super::duty_cycle::scaled(*n, share);
             }
         }
     }

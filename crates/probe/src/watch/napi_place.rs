@@ -6,6 +6,7 @@ use model::{IrqId, QueueId, Reading, ids::Direction, irq::Irq, nic::Nic};
 
 use crate::{
     Root,
+    ask::rtnl,
     facts::{irq, link, netns, nic},
 };
 
@@ -61,7 +62,7 @@ impl NamespaceNics {
 
     fn ask(&mut self, root: &Root) {
         let mut nics = nic::read(root);
-        let links = link::Answers::ask(root);
+        let links = rtnl::Answers::ask(root);
         link::enrich(root, &mut nics, &links, &Reading::absent("not asked"));
         self.irqs = irq::read(root, &nics).into_known().unwrap_or_default();
         irq::attach(&mut nics, &self.irqs);

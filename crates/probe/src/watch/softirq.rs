@@ -10,7 +10,7 @@ use model::{
 use super::comms::Comms;
 use super::{
     ObserveWhen,
-    duty_cycle::{self, DutyCycle, USUAL_NS},
+    duty_cycle::{self, DutyCycle, USUAL_NS, scaled},
     interrupted_task::InterruptedTasks,
     names::Names,
     napi::Napis,
@@ -245,11 +245,6 @@ impl Counts {
     }
 }
 
-/// What would have been seen in the whole time, of which this was seen in a share.
-pub fn scaled(n: u64, share: f64) -> u64 {
-    if share > 0.0 && share < 1.0 { (n as f64 / share).round() as u64 } else { n }
-}
-
 /// How often each program ran on all CPUs.
 fn runs(grown: &BTreeMap<CpuId, Counts>, polls: u64) -> BTreeMap<&'static str, u64> {
     let softirqs = grown.values().map(|c| {
@@ -338,16 +333,4 @@ fn vectors(sums: &[Sum; VECTORS.len()]) -> VectorNs {
         }
     }
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_part_is_scaled_to_the_whole_and_none_is_nothing() {
-        assert_eq!(scaled(50, 0.25), 200);
-        assert_eq!(scaled(50, 1.0), 50);
-        assert_eq!(scaled(0, 0.0), 0);
-    }
 }

@@ -3,7 +3,7 @@
 use model::prove::{Design, FactorEffect, LevelResult, Outcome};
 
 use super::{Table, judge_effects};
-use crate::{Experiment, experiment::Metric, levels::Level};
+use crate::{Experiment, levels::Level, metric::Metric};
 
 /// The level of one factor that is shown to be better than its first, or else worse, the one that
 /// changes most; with what is compared, and the combination with it alone.

@@ -7,7 +7,7 @@ use stats::{
 };
 
 use super::blocks;
-use crate::{Experiment, conduct::FEWEST_BLOCKS, evidence, record::RecordHead};
+use crate::{Experiment, evidence, experiment::FEWEST_BLOCKS, record::RecordHead};
 
 /// A counter is named when the chance that any that did not move looks like it is at most this.
 const ERROR: f64 = 0.05;

@@ -32,7 +32,7 @@ fn classes_become_the_cpus_of_this_host_and_a_matrix_of_what_is_there() {
     assert!(names.contains(&"cpu 49 (sibling), peer_cpu 1".to_owned()), "{names:?}");
     assert!(names.contains(&"cpu 55 (sibling), peer_cpu 7".to_owned()), "{names:?}");
     let at = names.iter().position(|n| n == "cpu 55 (sibling), peer_cpu 7").unwrap();
-    let crate::experiment::Workload::Ours(words) = e.cells[at].fill(&e.factors, &e.workload) else {
+    let crate::workload::Workload::Ours(words) = e.cells[at].fill(&e.factors, &e.workload) else {
         panic!()
     };
     let words = words.join(" ");
@@ -71,7 +71,7 @@ fn a_command_has_its_cpu_filled_in() {
     let lines: Vec<_> = e.cells.iter().map(|c| c.fill(&e.factors, &e.workload)).collect();
     assert!(lines.len() >= 10, "{lines:?}");
     for line in lines {
-        let crate::experiment::Workload::Shell(line) = line else { panic!() };
+        let crate::workload::Workload::Shell(line) = line else { panic!() };
         assert!(!line.contains('{') && !line.contains('\''), "{line}");
     }
     let unnamed = text.replace("{cpu}", "0");

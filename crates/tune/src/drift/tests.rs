@@ -11,7 +11,7 @@ use model::{
 use super::*;
 use crate::{
     Store,
-    undo::{ASKED, OnDrift},
+    undo::{self, ASKED, OnDrift},
 };
 
 /// All knobs are of this folder, but for interrupts.

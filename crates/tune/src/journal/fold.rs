@@ -138,7 +138,7 @@ impl Set {
                 if !self.again {
                     self.not_undone.clear();
                 }
-                if why != crate::undo::ASKED {
+                if why != super::ASKED {
                     self.trouble.push(format!("undone because {why}"));
                 }
             }

@@ -10,8 +10,8 @@ use model::{
 use crate::{
     Host, TuneError,
     knob::{Case, Kind, Knob, Refusal, cannot, cpus_of, usage},
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 
 /// **Source**: `/proc/irq/N/smp_affinity_list`.

@@ -6,8 +6,8 @@ use crate::{
     Host, TuneError,
     host::irqbalance::Irqbalance as Process,
     knob::{Case, Kind, Knob, Refusal, Undone, cannot, list_of, switch, usage},
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 
 /// Bans are told to its socket and hold until it ends; `paused` is SIGSTOP and SIGCONT, so nothing of

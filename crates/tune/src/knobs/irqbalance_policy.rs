@@ -10,8 +10,8 @@ use crate::{
     Host, TuneError,
     host::service::{self, Manager},
     knob::{Case, Kind, Knob, Refusal, Undone, cannot, usage},
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 
 /// An argument at its start, so it is started anew by systemd, with a file of ours beside its unit that lives

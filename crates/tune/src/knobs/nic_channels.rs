@@ -13,8 +13,8 @@ use crate::{
     drivers::Act,
     knob::{Case, Kind, Knob, Refusal, cannot, number, usage},
     knobs::{nic_napi, rss_table},
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 
 /// `ethtool -l` and `-L`. A value is `combined 4`, or `rx 2 tx 2`, as the driver has them; what

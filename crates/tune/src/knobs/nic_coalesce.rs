@@ -13,8 +13,8 @@ use crate::{
     drivers::Act,
     knob::{Case, Kind, Knob, Refusal, cannot, number, switch},
     knobs::nic_napi,
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 
 /// `ethtool -c` and `-C`.

@@ -11,8 +11,8 @@ use crate::{
     drivers::Act,
     knob::{Case, Kind, Knob, Refusal, cannot, switch},
     knobs::nic_napi,
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 
 /// `ethtool -k` and `-K`. An exact value is what is wanted, and where they differ what is: `on

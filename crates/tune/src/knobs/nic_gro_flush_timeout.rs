@@ -2,7 +2,7 @@
 
 use crate::{
     attribute::{Attribute, same_line},
-    knob::{Case, Kind, Refusal, number, usage},
+    knob::{Case, Kind, Refusal, nanoseconds},
 };
 
 /// **Source**: `/sys/class/net/X/gro_flush_timeout`.
@@ -25,17 +25,4 @@ static FILE: Attribute = Attribute {
 
 fn judge(_: &Case<'_>, wanted: &str) -> Result<String, Refusal> {
     nanoseconds(wanted)
-}
-
-/// A time, in the kernel's nanoseconds.
-pub fn nanoseconds(wanted: &str) -> Result<String, Refusal> {
-    // A second of waiting is a mistake of the unit.
-    let wanted = match wanted.parse::<model::Nanos>() {
-        Ok(time) => time.0.to_string(),
-        Err(_) if wanted.parse::<u64>().is_err() => {
-            return usage(format!("{wanted:?} is no time such as 20us, or 20000 (ns)"));
-        }
-        Err(_) => wanted.to_owned(),
-    };
-    Ok(number(&wanted, 0, 1_000_000_000, "ns")?.to_string())
 }

@@ -11,8 +11,8 @@ use crate::{
     drivers::Act,
     knob::{Case, Kind, Knob, Refusal, cannot, harmful, nic_file, number},
     knobs::nic_napi,
+    need::Need,
     phase::Phase,
-    privilege::Need,
     stacked::{self, Below},
 };
 

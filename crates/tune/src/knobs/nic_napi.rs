@@ -7,10 +7,9 @@ use parse::genl_netdev::NapiMessage;
 use crate::{
     Host, TuneError,
     host::napi::names,
-    knob::{Case, Kind, Knob, Refusal, Undone, cannot, nic_file, number, switch},
-    knobs::nic_gro_flush_timeout::nanoseconds,
+    knob::{Case, Kind, Knob, Refusal, Undone, cannot, nanoseconds, nic_file, number, switch},
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 
 /// `napi-get` and `napi-set` of the `netdev` family. Since Linux 6.13, `threaded` since 6.17.

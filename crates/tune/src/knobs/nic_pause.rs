@@ -11,8 +11,8 @@ use crate::{
     drivers::Act,
     knob::{Case, Kind, Knob, Refusal, cannot, switch},
     knobs::nic_napi,
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 
 /// `ethtool -a` and `-A`.

@@ -12,8 +12,8 @@ use crate::{
     Host, TuneError,
     host::qdisc::{Qdisc, ROOT},
     knob::{Case, Kind, Knob, Refusal, Undone, cannot, usage},
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 use options::{KINDS, Set};
 

@@ -11,8 +11,8 @@ use crate::{
     drivers::Act,
     knob::{Case, Kind, Knob, Refusal, cannot, number},
     knobs::nic_napi,
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 
 /// `ethtool -g` and `-G`.

@@ -9,8 +9,8 @@ use parse::pci_config::{self, ListEnd, PciConfig};
 use crate::{
     Host, TuneError,
     knob::{Case, Kind, Knob, Refusal, Undone, cannot, usage},
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 
 /// **Source**: `/sys/bus/pci/devices/ADDRESS/config`: DevCtl 14:12 of the PCI Express capability (PCI

@@ -8,8 +8,8 @@ use model::{CpuSet, Reading, knob::Target};
 use crate::{
     Host, TuneError,
     knob::{Case, Kind, Knob, Refusal, Undone, cannot, ended, usage},
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 
 /// **Source**: `sched_setaffinity(2)`; read from `/proc/PID/task/*/status`. An exact value is a

@@ -12,8 +12,8 @@ use model::{
 use crate::{
     Host, TuneError,
     knob::{Case, Kind, Knob, Refusal, Undone, cannot, cpus_of, ended, usage},
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 use group::Group;
 

@@ -8,8 +8,8 @@ use model::{
 use crate::{
     Host, TuneError,
     knob::{Case, Kind, Knob, Refusal, cannot, usage},
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 
 /// `ethtool -n NIC rx-flow-hash FLOW` and `-N`.

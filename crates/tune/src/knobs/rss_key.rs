@@ -8,8 +8,8 @@ use model::{
 use crate::{
     Host, TuneError,
     knob::{Case, Kind, Knob, Refusal, cannot, usage},
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 
 /// `ethtool -x` and `-X NIC hkey`. A value is bytes in hex, with or without colons, as many as the

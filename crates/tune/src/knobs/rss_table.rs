@@ -9,8 +9,8 @@ use crate::{
     Host, TuneError,
     drivers::Act,
     knob::{Case, Kind, Knob, Refusal, Undone, cannot, number, usage},
+    need::Need,
     phase::Phase,
-    privilege::Need,
 };
 
 /// `ethtool -x` and `-X`, the default context. A value is the queues in order, or `equal N`.

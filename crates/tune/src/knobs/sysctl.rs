@@ -16,9 +16,9 @@ use probe::{ReadError, ask::access};
 use crate::{
     Host, TuneError,
     knob::{Case, Kind, Knob, Refusal},
+    need::Need,
     netns,
     phase::Phase,
-    privilege::Need,
 };
 
 /// **Source**: `/proc/sys`. The key is written with dots, or with slashes where a name in it

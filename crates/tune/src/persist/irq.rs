@@ -86,7 +86,7 @@ pub fn hand_over(
         return Err("irqbalance is here without a systemd unit: give it --banirq yourself".into());
     };
     let text = host.text(&file).map_err(|e| e.to_string())?;
-    let start = super::subject::section(&text, "Service");
+    let start = super::section::section(&text, "Service");
     let start = start.iter().find_map(|l| l.strip_prefix("ExecStart=")).unwrap_or_default();
     let variable = start.split_whitespace().find_map(|w| {
         let name = w.strip_prefix('$')?.trim_matches(['{', '}']);

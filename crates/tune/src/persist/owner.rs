@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::subject::section;
+use super::section::section;
 use crate::Host;
 
 /// Who sets an interface's MTU after udev.

@@ -6,6 +6,7 @@ use super::{
     destination::Destination,
     owner,
     record::{Interface, Record, Subject},
+    section::section,
     starter,
 };
 use crate::{Host, journal::Set, knob::irq_of};
@@ -137,20 +138,6 @@ pub fn udev_property(host: &Host, ifindex: u32, name: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The assignments of a section of a systemd or NetworkManager file.
-pub fn section(text: &str, name: &str) -> Vec<String> {
-    let mut inside = false;
-    let mut all = Vec::new();
-    for line in text.lines().map(str::trim) {
-        if let Some(head) = line.strip_prefix('[') {
-            inside = head.strip_suffix(']') == Some(name);
-        } else if inside && line.contains('=') && !line.starts_with(['#', ';']) {
-            all.push(line.to_owned());
-        }
-    }
-    all
-}
-
 /// The one action of an interrupt; the kernel makes a folder of its name.
 fn action(host: &Host, number: &str) -> Result<String, String> {
     let root = host.root();
@@ -188,17 +175,5 @@ fn unit(host: &Host, pid: &str, value: &str) -> Result<String, String> {
             "the process is of no system service (cgroup {path:?}): {}",
             starter::keeps_it(path, value)
         )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_section_is_its_assignments() {
-        let text = "[Match]\nName=e*\n\n[Link]\n# why\nMTUBytes=9000\n NamePolicy=keep\n[X]\na=b\n";
-        assert_eq!(section(text, "Link"), ["MTUBytes=9000", "NamePolicy=keep"]);
-        assert_eq!(section(text, "None"), Vec::<String>::new());
     }
 }

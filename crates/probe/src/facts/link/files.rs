@@ -139,7 +139,10 @@ fn members(nic: &Nic, nics: &[Nic]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::{link, netns, nic};
+    use crate::{
+        ask::rtnl::Answers,
+        facts::{link, netns, nic},
+    };
 
     /// A tree of `/sys/class/net` as a person would copy it: no netlink answers.
     struct Tree(tempfile::TempDir);
@@ -164,7 +167,7 @@ mod tests {
         fn read(&self) -> Vec<Nic> {
             let root = Root::open(self.0.path()).unwrap();
             let mut nics = nic::read(&root);
-            let answers = link::Answers::ask(&root);
+            let answers = Answers::ask(&root);
             let (namespaces, _) = netns::read(&root, &answers);
             let no_access = link::enrich(&root, &mut nics, &answers, &namespaces);
             assert!(no_access.iter().any(|u| u.why.contains("netlink/links")), "{no_access:?}");

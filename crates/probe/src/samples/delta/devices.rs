@@ -10,7 +10,10 @@ use model::{
 use parse::rtnl_qdisc::{self, QdiscMessage};
 
 use super::{all_known, families, grown, grown_readings, present};
-use crate::samples::raw::{Counters, Raw, RawNic};
+use crate::samples::{
+    Counters,
+    raw::{Raw, RawNic},
+};
 
 /// NICs that are in the first and the last reading, and what came, went or was replaced.
 pub fn nics(readings: &[Raw]) -> (Vec<NicSample>, Vec<String>) {

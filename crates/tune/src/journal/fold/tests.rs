@@ -65,7 +65,7 @@ fn not_undone(knob: &str) -> Event {
 }
 
 fn undoing() -> Event {
-    Event::Undoing { why: crate::undo::ASKED.into() }
+    Event::Undoing { why: crate::journal::ASKED.into() }
 }
 
 fn left(set: &Set) -> Vec<&str> {

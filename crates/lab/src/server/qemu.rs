@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use super::spec::{DiskModel, Emulation, NicModel, ServerSpec};
 use crate::{
     arch::Arch,
     channel,
     image::{self, Image},
-    server::{DiskModel, Emulation, NicModel, ServerSpec},
 };
 
 /// Above so many CPUs, a thread for each is slower than one for all: the kernel often waits for
@@ -46,7 +46,7 @@ const fn threads(spec: &ServerSpec) -> &'static str {
 const VIRTUAL_TIME: &str = "-icount shift=1,sleep=off";
 
 /// QEMU's arguments for a server.
-pub(crate) fn arguments(
+pub(super) fn arguments(
     spec: &ServerSpec,
     image: &Image,
     folder: &Path,

@@ -1,0 +1,110 @@
+//! What a plan is made from, and what of it a knob asks for.
+
+use std::collections::BTreeMap;
+
+use model::{
+    CpuSet, Facts, NumaNode, Reading,
+    cpu::Cpu,
+    nic::Nic,
+    tune::{Disruption, Impact},
+};
+
+use super::{
+    refusal::{Refusal, cannot, usage},
+    value::cpus_of,
+};
+use crate::session::Session;
+
+/// What a plan is made from, beside the values themselves.
+pub struct Case<'a> {
+    pub facts: &'a Facts,
+    /// The operator's own connection.
+    pub session: &'a Session,
+    /// What the same plan makes of the MTU of interfaces, by name.
+    pub mtus: BTreeMap<String, u64>,
+    /// Whether values that lower something, or do nothing, are meant: an operator who said so, or
+    /// a measurement that is to show it.
+    pub meant: bool,
+}
+
+impl<'a> Case<'a> {
+    /// Of a plan that is not made yet.
+    pub fn new(facts: &'a Facts, session: &'a Session) -> Self {
+        Self { facts, session, mtus: BTreeMap::new(), meant: false }
+    }
+}
+
+impl Case<'_> {
+    pub fn nic(&self, name: &str) -> Option<&Nic> {
+        self.facts.nics.iter().find(|n| n.name == name)
+    }
+
+    /// A reach upon one interface, with who depends on it.
+    pub fn nic_impact(&self, nic: &str, disruption: Disruption, why: &str) -> Impact {
+        if disruption == Disruption::None {
+            return Impact::none();
+        }
+        let mut impact = Impact::of(disruption, why);
+        impact.own_connection = self.session.passes(nic);
+        let master = self.nic(nic).and_then(|n| n.master.known());
+        if let Some(master) = master.filter(|m| !m.is_empty() && *m != "none") {
+            impact.also.push(format!("{nic} is a member of {master}"));
+        }
+        if self.session.default_route.iter().any(|d| d == nic) {
+            impact.also.push(format!("{nic} carries the default route"));
+        }
+        impact
+    }
+
+    /// A set of CPUs as [`cpus_of`] takes it, `node:1` for a node's, or `local:eth0` for those of a NIC's
+    /// node; of the last two those that are online and not isolated.
+    ///
+    /// # Errors
+    /// When it is none of these, or no such node or CPU is known.
+    pub fn cpus(&self, wanted: &str) -> Result<CpuSet, Refusal> {
+        let nodes = &self.facts.numa_nodes;
+        let node = match wanted.split_once(':') {
+            Some(("node", number)) => match number.parse() {
+                Ok(number) => NumaNode(number),
+                Err(_) => return usage(format!("{wanted:?} is not node:NUMBER")),
+            },
+            Some(("local", name)) => {
+                let Some(nic) = self.nic(name) else {
+                    return cannot(format!("no such interface: {name}"));
+                };
+                match (nic.numa_node.get(), nodes.as_slice()) {
+                    (Some(node), _) => node,
+                    (None, [only]) => only.id,
+                    (None, _) => return cannot(format!("the node of {name} is not known")),
+                }
+            }
+            _ => return cpus_of(wanted),
+        };
+        let Some(node) = nodes.iter().find(|n| n.id == node) else {
+            return cannot(format!("there is no node {node}"));
+        };
+        let takes = |c: &&Cpu| {
+            let on = node.cpus.contains(c.id) && c.online.get() != Some(false);
+            on && c.isolated.get() != Some(true) && c.nohz_full.get() != Some(true)
+        };
+        let cpus: CpuSet = self.facts.cpus.iter().filter(takes).map(|c| c.id).collect();
+        match cpus.is_empty() {
+            true => cannot(format!("node {} has no CPU that is online and not isolated", node.id)),
+            false => Ok(cpus),
+        }
+    }
+
+    /// Refuses CPUs that are not online.
+    ///
+    /// # Errors
+    /// Names them.
+    pub fn online(&self, cpus: &CpuSet) -> Result<(), Refusal> {
+        let Reading::Known(online) = &self.facts.host.cpus_online else {
+            return cannot("which CPUs are online is not known");
+        };
+        if cpus.is_subset(online) {
+            return Ok(());
+        }
+        cannot(format!("CPU {} is not online (online: {online})", cpus.difference(online)))
+    }
+}

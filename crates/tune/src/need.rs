@@ -1,0 +1,18 @@
+//! What a write needs of whoever writes.
+
+/// What a write needs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// A file that may be opened for writing.
+    File(String),
+    /// `CAP_NET_ADMIN` over the network namespace (`ns_capable`).
+    Net,
+    /// `CAP_NET_ADMIN` over the whole host (`capable`), as some files of interfaces do.
+    HostNet,
+    /// `CAP_SYS_ADMIN` over the whole host.
+    SysAdmin,
+    /// Placing the threads of this process: its user, or `CAP_SYS_NICE`.
+    Place(u32),
+    /// A signal to this process: its user, or `CAP_KILL`.
+    Signal(u32),
+}
