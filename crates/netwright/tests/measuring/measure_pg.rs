@@ -1,7 +1,9 @@
 //! PostgreSQL transactions against a real server, which counts them too.
 
+mod failures;
+mod pgbench;
+
 use std::{
-    path::Path,
     process::{Command, Output, Stdio},
     sync::{
         LazyLock,
@@ -10,11 +12,7 @@ use std::{
     time::Duration,
 };
 
-use crate::support::{
-    NETWRIGHT,
-    postgres::{Postgres, Setup},
-    serve::Serve,
-};
+use crate::support::{NETWRIGHT, postgres::Postgres, serve::Serve};
 use model::{
     Warning,
     measure::{PgDocument, PgInitDocument, PgRun},
@@ -301,126 +299,6 @@ fn by_schedule_a_server_is_as_fast_as_it_is_however_much_is_asked() {
 }
 
 #[test]
-fn clients_that_the_server_does_not_admit_are_said_in_its_own_words() {
-    let conf = "max_connections = 12\nsuperuser_reserved_connections = 3\n";
-    let server = Postgres::with(&Setup { conf, ..Setup::default() });
-    let url = format!("postgres://postgres@127.0.0.1:{}/postgres", server.port);
-    for more in [&[][..], &["--rate", "20"]] {
-        let args = [&url, "--script", "select1", "--flows", "30", "--duration", "500ms"];
-        let run = document(&measure(&[&args, more].concat())).runs.remove(0);
-        assert!(run.transactions > 0, "{run:?}");
-        let said = run.warnings.iter().map(Warning::to_string).collect::<Vec<_>>().join("; ");
-        assert!(said.contains("× 53300: sorry, too many clients already"), "{more:?}: {said}");
-        assert!(said.contains("of 30 clients were not connected"), "{more:?}: {said}");
-        // The server takes 12 at most, and one may be a client's that has just gone.
-        let served = said.split(" of 30 clients had no answer").next().unwrap_or_default();
-        let silent = served.rsplit(' ').next().unwrap_or_default().parse::<u32>();
-        assert!(silent.is_ok_and(|n| (18..30).contains(&n)), "{more:?}: {said}");
-    }
-}
-
-#[test]
-fn serialization_failures_count_or_are_tried_again() {
-    let own = Database::new("create table one (n bigint); insert into one values (0)");
-    let file = script(
-        "begin isolation level repeatable read;\nselect n from one;\n\\sleep 1 ms\n\
-         update one set n = n + 1;\nend;\n",
-    );
-    let base = ["--script", path(&file), "--transactions", "200", "--flows", "4", "--warmup", "1s"];
-    let run = own.one(&base);
-    assert!(run.failed > 0 && run.retried == 0, "{run:?}");
-    assert_eq!(run.failures.keys().count(), 1, "{:?}", run.failures);
-    assert!(run.failures.keys().all(|why| why.starts_with("40001: ")), "{:?}", run.failures);
-    assert_eq!(run.transactions + run.failed, 200);
-    assert_eq!(own.sql("select n from one"), run.transactions.to_string());
-    let all = own.one(&[&base[..], &["--max-tries", "0", "--protocol", "prepared"]].concat());
-    assert_eq!((all.transactions, all.failed), (200, 0), "{:?}", all.failures);
-    assert!(all.retries >= all.retried && all.retried > 0);
-    let n = (run.transactions + all.transactions).to_string();
-    assert_eq!(own.sql("select n from one"), n);
-}
-
-#[test]
-fn statements_that_fail_now_and_then_count_by_their_sqlstate() {
-    let own = Database::new("create sequence s");
-    let file = script("begin;\nselect 1 / (nextval('s') % 4);\nend;\n");
-    for protocol in ["simple", "extended", "prepared"] {
-        let args = ["--script", path(&file), "--transactions", "100", "--protocol", protocol];
-        let run = own.one(&args);
-        assert_eq!((run.transactions, run.failed), (75, 25), "{protocol}");
-        assert_eq!(run.failures.get("22012: division by zero"), Some(&25), "{:?}", run.failures);
-    }
-}
-
-#[test]
-fn the_server_asks_for_passwords_and_gets_them() {
-    let server = Postgres::with(&Setup {
-        hba: "host all scram 127.0.0.1/32 scram-sha-256\nhost all old 127.0.0.1/32 md5\n\
-              host all plain 127.0.0.1/32 password\nlocal all scram scram-sha-256",
-        ..Setup::default()
-    });
-    server.sql(
-        "create role scram login password 'se c:ret\\'; create role plain login password 'p'; \
-         set password_encryption = 'md5'; create role old login password 'alt'",
-    );
-    let port = server.port.to_string();
-    let url = |user: &str| format!("pg://{user}@127.0.0.1:{port}/postgres");
-    let try_out = |target: &str, env: &[(&str, &str)]| {
-        let mut command = command(&[target, "--script", "select1", "--transactions", "20"]);
-        command.args(["--flows", "2", "--json"]).envs(env.iter().copied());
-        command.output().unwrap()
-    };
-    for (target, password) in [
-        (url("scram"), "se c:ret\\"),
-        (url("old"), "alt"),
-        (url("plain"), "p"),
-        (format!("host={} port={port} user=scram", server.folder().display()), "se c:ret\\"),
-    ] {
-        let target = target.replace("user=scram", "user=scram dbname=postgres");
-        let out = document(&try_out(&target, &[("PGPASSWORD", password)]));
-        assert_eq!((out.runs[0].transactions, out.runs[0].failed), (20, 0));
-        for wrong in [&[("PGPASSWORD", "wrong")][..], &[]] {
-            let out = try_out(&target, wrong);
-            let text = String::from_utf8_lossy(&out.stderr);
-            assert_eq!(out.status.code(), Some(3), "{target} {wrong:?}: {text}");
-            assert_eq!(text.lines().count(), 1, "{text}");
-            assert!(text.contains("password"), "{text}");
-        }
-    }
-    // In the string itself: taken, and in no result.
-    let typed = url("scram").replace("scram@", "scram:se%20c%3Aret%5C@");
-    let out = try_out(&typed, &[]);
-    assert_eq!(document(&out).runs[0].transactions, 20);
-    let text = String::from_utf8_lossy(&out.stdout);
-    assert!(!text.contains("c:ret") && !text.contains("se%20c"), "a password is in the result");
-    let file = script(&format!("127.0.0.1:{port}:*:old:alt\n"));
-    let env = [("PGPASSFILE", path(&file)), ("PGUSER", "old"), ("PGPORT", &port)];
-    let out = document(&try_out("host=127.0.0.1 dbname=postgres", &env));
-    assert_eq!(out.runs[0].transactions, 20);
-}
-
-#[test]
-fn a_server_that_restarts_in_the_midst_is_connected_to_again_and_its_failures_count() {
-    let mut server = Postgres::start();
-    let child = command(&[&server.url("postgres"), "--json", "--script", "select1"])
-        .args(["--duration", "6s", "--flows", "2", "--protocol", "prepared"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(Duration::from_millis(1500));
-    server.stop();
-    server.run();
-    let document = document(&child.wait_with_output().unwrap());
-    let run = &document.runs[0];
-    sound(run);
-    assert!(run.failed > 0, "{:?}", run.failures);
-    let named = |what: &str| run.failures.keys().any(|why| why.contains(what));
-    assert!(named("ECONNREFUSED") || named("57P0"), "{:?}", run.failures);
-    assert!(run.connect_ns.count >= 4, "each client was connected twice: {:?}", run.connect_ns);
-    assert!(run.transactions > 20 && !document.interrupted);
-}
-
-#[test]
 fn ctrl_c_prints_what_was_measured() {
     let own = Database::new("");
     let child = command(&[&own.url, "--json", "--script", "select1", "--duration", "60s"])
@@ -432,184 +310,6 @@ fn ctrl_c_prints_what_was_measured() {
     unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) };
     let document = document(&child.wait_with_output().unwrap());
     assert!(document.interrupted && document.runs[0].transactions > 0);
-}
-
-/// What holds of every run of pgbench: its log's transactions are those that it reports, else
-/// there were a warning.
-fn by_pgbench(document: &PgDocument) -> &PgRun {
-    let run = &document.runs[0];
-    sound(run);
-    // Of connections its latencies lack, and of nothing else.
-    let said: Vec<String> =
-        run.warnings.iter().map(Warning::to_string).filter(|w| w.contains("pgbench")).collect();
-    assert!(said.iter().all(|w| w.contains("without the connection")), "{said:?}");
-    assert_eq!(said.len(), usize::from(run.connect_each), "{said:?}");
-    assert!(!document.interrupted, "{run:?}");
-    let driver = document.driver.as_deref().unwrap();
-    assert!(driver.starts_with("pgbench (PostgreSQL) "), "{driver}");
-    // What it does not tell is no zero.
-    assert!(run.moved.why_not().is_some() && run.statements.why_not().is_some(), "{run:?}");
-    assert!(run.cpu.local.threads_per_unit_ns.known().is_some_and(|ns| *ns > 0.0), "{:?}", run.cpu);
-    run
-}
-
-#[test]
-fn the_real_pgbench_makes_the_same_result() {
-    let own = Database::with_tables();
-    let rows = |table: &str| own.sql(&format!("select count(*) from {table}"));
-    let pgbench =
-        |args: &[&str]| own.measure(&[&["--driver", "pgbench", "--flows", "4"], args].concat());
-    let mut counted = 0;
-    for (args, each) in [
-        (&["--protocol", "simple"][..], false),
-        (&["--protocol", "prepared", "--threads", "2"], false),
-        (&["--protocol", "extended", "--connect-each"], true),
-        (&["--rate", "400", "--seed", "7", "--max-tries", "3"], false),
-    ] {
-        let all = ["--script", "tpcb-like", "--transactions", "100"];
-        let document = pgbench(&[&all, args].concat());
-        let run = by_pgbench(&document);
-        assert_eq!((run.transactions, run.failed, run.connect_each), (100, 0, each), "{args:?}");
-        counted += run.transactions;
-        // The server counted them too.
-        assert_eq!(rows("pgbench_history"), counted.to_string(), "{args:?}");
-        assert!(run.latency_ns.min > 0 && run.latency_ns.p50 <= run.latency_ns.max);
-        assert_eq!(run.send_lag_ns.is_some(), args.contains(&"--rate"));
-    }
-    // Scripts by weight, variables, one of our own, and a duration.
-    let files = [script("insert into a values (:v);\n"), script("insert into b values (:v);\n")];
-    own.sql("create table a (n int); create table b (n int)");
-    let (a, b) = (format!("{}@3", path(&files[0])), format!("{}@1", path(&files[1])));
-    let args = ["--script", &a, "--script", &b, "--script", "select1@1", "--define", "v=5"];
-    let document = pgbench(&[&args[..], &["--duration", "1s"]].concat());
-    let run = by_pgbench(&document);
-    let of: Vec<u64> = run.scripts.iter().map(|s| s.transactions).collect();
-    assert_eq!(own.sql("select count(*) from a where n = 5"), of[0].to_string());
-    assert_eq!(rows("b"), of[1].to_string());
-    assert!(of[0] > of[1] && of[2] > 0, "{of:?}");
-    // The rate is pgbench's own: of about a second.
-    let s = run.window_ns.0 as f64 / 1e9;
-    assert!((run.transactions as f64 / s / run.transactions_per_s - 1.0).abs() < 1e-6);
-    assert!((0.5..20.0).contains(&s), "{s}");
-    assert!(run.latency_p50_interval_ns.is_some() || run.transactions < 1000, "{run:?}");
-}
-
-#[test]
-fn what_pgbench_reports_by_itself_is_what_the_result_says_of_it() {
-    let own = Database::new("");
-    let sleeps = script("select pg_sleep(0.005);\n");
-    let document = own.measure(&[
-        "--driver",
-        "pgbench",
-        "--flows",
-        "2",
-        "--script",
-        path(&sleeps),
-        "--transactions",
-        "60",
-    ]);
-    let run = by_pgbench(&document);
-    // The same once more by hand: of a sleep both know the mean.
-    let mut tool = own.server.tool("pgbench");
-    let file = format!("--file={}", path(&sleeps));
-    let out = tool.args(["-n", "-c", "2", "-t", "30", &file, &own.name]).output().unwrap();
-    let report = String::from_utf8_lossy(&out.stdout).into_owned();
-    let of = |name: &str| -> f64 {
-        let line = report.lines().find_map(|l| l.strip_prefix(name)).expect(&report);
-        line.split(' ').find_map(|w| w.parse().ok()).expect(&report)
-    };
-    let theirs_ns = of("latency average =") * 1e6;
-    assert!(run.latency_ns.min >= 5_000_000 && theirs_ns >= 5e6, "{report}");
-    let ours_per_s = 2e9 / run.latency_ns.mean;
-    // The closed loop's law ties both of its own figures, and ours.
-    assert!((run.transactions_per_s / ours_per_s - 1.0).abs() < 0.2, "{run:?}");
-    assert!((of("tps =") / (2e9 / theirs_ns) - 1.0).abs() < 0.2, "{report}");
-    // More than two sleepers can: how late it was it says, and not what was left.
-    let all = ["--driver", "pgbench", "--flows", "2", "--script", path(&sleeps)];
-    let document = own.measure(&[&all[..], &["--rate", "1000", "--duration", "1s"]].concat());
-    let run = &document.runs[0];
-    assert!(run.not_started.known().is_none() && run.schedule_lag_ns.is_none(), "{run:?}");
-    let said = run.warnings.iter().map(Warning::to_string);
-    let said = said.into_iter().find(|w| w.contains("--rate 1000 was not kept"));
-    let said = said.unwrap_or_else(|| panic!("{:?}", run.warnings));
-    assert!(said.contains("by pgbench they began ") && said.contains("late in the mean"), "{said}");
-    let document = own.measure(&[&all[..], &["--rate", "20", "--duration", "1s"]].concat());
-    let said = &document.runs[0].warnings;
-    assert!(said.iter().all(|w| !w.to_string().contains("was not kept")), "{said:?}");
-}
-
-#[test]
-fn pgbench_fails_and_is_ended_as_it_should() {
-    let own = Database::new("create table once (n int primary key)");
-    let (twice, missing) =
-        (script("insert into once values (1);\n"), script("select * from nowhere;\n"));
-    let pgbench = |args: &[&str]| {
-        let all = ["--driver", "pgbench", &own.url, "--quiet"];
-        measure(&[&all[..], args].concat())
-    };
-    // Its error, with what was measured until then.
-    let out = pgbench(&["--script", path(&twice), "--transactions", "20"]);
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.code() == Some(4) && said.contains("duplicate key"), "{said}");
-    let kept: PgDocument = serde_json::from_slice(&out.stdout).unwrap();
-    assert!(kept.interrupted && kept.runs[0].transactions == 1, "{kept:?}");
-    for (args, code, says) in [
-        (&["--script", path(&missing)][..], 4, "nowhere"),
-        (&["--pipeline", "--protocol", "prepared", "--per-statement"], 2, "--per-statement"),
-        (&["--warmup", "1s"], 2, "--warmup"),
-        (&["--duration", "1500ms"], 2, "whole seconds"),
-        (&["--flows", "3", "--transactions", "10"], 2, "cannot be shared by 3"),
-        (&["--precision", "2%"], 2, "--precision"),
-    ] {
-        let out = pgbench(&[&["--script", "select1"], args].concat());
-        let said = String::from_utf8_lossy(&out.stderr);
-        assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
-        assert!(said.contains(says) && said.trim().lines().count() == 1, "{args:?}: {said}");
-    }
-    // Ctrl-C ends the pgbench that was begun, and prints what it had logged.
-    let args = [&own.url, "--json", "--quiet", "--driver", "pgbench", "--script", "select1"];
-    let child = command(&[&args[..], &["--duration", "60s"]].concat())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let pid = i32::try_from(child.id()).unwrap();
-    let begun = std::time::Instant::now();
-    let theirs = loop {
-        let of = Command::new("ps").args(["-o", "pid=", "--ppid", &pid.to_string()]).output();
-        let of = String::from_utf8(of.unwrap().stdout).unwrap().trim().to_owned();
-        if !of.is_empty() || begun.elapsed() > Duration::from_secs(30) {
-            break of;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    };
-    std::thread::sleep(Duration::from_millis(2000));
-    // SAFETY: our own child, not waited for yet.
-    unsafe { libc::kill(pid, libc::SIGINT) };
-    let document = document(&child.wait_with_output().unwrap());
-    assert!(document.interrupted && document.runs[0].transactions > 0, "{document:?}");
-    assert!(document.runs[0].warnings.iter().any(|w| w.to_string().contains("was ended")));
-    assert!(!theirs.is_empty() && !Path::new(&format!("/proc/{theirs}")).exists(), "{theirs}");
-}
-
-#[test]
-fn a_lone_semicolon_is_a_statement_as_it_is_to_pgbench() {
-    let own = Database::new("");
-    let file = script("select 1;\n;\nselect 2;;\n");
-    let mut tool = own.server.tool("pgbench");
-    let named = format!("--file={}", path(&file));
-    let out = tool.args(["-n", "-t", "5", "-r", &named, &own.name]).output().unwrap();
-    let report = String::from_utf8_lossy(&out.stdout).into_owned();
-    // Each of its statements has a line, below a heading.
-    let theirs = report.lines().skip_while(|l| !l.starts_with("statement latencies")).skip(1);
-    let theirs = theirs.filter(|l| !l.trim().is_empty()).count();
-    assert!(out.status.success() && theirs >= 2, "{report}");
-    for protocol in ["simple", "extended", "prepared"] {
-        let args = ["--script", path(&file), "--transactions", "10", "--per-statement"];
-        let run = own.one(&[&args[..], &["--protocol", protocol]].concat());
-        assert_eq!((run.transactions, run.failed), (10, 0), "{protocol}");
-        assert_eq!(run.scripts[0].statements.len(), theirs, "{protocol}: {report}");
-        assert_eq!(run.statements.get(), Some(10 * theirs as u64), "{protocol}");
-    }
 }
 
 #[test]
@@ -760,31 +460,5 @@ fn each_second_is_told_while_it_goes_on_and_in_the_result() {
     let document: PgDocument = serde_json::from_slice(&out.stdout).unwrap();
     for i in &document.runs[0].intervals {
         assert!(i.failed > 0 && i.transactions == 0 && i.latency_mean_ns.get().is_none(), "{i:?}");
-    }
-}
-
-#[test]
-fn a_server_of_another_kind_is_recognised() {
-    use crate::support::http::{Request, Server};
-    let server = Server::start(|_: &Request, to| {
-        use std::io::Write;
-        let _ = to.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
-        false
-    });
-    let address = server.url("").replace("http://", "postgres://u@");
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let ssh = format!("postgres://u@{}/", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        use std::io::Write;
-        for mut stream in listener.incoming().flatten() {
-            let _ = stream.write_all(b"SSH-2.0-OpenSSH_9.2p1\r\n");
-            std::thread::sleep(Duration::from_millis(200));
-        }
-    });
-    for (url, says) in [(ssh, "none of PostgreSQL's"), (address, "")] {
-        let out = command(&[&format!("{url}?connect_timeout=1")]).output().unwrap();
-        let text = String::from_utf8_lossy(&out.stderr);
-        assert_eq!(out.status.code(), Some(4), "{text}");
-        assert!(text.contains(says) && text.lines().count() == 1, "{text}");
     }
 }
