@@ -34,7 +34,7 @@ const PURE: &[&str] = &["model", "parse", "stats", "diagnose", "report"];
 /// pure crate's dependencies are named here.
 const PURE_MAY_USE: &[&str] = &["serde", "serde_json", "schemars", "thiserror", "unicode-width"];
 
-fn crates() -> std::path::PathBuf {
+pub fn crates() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
@@ -52,7 +52,7 @@ fn dependencies(manifest: &str) -> Vec<String> {
         .collect()
 }
 
-fn manifests() -> BTreeMap<String, String> {
+pub fn manifests() -> BTreeMap<String, String> {
     fs::read_dir(crates())
         .unwrap()
         .map(|e| e.unwrap())
@@ -131,7 +131,7 @@ fn only_probe_reads_the_host() {
     assert_eq!(found, OWN.map(str::to_owned).into(), "read through probe::Root");
 }
 
-fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
+pub fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
         if entry.is_dir() {

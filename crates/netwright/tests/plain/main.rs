@@ -4,6 +4,7 @@
 
 mod architecture;
 mod captured;
+mod circles;
 mod docs;
 mod fuzz;
 mod licences;
