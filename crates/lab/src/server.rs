@@ -25,7 +25,6 @@ pub enum NicModel {
     Virtio,
     /// The same whose receive hash can be set: table, key and fields.
     VirtioRss,
-    /// VMware's vmxnet3.
     Vmxnet3,
     /// Intel's 82574, on PCI Express: interrupt rates, pause, read requests.
     E1000e,
@@ -52,7 +51,6 @@ impl NicModel {
 /// What stands behind the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskModel {
-    /// No disk.
     None,
     Virtio,
     Nvme,

@@ -14,7 +14,7 @@ pub(super) const CPUS: &str = "/sys/devices/system/cpu";
 
 /// The CPUs before anything but their numbers and cores is known.
 pub(super) struct Layout {
-    /// Present CPUs, ascending.
+    /// Present CPUs, ascending; some may be offline.
     pub present: Vec<CpuId>,
     pub online: Vec<CpuId>,
     /// The same as a set. Kernels before 4.18 also name CPUs that do not run in the lists of
