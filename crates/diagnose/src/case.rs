@@ -36,7 +36,7 @@ impl<'a> Case<'a> {
         Ok(self.samples()?.window_ns.0 as f64 / 1e9)
     }
 
-    /// `over 5.0 s`.
+    /// The window in words: `over 5.0 s`.
     pub(crate) fn over(&self) -> String {
         self.window_s().map_or_else(|_| "over the window".into(), |s| format!("over {s:.1} s"))
     }
@@ -191,7 +191,7 @@ impl<'a> Case<'a> {
     pub(crate) fn threads_read(&self, p: &Process) -> Result<(), Missing> {
         let mut own = self.samples()?.threads.iter().filter(|t| t.pid == p.pid).peekable();
         if own.peek().is_none() {
-            return Err(Missing(format!("threads of {} ({}): not in the samples", p.name, p.pid)));
+            return Err(Missing(format!("threads of {}[{}]: not in the samples", p.name, p.pid)));
         }
         own.try_for_each(|t| need(&format!("CPU time of thread {}", t.tid), &t.cpu_ns).map(drop))
     }

@@ -24,7 +24,7 @@ const IDLE_BUSY: f64 = 0.50;
 /// One CPU over the window; shares of its time, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Load {
-    /// Not idle.
+    /// Share of time neither idle nor waiting for I/O.
     pub(crate) busy: f64,
     /// Interrupts, softirqs and ksoftirqd.
     pub(crate) network: f64,

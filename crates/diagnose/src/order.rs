@@ -46,7 +46,7 @@ fn link(drafts: &mut [Draft]) -> Causes {
         if !draft.finding.changes.is_empty() {
             draft.finding.changes.clear();
             draft.finding.explanation.push_str(&format!(
-                " No change is proposed here before {} has been dealt with.",
+                " No change is proposed until {} is resolved.",
                 rules.join(", ")
             ));
         }
@@ -171,7 +171,7 @@ mod tests {
         symptom.finding.changes.push(Change::advice("x", "y", "", ""));
         let out = order(vec![draft("cause", 1, Severity::Info, &[]), symptom]);
         assert!(out[1].changes.is_empty());
-        assert!(out[1].explanation.ends_with("before cause has been dealt with."));
+        assert!(out[1].explanation.ends_with("until cause is resolved."));
     }
 
     #[test]

@@ -136,7 +136,7 @@ impl QueueIrq<'_> {
         self.queues.first().map(|q| q.index)
     }
 
-    /// `rx-0+tx-0`.
+    /// Its queues in one word: `rx-0+tx-0`.
     pub(crate) fn label(&self) -> String {
         self.queues.iter().map(ToString::to_string).collect::<Vec<_>>().join("+")
     }
@@ -283,7 +283,7 @@ pub(crate) fn emulated(nic: &Nic) -> Option<Result<Judgement, Missing>> {
     emulated.then(|| clear(text, [&nic.pci]))
 }
 
-/// `eth0: 12,000/s received`.
+/// A NIC's receive rate in words: `eth0: 12,000/s received`.
 pub(crate) fn rx_text(nic: &Nic, rate: f64) -> String {
     format!("{}: {} received", nic.name, text::per_s(rate))
 }

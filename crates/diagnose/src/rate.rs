@@ -78,18 +78,20 @@ impl Pattern {
     pub(crate) fn text(self) -> String {
         match self.grew {
             Some((grew, steps)) if grew >= steps => {
-                format!("The counter grew in each of the window's {steps} steps: this lasts.")
+                format!("The counter grew in all {steps} intervals of the window: sustained.")
             }
             Some((grew, steps)) if grew * 3 <= steps => {
-                format!("The counter grew in {grew} of the window's {steps} steps: in bursts.")
+                format!("The counter grew in {grew} of {steps} intervals of the window: bursts.")
             }
             Some((grew, steps)) => {
-                format!("The counter grew in {grew} of the window's {steps} steps.")
+                format!("The counter grew in {grew} of {steps} intervals of the window.")
             }
             None if self.window_s >= 60.0 => String::new(),
-            None => "The threshold is meant for a minute; this window was shorter and had too few \
-                     readings to tell a burst from a lasting state."
-                .into(),
+            None => {
+                "The threshold is for one minute; this window was shorter, with too few samples \
+                     to tell a burst from a sustained state."
+                    .into()
+            }
         }
     }
 }
@@ -119,9 +121,9 @@ mod tests {
         assert_eq!(steady.surer(Confidence::Medium), Confidence::High);
         assert_eq!(burst.surer(Confidence::Medium), Confidence::Medium);
         assert_eq!(steady.surer(Confidence::Low), Confidence::Low, "few are few");
-        assert!(steady.text().contains("each of the window's 10 steps"), "{}", steady.text());
+        assert!(steady.text().contains("all 10 intervals of the window"), "{}", steady.text());
         assert!(burst.text().ends_with("in bursts."), "{}", burst.text());
-        assert!(unknown.text().contains("too few readings"), "{}", unknown.text());
+        assert!(unknown.text().contains("too few samples"), "{}", unknown.text());
         assert_eq!(Pattern { window_s: 60.0, grew: None }.text(), "");
     }
 

@@ -27,7 +27,7 @@ pub(crate) enum Judgement {
     Found(Box<Draft>),
     /// Looked, nothing wrong; only [`clear`] makes it.
     Passed(Passed),
-    /// Could not look.
+    /// Evidence is missing, so that the rule did not judge.
     SkippedRule {
         /// What it is about, empty for the whole host.
         subject: String,

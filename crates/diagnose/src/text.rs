@@ -32,7 +32,7 @@ pub(crate) fn irqs(list: &[IrqId]) -> String {
     format!("IRQ{} {}", if list.len() == 1 { "" } else { "s" }, numbers.join(", "))
 }
 
-/// `once`, `3 times`.
+/// A count of events: `once`, `3 times`.
 pub(crate) fn times(n: u64) -> String {
     if n == 1 { "once".into() } else { format!("{} times", count(n)) }
 }

@@ -28,7 +28,7 @@ pub const DEFAULT_FOLDER: &str = "/run/netwright/lab";
 pub enum Resource {
     /// A named network namespace; links in it go with it.
     Namespace {
-        /// Name under `/run/netns`.
+        /// Name of its file under `/run/netns`.
         name: String,
     },
     /// A link in the namespace of this machine itself.
@@ -51,7 +51,7 @@ pub enum Resource {
 pub enum NodeAccess {
     /// A network namespace, and the cgroups to join.
     Namespace {
-        /// Name under `/run/netns`.
+        /// Name of its file under `/run/netns`.
         namespace: String,
         /// `cgroup.procs` folders to enter first.
         cgroups: Vec<PathBuf>,
@@ -79,7 +79,7 @@ pub struct HostState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabState {
     pub name: String,
-    /// `pair`, `containers`, `server`.
+    /// Which kind of lab: `pair`, `containers`, `server`.
     pub topology: String,
     /// Preset, if it came from one.
     pub preset: Option<String>,
@@ -91,7 +91,7 @@ pub struct LabState {
     pub owner_pid: u32,
     /// The owner's start time, field 22 of `/proc/PID/stat`.
     pub owner_start_ticks: u64,
-    /// Seconds since 1970.
+    /// When it was made, seconds since 1970.
     pub created_unix_s: u64,
     pub hosts: Vec<HostState>,
     /// Everything made, in order.

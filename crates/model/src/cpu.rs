@@ -52,19 +52,19 @@ pub struct Cpu {
 /// Frequency scaling of one CPU. **Source**: `cpuN/cpufreq`; in a guest usually absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuFrequency {
-    /// `scaling_governor`.
+    /// Name of the governor. **Source**: `scaling_governor`.
     pub governor: Reading<String>,
-    /// `scaling_driver`.
+    /// Name of the cpufreq driver. **Source**: `scaling_driver`.
     pub driver: Reading<String>,
     /// `scaling_cur_freq`, in kHz as the kernel gives it; the threads of a core share its clock.
     pub current_khz: Reading<u64>,
-    /// `scaling_min_freq`.
+    /// Lowest clock that the governor may choose. **Source**: `scaling_min_freq`.
     pub min_khz: Reading<u64>,
     /// `scaling_max_freq`: below `hardware_max_khz` the CPU is held back now.
     pub max_khz: Reading<u64>,
     /// `cpuinfo_max_freq`, of the core.
     pub hardware_max_khz: Reading<u64>,
-    /// `energy_performance_preference`.
+    /// Absent without hardware P-states. **Source**: `energy_performance_preference`.
     pub energy_preference: Reading<String>,
 }
 
@@ -87,7 +87,7 @@ pub struct IdleState {
     pub index: u32,
     /// `name`, such as `C6` or `POLL`.
     pub name: String,
-    /// `desc`.
+    /// The driver's text for the state. **Source**: `desc`.
     pub description: Reading<String>,
     /// Worst time to leave the state, from `latency` (µs there).
     pub exit_latency_ns: Reading<Nanos>,

@@ -27,7 +27,6 @@ pub const MAX_ID: u32 = 65_535;
 const MAX_NAMED: u32 = 4 * (MAX_ID + 1);
 
 impl CpuSet {
-    /// The empty set.
     pub const fn new() -> Self {
         Self { words: Vec::new() }
     }
@@ -90,7 +89,7 @@ impl CpuSet {
         self.words.get((cpu.0 / 64) as usize).is_some_and(|w| w >> (cpu.0 % 64) & 1 == 1)
     }
 
-    /// The ids, ascending.
+    /// Ids of the set, ascending; sparse ids stay as they are.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
         self.words.iter().enumerate().flat_map(|(i, &w)| {
             (0..64).filter(move |b| w >> b & 1 == 1).map(move |b| CpuId(i as u32 * 64 + b))

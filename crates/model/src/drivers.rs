@@ -13,15 +13,15 @@ use crate::tune::{Basis, Disruption};
 /// What is told to a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act<'a> {
-    /// `ethtool -L`.
+    /// Set the numbers of channels: `ethtool -L`.
     Channels,
-    /// `ethtool -G`.
+    /// Set the ring sizes: `ethtool -G`.
     Rings,
     /// `ip link set mtu`.
     Mtu,
-    /// `ethtool -A`.
+    /// Set pause frames: `ethtool -A`.
     Pause,
-    /// `ethtool -X`.
+    /// Set the RSS indirection table: `ethtool -X`.
     RssTable,
     /// `ethtool -C`, by the name of the parameter.
     Coalesce(&'a str),
@@ -46,7 +46,7 @@ use Disruption::{BriefStall, LinkReset};
 type Row = (&'static str, &'static [ActScope], Disruption, &'static str);
 
 const CLOSED: &str = "closes the interface and opens it again";
-const CARRIER: &str = "closes its queues and opens new ones, without carrier meanwhile";
+const CARRIER: &str = "closes its queues and opens new ones, without carrier in between";
 const DOWN: &str = "takes the interface down and up";
 const CALM: &str = "takes it without a reset";
 
@@ -99,7 +99,7 @@ const TABLE: &[Row] = &[
     ("ena", &[This(Channels), This(Rings)], LinkReset, CARRIER),
     // ena_netdev.c: ena_change_mtu: ena_com_set_dev_mtu; beside it a note at each receive ring
     // (update_rx_ring_mtu), and nothing else.
-    ("ena", &[This(Mtu)], BriefStall, "tells the device by a command, without a reset"),
+    ("ena", &[This(Mtu)], BriefStall, "sends the device a command, without a reset"),
     // gve_main.c: gve_adjust_queues, gve_set_features; gve_ethtool.c: gve_adjust_ring_sizes:
     // gve_adjust_config: gve_close (gve_queues_stop: netif_carrier_off), gve_queues_start. In 6.1
     // no ring can be set, and gve_close and gve_open are called at once. rx-gro-hw is what newer
@@ -111,16 +111,16 @@ const TABLE: &[Row] = &[
         "hv_netvsc",
         &[This(Channels), This(Rings), This(Mtu)],
         LinkReset,
-        "takes the device away from the hypervisor and attaches it anew",
+        "takes the device away from the hypervisor and attaches it again",
     ),
     // i40e_ethtool.c: i40e_set_channels; i40e_main.c: i40e_reconfig_rss_queues:
     // i40e_prep_for_reset, i40e_reset_and_rebuild.
-    ("i40e", &[This(Channels)], LinkReset, "resets the function and builds it anew"),
+    ("i40e", &[This(Channels)], LinkReset, "resets the function and rebuilds it"),
     // i40e_ethtool.c: i40e_set_ringparam: i40e_down, i40e_up; i40e_main.c: i40e_change_mtu:
     // i40e_vsi_reinit_locked.
     ("i40e", &[This(Rings), This(Mtu)], LinkReset, DOWN),
     // i40e_ethtool.c: i40e_set_pauseparam: netif_carrier_off, i40e_set_fc, i40e_nway_reset.
-    ("i40e", &[This(Pause)], LinkReset, "negotiates the link anew"),
+    ("i40e", &[This(Pause)], LinkReset, "renegotiates the link"),
     // i40e_main.c: i40e_set_features: i40e_set_ntuple, then i40e_do_reset.
     ("i40e", &[Features(&["rx-ntuple-filter"])], LinkReset, "resets the function"),
     // i40e_main.c: i40e_set_features: i40e_set_loopback (not in 6.1): i40e_down, i40e_up.
@@ -193,13 +193,13 @@ const TABLE: &[Row] = &[
         "mlx5_core",
         &[ActScope::Coalesce(&["adaptive_rx", "adaptive_tx"])],
         LinkReset,
-        "closes its queues and opens new ones on older kernels, without carrier meanwhile",
+        "closes its queues and opens new ones on older kernels, without carrier in between",
     ),
     // r8169_main.c: rtl8169_change_mtu: rtl_jumbo_config, which for an MTU above 1500 takes pause
     // frames out of the negotiation (phy_start_aneg); nothing is negotiated on the way back.
-    ("r8169", &[This(Mtu)], LinkReset, "negotiates the link anew for an MTU above 1500"),
+    ("r8169", &[This(Mtu)], LinkReset, "renegotiates the link for an MTU above 1500"),
     // r8169_main.c: rtl8169_set_pauseparam; phy_device.c: phy_set_asym_pause: phy_start_aneg.
-    ("r8169", &[This(Pause)], LinkReset, "negotiates the link anew"),
+    ("r8169", &[This(Pause)], LinkReset, "renegotiates the link"),
     // r8169_main.c: rtl8169_set_features: RxConfig and CPlusCmd are written, and nothing else.
     ("r8169", &[OtherFeatures], BriefStall, CALM),
     // tg3.c: tg3_set_channels: tg3_stop, tg3_carrier_off, tg3_start.
@@ -211,7 +211,7 @@ const TABLE: &[Row] = &[
         "tg3",
         &[This(Pause)],
         LinkReset,
-        "negotiates the link anew, or halts the chip and starts it again",
+        "renegotiates the link, or halts the chip and starts it again",
     ),
     // tg3.c: tg3_set_features: tg3_set_loopback, and nothing else.
     ("tg3", &[Features(&["loopback"])], LinkReset, "closes the link upon itself"),
@@ -231,7 +231,7 @@ const TABLE: &[Row] = &[
     // QEMU's vmxnet3.
     ("vmxnet3", &[This(Rings), This(Mtu)], LinkReset, "resets the device"),
     // vmxnet3_ethtool.c: vmxnet3_set_features (VMXNET3_CMD_UPDATE_FEATURE). Seen on QEMU's vmxnet3.
-    ("vmxnet3", &[OtherFeatures], BriefStall, "tells the device by a command, without a reset"),
+    ("vmxnet3", &[OtherFeatures], BriefStall, "sends the device a command, without a reset"),
 ];
 
 /// What a driver is known to do.
@@ -262,7 +262,7 @@ fn usual(act: Act<'_>, physical: bool) -> (Disruption, &'static str, Basis) {
         Act::Feature(_) if physical => {
             (LinkReset, "some drivers take the link down and up", Basis::Assumed)
         }
-        Act::Pause => (LinkReset, "the link is negotiated anew on many drivers", Basis::Assumed),
+        Act::Pause => (LinkReset, "many drivers renegotiate the link", Basis::Assumed),
         Act::Coalesce(_) => (BriefStall, "some drivers restart their queues", Basis::Assumed),
         Act::Mtu => (BriefStall, "large packets on their way may be lost once", Basis::General),
         Act::Feature(_) => (BriefStall, "packets on their way may be dropped once", Basis::General),

@@ -13,7 +13,7 @@ use crate::{Nanos, Warning, measure::Quantiles};
 pub struct ExplainDocument {
     /// Version of the document's shape.
     pub schema_version: u32,
-    /// `explain`.
+    /// What the document is: always `explain`.
     pub kind: String,
     /// When it began, seconds since 1970.
     pub started_unix_s: u64,
@@ -75,7 +75,7 @@ pub struct ExplainDocument {
 pub struct Exchange {
     /// Bytes there, without headers.
     pub request_bytes: u64,
-    /// Bytes back.
+    /// Bytes of the response, without headers.
     pub response_bytes: u64,
     /// Messages there and back: sends and receives, rounded.
     pub messages: u32,
@@ -238,11 +238,10 @@ pub struct Demand {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Level {
     pub clients: u32,
-    /// Transactions a second.
+    /// Throughput of all clients, transactions per second.
     pub per_s: f64,
     /// The lowest and highest of its rounds.
     pub low_per_s: f64,
-    /// See `low_per_s`.
     pub high_per_s: f64,
     /// CPU time of this end's threads by transaction.
     pub client_cpu_ns: Option<f64>,
@@ -267,7 +266,7 @@ pub struct Prediction {
     /// `this`, `rtt=80 µs`, `none` (no network).
     pub path: String,
     pub clients: u32,
-    /// Transactions a second.
+    /// Throughput of all clients, transactions per second.
     pub predicted_per_s: f64,
     /// The lower end of its 95% interval.
     pub low_per_s: f64,
@@ -296,7 +295,7 @@ pub struct WhatIf {
     /// `no network`, `server CPUs doubled`.
     pub change: String,
     pub clients: u32,
-    /// Transactions a second.
+    /// Throughput of all clients, transactions per second.
     pub predicted_per_s: f64,
     /// Times what it is now.
     pub factor: f64,

@@ -1,4 +1,4 @@
-//! Diagnoses.
+//! What `doctor` found: findings, rules that passed, rules that were skipped.
 
 use std::fmt;
 

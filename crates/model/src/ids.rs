@@ -86,12 +86,10 @@ pub struct QueueId {
 }
 
 impl QueueId {
-    /// Receive queue `index`.
     pub const fn rx(index: u32) -> Self {
         Self { direction: Direction::Rx, index }
     }
 
-    /// Transmit queue `index`.
     pub const fn tx(index: u32) -> Self {
         Self { direction: Direction::Tx, index }
     }

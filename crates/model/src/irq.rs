@@ -1,4 +1,4 @@
-//! Interrupts.
+//! Interrupt lines: affinity, counts by CPU, the queues that they serve.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

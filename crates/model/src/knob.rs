@@ -9,21 +9,21 @@ use crate::quote;
 /// the end of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target<'k> {
-    /// `sysctl.KEY`.
+    /// `sysctl.KEY`: the key in dotted form.
     Sysctl(&'k str),
-    /// `nic.NIC.SETTING`.
+    /// `nic.NIC.SETTING`: the interface and its setting.
     Nic(&'k str, NicSetting<'k>),
     /// `nic.NIC.queue.QUEUE.SETTING`; the queue as in `rx-0`.
     Queue(&'k str, &'k str, &'k str),
-    /// `irq.N.affinity`.
+    /// `irq.N.affinity`: the number of the interrupt.
     Irq(u32),
-    /// `cpu.N.SETTING`.
+    /// `cpu.N.SETTING`: the CPU and its setting.
     Cpu(u32, &'k str),
-    /// `process.PID.SETTING`.
+    /// `process.PID.SETTING`: the process and its setting.
     Process(u32, &'k str),
-    /// `pci.ADDRESS.FIELD`.
+    /// `pci.ADDRESS.FIELD`: the function's address and a register field.
     Pci(&'k str, &'k str),
-    /// `irqbalance.SETTING`.
+    /// `irqbalance.SETTING`: the setting alone.
     Irqbalance(&'k str),
 }
 
@@ -32,17 +32,17 @@ pub enum Target<'k> {
 pub enum NicSetting<'k> {
     /// One word, as `mtu`; or `rss.table` or `rss.key`.
     Plain(&'k str),
-    /// `rings.NAME`.
+    /// `rings.NAME`: `rx`, `tx` and the others of `ethtool -G`.
     Ring(&'k str),
-    /// `coalesce.PARAMETER`.
+    /// `coalesce.PARAMETER`: a parameter of `ethtool -C`.
     Coalesce(&'k str),
     /// `features.NAME`, as the kernel calls it.
     Feature(&'k str),
-    /// `pause.PARAMETER`.
+    /// `pause.PARAMETER`: a parameter of `ethtool -A`.
     Pause(&'k str),
-    /// `rss.hash_fields.FLOW`.
+    /// `rss.hash_fields.FLOW`: the flow type, such as `udp4`.
     HashFields(&'k str),
-    /// `napi.SETTING.WHICH`.
+    /// `napi.SETTING.WHICH`: the setting and the NAPI instances.
     Napi(&'k str, &'k str),
 }
 

@@ -39,7 +39,7 @@ pub struct Link {
     pub lower_namespace: Reading<u64>,
     /// Index of the bridge, bond or VRF above.
     pub master_ifindex: Reading<u32>,
-    /// MTU in bytes.
+    /// Largest packet in bytes, without the link header.
     pub mtu: u32,
     pub up: bool,
     pub mac: Reading<String>,

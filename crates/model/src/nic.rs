@@ -1,4 +1,4 @@
-//! Network interfaces.
+//! Network interfaces: settings, queues, counters, and what they are tied to.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{BitsPerSec, Bytes, CpuSet, IrqId, Nanos, NumaNode, QueueId, Reading,
 pub struct Nic {
     /// Name in its namespace.
     pub name: String,
-    /// Index. **Source**: `/sys/class/net/X/ifindex`.
+    /// Number within its network namespace. **Source**: `/sys/class/net/X/ifindex`.
     pub ifindex: Reading<u32>,
     /// `physical` (a device stands behind it, a virtual machine's included), `loopback`,
     /// `veth`, `bridge`, `bond`, `vlan`, `macvlan`, `ipvlan`, `tun`, `tap`, `dummy`,
@@ -24,7 +24,7 @@ pub struct Nic {
     pub driver: Reading<String>,
     /// Driver version. **Source**: `ETHTOOL_GDRVINFO`.
     pub driver_version: Reading<String>,
-    /// Firmware. **Source**: `ETHTOOL_GDRVINFO`.
+    /// Version of the firmware as the driver writes it. **Source**: `ETHTOOL_GDRVINFO`.
     pub firmware: Reading<String>,
     /// Bus address, such as `0000:03:00.0`. **Source**: `device` link (virtio: its parent).
     pub bus_address: Reading<String>,
@@ -36,7 +36,7 @@ pub struct Nic {
     pub addresses: Reading<Vec<String>>,
     /// `up`, `down`, `unknown`, `lowerlayerdown`, … (RFC 2863). **Source**: `operstate`.
     pub operstate: Reading<String>,
-    /// Administratively up (`IFF_UP`).
+    /// Whether the operator has it up (`IFF_UP`); the link may be down.
     pub up: Reading<bool>,
     /// Link detected. **Source**: `carrier`; EINVAL while down.
     pub carrier: Reading<bool>,
@@ -44,38 +44,38 @@ pub struct Nic {
     pub speed_bps: Reading<BitsPerSec>,
     /// `full`, `half`. **Source**: `duplex`.
     pub duplex: Reading<String>,
-    /// MTU in bytes.
+    /// Largest packet in bytes, without the link header.
     pub mtu: Reading<u32>,
     /// Smallest MTU it takes. **Source**: rtnetlink `IFLA_MIN_MTU`, since 4.19.
     pub min_mtu: Reading<u32>,
     /// Largest MTU it takes; 0 from the kernel (no limit) is absent.
     pub max_mtu: Reading<u32>,
-    /// Packets. **Source**: `tx_queue_len`.
+    /// Length of the transmit queue in packets. **Source**: `tx_queue_len`.
     pub txqueuelen: Reading<u32>,
-    /// `ethtool -l`.
+    /// Channels now and at most. **Source**: `ethtool -l`.
     pub channels: Reading<Channels>,
-    /// `ethtool -g`.
+    /// Ring sizes now and at most. **Source**: `ethtool -g`.
     pub rings: Reading<Rings>,
-    /// `ethtool -c`.
+    /// Interrupt coalescing. **Source**: `ethtool -c`.
     pub coalesce: Reading<Coalesce>,
     /// `ethtool -k`, by the kernel's feature name (`rx-gro`, `tx-tcp-segmentation`).
     pub features: Reading<BTreeMap<String, Feature>>,
     /// `ethtool -x` and `-n rx-flow-hash`.
     pub rss: Reading<Rss>,
-    /// `ethtool -a`.
+    /// Pause frames. **Source**: `ethtool -a`.
     pub pause: Reading<Pause>,
     /// Rules of `ethtool -n`.
     pub ntuple_rules: Reading<u32>,
     /// `ethtool -S` by name, since boot or driver load. A name that the driver gives twice is
     /// `name` and `name#2`. **Source**: `ETHTOOL_GSTATS`.
     pub driver_stats: Reading<BTreeMap<String, u64>>,
-    /// `/sys/class/net/X/statistics`, since boot.
+    /// Counters since boot, by file name. **Source**: `/sys/class/net/X/statistics`.
     pub statistics: Reading<BTreeMap<String, u64>>,
-    /// `gro_flush_timeout`.
+    /// Absent before Linux 3.19. **Source**: `/sys/class/net/X/gro_flush_timeout`.
     pub gro_flush_timeout_ns: Reading<Nanos>,
-    /// `napi_defer_hard_irqs`, since 5.7.
+    /// Number of empty polls, since Linux 5.7. **Source**: `napi_defer_hard_irqs`.
     pub napi_defer_hard_irqs: Reading<u32>,
-    /// `threaded`, since 5.12.
+    /// Whether NAPI runs in kernel threads, since Linux 5.12. **Source**: `threaded`.
     pub threaded_napi: Reading<bool>,
     /// Queues, rx first, ascending.
     pub queues: Vec<Queue>,
@@ -120,11 +120,11 @@ pub enum KindDetails {
     Bond {
         /// Names of its members.
         members: Vec<String>,
-        /// `802.3ad`, `active-backup`, …
+        /// The kernel's name of the mode: `802.3ad`, `active-backup`.
         mode: Reading<String>,
         /// Member in use (active-backup).
         active: Reading<String>,
-        /// `layer2`, `layer3+4`, …
+        /// The kernel's name of the policy: `layer2`, `layer3+4`.
         xmit_hash_policy: Reading<String>,
         /// Link check period in ms.
         miimon_ms: Reading<u32>,
@@ -223,11 +223,11 @@ pub struct Coalesce {
     pub tx_max_frames: Reading<u32>,
     pub adaptive_rx: Reading<bool>,
     pub adaptive_tx: Reading<bool>,
-    /// While servicing: `rx_usecs_irq`.
+    /// Delay of a receive interrupt while another is serviced, µs.
     pub rx_usecs_irq: Reading<u32>,
-    /// `tx_usecs_irq`.
+    /// Delay of a transmit interrupt while another is serviced, µs.
     pub tx_usecs_irq: Reading<u32>,
-    /// `stats_block_usecs`.
+    /// Time between updates of the statistics block, µs.
     pub stats_block_usecs: Reading<u32>,
 }
 
@@ -285,17 +285,16 @@ pub struct Queue {
 pub struct Qdisc {
     /// `fq_codel`, `mq`, `tbf`, …
     pub kind: String,
-    /// Handle, `8001:`.
+    /// Handle as `tc` writes it: `8001:`.
     pub handle: String,
     /// Parent, `root` or `8001:1`.
     pub parent: String,
-    /// Bytes sent.
     pub sent_bytes: Reading<u64>,
     pub sent_packets: Reading<u64>,
     pub drops: Reading<u64>,
     pub overlimits: Reading<u64>,
     pub requeues: Reading<u64>,
-    /// Bytes waiting now.
+    /// Bytes in the queue at the reading.
     pub backlog_bytes: Reading<u64>,
     pub backlog_packets: Reading<u64>,
 }

@@ -11,7 +11,7 @@ use crate::{Nanos, Reading, Warning, watch::ProgramStatus};
 pub struct PassiveDocument {
     /// Version of the document's shape.
     pub schema_version: u32,
-    /// `explain-passive`.
+    /// What the document is: always `explain-passive`.
     pub kind: String,
     /// When it began, seconds since 1970.
     pub started_unix_s: u64,
@@ -39,7 +39,7 @@ pub struct PassiveDocument {
 pub struct ConnectionClass {
     /// The server's port; absent for a Unix socket.
     pub port: Reading<u16>,
-    /// `tcp` or `unix`.
+    /// What carries the bytes: `tcp` or `unix`.
     pub transport: String,
     /// The program's short name.
     pub process: String,

@@ -179,7 +179,7 @@ pub struct CorrelatedCounter {
     pub counter: String,
     /// The median over the runs at the first of the two levels, by `evidence.per`.
     pub first: f64,
-    /// At the second.
+    /// The median at the second level, by `evidence.per`.
     pub second: f64,
     /// The change: a share of the first, or a difference where `difference` is set.
     pub effect: f64,
@@ -199,7 +199,6 @@ pub struct CorrelatedCounter {
 pub struct Evidence {
     /// The two levels that are compared: those of the verdict.
     pub first: String,
-    /// See `first`.
     pub second: String,
     /// What counters are divided by: `transaction`, `connection`, `megabyte` or `run`.
     pub per: String,
@@ -216,7 +215,7 @@ pub struct Evidence {
 /// A setting that was held while an experiment went on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldSetting {
-    /// `irqbalance.paused` or `cpu.governor`.
+    /// Which setting: `irqbalance.paused` or `cpu.governor`.
     pub knob: String,
     /// How many there are of it: one for each CPU.
     pub settings: u64,
@@ -232,18 +231,18 @@ pub struct HeldSetting {
 /// A setting that could not be held.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotHeld {
-    /// See [`HeldSetting`].
+    /// Name of the setting, as in [`HeldSetting`].
     pub knob: String,
-    /// Why not.
+    /// The reason, for people.
     pub why: String,
 }
 
-/// What `--freeze-host` did.
+/// What `--freeze-host` held during the runs, and what it could not hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FrozenHost {
     /// What was held, and was put back at the end.
     pub held: Vec<HeldSetting>,
-    /// What was not.
+    /// Settings that could not be held.
     pub not_frozen: Vec<NotHeld>,
 }
 

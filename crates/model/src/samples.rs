@@ -34,7 +34,6 @@ pub struct Samples {
     /// Gauges of the last reading: `TCP.mem` (pages), `TCP.tw`, `UDP.inuse`. **Source**:
     /// `/proc/net/sockstat`, `sockstat6`.
     pub sockstat: Reading<BTreeMap<String, u64>>,
-    /// Per NIC.
     pub nics: Vec<NicSample>,
     /// NICs that came or went within the window.
     pub nic_changes: Vec<String>,
@@ -254,9 +253,9 @@ pub struct IrqDelta {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NicSample {
     pub name: String,
-    /// `/sys/class/net/X/statistics`.
+    /// Growth by file name. **Source**: `/sys/class/net/X/statistics`.
     pub statistics: Reading<BTreeMap<String, Delta>>,
-    /// `ethtool -S`.
+    /// Growth of the driver's counters by name. **Source**: `ethtool -S`.
     pub driver_stats: Reading<BTreeMap<String, Delta>>,
     /// netdev netlink `qstats-get` by queue and counter (`rx-packets`), since 6.9.
     pub queues: Reading<Vec<QueueSample>>,
@@ -278,7 +277,6 @@ pub struct QdiscSample {
     pub kind: String,
     pub handle: String,
     pub parent: String,
-    /// Bytes sent.
     pub sent_bytes: Delta,
     pub sent_packets: Delta,
     pub drops: Delta,

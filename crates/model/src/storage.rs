@@ -10,7 +10,7 @@ use crate::{IrqId, NumaNode, Reading};
 pub struct StorageController {
     /// `nvme0`, `host2`, or the virtio device.
     pub name: String,
-    /// `nvme`, `scsi`, `virtio_blk`.
+    /// Kind of controller: `nvme`, `scsi`, `virtio_blk`.
     pub kind: String,
     pub driver: Reading<String>,
     pub model: Reading<String>,

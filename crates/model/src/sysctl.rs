@@ -1,4 +1,4 @@
-//! Kernel settings.
+//! Kernel settings below `/proc/sys`: value, default, origin.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub enum DefaultFrom {
     FreshNamespace,
     /// From a table by kernel version and memory size.
     VersionTable,
-    /// Not known.
+    /// No default is known for this kernel.
     Unknown,
 }
 

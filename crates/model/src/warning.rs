@@ -17,7 +17,7 @@ use crate::{CpuSet, Nanos, units::grouped};
 pub enum Warning {
     // Nothing measured.
     /// It was ended before anything was measured; `what` was awaited.
-    #[error("nothing was measured: it was ended before the first {what}")]
+    #[error("nothing was measured: the run ended before the first {what}")]
     EndedTooEarly { what: String },
     #[error(
         "nothing was measured: no {what} came within the window of {window_ns}; give it a longer \
@@ -48,8 +48,8 @@ pub enum Warning {
 
     // A schedule that was not kept.
     #[error(
-        "--rate {rate_per_s} was not kept: {} a second is what {at_once} at once are answered; \
-         {} and grow with --duration. Ask for less than {}, or give more {places}",
+        "--rate {rate_per_s} was not reached: {}/s is the most with {at_once} at once; {}, and \
+         they grow with --duration. Use a --rate below {}, or more {places}",
         grouped(.per_s.round() as u64), behind(*.lag_ns, *.not_started, .what),
         grouped(two_digits(*.per_s))
     )]
@@ -62,13 +62,13 @@ pub enum Warning {
         what: String,
         places: String,
     },
-    #[error("the schedule was kept in the mean, but {}", behind(*.lag_ns, *.not_started, .what))]
+    #[error("the schedule was kept on average, but {}", behind(*.lag_ns, *.not_started, .what))]
     ScheduleBehindAtEnd { lag_ns: Nanos, not_started: u64, what: String },
     /// The same by another program's schedule, with its lag in the mean and at most.
     #[error(
-        "--rate {rate_per_s} was not kept: {} a second is what {at_once} at once are answered{}, \
-         which grows with --duration, and how many were due and not begun it does not say. Ask for \
-         less than {}, or give more {places}",
+        "--rate {rate_per_s} was not reached: {}/s is the most with {at_once} at once{}; the lag \
+         grows with --duration, and the program does not report how many were not started. Use a \
+         --rate below {}, or more {places}",
         grouped(.per_s.round() as u64), began_late(.program, *.lag_ns), grouped(two_digits(*.per_s))
     )]
     RateNotKeptByProgram {
@@ -79,19 +79,21 @@ pub enum Warning {
         lag_ns: Option<(Nanos, Nanos)>,
         places: String,
     },
-    #[error("{sender} did not reach the rate asked for: {:.1}% of it was sent", .share * 100.0)]
+    #[error("{sender} did not reach the target rate: {:.1}% of it was sent", .share * 100.0)]
     RateNotReached { sender: String, share: f64 },
     #[error(
-        "{connections} connections of the schedule were not begun: all {flows} flows were busy; the \
-         times leave them out. Give more --flows or a lower --rate"
+        "{connections} scheduled connections were not started: all {flows} flows were busy; the \
+         times leave them out. Use more --flows or a lower --rate"
     )]
     ConnectionsNotBegun { connections: u64, flows: u32 },
 
     // What was counted, and what not.
     /// `done` is what an end would have made of them.
-    #[error("{count} {what} had no end when the run ended and count as neither {done} nor failed")]
+    #[error(
+        "{count} {what} were unfinished when the run ended and count as neither {done} nor failed"
+    )]
     Unfinished { count: u64, what: String, done: String },
-    #[error("so few {what} say little of the server once it is warm")]
+    #[error("too few {what} to describe a server that is warmed up")]
     FewMeasured { what: String },
     #[error(
         "no transaction sent the server a statement: rate and times are this host's alone, and say \
@@ -99,8 +101,8 @@ pub enum Warning {
     )]
     NoStatementSent,
     #[error(
-        "{} of {} transactions sent the server no statement ({:.1}%), and rate and times have them \
-         as well",
+        "{} of {} transactions sent the server no statement ({:.1}%); rate and times include \
+         them",
         grouped(*.unsent), grouped(*.answered), *.unsent as f64 * 100.0 / *.answered as f64
     )]
     SomeSentNoStatement { unsent: u64, answered: u64 },
@@ -117,7 +119,9 @@ pub enum Warning {
     /// Responses by status that are not what was asked for.
     #[error("{text}")]
     Statuses { by_status: BTreeMap<u16, u64>, text: String },
-    #[error("the ends disagree: {here} {what_here} here, {there} {what_there} there")]
+    #[error(
+        "the ends disagree: {here} {what_here} at the client, {there} {what_there} at the server"
+    )]
     EndsDisagree { here: u64, what_here: String, there: u64, what_there: String },
     #[error(
         "{lost} datagrams were lost; at the {end} {}",
@@ -137,23 +141,21 @@ pub enum Warning {
     ZerocopyCopied,
 
     // What makes intervals doubtful.
-    #[error("the median drifts, by {:+.1}% over the run", .trend * 100.0)]
+    #[error("the median drifts by {:+.1}% over the run", .trend * 100.0)]
     MedianDrifts { trend: f64 },
-    #[error(
-        "the batches resemble their neighbours: the intervals may be too narrow; measure longer"
-    )]
+    #[error("autocorrelated samples: the CI may be too narrow; measure longer")]
     BatchesResemble,
     #[error("±{}% was not reached: {why}", f64::from(*.per_mille) / 10.0)]
     PrecisionNotReached { per_mille: u32, why: String },
 
     // What disturbed the ends.
     #[error(
-        "the {end}'s CPUs ({cpus}) were not its own: others ran on them for at least {:.0}% of the \
-         time",
+        "CPU contention at the {end}: other tasks ran on its CPUs ({cpus}) for at least {:.0}% of \
+         the time",
         .share * 100.0
     )]
     OthersOnCpus { end: String, cpus: CpuSet, share: f64 },
-    #[error("an end that spins shares its CPU with the other: the figures show time slices")]
+    #[error("client and server share a CPU and spin: the figures show the scheduler's time slices")]
     SpinningOnSharedCpu,
     #[error("connections waited to be accepted: {why}")]
     AcceptDelayed { why: String },
@@ -169,11 +171,11 @@ pub enum Warning {
     PortsOutrun { rate_per_s: f64, sustained_per_s: f64, ports: u64, kept_ns: Nanos },
 
     // What could not be done as asked.
-    #[error("busy polling is not possible here ({why}); waits by blocking")]
+    #[error("busy polling is not available ({why}): blocking I/O is used")]
     NoBusyPoll { why: String },
-    #[error("MSG_ZEROCOPY is not possible here ({why}); sends are copied")]
+    #[error("MSG_ZEROCOPY is not available ({why}): sends are copied")]
     NoZerocopy { why: String },
-    #[error("io_uring cannot be used here ({why}); epoll took its place")]
+    #[error("io_uring is not available ({why}): epoll is used")]
     NoIoUring { why: String },
     #[error("the kernel does not pace ({why}): --fq-rate has no effect")]
     NoPacing { why: String },
@@ -192,16 +194,16 @@ pub enum Warning {
          counters are those of the responder's host"
     )]
     ResponderElsewhere { responder: String, server: String },
-    #[error("the server's certificate was not checked (--insecure): whoever answered was measured")]
+    #[error("the server's certificate was not checked (--insecure): any server may have answered")]
     CertificateNotChecked,
     #[error(
-        "there is no sslrootcert {file}: no certificate is checked, as libpq has it; \
-         sslmode=verify-full insists"
+        "sslrootcert {file} does not exist: the certificate is not checked, as in libpq; \
+         sslmode=verify-full requires the check"
     )]
     NoRootCertificate { file: String },
     #[error(
-        "everything went in clear, as libpq's sslmode=prefer has it; sslmode=require insists on \
-         TLS. It was tried first: {why}"
+        "the connection is in clear, as with libpq's sslmode=prefer; sslmode=require insists on \
+         TLS. TLS was tried first: {why}"
     )]
     InClear { why: String },
     #[error("{file} was not used: {why}")]
@@ -216,33 +218,35 @@ pub enum Warning {
     QperfPrintsHalf { mean_ns: f64 },
     #[error("no warm-up: qperf counts all datagrams of a test together")]
     QperfNoWarmup,
-    #[error("no intervals: qperf tells what it received only once, at the end")]
+    #[error("no intervals: qperf reports what it received only at the end")]
     QperfNoIntervals,
-    #[error("the server did not say what it received")]
+    #[error("the server did not report what it received")]
     ReceivedNotTold,
     #[error("streams to qperf are not repeated for an interval")]
     QperfNotRepeated,
     #[error("the server's CPU is iperf3's own figure for its process (cpu_util), warm-up included")]
     Iperf3Cpu,
     #[error(
-        "the server did not tell what it received: the bytes are those that this end's kernel \
-         knows of"
+        "the server did not report what it received: the bytes are those that the client's kernel \
+         counted"
     )]
     BytesOfThisEnd,
-    #[error("intervals show what the server's kernel acknowledged: iperf3 tells its sum only")]
+    #[error("intervals show what the server's kernel acknowledged: iperf3 reports only its sum")]
     IntervalsAcknowledged,
-    #[error("intervals show what was sent; iperf3 tells neither reordered nor repeated datagrams")]
+    #[error(
+        "intervals show what was sent; iperf3 reports neither reordered nor duplicate datagrams"
+    )]
     IntervalsSent,
     #[error("this version of iperf3 counts datagrams lost in the warm-up among the lost")]
     Iperf3LostInWarmup,
-    #[error("the warm-up took {seconds} s: iperf3 knows whole seconds")]
+    #[error("the warm-up took {seconds} s: iperf3 takes whole seconds only")]
     Iperf3Warmup { seconds: u64 },
     /// What pgbench itself warns of.
     #[error("pgbench: {text}")]
     Pgbench { text: String },
     #[error(
-        "pgbench's latencies are without the connection that each transaction makes; with --driver \
-         netwright they include it"
+        "pgbench's latencies leave out the connection of each transaction; --driver netwright \
+         includes it"
     )]
     PgbenchWithoutConnection,
     #[error(
@@ -255,19 +259,18 @@ pub enum Warning {
 
     // Explanations.
     #[error(
-        "the server does not keep its connections: {}. What connecting anew takes is a part of its \
-         own, and not the client's; {}",
+        "the server closes connections: {}. Reconnecting is a component of its own; {}",
         how_often(*.per_request), round_trips_more(*.round_trips)
     )]
     ConnectionsNotKept { per_request: f64, round_trips: Option<f64> },
     #[error("more clients than {most} were not measured, and not predicted")]
     ClientsNotMeasured { most: u32 },
     #[error(
-        "--channels: on loopback, and where the server's host does not tell, nobody knows what \
-         receiving takes; nothing is predicted for it"
+        "--channels: no prediction, because the CPU time of receiving is not known: on loopback, or \
+         where the server's host does not report it"
     )]
     ReceivingNotKnown,
-    #[error("--cores: nothing is predicted, for the server's CPU time is not known")]
+    #[error("--cores: no prediction, because the server's CPU time is not known")]
     CoresNotPredicted,
     #[error("{path}: ended before it was measured; nothing is predicted for it")]
     PathNotMeasured { path: String },
@@ -279,45 +282,45 @@ pub enum Warning {
     )]
     PathSlowerThanExplained { path: String, clients: u32, fitted_ns: Nanos, had_ns: Nanos },
     #[error(
-        "others than server and client kept {cpus:.1} of this host's CPUs busy meanwhile: whoever \
-         waits for them takes longer; none of their time is counted as the server's"
+        "other programs kept {cpus:.1} of this host's CPUs busy: client and server may have waited \
+         for a CPU; the server's CPU time does not include theirs"
     )]
     OthersBusy { cpus: f64 },
     #[error(
-        "this is under TLS, and the network alone was measured in clear: what the server takes to \
-         encrypt counts as its service; handshakes are left out{}",
-        if *.sslmode { ". sslmode=disable explains the same without" } else { "" }
+        "the workload uses TLS, and the network alone was measured in clear: encryption counts as \
+         the server's service; handshakes are left out{}",
+        if *.sslmode { ". Use sslmode=disable to explain it without TLS" } else { "" }
     )]
     UnderTls { sslmode: bool },
-    #[error("of all rounds together some failed, and no time has them: {}", listed(.by_cause))]
+    #[error("some requests failed in all rounds together, and the times leave them out: {}", listed(.by_cause))]
     SomeFailed { by_cause: BTreeMap<String, u64> },
     #[error("{}", rounds_repeated(.by_cause))]
     RoundsRepeated { by_cause: BTreeMap<String, u64> },
     #[error(
-        "the server is on another host, which does not tell its CPU time: what limits it and what \
-         more CPUs would give is not known, only bounds are said"
+        "the server's host does not report CPU time: the server's limit and the effect of more CPUs \
+         are not known, only bounds are given"
     )]
     ServerElsewhere,
     #[error(
-        "the server's processes are not seen ({why}{}): its CPU time is not known, only bounds are \
-         said",
+        "the server's processes are not visible ({why}{}): its CPU time is not known, only bounds \
+         are given",
         if *.denied { "; run as root to see it" } else { "" }
     )]
     ServerNotSeen { why: String, denied: bool },
     #[error(
-        "the responder may run on CPUs {cpus} alone, as this command may; where the server may is \
-         not seen"
+        "the responder may run only on CPUs {cpus}, as this command; the server's affinity is not \
+         known"
     )]
     ResponderConfined { cpus: CpuSet },
 
     // Servers that are watched as they run.
-    #[error("{calls} calls found no room among too many kinds of connections")]
+    #[error("{calls} calls were not counted: too many kinds of connections")]
     CallsNotCounted { calls: u64 },
-    #[error("more processes served than could be kept: their list is not complete")]
+    #[error("too many server processes to record: their list is incomplete")]
     ProcessesNotComplete,
-    #[error("without sk_data_ready queueing is not known, nor are wake-ups")]
+    #[error("no sk_data_ready probe: queueing and wake-up latency are not known")]
     QueueingNotKnown,
-    #[error("responses were timed by the end of the sending call: service contains that call")]
+    #[error("responses are timed at the end of the send call: service includes that call")]
     ServiceContainsSend,
 
     /// Of another version of this program.
@@ -340,15 +343,15 @@ impl Warning {
 
 fn behind(lag_ns: Nanos, not_started: u64, what: &str) -> String {
     format!(
-        "at the end it was {lag_ns} behind, and {} {what} that were due had not been begun; the times \
-         leave those out",
+        "schedule lag {lag_ns} at the end, with {} {what} due and not started; the times leave \
+         those out",
         grouped(not_started)
     )
 }
 
 fn began_late(program: &str, lag_ns: Option<(Nanos, Nanos)>) -> String {
     lag_ns.map_or_else(String::new, |(mean, most)| {
-        format!("; by {program} they began {mean} late in the mean and {most} at most")
+        format!("; send lag by {program}: mean {mean}, max {most}")
     })
 }
 
@@ -372,11 +375,10 @@ fn how_often(per_request: f64) -> String {
 fn round_trips_more(round_trips: Option<f64>) -> String {
     match round_trips {
         Some(n) => format!(
-            "predictions for another path have {n:.0} round trip{} more for each, as the protocols \
-             have it",
+            "predictions for another path add {n:.0} round trip{} for each reconnect",
             if n == 1.0 { "" } else { "s" }
         ),
-        None => "predictions for another path leave out what that makes of it".into(),
+        None => "predictions for another path leave it out".into(),
     }
 }
 
@@ -393,7 +395,7 @@ fn rounds_repeated(by_cause: &BTreeMap<String, u64>) -> String {
         _ => ("rounds", "were", "them"),
     };
     let each = listed(by_cause);
-    format!("{n} {rounds} came to nothing and {was} measured again, and no figure has {it}: {each}")
+    format!("{n} {rounds} failed and {was} repeated; the figures leave {it} out: {each}")
 }
 
 /// The schema of all kinds in one, for eight documents have it: other versions may know more of them.

@@ -5,7 +5,7 @@ use crate::ParseError;
 /// Who made a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableHeader {
-    /// `FACP`, `APIC`.
+    /// Four characters that name the table: `FACP`, `APIC`.
     pub signature: String,
     /// Six characters: `FIRECK`, `BOCHS`, `AMAZON`.
     pub oem_id: String,

@@ -16,7 +16,7 @@ pub struct Cgroups {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// 0 for v2.
+    /// Number of the hierarchy; 0 is version 2.
     pub hierarchy: u32,
     /// v1 controllers (`cpu`, `cpuacct`, `name=systemd`); none for v2.
     pub controllers: Vec<String>,
@@ -67,7 +67,7 @@ pub fn parse(bytes: &[u8]) -> Result<Cgroups, ParseError> {
 }
 
 impl Cgroups {
-    /// The v2 path.
+    /// Path in hierarchy 0; `None` on a host with version 1 alone.
     pub fn unified(&self) -> Option<&str> {
         self.lines.iter().find(|l| l.hierarchy == 0).map(|l| l.path.as_str())
     }

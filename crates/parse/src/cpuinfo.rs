@@ -18,7 +18,7 @@ pub struct CpuInfo {
     pub arch: Option<&'static str>,
     /// x86 only: whether the CPU says it is a guest's.
     pub hypervisor_flag: Option<bool>,
-    /// ppc64: `pSeries`, `PowerNV`.
+    /// ppc64 only: the line `platform`, `pSeries` or `PowerNV`.
     pub platform: Option<String>,
     /// ppc64 and others: the machine's own name.
     pub machine: Option<String>,

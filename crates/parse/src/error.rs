@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: expected {expected}, found {found:?}")]
 pub struct ParseError {
-    /// Line from 1.
+    /// Number of the line, from 1.
     pub line: u32,
     /// What should have stood there.
     pub expected: &'static str,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// `-l`, `-g`: numbers by their name, `RX Mini`; what is `n/a` is not there.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Below `Pre-set maximums:`.
+    /// Numbers below the line `Pre-set maximums:`.
     pub most: BTreeMap<String, u32>,
     /// Below `Current hardware settings:`.
     pub now: BTreeMap<String, u32>,
@@ -94,7 +94,7 @@ fn on(word: &str) -> Option<bool> {
     }
 }
 
-/// `-c`.
+/// What `ethtool -c` prints.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Coalesce {
     pub adaptive_rx: Option<bool>,

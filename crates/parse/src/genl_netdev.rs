@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::netlink::{Attribute, attributes};
 
-/// `queue-get`.
+/// One answer of netdev netlink `queue-get`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueMessage {
     pub ifindex: u32,
@@ -20,7 +20,7 @@ pub struct QueueMessage {
     pub napi_id: Option<u32>,
 }
 
-/// `napi-get`.
+/// One answer of netdev netlink `napi-get`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NapiMessage {
     pub ifindex: u32,
@@ -29,11 +29,11 @@ pub struct NapiMessage {
     pub irq: Option<u32>,
     /// Its kernel thread, when threaded.
     pub pid: Option<u32>,
-    /// Packets, since 6.13.
+    /// Number of empty polls, since Linux 6.13.
     pub defer_hard_irqs: Option<u32>,
-    /// Nanoseconds, since 6.13.
+    /// Nanoseconds, since Linux 6.13; 0 is off.
     pub gro_flush_timeout: Option<u64>,
-    /// Nanoseconds, since 6.13.
+    /// Nanoseconds, since Linux 6.13; 0 is off.
     pub irq_suspend_timeout: Option<u64>,
     /// Polled by a thread where it is not 0, since 6.17; 2 is a thread that polls busily, since 6.19.
     pub threaded: Option<u32>,

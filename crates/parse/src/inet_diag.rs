@@ -10,7 +10,7 @@ use crate::rtnl_addr::ip;
 
 /// Bytes before the attributes.
 const HEADER: usize = 72;
-/// `INET_DIAG_INFO` and `INET_DIAG_SKMEMINFO`.
+/// Attributes of an answer: `INET_DIAG_INFO`, and `INET_DIAG_SKMEMINFO` below.
 const INFO: u16 = 2;
 const SKMEMINFO: u16 = 7;
 /// Asks for both: a bit for each attribute, from number 1 on.
@@ -36,7 +36,7 @@ pub struct SocketMessage {
     pub inode: u32,
 }
 
-/// `TCP_LISTEN`.
+/// The state `TCP_LISTEN` of `idiag_state`.
 pub const LISTEN: u8 = 10;
 
 /// Parses the payload of one message; `None` for other families and short ones.
@@ -87,19 +87,19 @@ pub fn memory(payload: &[u8]) -> Option<SocketMemory> {
 pub struct TcpInfo {
     /// `tcpi_total_retrans`: segments sent again.
     pub retransmits: u32,
-    /// `tcpi_bytes_acked`.
+    /// Bytes that the peer acknowledged. **Source**: `tcpi_bytes_acked`.
     pub bytes_acked: Option<u64>,
-    /// `tcpi_bytes_received`.
+    /// Bytes that arrived in order. **Source**: `tcpi_bytes_received`.
     pub bytes_received: Option<u64>,
     /// `tcpi_min_rtt`; `None` also where none was measured.
     pub min_rtt_us: Option<u32>,
-    /// `tcpi_data_segs_out`.
+    /// Segments sent with data, retransmits included. **Source**: `tcpi_data_segs_out`.
     pub segments_out: Option<u32>,
-    /// `tcpi_busy_time`.
+    /// Time with data to send or unacknowledged. **Source**: `tcpi_busy_time`.
     pub busy_us: Option<u64>,
-    /// `tcpi_rwnd_limited`.
+    /// Time limited by the peer's receive window. **Source**: `tcpi_rwnd_limited`.
     pub rwnd_limited_us: Option<u64>,
-    /// `tcpi_sndbuf_limited`.
+    /// Time limited by the send buffer. **Source**: `tcpi_sndbuf_limited`.
     pub sndbuf_limited_us: Option<u64>,
     /// `tcpi_snd_wnd`: the window that the other end offers, in bytes.
     pub peer_window: Option<u32>,

@@ -10,7 +10,7 @@ pub struct Ini {
     pub strange: Vec<(u32, String)>,
 }
 
-/// One `key=value`.
+/// One line `key=value` with its section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Line from 1 (of the first, where a `\` continues it).

@@ -11,16 +11,16 @@ pub const HEADER: usize = 16;
 pub const DUMP_INTERRUPTED: u16 = 0x10;
 /// `NLMSG_ERROR`, also the acknowledgement (errno 0).
 pub const ERROR: u16 = 2;
-/// `NLMSG_DONE`.
+/// `NLMSG_DONE`: the end of a dump.
 pub const DONE: u16 = 3;
-/// `NLMSG_OVERRUN`.
+/// `NLMSG_OVERRUN`: messages were lost.
 pub const OVERRUN: u16 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message<'a> {
     /// Type, whose meaning is the protocol's from 16 up.
     pub kind: u16,
-    /// `NLM_F_*`.
+    /// Bits `NLM_F_*` of the header.
     pub flags: u16,
     /// Of the request that it answers.
     pub sequence: u32,
@@ -59,7 +59,7 @@ pub fn messages(datagram: &[u8]) -> impl Iterator<Item = Message<'_>> {
 pub struct Attribute<'a> {
     /// Type, without the nested and byte-order flags.
     pub kind: u16,
-    /// Its bytes.
+    /// The payload, without header and padding.
     pub bytes: &'a [u8],
 }
 

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::netlink::{Attribute, attributes, hardware_address, i32_at, u16_at, u32_at};
 
-/// `ARPHRD_LOOPBACK`.
+/// `ARPHRD_LOOPBACK` of `linux/if_arp.h`.
 pub const TYPE_LOOPBACK: u16 = 772;
-/// `IFF_UP`.
+/// `IFF_UP` of `linux/if.h`.
 pub const FLAG_UP: u32 = 1;
 
 /// What the kernel said of one interface.
@@ -20,15 +20,15 @@ pub struct LinkMessage {
     pub name: String,
     /// Hardware type, `ARPHRD_*`: 1 Ethernet, 772 loopback.
     pub device_type: u16,
-    /// `IFF_*`.
+    /// Bits `IFF_*` of `linux/if.h`.
     pub flags: u32,
-    /// MTU in bytes.
+    /// Largest packet in bytes, without the link header.
     pub mtu: Option<u32>,
     /// Smallest MTU, since 4.19; 0 is no limit.
     pub min_mtu: Option<u32>,
     /// Largest MTU, since 4.19; 0 is no limit.
     pub max_mtu: Option<u32>,
-    /// `txqueuelen`.
+    /// Length of the transmit queue in packets.
     pub txqueuelen: Option<u32>,
     pub tx_queues: Option<u32>,
     pub rx_queues: Option<u32>,
@@ -57,33 +57,33 @@ pub enum LinkData {
     /// Another kind, or none.
     #[default]
     None,
-    /// `vlan`.
+    /// `vlan`, with its VLAN id.
     Vlan { id: Option<u16> },
     /// `macvlan`, `macvtap`, `ipvlan`, `ipvtap`.
     Macvlan {
-        /// `bridge`, `l3`, …
+        /// The kernel's name of the mode: `bridge`, `l3`.
         mode: Option<String>,
     },
-    /// `bond`.
+    /// `bond`, whose members name it as their master.
     Bond {
-        /// `802.3ad`, …
+        /// The kernel's name of the mode: `802.3ad`.
         mode: Option<String>,
         /// Index of the member in use; modes without one have none.
         active: Option<u32>,
-        /// `layer3+4`, …
+        /// The kernel's name of the policy: `layer3+4`.
         xmit_hash_policy: Option<String>,
         /// Milliseconds, 0 is off.
         miimon_ms: Option<u32>,
     },
-    /// `bridge`.
+    /// `bridge`, whose ports name it as their master.
     Bridge {
         /// Spanning tree on (by the kernel's or a daemon's).
         stp: Option<bool>,
         vlan_filtering: Option<bool>,
     },
-    /// `tun`.
+    /// `tun`: tun and tap devices.
     Tun {
-        /// `tun` or `tap`.
+        /// Which of the two: `tun` or `tap`.
         mode: Option<String>,
         /// Made for several queues.
         multi_queue: Option<bool>,

@@ -11,7 +11,7 @@ use crate::netlink::{Attribute, attributes, i32_at, u32_at, u64_at};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QdiscMessage {
     pub ifindex: u32,
-    /// `fq_codel`, `mq`, …
+    /// Name of the discipline: `fq_codel`, `mq`.
     pub kind: String,
     /// Handle, major in the upper half.
     pub handle: u32,
@@ -27,7 +27,7 @@ pub struct QdiscMessage {
     pub overlimits: Option<u32>,
     /// Requeues (32 bits, wraps; only `TCA_STATS2` has them).
     pub requeues: Option<u32>,
-    /// Bytes waiting.
+    /// Bytes in the queue at the reading.
     pub backlog_bytes: Option<u32>,
     pub backlog_packets: Option<u32>,
 }

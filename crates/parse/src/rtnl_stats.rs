@@ -14,7 +14,7 @@ pub struct LinkStats {
     pub name: String,
     /// By the names of the files in `/sys/class/net/X/statistics`; only those the kernel sent.
     pub counters: BTreeMap<String, u64>,
-    /// `carrier_changes`.
+    /// Number of carrier changes. **Source**: `IFLA_CARRIER_CHANGES`.
     pub carrier_changes: Option<u64>,
 }
 

@@ -3,7 +3,7 @@
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
-    /// Line from 1.
+    /// Number of the line, from 1.
     pub line: u32,
     pub name: String,
     /// Value without quotes; nothing is expanded.

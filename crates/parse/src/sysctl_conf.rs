@@ -14,7 +14,7 @@ pub struct SysctlConf {
 /// One line of a sysctl file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// Line from 1.
+    /// Number of the line, from 1.
     pub line: u32,
     /// The path below `/proc/sys` (`net/core/rmem_max`); may hold `*`, `?`, `[…]`.
     pub path: String,

@@ -18,7 +18,7 @@ const CYCLES: u64 = 0;
 const INSTRUCTIONS: u64 = 1;
 /// Both times, and all of a group at once.
 const FORMAT: u64 = 1 | 2 | 8;
-/// `PERF_FLAG_FD_CLOEXEC`.
+/// `PERF_FLAG_FD_CLOEXEC` of `linux/perf_event.h`.
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 /// `exclude_kernel` and `exclude_hv`, bits of the attributes' flags.
 const USER_ONLY: u64 = 0x60;

@@ -134,7 +134,7 @@ fn softirq(s: &Samples) -> Reading<SoftirqTime> {
         cpus += 1;
     }
     if cpus == 0 {
-        return Reading::absent("no CPU was seen over the whole window");
+        return Reading::absent("no CPU was observed over the whole window");
     }
     Reading::Known(SoftirqTime {
         measured_ns: sum,

@@ -11,6 +11,9 @@ use crate::{
 pub fn text(d: &FixDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     page.line(head(d), 2);
+    if !d.dry_run {
+        page.line(Line::plain(format!("{} in {:.0} s; {}.", tried(d), d.took_s, d.ended)), 2);
+    }
     page.line(Line::plain(format!("Workload: {}; goal: {}", d.workload, d.goal)), 2);
     still(d.frozen_host.as_ref(), &mut page);
     for (status, title) in [
@@ -30,9 +33,8 @@ pub fn text(d: &FixDocument, look: TextStyle) -> String {
         page.gap();
         page.line(
             Line::plain(format!(
-                "Change {id} of that host's journal is in force until its next boot; `netwright \
-                 tune rollback {id} --responder {peer}` here puts everything back, or `netwright \
-                 tune rollback {id}` there."
+                "Change {id} is in force on the responder's host until its next boot; `netwright tune \
+                 rollback {id} --responder {peer}` undoes it from this host."
             )),
             2,
         );
@@ -41,8 +43,8 @@ pub fn text(d: &FixDocument, look: TextStyle) -> String {
         page.gap();
         page.line(
             Line::plain(format!(
-                "Change {id} is in force until the next boot; `netwright tune rollback {id}` puts \
-                 everything back."
+                "Change {id} is in force until the next boot; `netwright tune rollback {id}` undoes \
+                 it."
             )),
             2,
         );
@@ -51,38 +53,44 @@ pub fn text(d: &FixDocument, look: TextStyle) -> String {
     page.finish()
 }
 
-fn head(d: &FixDocument) -> Line {
-    let took = format!("{} ({:.0} s)", d.ended, d.took_s);
+/// How many were tried: `2 remedies tried`.
+fn tried(d: &FixDocument) -> String {
     let was_tried =
         |c: &&Candidate| matches!(c.status, CandidateStatus::Kept | CandidateStatus::Undone);
     let tried = d.candidates.iter().filter(was_tried).count();
-    let tried = format!("{} tried", many(tried, "remedy").replace("remedys", "remedies"));
+    format!("{} tried", many(tried, "remedy").replace("remedys", "remedies"))
+}
+
+/// The answer: how much is kept and what it gained.
+fn head(d: &FixDocument) -> Line {
     if d.dry_run {
-        return Line::new().ink(Ink::Strong, "dry run").text(": nothing was changed.");
+        return Line::new().ink(Ink::Strong, "Dry run").text(": nothing was changed.");
     }
     if d.kept.is_none() && d.kept_peer.is_none() {
-        let line = Line::new().ink(Ink::Warn, "nothing helped");
-        return line.text(format!(": {tried}, all is as it was; {took}."));
+        let line = Line::new().ink(Ink::Warn, "Nothing helped");
+        return line.text(": no change kept, every value restored.");
     }
-    let line = Line::new().ink(Ink::Good, format!("{} kept", many(d.changes.len(), "change")));
-    let gain = match &d.total {
-        Some(v) => format!(", together: {}, {}", says(v), effect(v)),
-        None => String::new(),
-    };
-    line.text(format!("{gain}; {tried}; {took}."))
+    let kept = many(d.changes.len(), "change");
+    let line = Line::new().ink(Ink::Good, format!("{kept} kept"));
+    let together = if d.changes.len() > 1 { " together" } else { "" };
+    match &d.total {
+        Some(v) => line.text(format!("{together}: {}, {} {}", says(v), d.goal, effect(v))),
+        None => line,
+    }
 }
 
 fn candidate(c: &Candidate, page: &mut Page) {
     let name = |k: &str, new: &str| format!("{k}={new}");
+    let made = matches!(c.status, CandidateStatus::Kept | CandidateStatus::Undone);
     for (i, ch) in c.changes.iter().enumerate() {
         let mut line = Line::plain("  ").ink(Ink::Strong, name(&ch.knob, &ch.new)).text(
             match ch.old.as_str() {
                 "" => String::new(),
-                old => format!("  (was {old})"),
+                old => format!("  ({} {old})", if made { "was" } else { "is" }),
             },
         );
         if !ch.host.is_empty() {
-            line = line.text(format!("  at {}", ch.host));
+            line = line.text(format!("  on {}", ch.host));
         }
         if i == 0 && !c.asked_by.is_empty() {
             line = line.ink(Ink::Faint, format!("  {}", c.asked_by));
@@ -94,7 +102,7 @@ fn candidate(c: &Candidate, page: &mut Page) {
     }
     let why = match &c.verdict {
         Some(v) if v.effect.is_some() => {
-            format!("      {}, {} ({})", c.why, effect(v), many(c.runs, "run"))
+            format!("      {}, {}, {}", c.why, effect(v), many(c.runs, "run"))
         }
         _ => format!("      {}", c.why),
     };
@@ -197,11 +205,11 @@ mod tests {
         ]);
         d.changes = d.candidates[0].changes.clone();
         d.notes = vec!["the host was busy".into()];
-        golden!("fix", "1 change kept, together: better, +50.0% (95% CI", |style| text(&d, style));
+        golden!("fix", "1 change kept: better, tps +50.0% (95% CI", |style| text(&d, style));
     }
 
     #[test]
-    fn what_is_the_far_ends_is_said_to_be() {
+    fn what_is_changed_at_the_server_names_its_host() {
         let better = verdict(Outcome::Better, 0.5);
         let mut there =
             a_candidate("peer:a", CandidateStatus::Kept, Some(better.clone()), "better");
@@ -209,8 +217,8 @@ mod tests {
         let mut d = a_document(vec![there]);
         (d.kept, d.kept_peer, d.responder) = (None, Some(3), Some("db1".into()));
         let text = text(&d, TextStyle { colour: false, width: 200, verbose: false });
-        assert!(text.contains("peer:a=2  (was 1)  at db1"), "{text}");
+        assert!(text.contains("peer:a=2  (was 1)  on db1"), "{text}");
         assert!(text.contains("netwright tune rollback 3 --responder db1"), "{text}");
-        assert!(!text.contains("nothing helped"), "{text}");
+        assert!(!text.contains("Nothing helped"), "{text}");
     }
 }

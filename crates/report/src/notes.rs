@@ -50,7 +50,7 @@ pub fn of_nic(nic: &Nic, facts: &Facts, irqs: &Irqs<'_>, places: &CpuPlaces<'_>)
 fn link(nic: &Nic) -> Vec<Note> {
     let mut notes = vec![];
     if nic.up.get() == Some(true) && nic.carrier.get() == Some(false) {
-        notes.push(warn("no carrier: is the cable in, is the other end up?".into()));
+        notes.push(warn("no carrier: check the cable and the link partner".into()));
     }
     if nic.up.get() == Some(false) {
         notes.push(note("administratively down".into()));
@@ -176,7 +176,7 @@ fn not_as_asked(rows: &[Row], irqs: &Irqs<'_>) -> Vec<Note> {
         let irq = irqs.get(id).filter(|i| !i.move_waits())?;
         let (asked, real) = (irq.affinity.known()?, irq.effective_affinity.known()?);
         (!real.is_empty() && !real.is_subset(asked)).then(|| {
-            warn(format!("IRQ {id} was asked to go to {} and goes to {}", cpus(asked), cpus(real)))
+            warn(format!("IRQ {id}: affinity {}, effective affinity {}", cpus(asked), cpus(real)))
         })
     });
     let mut notes: Vec<Note> = off.collect();
@@ -185,11 +185,11 @@ fn not_as_asked(rows: &[Row], irqs: &Irqs<'_>) -> Vec<Note> {
     let waiting: Vec<u32> = rows.iter().flat_map(|r| &r.irqs).filter(waits).map(|i| i.0).collect();
     if !waiting.is_empty() {
         let what = if waiting.len() == 1 {
-            format!("IRQ {} goes", ranges(waiting))
+            format!("IRQ {}", ranges(waiting))
         } else {
-            format!("{} ({}) go", many(waiting.len(), "IRQ"), ranges(waiting))
+            format!("{} ({})", many(waiting.len(), "IRQ"), ranges(waiting))
         };
-        notes.push(note(format!("{what} where asked only from the first interrupt on")));
+        notes.push(note(format!("{what}: the affinity takes effect at the first interrupt")));
     }
     notes
 }
@@ -327,7 +327,7 @@ mod tests {
             texts(&f),
             [
                 "! no carrier: is the cable in, is the other end up?",
-                "! IRQ 40 was asked to go to CPUs 2-3 and goes to CPU 0",
+                "! IRQ 40: affinity CPUs 2-3, effective affinity CPU 0",
                 "! isolated CPU 1 takes its interrupts",
                 "4 channels in use, 16 possible, 8 CPUs online",
             ]
@@ -335,7 +335,7 @@ mod tests {
         let mut irqs = f.irqs.get().unwrap();
         irqs[0].counts = Known(vec![]);
         f.irqs = Known(irqs);
-        let waits = "IRQ 40 goes where asked only from the first interrupt on";
+        let waits = "IRQ 40: the affinity takes effect at the first interrupt";
         assert!(texts(&f).contains(&waits.to_owned()), "{:?}", texts(&f));
     }
 
@@ -348,7 +348,7 @@ mod tests {
             irqs[n].counts = Known(vec![]);
         }
         f.irqs = Known(irqs.clone());
-        let waits = "2 IRQs (42-43) go where asked only from the first interrupt on";
+        let waits = "2 IRQs (42-43): the affinity takes effect at the first interrupt";
         assert_eq!(texts(&f), [waits], "each has its CPU of the right node");
         irqs[2].affinity = Known("5".parse().unwrap());
         f.irqs = Known(irqs);

@@ -74,11 +74,8 @@ fn host() -> Host {
 #[derive(Clone, Copy)]
 pub struct MachineShape {
     pub packages: u32,
-    /// Nodes per package.
     pub nodes: u32,
-    /// L3s per node.
     pub l3s: u32,
-    /// Cores per L3.
     pub cores: u32,
     /// Threads per core; the second threads are numbered after all first ones.
     pub threads: u32,

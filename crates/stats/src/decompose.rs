@@ -40,7 +40,7 @@ impl Round {
         self.window_ns * f64::from(self.clients) / self.transactions.max(1) as f64
     }
 
-    /// Transactions a second.
+    /// Transactions per second of all clients.
     pub fn per_s(&self) -> f64 {
         self.transactions as f64 * 1e9 / self.window_ns
     }

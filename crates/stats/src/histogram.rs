@@ -76,7 +76,6 @@ pub(crate) fn rank(q: f64, count: u64) -> u64 {
 }
 
 impl Histogram {
-    /// An empty one.
     pub fn new() -> Self {
         // Written to here, so that no page of it is first touched while measuring.
         let mut buckets = vec![Bucket::default(); BUCKETS].into_boxed_slice();

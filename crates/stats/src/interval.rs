@@ -62,7 +62,7 @@ impl Estimate {
         let batch_ns = Nanos(batch_ns.saturating_mul(grouped.by as u64));
         let mut method = format!("batch means, {} batches of {batch_ns}", grouped.groups);
         if !grouped.independent {
-            method += &format!(", too few independent ones (correlation {:.2})", grouped.lag1);
+            method += &format!(", autocorrelated ({:.2}): CI too narrow", grouped.lag1);
         }
         Self {
             interval: Interval { value, low: ends.0, high: ends.1, level: LEVEL, method },

@@ -21,9 +21,9 @@ use crate::{
 
 /// Names of the model's stations.
 pub const CLIENT: &str = "client";
-/// See [`CLIENT`].
+/// The station of the server.
 pub const SERVER: &str = "server";
-/// See [`CLIENT`].
+/// The station of the network path.
 pub const PATH: &str = "path";
 /// Both, where nobody tells what the server takes of its CPUs.
 pub const BEYOND: &str = "server and path";
@@ -74,7 +74,7 @@ pub struct MeasuredPath {
     pub clients: u32,
     /// What the path adds to a transaction with one client.
     pub added_ns: f64,
-    /// Transactions a second.
+    /// Transactions per second of all clients.
     pub per_s: f64,
     /// CPU time of its own threads on this host by transaction.
     pub own_cpu_ns: Option<f64>,

@@ -10,7 +10,6 @@ use crate::{
     text,
 };
 
-/// Catalogue number 20.
 pub static RULE: Rule = Rule {
     id: "accept_queue_overflow",
     number: 20,
@@ -109,7 +108,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
         .show(format!("ListenOverflows {}", case.over()), text::count(overflows), "/proc/net/netstat");
     for l in full.iter().take(4) {
         let when = match (l.readings, case.samples.known()) {
-            (Some(n), Some(s)) => format!(" (at {n} of {} readings)", s.readings),
+            (Some(n), Some(s)) => format!(" (in {n} of {} samples)", s.readings),
             _ => String::new(),
         };
         draft = draft.show(
@@ -148,7 +147,7 @@ fn owner(case: &Case<'_>, address: &str) -> String {
     let Some(pids) = l.pids.known().filter(|p| !p.is_empty()) else { return String::new() };
     let name = |pid: &u32| {
         let process = case.facts.processes.iter().find(|p| p.pid == *pid);
-        process.map_or(format!("pid {pid}"), |p| format!("{}, pid {pid}", p.name))
+        process.map_or(format!("pid {pid}"), |p| format!("{}[{pid}]", p.name))
     };
     format!(" ({})", pids.iter().take(3).map(name).collect::<Vec<_>>().join("; "))
 }

@@ -16,7 +16,7 @@ use crate::{
 pub static RULE: Rule = Rule {
     id: "app_migrates",
     number: 31,
-    title: "an application's threads move between CPUs all the time",
+    title: "an application's threads migrate between CPUs all the time",
     needs: &["a chosen process", "migrations of its threads over a window"],
     explained_by: &[],
     judge,
@@ -57,11 +57,11 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     let (mut said, mut moving) = (vec![], vec![]);
     for p in all {
         match look(case, p) {
-            Err(missing) => said.push(missing.of(format!("{} ({})", p.name, p.pid))),
+            Err(missing) => said.push(missing.of(format!("{}[{}]", p.name, p.pid))),
             Ok(found) if found.threads.is_empty() => {
-                let who = format!("{} ({})", p.name, p.pid);
+                let who = format!("{}[{}]", p.name, p.pid);
                 let most = text::per_s(MANY);
-                let text = format!("{who}: no thread that works moved more than {most}");
+                let text = format!("{who}: no busy thread migrated more than {most}");
                 said.push(settle(&who, clear(text, [&found.places])));
             }
             Ok(found) => moving.push(found),
@@ -99,7 +99,7 @@ fn look<'a>(case: &Case<'a>, p: &'a Process) -> Result<Moving<'a>, Missing> {
     let (window, samples) = (case.window_s()?, case.samples()?);
     let threads: Vec<_> = samples.threads.iter().filter(|t| t.pid == p.pid).collect();
     if threads.is_empty() {
-        return Err(Missing(format!("threads of {} ({}): not in the samples", p.name, p.pid)));
+        return Err(Missing(format!("threads of {}[{}]: not in the samples", p.name, p.pid)));
     }
     let mut found = Moving { process: p, threads: vec![], crossings: 0, places: Ok(()) };
     for t in threads {
@@ -144,15 +144,15 @@ fn finding(case: &Case<'_>, all: &[&Moving<'_>], remedies: Vec<Proposal>) -> Opt
         "between caches while busy".into()
     };
     let n = threads().count();
-    let who = if n == 1 { "1 thread moves".to_owned() } else { format!("{n} threads move") };
+    let who = if n == 1 { "1 thread migrates".to_owned() } else { format!("{n} threads migrate") };
     let subject = match all {
-        [_] => format!("{} ({})", p.name, p.pid),
+        [_] => format!("{}[{}]", p.name, p.pid),
         many => format!("{} ({} processes)", p.name, many.len()),
     };
     let mut draft = Draft::new(subject, format!("{}: {who} {often}", p.name))
         .weigh(Severity::Info, Confidence::Medium)
         .explain(
-            "Each move leaves caches behind. On some machines throughput swings with it, on others \
+            "Each migration leaves warm caches behind. On some machines throughput swings with it, on others \
              it does not matter: measure with the threads pinned before keeping that.",
         )
         .gain(Gain::Improves, "steadier throughput, where the machine is sensitive to it")
@@ -164,13 +164,13 @@ fn finding(case: &Case<'_>, all: &[&Moving<'_>], remedies: Vec<Proposal>) -> Opt
     let crossings = all.iter().map(|m| m.crossings).max().unwrap_or_default();
     if crossings > 0 {
         draft = draft.show(
-            format!("moves to another L3 or node, from reading to reading {}", case.over()),
+            format!("migrations to another L3 or node, between samples, {}", case.over()),
             crossings.to_string(),
             format!("/proc/{}/task/*/stat, field 39", p.pid),
         );
     }
     let shown = draft.show(
-        "CPUs it was seen on",
+        "CPUs it ran on",
         seen.to_string(),
         format!("/proc/{}/task/*/stat, field 39", p.pid),
     );

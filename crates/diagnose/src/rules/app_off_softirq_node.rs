@@ -11,7 +11,6 @@ use crate::{
     spread, text,
 };
 
-/// Catalogue number 4.
 pub static RULE: Rule = Rule {
     id: "app_off_softirq_node",
     number: 4,
@@ -58,11 +57,11 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
                 match one(case, p, home.node) {
                     Ok(Ok(off)) => away.push(off),
                     Ok(Err(because)) => {
-                        let who = format!("{} ({})", p.name, p.pid);
+                        let who = format!("{}[{}]", p.name, p.pid);
                         let rests_on = case.threads_read(p);
                         said.push(settle(&who, clear(because, [&rests_on, &softirq_home(case)])));
                     }
-                    Err(missing) => said.push(missing.of(format!("{} ({})", p.name, p.pid))),
+                    Err(missing) => said.push(missing.of(format!("{}[{}]", p.name, p.pid))),
                 }
             }
             if !away.is_empty() {
@@ -156,14 +155,14 @@ fn one<'a>(
             }
         }
     }
-    let who = format!("{} ({})", p.name, p.pid);
+    let who = format!("{}[{}]", p.name, p.pid);
     if found.seen == 0 {
         return Ok(Err(format!("{who}: no thread used {} of a CPU", text::percent(LEAST_THREAD))));
     }
     let off = found.away as f64 / found.seen as f64;
     if off <= AWAY {
         return Ok(Err(format!(
-            "{who}: {} of {} sightings away from node {home}, which handles the packets",
+            "{who}: {} of {} CPU samples off node {home}, which handles the packets",
             text::percent(off),
             found.seen
         )));
@@ -176,7 +175,7 @@ fn one<'a>(
 fn finding(case: &Case<'_>, all: &[Away<'_>], place: &Node) -> Judgement {
     let home = place.node;
     let who = match all {
-        [one] => format!("{} ({})", one.process.name, one.process.pid),
+        [one] => format!("{}[{}]", one.process.name, one.process.pid),
         [first, ..] => format!("{} ({} processes)", first.process.name, all.len()),
         [] => String::new(),
     };
@@ -196,7 +195,7 @@ fn finding(case: &Case<'_>, all: &[Away<'_>], place: &Node) -> Judgement {
         let p = a.process;
         draft = draft
             .show(
-                format!("sightings of the busy threads of {} ({}) {}", p.name, p.pid, case.over()),
+                format!("CPU samples of the busy threads of {}[{}] {}", p.name, p.pid, case.over()),
                 format!("{} of {} on {} off node {home}", a.away, a.seen, text::cpus(&a.cpus)),
                 format!("/proc/{}/task/*/stat, field 39", p.pid),
             )

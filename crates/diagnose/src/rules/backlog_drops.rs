@@ -88,7 +88,7 @@ fn finding(case: &Case<'_>, over: &[(CpuId, u64, Confidence)]) -> Judgement {
     } else if limited {
         draft = draft.add(
             "The flow limit did it (net.core.flow_limit_cpu_bitmap): it keeps one large flow from \
-             filling the backlog, so the length is not the matter.",
+             filling the backlog, so its length is not the cause.",
         );
     } else {
         draft = longer_backlog(case, draft);

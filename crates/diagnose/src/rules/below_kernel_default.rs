@@ -139,8 +139,8 @@ fn one(case: &Case<'_>, key: &str, sysctl: &Sysctl, part: BufferPart, harm: &[&s
     let mut draft = Draft::new(key, format!("{key} is below this kernel's default"))
         .weigh(severity, confidence)
         .explain(format!(
-            "{value} instead of {default}{part_text}: somebody set it for an older kernel, or \
-             knows better than the kernel. Unless the latter, drop the line."
+            "{value} instead of {default}{part_text}: it was set for an older kernel, or on \
+             purpose. If not on purpose, remove the line that sets it."
         ))
         .gain(Gain::Tidies, "what newer kernels allow by themselves")
         .show_sysctl(case, key)

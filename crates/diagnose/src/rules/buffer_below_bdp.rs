@@ -74,7 +74,7 @@ fn both(case: &Case<'_>) -> Result<Vec<Judgement>, Missing> {
     }
     if windows.is_empty() && buffers.is_empty() && (judged > 0 || said.is_empty()) {
         let text = format!(
-            "{} here: none that sends is held back by a buffer for {} of the window",
+            "{}: no sender is limited by a buffer for {} of the time",
             text::plural(judged, "connection"),
             text::percent(LIMITED)
         );
@@ -127,11 +127,11 @@ fn begun(
     let c = worst.connection;
     let mut draft = Draft::new(
         &c.remote,
-        format!("{by} holds {} back to {}", text::plural(all.len(), "connection"), rate(worst)),
+        format!("{by} limits {} to {}", text::plural(all.len(), "connection"), rate(worst)),
     )
     .weigh(Severity::Warning, Confidence::High)
     .explain(format!(
-        "A sender has at most one {size} under way in a round trip: {} bytes in {}, which gives {}.",
+        "A sender has at most one {size} in flight per round trip: {} bytes in {}, which gives {}.",
         text::count(worst.size),
         milliseconds(worst.rtt_ns),
         rate(worst),
@@ -141,7 +141,7 @@ fn begun(
         draft = draft.show(
             format!("{} to {}, {}", c.local, c.remote, sockets::owners(&c.owners)),
             format!(
-                "held back {} of the window; {size} {} bytes, round trip {}, {}",
+                "limited {} of the time; {size} {} bytes, round trip {}, {}",
                 text::percent(h.share),
                 text::count(h.size),
                 milliseconds(h.rtt_ns),
@@ -170,24 +170,24 @@ fn begun(
 
 fn window(case: &Case<'_>, worst: &HeldConnection<'_>, all: &[HeldConnection<'_>]) -> Judgement {
     let peer = &worst.connection.remote;
-    begun(case, worst, all, "the other end's receive window", "receive window")
+    begun(case, worst, all, "the peer's receive window", "receive window")
         .add(
-            "The buffer belongs to the other end: its application sets SO_RCVBUF, or tcp_rmem there \
+            "The buffer is the peer's: the peer's application sets SO_RCVBUF, or the peer's tcp_rmem \
              is too small.",
         )
         .change(advice(
             &format!("receive window {} bytes", text::count(worst.size)),
             &format!("{} bytes or more at {peer}", text::count(worst.size.saturating_mul(2))),
-            "there: ss -tim; remove SO_RCVBUF from the application, or raise the third value of \
+            "on the peer: ss -tim; remove SO_RCVBUF from the application, or raise the third value of \
              net.ipv4.tcp_rmem",
-            "memory there, for each connection",
+            "memory on the peer, for each connection",
         ))
         .alone()
         .found()
 }
 
 fn buffer(case: &Case<'_>, worst: &HeldConnection<'_>, all: &[HeldConnection<'_>]) -> Judgement {
-    begun(case, worst, all, "the own send buffer", "send buffer")
+    begun(case, worst, all, "this host's send buffer", "send buffer")
         .show_sysctl(case, WMEM)
         .change(larger(case, worst))
         .on_sysctl(WMEM)
@@ -215,7 +215,7 @@ fn larger(case: &Case<'_>, worst: &HeldConnection<'_>) -> Proposal {
     )
 }
 
-/// `32.1 Mbit/s`.
+/// The rate that the buffer allows: `32.1 Mbit/s`.
 fn rate(h: &HeldConnection<'_>) -> String {
     match h.bits_per_s {
         n if n >= 1e9 => format!("{:.2} Gbit/s", n / 1e9),

@@ -15,7 +15,6 @@ use crate::{
     text,
 };
 
-/// Catalogue number 25.
 pub static RULE: Rule = Rule {
     id: "coalescing_goal",
     number: 25,
@@ -71,7 +70,7 @@ fn latency(case: &Case<'_>, nic: &Nic, c: &Coalesce) -> Result<Judgement, Missin
     )
     .weigh(case.setting_severity(), Confidence::Low)
     .explain(
-        "A received packet may wait this long before the CPU hears of it. Without the delay \
+        "A received packet may wait this long before the CPU is interrupted. Without the delay \
              each packet costs an interrupt.",
     )
     .gain(Gain::Improves, "up to the delay off each request that waits for a packet")

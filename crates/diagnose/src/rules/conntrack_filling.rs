@@ -10,7 +10,6 @@ use crate::{
     text,
 };
 
-/// Catalogue number 29.
 pub static RULE: Rule = Rule {
     id: "conntrack_filling",
     number: 29,

@@ -106,13 +106,13 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     )
     .weigh(Severity::Critical, Confidence::High)
     .explain(format!(
-        "All packets of a channel are handled by one CPU. CPU {cpu} has nothing left while half \
+        "All packets of a channel are handled by one CPU. CPU {cpu} is saturated while half \
          of the other CPUs are at most {} busy: throughput stops there.",
         text::percent(median)
     ))
     .add(&if target < useful {
         format!(
-            "This is a step to {target} channels, not to the most possible: measure again and go \
+            "This is a step to {target} channels, not to the maximum: measure again and go \
              on only if a CPU is still saturated."
         )
     } else {
@@ -122,7 +122,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         Gain::Unblocks,
         "the saturated CPU's packets spread over more CPUs, until another limit shows",
     )
-    .show(format!("receive channels of {}", nic.name), format!("{now} now, {most} at most"), source)
+    .show(format!("receive channels of {}", nic.name), format!("{now} now, maximum {most}"), source)
     .show_load(case, cpu, load)
     .show("other CPUs, median busy share", text::percent(median), "/proc/stat")
     .show(
@@ -142,7 +142,7 @@ fn channel_change(case: &Case<'_>, nic: &Nic, now: &Channels, target: u32) -> Pr
         knob::impact(nic, Act::Channels)
     );
     if let Some(rules @ 1..) = nic.ntuple_rules.get() {
-        risk.push_str(&format!("; {rules} ntuple rules steer to queues here"));
+        risk.push_str(&format!("; {rules} ntuple rules steer to its queues"));
     }
     if nic.xdp.get() == Some(true) {
         risk.push_str("; an XDP program is attached");

@@ -13,7 +13,6 @@ use crate::{
     text,
 };
 
-/// Catalogue number 13.
 pub static RULE: Rule = Rule {
     id: "flow_skew",
     number: 13,

@@ -14,7 +14,6 @@ use crate::{
     text,
 };
 
-/// Catalogue number 26.
 pub static RULE: Rule = Rule {
     id: "governor_idle_states",
     number: 26,
@@ -182,7 +181,7 @@ fn idle(case: &Case<'_>, cpus: &CpuSet) -> Result<Judgement, Missing> {
         .collect();
     let Some((_, exit, _)) = slow.iter().max_by_key(|s| s.1) else {
         let text = format!(
-            "no enabled idle state of {} takes over {SLOW_EXIT} to leave",
+            "no enabled idle state of {} has an exit latency over {SLOW_EXIT}",
             text::cpus(cpus)
         );
         let states = case.facts.idle_states.iter();
@@ -193,7 +192,7 @@ fn idle(case: &Case<'_>, cpus: &CpuSet) -> Result<Judgement, Missing> {
     };
     let mut draft = Draft::new(
         text::cpus(cpus).to_lowercase(),
-        format!("CPUs that serve NICs may sleep so deep that waking takes {exit}"),
+        format!("CPUs that serve NICs may enter idle states with {exit} exit latency"),
     )
     .weigh(case.setting_severity(), Confidence::Low)
     .explain(

@@ -9,7 +9,6 @@ use crate::{
     spread, text,
 };
 
-/// Catalogue number 3.
 pub static RULE: Rule = Rule {
     id: "irq_off_node",
     number: 3,

@@ -12,7 +12,6 @@ use crate::{
     spread, text,
 };
 
-/// Catalogue number 2.
 pub static RULE: Rule = Rule {
     id: "irqs_piled_up",
     number: 2,

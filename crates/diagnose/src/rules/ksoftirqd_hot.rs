@@ -8,7 +8,6 @@ use crate::{
     text,
 };
 
-/// Catalogue number 7.
 pub static RULE: Rule = Rule {
     id: "ksoftirqd_hot",
     number: 7,

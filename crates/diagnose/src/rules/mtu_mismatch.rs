@@ -14,7 +14,6 @@ use crate::{
     text,
 };
 
-/// Catalogue number 23.
 pub static RULE: Rule = Rule {
     id: "mtu_mismatch",
     number: 23,

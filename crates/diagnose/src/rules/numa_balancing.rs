@@ -10,7 +10,6 @@ use crate::{
     text,
 };
 
-/// Catalogue number 32.
 pub static RULE: Rule = Rule {
     id: "numa_balancing",
     number: 32,
@@ -71,7 +70,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
         let text = format!("{} NUMA hint faults: too few to cost", text::per_s(rate));
         return clear(text, [&case.samples()?.vmstat]);
     }
-    let names: Vec<String> = pinned.iter().map(|p| format!("{} ({})", p.name, p.pid)).collect();
+    let names: Vec<String> = pinned.iter().map(|p| format!("{}[{}]", p.name, p.pid)).collect();
     Ok(Draft::new(
         KEY,
         format!(
@@ -84,7 +83,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     .explain(
         "The kernel unmaps pages now and then to learn who uses them, and moves them. Threads \
              that are confined to one node pay the faults and gain little. The faults are counted \
-             for the whole host, so others may be the ones who pay.",
+             for the whole host, so other processes may cause them.",
     )
     .gain(Gain::Improves, "steadier latency of the pinned applications")
     .show_sysctl(case, KEY)

@@ -14,7 +14,6 @@ use crate::{
     text,
 };
 
-/// Catalogue number 24.
 pub static RULE: Rule = Rule {
     id: "offloads_off",
     number: 24,
@@ -133,7 +132,7 @@ fn switch(nic: &Nic, kernel: &str, old: &str, new: &str) -> Proposal {
         old,
         new,
         format!(
-            "{}; somebody may have switched it for a reason (capture, XDP, a driver fault)",
+            "{}; it may be set on purpose (capture, XDP, a driver fault)",
             knob::impact(nic, Act::Feature(kernel))
         ),
     )
@@ -160,7 +159,7 @@ fn lro(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         .explain(
             "LRO merges packets in a way that cannot be undone, so forwarded ones are changed or \
              dropped as too large. GRO does the same work reversibly. The kernel switches LRO off \
-             when forwarding starts; somebody switched it on again.",
+             when forwarding starts; it was switched on again.",
         )
         .gain(Gain::Improves, "forwarded packets arrive unchanged")
         .show(format!("rx-lro of {name}"), "on", format!("ethtool -k {name}"))

@@ -66,7 +66,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             .gain(Gain::Unblocks, "the port's full rate, where the traffic asks for it")
             .show(
                 format!("link of {name} ({address})"),
-                format!("{now} now, the card's most is {most}"),
+                format!("{now} now, the card supports {most}"),
                 format!("/sys/bus/pci/devices/{address}/{{current,max}}_link_{{speed,width}}"),
             )
             .show(

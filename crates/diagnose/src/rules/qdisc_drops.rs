@@ -16,8 +16,8 @@ use crate::{
 pub static RULE: Rule = Rule {
     id: "qdisc_drops",
     number: 30,
-    title: "a queueing discipline drops packets",
-    needs: &["queueing disciplines' counters over a window"],
+    title: "a qdisc drops packets",
+    needs: &["qdisc counters over a window"],
     explained_by: &["cloud_allowance"],
     judge,
 };
@@ -38,14 +38,14 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     queues::each_nic(
         case,
         |n| Ok(n.kind != "loopback"),
-        "no interface with a queueing discipline is up",
+        "no interface with a qdisc is up",
         |nic| one(case, nic),
     )
 }
 
 fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
-    let all = need(&format!("queueing disciplines of {name}"), &case.nic_sample(name)?.qdiscs)?;
+    let all = need(&format!("qdiscs of {name}"), &case.nic_sample(name)?.qdiscs)?;
     // A sum's counters contain those of the children below.
     let leaves = all.iter().filter(|q| !SUMS.contains(&q.kind.as_str()));
     let mut dropping: Vec<(&QdiscSample, u64, f64)> = vec![];
@@ -60,8 +60,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         }
     }
     let Some((worst, drops, share)) = dropping.iter().max_by_key(|d| d.1).copied() else {
-        let text =
-            format!("{name}: {} without drops to speak of", text::plural(all.len(), "discipline"));
+        let text = format!("{name}: {}, no significant drops", text::plural(all.len(), "qdisc"));
         return clear(text, [&case.nic_sample(name)?.qdiscs]);
     };
     let shaper = SHAPERS.contains(&worst.kind.as_str());
@@ -79,11 +78,11 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     .weigh(severity, confidence)
     .explain(match (shaper, manager) {
         (true, _) => {
-            "This discipline holds a rate that somebody set, and drops what is above it: nothing \
+            "This qdisc enforces a configured rate and drops what exceeds it: nothing \
              else makes this path faster. `tc qdisc show` and `tc class show` tell the rate."
         }
         (_, true) => {
-            "This discipline drops to make senders slow down; so many means that more is sent \
+            "This qdisc drops to make senders slow down; so many means that more is sent \
                  than the link carries."
         }
         _ => {
@@ -126,7 +125,7 @@ fn remedy(nic: &Nic, worst: &QdiscSample) -> Vec<Proposal> {
         &worst.kind,
         "fq",
         &command,
-        "swapping a discipline drops the packets in it; the alternative, a larger txqueuelen, only \
+        "replacing a qdisc drops the packets in it; the alternative, a larger txqueuelen, only \
          makes the queue longer",
     )]
 }

@@ -29,7 +29,7 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// Share of segments.
+/// Share of segments retransmitted from which it is a finding.
 const MANY: f64 = 0.01;
 /// Segments below which a share means nothing.
 const LEAST: u64 = 1_000;
@@ -68,7 +68,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
         if sent >= 10 * LEAST { Confidence::High } else { Confidence::Medium },
     )
     .explain(
-        "Segments or their acknowledgements are lost, here, at the peer or between. Find where \
+        "Segments or their acknowledgements are lost on this host, at the peer or on the path. Find where \
              before changing anything: drops on this host are other findings; else look at the \
              path to the peer.",
     )
@@ -134,7 +134,7 @@ fn peers(case: &Case<'_>, mut draft: Draft) -> Result<Draft, Missing> {
     let all: u64 = losing.iter().map(|p| p.1.resent).sum();
     Ok(match losing.first() {
         None => draft.add(
-            "Which peers is not known: none of the connections that are open at the readings sent \
+            "Which peers is not known: none of the connections that are open at the samples sent \
              anything again.",
         ),
         Some((name, p)) if p.resent * 5 >= all * 4 && by_peer.len() > 1 => {

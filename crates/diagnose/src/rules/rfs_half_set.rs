@@ -10,7 +10,6 @@ use crate::{
     text,
 };
 
-/// Catalogue number 11.
 pub static RULE: Rule = Rule {
     id: "rfs_half_set",
     number: 11,
@@ -68,16 +67,19 @@ fn half(title: &str) -> Draft {
     Draft::new(ENTRIES, title)
         .weigh(Severity::Info, Confidence::Low)
         .explain(
-            "Flow steering needs the table for the whole host and the one of each queue; with one \
-             of them 0 it does nothing, whatever somebody meant to have.",
+            "RFS needs the host's table and the table of each queue; with one of them 0 it does \
+             nothing.",
         )
-        .gain(Gain::Improves, "packets reach the CPU on which the application reads, or the setting's owner learns that it never worked")
+        .gain(
+            Gain::Improves,
+            "packets reach the CPU on which the application reads, or an unused setting goes",
+        )
         .alone()
 }
 
 fn global_missing(case: &Case<'_>, total: u64) -> Judgement {
     let new = total.max(SUGGESTED).checked_next_power_of_two().unwrap_or(SUGGESTED);
-    half("queues have flow steering entries, the host's table has none")
+    half("RFS is half set: queues have entries, the host's table has none")
         .show_sysctl(case, ENTRIES)
         .show(
             "rps_flow_cnt, sum of all queues",
@@ -89,7 +91,7 @@ fn global_missing(case: &Case<'_>, total: u64) -> Judgement {
 }
 
 fn queues_missing(case: &Case<'_>, entries: u64, flows: &[(&Nic, Vec<(u32, u32)>)]) -> Judgement {
-    let mut draft = half("the host's flow steering table is set, no queue has entries")
+    let mut draft = half("RFS is half set: the host's table has entries, no queue has")
         .show_sysctl(case, ENTRIES)
         .show("rps_flow_cnt, sum of all queues", "0", "/sys/class/net/*/queues/rx-*/rps_flow_cnt");
     for (nic, queues) in flows {

@@ -1,4 +1,4 @@
-//! 8: packets lost for want of receive descriptors.
+//! 8: packets dropped because the receive ring was full.
 
 use model::{
     Confidence, Reading, Severity, drivers::Act, ids::Direction, nic::Nic, samples::Delta,
@@ -17,7 +17,7 @@ use crate::{
 pub static RULE: Rule = Rule {
     id: "ring_too_small",
     number: 8,
-    title: "packets lost because the receive ring was full",
+    title: "packets dropped because the receive ring was full",
     needs: &[
         "interface, driver or queue drop counters over a window",
         "CPU time of the NIC's CPUs",
@@ -140,11 +140,11 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let share = received.map_or(0.0, |n| worst as f64 / (n + worst) as f64);
     let mut draft = Draft::new(
         name,
-        format!("{name} lost {} packets for want of receive descriptors", text::count(worst)),
+        format!("{name} dropped {} packets: receive ring full", text::count(worst)),
     )
     .weigh(if share >= 0.01 { Severity::Critical } else { Severity::Warning }, Confidence::Medium)
     .explain("Packets arrived while no descriptor of the receive ring was free.")
-    .gain(Gain::Improves, "no packets lost at this point, fewer retransmits")
+    .gain(Gain::Improves, "no packets dropped at the ring, fewer retransmits")
     .on_nic(name);
     for l in found.iter().take(8) {
         draft = draft.show(format!("{} {}", l.name, case.over()), text::count(l.count), &l.source);
@@ -152,7 +152,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     if let Some(received) = received {
         draft = draft.show(
             format!("packets received {}", case.over()),
-            format!("{} (lost: {})", text::count(received), text::percent(share)),
+            format!("{} (dropped: {})", text::count(received), text::percent(share)),
             format!("/sys/class/net/{name}/statistics/rx_packets"),
         );
     }

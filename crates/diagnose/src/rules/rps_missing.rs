@@ -60,7 +60,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     }
     let steering = rps_sets(nic);
     if sets.iter().any(|(_, set)| !set.is_empty()) {
-        return clear(format!("{name} steers packets already"), [&steering]);
+        return clear(format!("{name}: RPS is on"), [&steering]);
     }
     if sets.len() >= housekeeping.len() {
         let text = format!(
@@ -109,34 +109,31 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         return clear(text, [&load::all_others(case, &serving), &spread::cores_read(case)]);
     }
     let changes = sets.iter().map(|(index, _)| steer(name, *index, &target));
-    Ok(Draft::new(
-        name,
-        format!("{name} has no further queue for hot CPU {cpu}, and steers no packets"),
-    )
-    .weigh(Severity::Warning, Confidence::Medium)
-    .explain(format!(
-        "CPU {cpu} handles a queue's packets from interrupt to socket while other CPUs have \
+    Ok(Draft::new(name, format!("{name}: CPU {cpu} is hot, no further queue, RPS off"))
+        .weigh(Severity::Warning, Confidence::Medium)
+        .explain(format!(
+            "CPU {cpu} handles a queue's packets from interrupt to socket while other CPUs have \
              room. Receive packet steering hands the protocol work to them by flow; a single flow \
              gains nothing. The proposal takes the node's CPUs without the interrupt CPUs, their \
              siblings, and isolated CPUs."
-    ))
-    .gain(Gain::Improves, "the protocol part of the receive work leaves the hot CPU")
-    .show(
-        format!("receive queues of {name}"),
-        format!("{}, rps_cpus 0 on all", sets.len()),
-        format!("/sys/class/net/{name}/queues/rx-*/rps_cpus"),
-    )
-    .show_load(case, cpu, load)
-    .show("other CPUs, median busy share", text::percent(median), "/proc/stat")
-    .show(
-        format!("packets received {}", case.over()),
-        text::per_s(rate),
-        format!("/sys/class/net/{name}/statistics/rx_packets"),
-    )
-    .changes(changes)
-    .on_nic(name)
-    .on_cpus(&serving)
-    .found())
+        ))
+        .gain(Gain::Improves, "the protocol part of the receive work leaves the hot CPU")
+        .show(
+            format!("receive queues of {name}"),
+            format!("{}, rps_cpus 0 on all", sets.len()),
+            format!("/sys/class/net/{name}/queues/rx-*/rps_cpus"),
+        )
+        .show_load(case, cpu, load)
+        .show("other CPUs, median busy share", text::percent(median), "/proc/stat")
+        .show(
+            format!("packets received {}", case.over()),
+            text::per_s(rate),
+            format!("/sys/class/net/{name}/statistics/rx_packets"),
+        )
+        .changes(changes)
+        .on_nic(name)
+        .on_cpus(&serving)
+        .found())
 }
 
 fn steer(nic: &str, queue: u32, cpus: &CpuSet) -> Proposal {

@@ -13,7 +13,6 @@ use crate::{
     text,
 };
 
-/// Catalogue number 10.
 pub static RULE: Rule = Rule {
     id: "rps_redundant",
     number: 10,
@@ -39,7 +38,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let rss = nic.rss.known().filter(|r| !r.table.is_empty());
     let fed = rss.map_or(sets.len(), |r| r.table.iter().collect::<BTreeSet<_>>().len());
     if set.is_empty() {
-        return clear(format!("{name} steers no packets"), [&rps_sets(nic)]);
+        return clear(format!("{name}: RPS off"), [&rps_sets(nic)]);
     }
     if fed < cpus || cpus == 1 {
         let text =
@@ -56,7 +55,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let sure = if steered > 0 { Confidence::Medium } else { Confidence::Low };
     let mut draft = Draft::new(
         name,
-        format!("{name} steers packets although {fed} hardware queues serve {cpus} CPUs"),
+        format!("{name}: RPS is on although {fed} hardware queues serve {cpus} CPUs"),
     )
     .weigh(Severity::Info, sure)
     .explain(

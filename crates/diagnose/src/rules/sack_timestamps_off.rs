@@ -8,7 +8,6 @@ use crate::{
     text,
 };
 
-/// Catalogue number 19.
 pub static RULE: Rule = Rule {
     id: "sack_timestamps_off",
     number: 19,

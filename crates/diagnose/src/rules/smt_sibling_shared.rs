@@ -10,7 +10,6 @@ use crate::{
     spread, text,
 };
 
-/// Catalogue number 33.
 pub static RULE: Rule = Rule {
     id: "smt_sibling_shared",
     number: 33,
@@ -39,7 +38,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
         }
         (Ok(all), Ok(list)) => all
             .iter()
-            .map(|p| settle(&format!("{} ({})", p.name, p.pid), one(case, p, &list)))
+            .map(|p| settle(&format!("{}[{}]", p.name, p.pid), one(case, p, &list)))
             .collect(),
     }
 }
@@ -60,7 +59,7 @@ fn siblings_of_packet_cpus(case: &Case<'_>) -> Result<Vec<(CpuId, CpuId)>, Missi
 }
 
 fn one(case: &Case<'_>, p: &Process, pairs: &[(CpuId, CpuId)]) -> Result<Judgement, Missing> {
-    let who = format!("{} ({})", p.name, p.pid);
+    let who = format!("{}[{}]", p.name, p.pid);
     let samples = case.samples().ok();
     let threads = samples.into_iter().flat_map(|s| &s.threads).filter(|t| t.pid == p.pid);
     let window = case.window_s().unwrap_or(1.0) * 1e9;

@@ -10,7 +10,6 @@ use crate::{
     text,
 };
 
-/// Catalogue number 21.
 pub static RULE: Rule = Rule {
     id: "syn_queue_overflow",
     number: 21,

@@ -10,7 +10,6 @@ use crate::{
     text,
 };
 
-/// Catalogue number 17.
 pub static RULE: Rule = Rule {
     id: "tcp_mem_units",
     number: 17,
@@ -62,20 +61,21 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let mut draft = Draft::new(KEY, title)
         .weigh(case.setting_severity(), Confidence::Low)
         .explain(
-            "The unit is pages, not bytes. The three values are where TCP is at ease, where it \
-             starts to save, and where it refuses.",
+            "The unit is pages, not bytes. The three values are TCP's low mark, its pressure \
+             mark and its limit.",
         )
         .gain(Gain::Tidies, "TCP sheds memory before the host runs out of it")
         .show_sysctl(case, KEY)
         .show("page size", Bytes(page).to_string(), "sysconf(_SC_PAGESIZE)")
         .show("memory", Bytes(memory).to_string(), "/proc/meminfo MemTotal");
     if share > SHARE {
-        draft = draft
-            .add("A limit above a quarter of memory is none: the host runs short before it acts.");
+        draft = draft.add(
+            "A limit above a quarter of memory has no effect: the host runs out of memory first.",
+        );
     }
     if flat {
         draft = draft.add(
-            "With equal values the saving stage in between is gone: sockets go from unlimited to \
+            "With equal values the pressure stage is missing: sockets go from unlimited to \
              refused.",
         );
     }

@@ -8,7 +8,6 @@ use crate::{
     text,
 };
 
-/// Catalogue number 18.
 pub static RULE: Rule = Rule {
     id: "tcp_memory_pressure",
     number: 18,
@@ -47,7 +46,7 @@ fn whole(case: &Case<'_>) -> Result<Judgement, Missing> {
     let title = if used > pressure {
         format!("TCP uses {}, pressure starts at {}", size(used), size(pressure))
     } else {
-        format!("TCP came under memory pressure {}, and is not now", text::times(entered))
+        format!("TCP was under memory pressure {}, and no longer is", text::times(entered))
     };
     let mut draft = Draft::new(KEY, title)
         .weigh(severity, Confidence::High)

@@ -54,7 +54,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let worst = case.samples()?.udp_sockets.known().and_then(|all| all.first());
     let subject = worst.map_or("UDP".into(), |s| s.address.clone());
     let title = format!(
-        "{} datagrams lost ({}) at full socket buffers",
+        "UDP receive buffer overflow: {} datagrams lost ({})",
         text::count(dropped),
         // Some were delivered: never "100.0%".
         if lost > 0.99 { format!("{:.2}%", lost * 100.0) } else { text::percent(lost) }
@@ -62,7 +62,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let v6 = v6.map_or("not counted".into(), text::count);
     let mut draft = Draft::new(subject, title)
         .weigh(severity, pattern.surer(sure))
-        .explain("A datagram that finds its socket's buffer full is gone.")
+        .explain("Datagrams for a full receive buffer are dropped.")
         .add(&pattern.text())
         .show(
             format!("RcvbufErrors {}", case.over()),
@@ -91,7 +91,7 @@ fn show(draft: Draft, s: &UdpSocketSample) -> Draft {
     let steps = s.readings.saturating_sub(1);
     let queue = match s.buffer_bytes.get() {
         Some(bytes) => format!(
-            "Recv-Q up to {} of {} bytes, at least half full at {} of {} readings",
+            "Recv-Q up to {} of {} bytes, at least half full in {} of {} samples",
             text::count(s.most_queue_bytes),
             text::count(bytes),
             s.filled_readings,
@@ -102,7 +102,7 @@ fn show(draft: Draft, s: &UdpSocketSample) -> Draft {
     let drops = s.drops.get().map_or("some".into(), text::count);
     draft.show(
         format!("socket {}, {}", s.address, sockets::owners(&s.owners)),
-        format!("{drops} dropped, in {} of {steps} steps; {queue}", s.dropped_in),
+        format!("{drops} dropped, in {} of {steps} intervals; {queue}", s.dropped_in),
         match s.buffer_bytes.is_known() {
             true => "sock_diag (ss -uamp: d drops, rb buffer)",
             false => "/proc/net/udp",
@@ -153,7 +153,7 @@ fn remedy(case: &Case<'_>, draft: Draft, s: &UdpSocketSample) -> Result<Draft, M
         Reader::Absent => reads(
             draft,
             &format!(
-                "{who} is not reading: its queue was full at nearly every reading and never \
+                "{who} is not reading: its queue was full in nearly every sample and never \
                  shrank. A larger buffer does not help."
             ),
             "find out what keeps the application from reading this socket",
@@ -161,7 +161,7 @@ fn remedy(case: &Case<'_>, draft: Draft, s: &UdpSocketSample) -> Result<Draft, M
         Reader::TooSlow => reads(
             draft,
             &format!(
-                "{who} is always too slow: its queue was full at nearly every reading. A larger \
+                "{who} is always too slow: its queue was full in nearly every sample. A larger \
                  buffer does not help."
             ),
             "more CPU for the reader, less work for each datagram, or more sockets (SO_REUSEPORT)",
@@ -211,7 +211,7 @@ fn larger(case: &Case<'_>, s: &UdpSocketSample, who: &str) -> Vec<Proposal> {
     let Some(buffer) = s.buffer_bytes.get() else { return vec![] };
     let mut changes = vec![];
     if case.sysctl_number(RMEM_MAX).is_ok_and(|most| most < buffer) {
-        let risk = "memory: what every socket may ask for";
+        let risk = "memory: every socket may request this much";
         changes.push(knob::sysctl(case, RMEM_MAX, &buffer.to_string(), risk));
     }
     changes.push(advice(

@@ -10,7 +10,6 @@ use crate::{
     spread, text,
 };
 
-/// Catalogue number 12.
 pub static RULE: Rule = Rule {
     id: "xps_not_local",
     number: 12,
@@ -63,7 +62,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
     if queues::count(nic, Direction::Tx) < 2 {
         return clear(
-            format!("{name} has no choice of transmit queues"),
+            format!("{name}: single transmit queue"),
             [&queues::some_queue(nic, Direction::Tx)],
         );
     }

@@ -17,15 +17,10 @@ pub struct Quantiles {
     pub count: u64,
     pub min: u64,
     pub p50: u64,
-    /// 75% are below.
     pub p75: u64,
-    /// 90% are below.
     pub p90: u64,
-    /// 99% are below.
     pub p99: u64,
-    /// 99.9% are below.
     pub p999: u64,
-    /// 99.99% are below.
     pub p9999: u64,
     pub max: u64,
     pub mean: f64,
@@ -117,7 +112,7 @@ pub struct EndCpu {
     /// The measuring threads' time in user mode and in the kernel. **Source**: `/proc`, in
     /// ticks; absent where fewer than 50 of them made it.
     pub threads_user_ns: Reading<u64>,
-    /// See `threads_user_ns`.
+    /// The kernel's part; absent as `threads_user_ns` is.
     pub threads_system_ns: Reading<u64>,
     /// CPU time of the whole process. **Source**: its CPU clock. Absent where the server is a
     /// program that does not tell it.
@@ -191,7 +186,7 @@ pub struct ServedInterval {
     pub end_s: f64,
     /// Requests or transactions that were answered.
     pub transactions: u64,
-    /// By second.
+    /// Answered transactions per second of the interval.
     pub transactions_per_s: f64,
     pub latency_mean_ns: Reading<u64>,
     pub failed: u64,

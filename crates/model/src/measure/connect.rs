@@ -16,7 +16,7 @@ use crate::{Nanos, Reading, Warning};
 pub struct ConnectDocument {
     /// Version of the document's shape.
     pub schema_version: u32,
-    /// `connect`.
+    /// What the document is: always `connect`.
     pub kind: String,
     /// When it began, seconds since 1970.
     pub started_unix_s: u64,
@@ -57,7 +57,7 @@ pub struct ConnectRun {
     pub trimmed_ns: Nanos,
     /// Connections completed within the window, with their request if there is one.
     pub connections: u64,
-    /// By second.
+    /// Connections per second of the window.
     pub connections_per_s: f64,
     pub connections_per_s_interval: Option<Interval>,
     /// From the call of `connect` until it is established; with a schedule, from its time.

@@ -24,7 +24,7 @@ pub struct HttpSpec {
     /// A `netwright serve` on the server's host that tells what its CPUs did: HOST:PORT.
     #[serde(default)]
     pub responder: Option<String>,
-    /// `GET`.
+    /// Method of every request, such as `GET`.
     pub method: String,
     /// Header lines beside our own: `Name: value`. One of ours (`Host`, `User-Agent`, `Accept`)
     /// gives way to one of the same name.
@@ -94,7 +94,7 @@ pub struct TlsRun {
 pub struct HttpDocument {
     /// Version of the document's shape.
     pub schema_version: u32,
-    /// `http`.
+    /// What the document is: always `http`.
     pub kind: String,
     /// When it began, seconds since 1970.
     pub started_unix_s: u64,
@@ -137,7 +137,7 @@ pub struct HttpRun {
     /// Requests with a whole response within the window, whatever its status. The times also have
     /// those that were due within it by schedule and ended after it.
     pub transactions: u64,
-    /// By second.
+    /// Answered requests per second of the window.
     pub transactions_per_s: f64,
     pub transactions_per_s_interval: Option<Interval>,
     /// Open loop: what was asked for.

@@ -95,7 +95,7 @@ pub struct PgSpec {
 pub struct PgDocument {
     /// Version of the document's shape.
     pub schema_version: u32,
-    /// `pg`.
+    /// What the document is: always `pg`.
     pub kind: String,
     /// When it began, seconds since 1970.
     pub started_unix_s: u64,
@@ -108,7 +108,7 @@ pub struct PgDocument {
     pub local: End,
     /// The server: its version as it says, and its address.
     pub peer: End,
-    /// The scripts' `:scale`.
+    /// Value of `:scale` in the scripts: pgbench's scale factor.
     pub scale: u32,
     /// The first of the scripts' random numbers came from this.
     pub seed: u64,
@@ -125,7 +125,7 @@ pub struct PgDocument {
 pub struct PgInitDocument {
     /// Version of the document's shape.
     pub schema_version: u32,
-    /// `pg_init`.
+    /// What the document is: always `pg_init`.
     pub kind: String,
     /// When it began, seconds since 1970.
     pub started_unix_s: u64,
@@ -135,7 +135,7 @@ pub struct PgInitDocument {
     pub peer: End,
     /// The scale: so many branches.
     pub scale: u32,
-    /// Rows of `pgbench_accounts`.
+    /// Number of rows in `pgbench_accounts`.
     pub accounts: u64,
     pub took_ns: Nanos,
     /// Of it, the filling.

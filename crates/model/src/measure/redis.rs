@@ -52,7 +52,7 @@ pub struct RedisSpec {
 pub struct RedisDocument {
     /// Version of the document's shape.
     pub schema_version: u32,
-    /// `redis`.
+    /// What the document is: always `redis`.
     pub kind: String,
     /// When it began, seconds since 1970.
     pub started_unix_s: u64,
@@ -93,7 +93,7 @@ pub struct RedisRun {
     pub trimmed_ns: Nanos,
     /// Commands with a whole reply within the window that is no error.
     pub transactions: u64,
-    /// By second.
+    /// Answered commands per second of the window.
     pub transactions_per_s: f64,
     pub transactions_per_s_interval: Option<Interval>,
     /// Open loop: what was asked for.

@@ -14,7 +14,7 @@ use crate::{Nanos, Warning};
 pub struct RttDocument {
     /// Version of the document's shape.
     pub schema_version: u32,
-    /// `rtt`.
+    /// What the document is: always `rtt`.
     pub kind: String,
     /// When it began, seconds since 1970.
     pub started_unix_s: u64,
@@ -74,7 +74,7 @@ pub struct RttRun {
     /// Round trips that ended within the window; `rtt_ns` also has those that ended after it and
     /// were due within it by schedule.
     pub transactions: u64,
-    /// By second.
+    /// Round trips per second of the window.
     pub transactions_per_s: f64,
     pub transactions_per_s_interval: Option<Interval>,
     /// Open loop: what was asked for.

@@ -55,11 +55,11 @@ pub struct SocketOptions {
     pub nodelay: Option<bool>,
     /// `SO_SNDBUF` and `SO_RCVBUF` at both ends (the kernel doubles them).
     pub buffer_bytes: Option<Bytes>,
-    /// `TCP_MAXSEG`.
+    /// Largest TCP segment, set by `TCP_MAXSEG`.
     pub mss_bytes: Option<u32>,
     /// Differentiated services code point, 0 to 63.
     pub dscp: Option<u8>,
-    /// `TCP_CONGESTION`.
+    /// Name of the algorithm, set by `TCP_CONGESTION`.
     pub congestion: Option<String>,
 }
 
@@ -67,10 +67,10 @@ pub struct SocketOptions {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PeerProgram {
-    /// `netwright serve`.
+    /// The server is `netwright serve`.
     #[default]
     Netwright,
-    /// Stock iperf3.
+    /// The server is a stock iperf3.
     Iperf3,
     Qperf,
     /// A server of another kind: HTTP, PostgreSQL.
@@ -98,11 +98,11 @@ pub struct Common {
     pub cooldown_ns: Nanos,
     /// How the local threads wait.
     pub wait: Wait,
-    /// How the far threads wait.
+    /// How the server's threads wait.
     pub peer_wait: Wait,
     /// Where the local threads run.
     pub pin: Pin,
-    /// Where the far threads run.
+    /// Where the server's threads run.
     pub peer_pin: Pin,
     /// Threads at each end, which share the flows.
     pub threads: u32,
@@ -183,11 +183,11 @@ pub enum Direction {
 pub enum ZeroCopy {
     /// `sendfile` from a file in memory.
     Sendfile,
-    /// `MSG_ZEROCOPY`.
+    /// Sends with the flag `MSG_ZEROCOPY`.
     Msg,
 }
 
-/// `measure stream`.
+/// What `measure stream` was asked to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamSpec {
     /// What every kind is asked.
@@ -219,7 +219,7 @@ pub enum Close {
     Reset,
 }
 
-/// `measure connect`.
+/// What `measure connect` was asked to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectSpec {
     /// What every kind is asked.

@@ -13,7 +13,7 @@ use crate::{Nanos, Reading, Warning};
 pub struct StreamDocument {
     /// Version of the document's shape.
     pub schema_version: u32,
-    /// `stream`.
+    /// What the document is: always `stream`.
     pub kind: String,
     /// When it began, seconds since 1970.
     pub started_unix_s: u64,
@@ -115,7 +115,7 @@ pub enum GoesWith {
     Neither,
 }
 
-/// Sends with `MSG_ZEROCOPY`.
+/// What became of the sends with `MSG_ZEROCOPY`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ZeroCopyCount {
     /// Sends whose completion was read.
@@ -147,7 +147,7 @@ pub struct StreamInterval {
     /// From, since the window's beginning.
     pub start_s: f64,
     pub end_s: f64,
-    /// Bytes received.
+    /// Bytes that the receiver got within the interval.
     pub bytes: u64,
     /// By second, in bits.
     pub bits_per_s: f64,

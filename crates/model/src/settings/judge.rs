@@ -11,7 +11,7 @@ pub struct ProposedValue<'a> {
     /// This kernel's own default.
     pub default: Option<&'a str>,
     pub kernel: Option<(u32, u32)>,
-    /// Bytes of memory.
+    /// Memory of the host in bytes.
     pub memory: Option<u64>,
     /// Bytes of a page.
     pub page: Option<u64>,

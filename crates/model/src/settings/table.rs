@@ -21,7 +21,7 @@ macro_rules! always {
     };
 }
 
-/// An `int`.
+/// The largest value of an `int`.
 const INT: i128 = i32::MAX as i128;
 /// Seconds that are kept in ticks: the most where a second has a thousand.
 const TICKS: i128 = INT / 1000;

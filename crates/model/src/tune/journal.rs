@@ -30,7 +30,7 @@ pub struct By {
     pub uid: u32,
     /// The login behind `sudo`, and where from (`SUDO_USER`, `SSH_CONNECTION`).
     pub login: Reading<String>,
-    /// `netwright`'s version.
+    /// Version of the `netwright` that wrote it.
     pub version: String,
 }
 

@@ -98,7 +98,7 @@ pub struct Now {
     pub written: String,
     /// What is there now.
     pub now: Reading<String>,
-    /// Unit.
+    /// Unit of the values, for people; empty where they have none.
     pub unit: String,
     /// Whether it still is what was written.
     pub drift: Drift,
@@ -126,7 +126,7 @@ pub enum Drift {
     },
 }
 
-/// `tune status --json`.
+/// The document of `tune status --json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
     /// [`crate::SCHEMA_VERSION`] of the writer.
@@ -144,7 +144,7 @@ pub struct Status {
     pub damaged: Vec<String>,
 }
 
-/// `tune log --json`.
+/// The document of `tune log --json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Log {
     /// [`crate::SCHEMA_VERSION`] of the writer.
@@ -172,7 +172,7 @@ pub struct Drifted {
     /// What was written, or what the write beside it left there.
     pub written: String,
     pub found: String,
-    /// Unit.
+    /// Unit of the values, for people; empty where they have none.
     pub unit: String,
     /// Whether it is left as it was found; `tune rollback --force` overwrites it.
     pub kept: bool,
@@ -180,7 +180,7 @@ pub struct Drifted {
     pub suspects: Vec<String>,
 }
 
-/// `tune apply|confirm|rollback --json`.
+/// The document of `tune apply`, `confirm` and `rollback` with `--json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     /// [`crate::SCHEMA_VERSION`] of the writer.

@@ -25,7 +25,7 @@ pub struct PersistedFile {
     /// Where, on the host that it is for.
     pub path: String,
     pub act: FileAct,
-    /// Permission bits.
+    /// Permission bits as `chmod` takes them.
     pub mode: u32,
     /// What it holds; empty for one that is removed or left.
     pub content: String,
@@ -51,11 +51,11 @@ pub struct NotKept {
     pub knob: String,
     /// Value, in the kernel's form.
     pub value: String,
-    /// Why not.
+    /// The reason, for people.
     pub why: String,
 }
 
-/// `tune persist --json`.
+/// The document of `tune persist --json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Persisted {
     /// [`crate::SCHEMA_VERSION`] of the writer.

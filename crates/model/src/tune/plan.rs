@@ -12,7 +12,7 @@ use crate::{Reading, settings::Verdict};
 pub struct HostId {
     /// **Source**: `/proc/sys/kernel/hostname`. For people; not compared, it may be set anew.
     pub name: Reading<String>,
-    /// **Source**: `/etc/machine-id`.
+    /// Survives a reboot. **Source**: `/etc/machine-id`.
     pub machine_id: Reading<String>,
     /// Changes with every boot. **Source**: `/proc/sys/kernel/random/boot_id`.
     pub boot_id: Reading<String>,
@@ -177,7 +177,7 @@ pub enum RefusedAs {
     NoEffect,
     /// The host cannot: no such device, CPU offline, not supported.
     Environment,
-    /// Not permitted.
+    /// The privilege for the change is missing.
     Denied,
     /// Not now: something else is to be dealt with first.
     Postponed,

@@ -43,7 +43,7 @@ pub struct Profile {
     pub left_out: Vec<String>,
 }
 
-/// `tune profiles --json`.
+/// The document of `tune profiles --json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Profiles {
     /// [`crate::SCHEMA_VERSION`] of the writer.

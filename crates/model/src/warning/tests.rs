@@ -10,7 +10,7 @@ fn both_ways(warning: &Warning, json: serde_json::Value) {
 #[test]
 fn a_warning_has_its_code_its_data_and_its_line() {
     let drifts = Warning::MedianDrifts { trend: 0.031 };
-    let message = "the median drifts, by +3.1% over the run";
+    let message = "the median drifts by +3.1% over the run";
     let json = json!({ "code": "median_drifts", "data": { "trend": 0.031 }, "message": message });
     both_ways(&drifts, json.clone());
     let json =
@@ -18,8 +18,7 @@ fn a_warning_has_its_code_its_data_and_its_line() {
     both_ways(&Warning::AtServer(Box::new(drifts)), json);
     let without = json!({
         "code": "batches_resemble",
-        "message": "the batches resemble their neighbours: the intervals may be too narrow; \
-                    measure longer",
+        "message": "autocorrelated samples: the CI may be too narrow; measure longer",
     });
     both_ways(&Warning::BatchesResemble, without);
     let by_status = BTreeMap::from([(404, 3)]);
@@ -44,16 +43,16 @@ fn how_often_a_connection_is_made_anew_is_told_however_seldom_that_is() {
     };
     let said = of(0.001, Some(1.0));
     assert!(
-        said.contains("a new one every 1,000 requests") && said.contains("have 1 round trip more"),
+        said.contains("a new one every 1,000 requests") && said.contains("add 1 round trip for"),
         "{said}"
     );
     let said = of(0.25, Some(3.0));
     assert!(
-        said.contains("0.25 new ones a request") && said.contains("have 3 round trips more"),
+        said.contains("0.25 new ones a request") && said.contains("add 3 round trips for"),
         "{said}"
     );
     let said = of(0.0, None);
-    assert!(said.contains("0.00 new ones") && said.contains("leave out"), "{said}");
+    assert!(said.contains("0.00 new ones") && said.contains("leave it out"), "{said}");
 }
 
 #[test]
@@ -69,7 +68,7 @@ fn rounds_are_told_in_number() {
         Warning::RoundsRepeated { by_cause }.to_string()
     };
     let said = of(&[("closed", 1)]);
-    assert!(said.starts_with("1 round came to nothing and was measured again"), "{said}");
+    assert!(said.starts_with("1 round failed and was repeated"), "{said}");
     let said = of(&[("refused", 2), ("silent", 1)]);
     assert!(said.starts_with("3 rounds") && said.ends_with("2 × refused, 1 × silent"), "{said}");
 }

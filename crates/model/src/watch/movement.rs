@@ -45,10 +45,10 @@ pub struct Messages {
     /// The port that tells the service: the listening side's, where that can be told.
     pub port: Reading<u16>,
     pub sends: u64,
-    /// Their bytes.
+    /// Bytes of all sends.
     pub sent_bytes: u64,
     pub receives: u64,
-    /// Their bytes.
+    /// Bytes of all receives.
     pub received_bytes: u64,
     /// Changes of direction from receiving to sending: exchanges as a server has them.
     pub exchanges: u64,
@@ -75,7 +75,7 @@ pub struct Retransmits {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ipc {
     pub instructions: u64,
-    /// Cycles not halted.
+    /// Cycles in which the CPU was not halted.
     pub cycles: u64,
     pub per_cycle: f64,
 }

@@ -164,7 +164,7 @@ pub struct CpuWatch {
     pub softirq_ns: Reading<ByContext>,
     /// The same by vector (`NET_RX`), all contexts.
     pub softirq_by_vector_ns: Reading<BTreeMap<String, u64>>,
-    /// What `/proc/stat` says.
+    /// Time by state as `/proc/stat` has it, tick-sampled.
     pub proc_stat: Reading<ProcStatNs>,
     /// The two beside each other.
     pub softirq_gap: Reading<SoftirqGap>,

@@ -15,9 +15,7 @@ pub struct WaitNs {
     pub mean: f64,
     /// Half were no longer.
     pub p50: u64,
-    /// 90%.
     pub p90: u64,
-    /// 99%.
     pub p99: u64,
     /// The longest, to its bucket's end.
     pub max: u64,

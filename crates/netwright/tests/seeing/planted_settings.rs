@@ -188,7 +188,7 @@ fn a_process_that_moves_between_cpus_all_the_time() {
     let d = doctor_with(&ns, &["--pid", &busy.0.to_string()]);
     let rate = (busy.moves() - before) as f64 / began.elapsed().as_secs_f64();
     let f = finding(&d, "app_migrates").unwrap_or_else(|| panic!("{d:#}"));
-    assert!(f["subject"].as_str().unwrap().ends_with(&format!("({})", busy.0)), "{f:#}");
+    assert!(f["subject"].as_str().unwrap().ends_with(&format!("[{}]", busy.0)), "{f:#}");
     let said = figure(f, "migrations of thread") as f64;
     assert!((0.6..1.6).contains(&(said / rate)), "{said} a second, {rate}: {f:#}");
     assert!(!f["changes"].as_array().unwrap().is_empty(), "{f:#}");

@@ -411,7 +411,7 @@ fn what_is_kept_for_a_namespace_is_removed_from_nowhere_else_unasked() {
         assert_eq!(fs::read_to_string(&file).unwrap(), before);
     }
     let (code, out, err) = persist(&["--netns", &ns.name]);
-    assert!(code == 0 && out.contains("is there already"), "{out}{err}");
+    assert!(code == 0 && out.contains("  unchanged"), "{out}{err}");
     assert_eq!(persist(&["--remove"]).0, 0);
     assert!(!file.exists());
     assert_eq!(tune(&["rollback"]).0, 0);
@@ -431,7 +431,7 @@ fn what_is_kept_and_not_in_force_is_told_and_so_is_a_file_that_was_not_there() {
         assert_eq!(code, 0, "{out}{err}");
         out.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    for reported in ["written", "is there already"] {
+    for reported in ["written", "unchanged"] {
         let out = persist(&[]);
         assert!(out.contains(reported) && !out.contains("in force already"), "{out}");
         let note = "sysctl.net.ipv4.tcp_fin_timeout is 45 now, which somebody else set since";

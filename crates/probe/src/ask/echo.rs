@@ -125,7 +125,7 @@ fn request(ident: u16, bytes: usize) -> Vec<u8> {
     packet
 }
 
-/// RFC 1071.
+/// The Internet checksum of RFC 1071.
 fn checksum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|c| match c {
         [a, b] => u32::from(u16::from_be_bytes([*a, *b])),

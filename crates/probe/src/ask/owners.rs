@@ -103,7 +103,7 @@ fn walk(root: &Root, sockets: &BTreeSet<u64>) -> Result<Owners, ReadError> {
     Ok(owners)
 }
 
-/// `socket:[4711]`.
+/// The number in `socket:[4711]`; `None` for another target.
 fn socket_inode(target: &str) -> Option<u64> {
     target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }

@@ -146,7 +146,7 @@ fn both_families<T>(ask: impl Fn(i32) -> Result<Dump<T>, ReadError>) -> Result<D
     Ok(all)
 }
 
-/// `struct inet_diag_req_v2`.
+/// A dump request with `struct inet_diag_req_v2`.
 fn request(family: i32, protocol: i32, attributes: u8, states: u32) -> Request {
     const SOCK_DIAG_BY_FAMILY: u16 = 20;
     let mut header = vec![family as u8, protocol as u8, attributes, 0];

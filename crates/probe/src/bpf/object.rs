@@ -29,7 +29,7 @@ pub struct ProgramSpec {
 #[derive(Debug)]
 struct AttachedProgram {
     wanted: ProgramSpec,
-    /// Attached, unless paused.
+    /// The attachment; `None` while paused or not attachable.
     link: Option<Link>,
     /// Why it cannot be attached.
     refused: Option<Reading<()>>,

@@ -54,7 +54,7 @@ pub enum Selector {
     Name(String),
     /// Whoever listens on this TCP port, or has bound it with UDP.
     Port(u16),
-    /// A systemd unit.
+    /// A systemd unit by name, `nginx.service`.
     Unit(String),
     /// A container, by id prefix or name.
     Container(String),

@@ -77,7 +77,7 @@ pub fn own_inode(root: &Root) -> Result<u64, ReadError> {
     inode(&target).ok_or_else(|| ReadError::from_errno(PATH, libc::EINVAL))
 }
 
-/// `net:[4026531840]`.
+/// The number in `net:[4026531840]`; `None` for another target.
 pub(super) fn inode(target: &str) -> Option<u64> {
     target.strip_prefix("net:[")?.strip_suffix(']')?.parse().ok()
 }

@@ -29,7 +29,7 @@ pub struct Profile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     pub path: String,
-    /// Line from 1.
+    /// Number of the line, from 1.
     pub line: u32,
     /// The plugin: the section's `type=`, else the section's name (`sysctl`, `net`, `cpu`).
     pub plugin: String,

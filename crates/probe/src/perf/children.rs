@@ -9,7 +9,7 @@ use std::{
 use super::{Attributes, CLOSE_ON_EXEC};
 
 const SOFTWARE: u32 = 1;
-/// `PERF_COUNT_SW_CPU_MIGRATIONS`.
+/// `PERF_COUNT_SW_CPU_MIGRATIONS` of `linux/perf_event.h`.
 const MIGRATIONS: u64 = 4;
 /// `disabled`, `inherit` and `enable_on_exec`: whoever is forked has a counter of its own, which
 /// begins when it becomes another program, and is added to this one when it ends.

@@ -19,9 +19,9 @@ use crate::ReadError;
 #[serde(rename_all = "snake_case")]
 pub enum Answer<T> {
     Value(T),
-    /// There was none.
+    /// The value does not exist, and why.
     Absent(String),
-    /// Not permitted.
+    /// The read was not permitted, and why.
     Denied(String),
     /// The kernel answered with an error.
     Failed(String, i32),

@@ -1,4 +1,4 @@
-//! Counters of NICs.
+//! Counters of every NIC at one moment.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,13 @@ pub struct RawNic {
     pub ifindex: u32,
     /// `/sys/class/net/X/statistics`; of the running host the same by rtnetlink.
     pub statistics: Reading<Counters>,
-    /// `carrier_changes`.
+    /// Since boot. **Source**: `/sys/class/net/X/carrier_changes`.
     pub carrier_changes: Reading<u64>,
-    /// `ethtool -S`.
+    /// Counters of the driver by name. **Source**: `ethtool -S`.
     pub driver_stats: Reading<Counters>,
-    /// netdev netlink `qstats-get`.
+    /// Counters by queue and name. **Source**: netdev netlink `qstats-get`.
     pub queues: Reading<BTreeMap<QueueId, Counters>>,
-    /// rtnetlink `RTM_GETQDISC`.
+    /// Every qdisc with its counters. **Source**: rtnetlink `RTM_GETQDISC`.
     pub qdiscs: Reading<Vec<QdiscMessage>>,
 }
 

@@ -27,11 +27,11 @@ pub struct Raw {
     pub ticks_per_s: Reading<u64>,
     /// `/proc/stat`, online CPUs only.
     pub proc_stat: Reading<BTreeMap<CpuId, CpuTicks>>,
-    /// `/proc/softirqs`.
+    /// Counts by vector and CPU. **Source**: `/proc/softirqs`.
     pub softirqs: Reading<Softirqs>,
-    /// `/proc/net/softnet_stat`.
+    /// Counters by CPU. **Source**: `/proc/net/softnet_stat`.
     pub softnet: Reading<BTreeMap<CpuId, SoftnetRow>>,
-    /// `/proc/interrupts`.
+    /// Counts by interrupt and CPU. **Source**: `/proc/interrupts`.
     pub irqs: Reading<RawIrqs>,
     /// `/proc/net/snmp`, `netstat` and `snmp6`, gauges among them.
     pub protocols: Reading<Counters>,
@@ -40,7 +40,7 @@ pub struct Raw {
     pub nics: Reading<BTreeMap<String, RawNic>>,
     /// By process and thread id.
     pub threads: BTreeMap<(u32, u32), RawThread>,
-    /// `/proc/net/stat/nf_conntrack`.
+    /// Sums over all CPUs. **Source**: `/proc/net/stat/nf_conntrack`.
     pub conntrack: Reading<Counters>,
     /// `/proc/vmstat`, gauges among them.
     pub vmstat: Reading<Counters>,

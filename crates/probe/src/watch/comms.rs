@@ -11,7 +11,7 @@ pub struct Comms {
 }
 
 impl Comms {
-    /// None yet.
+    /// Names are read at the first question for each process.
     pub fn new(root: &Root) -> Self {
         Self { root: root.clone(), known: RefCell::default() }
     }

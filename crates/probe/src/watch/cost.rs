@@ -1,4 +1,4 @@
-//! What watching costs.
+//! The CPU time that the eBPF programs take, by program and CPU.
 
 use std::os::fd::OwnedFd;
 

@@ -65,7 +65,7 @@ pub enum ObserveWhen {
     #[default]
     Auto,
     Always,
-    /// Not at all.
+    /// No such program is attached.
     Never,
 }
 

@@ -35,7 +35,7 @@ pub struct Polls {
     pub napi: Vec<NapiWatch>,
     /// Time of threads that poll, by CPU; none where it cannot be told.
     pub threaded_ns: Option<BTreeMap<CpuId, u64>>,
-    /// Why not.
+    /// Why `threaded_ns` is none.
     pub untold: String,
     pub polls: u64,
 }

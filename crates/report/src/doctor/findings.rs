@@ -119,7 +119,7 @@ fn fix(f: &Finding, plan: &Plan<'_>, columns: usize) -> Option<Line> {
     }
     text.push(Ink::Strong, &first.command);
     if more > 0 && !steps.is_empty() {
-        text.push(Ink::Plain, format!("  and {more} more (PLAN)"));
+        text.push(Ink::Plain, format!("   # and {more} more: PLAN"));
     }
     // A command is not broken where it stands to be copied: the plan has it on one line.
     let fits = text.height(columns) == 1 || advice && text.height(columns) == 2;
@@ -136,14 +136,14 @@ fn fix(f: &Finding, plan: &Plan<'_>, columns: usize) -> Option<Line> {
 
 /// Everything that is known of the finding.
 fn full(f: &Finding, all: &[Finding], page: &mut Page) {
-    if !f.explanation.is_empty() {
-        page.labelled(label("why"), &Line::plain(&f.explanation));
-    }
     for (i, e) in f.evidence.iter().enumerate() {
         let value = Line::plain(format!("{}: ", e.what))
             .ink(Ink::Strong, &e.value)
             .ink(Ink::Faint, format!("  [{}]", e.source));
         page.labelled(label(if i == 0 { "evidence" } else { "" }), &value);
+    }
+    if !f.explanation.is_empty() {
+        page.labelled(label("why"), &Line::plain(&f.explanation));
     }
     let causes = causes(f, all);
     if !causes.is_empty() {
@@ -151,7 +151,7 @@ fn full(f: &Finding, all: &[Finding], page: &mut Page) {
     }
     let mut labelled = true;
     for (i, c) in f.changes.iter().enumerate() {
-        // The same risk is told once, after the last change that has it; the next change is then
+        // The same risk stands once, after the last change that has it; the next change is then
         // named as one, not to be read as the risk's.
         let with_risk = f.changes.get(i + 1).is_none_or(|n| n.risk != c.risk);
         change(c, labelled, with_risk, page);
@@ -168,8 +168,8 @@ fn full(f: &Finding, all: &[Finding], page: &mut Page) {
 
 fn confidence_means(f: &Finding) -> &'static str {
     match f.confidence {
-        model::Confidence::Low => "  (a setting only; no counter shows that it hurts)",
-        model::Confidence::Medium => "  (counters fit, other causes are possible)",
+        model::Confidence::Low => "  (from a setting; no counter shows an effect)",
+        model::Confidence::Medium => "  (counters fit; other causes are possible)",
         model::Confidence::High => "  (counters over the window show it)",
     }
 }
@@ -184,7 +184,7 @@ fn causes(f: &Finding, all: &[Finding]) -> String {
 }
 
 fn change(c: &Change, labelled: bool, with_risk: bool, page: &mut Page) {
-    let name = if labelled { "change" } else { "" };
+    let name = if labelled { "fix" } else { "" };
     let from_to = match (c.old.is_empty(), c.new.is_empty()) {
         (false, false) => format!("{} → {}", c.old, c.new),
         (true, _) => c.new.clone(),

@@ -89,13 +89,13 @@ fn watched(d: &Diagnosed) -> Option<String> {
 fn warnings(d: &Diagnosed, page: &mut Page) {
     let warn = |text: String, page: &mut Page| page.line(Line::new().ink(Ink::Warn, text), 2);
     if let Absent(why) | Denied(why) = &d.window {
-        warn(format!("WARNING: judged by settings alone, no counters: {why}"), page);
+        warn(format!("WARNING: settings only, no counters: {why}"), page);
     }
     if quiet(d).is_some() {
         warn("WARNING: hardly any traffic: run again under load".into(), page);
     }
     if let Some(changes) = d.window.known().map(|w| &w.changes).filter(|c| !c.is_empty()) {
-        warn(format!("WARNING: changed while watched: {}", changes.join("; ")), page);
+        warn(format!("WARNING: the host changed during the window: {}", changes.join("; ")), page);
     }
 }
 
@@ -130,18 +130,18 @@ const ENOUGH: f64 = 0.75;
 /// What it is worth that nothing was found: how many rules judged, under which load, over which time.
 fn nothing_found(d: &Diagnosed) -> Line {
     let rules = rest::Rules::of(d);
-    let judged = format!("{} of {} judged", rules.judged, many(rules.all, "rule"));
+    let checked = format!("{} of {} checked", rules.judged, many(rules.all, "rule"));
     let warn = |text: String| Line::new().ink(Ink::Warn, text);
     if rules.judged == 0 {
-        return warn("No rule could judge this host".into());
+        return warn("Inconclusive: no rule could be checked".into());
     }
     let Known(window) = &d.window else {
-        return warn(format!("Not enough was seen to say: {judged}, by settings alone"));
+        return warn(format!("Inconclusive: {checked}, by settings alone"));
     };
     let time = d.window_ns.get().map_or_else(String::new, |ns| format!(" in {ns}"));
     if let Some(packets) = quiet(d) {
         let seen = format!("{}{time}", many(packets as usize, "packet"));
-        return warn(format!("Not enough was seen to say: {seen}, {judged}"));
+        return warn(format!("Inconclusive: {seen}, {checked}"));
     }
     let seconds = d.window_ns.get().map_or(0.0, |ns| ns.0 as f64 / 1e9);
     let load = match window.packets.get().filter(|_| seconds > 0.0) {
@@ -149,8 +149,8 @@ fn nothing_found(d: &Diagnosed) -> Line {
         None => String::new(),
     };
     match rules.judged as f64 >= rules.all as f64 * ENOUGH {
-        true => Line::new().ink(Ink::Good, format!("Nothing found{time}{load}; {judged}")),
-        false => warn(format!("Nothing found{time}{load}, but only {judged}")),
+        true => Line::new().ink(Ink::Good, format!("Nothing found{time}{load}; {checked}")),
+        false => warn(format!("Nothing found{time}{load}, but only {checked}")),
     }
 }
 

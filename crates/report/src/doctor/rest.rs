@@ -11,7 +11,7 @@ use crate::{
     words::many,
 };
 
-/// So many rules with the same reason are told in one line.
+/// This many rules with the same reason stand in one line.
 const ALIKE: usize = 3;
 
 /// Which contexts softirqs ran in, and what `/proc/stat` makes of it; nothing of a host whose
@@ -40,9 +40,9 @@ fn softirq_text(t: &SoftirqTime, least: f64) -> Line {
     let parts = parts.iter().filter(|(ns, _)| *ns > 0 && *ns as f64 >= least);
     let parts: Vec<_> = parts.map(|(ns, what)| format!("{} {what}", share(*ns))).collect();
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    let claimed = t.proc_stat_ns.get().map(|ns| format!(" (/proc/stat: {})", share(ns)));
+    let claimed = t.proc_stat_ns.get().map(|ns| format!(" (/proc/stat:\u{a0}{})", share(ns)));
     let all = share(m.softirq_ns());
-    Line::plain(format!("{all} of the CPUs' time{parts}{}", claimed.unwrap_or_default()))
+    Line::plain(format!("{all} of CPU time{parts}{}", claimed.unwrap_or_default()))
 }
 
 /// How many rules there are, and how many of them judged.
@@ -140,13 +140,13 @@ fn skipped(d: &Diagnosed) -> Vec<(&str, BTreeMap<&str, Vec<&str>>)> {
     by_reason
 }
 
-/// Why softirq time is only what the kernel claims, of a host that runs.
+/// Why softirq time comes from the ticks of `/proc/stat`; only of a host that runs.
 fn softirq_time(d: &Diagnosed) -> Option<NoAccess> {
     let Known(window) = &d.window else { return None };
     let why = window.softirq.why_not().filter(|_| d.source.kind == "live")?;
     Some(NoAccess {
         what: "softirq time by eBPF".into(),
-        why: format!("{why}; shares of softirqs are /proc/stat's claim"),
+        why: format!("{why}; softirq shares come from /proc/stat, tick-sampled"),
         remedy: String::new(),
     })
 }

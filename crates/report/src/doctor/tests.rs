@@ -50,12 +50,12 @@ fn finding(rank: u32, rule: &str, severity: Severity) -> Finding {
         evidence: vec![
             Evidence {
                 what: "share of eth0's interrupts on CPU 0 over 5.0 s".into(),
-                value: "100 %".into(),
+                value: "100%".into(),
                 source: "/proc/interrupts".into(),
             },
             Evidence {
                 what: "softirq share of CPU 0".into(),
-                value: "97 %".into(),
+                value: "97%".into(),
                 source: "/proc/stat".into(),
             },
         ],
@@ -97,13 +97,13 @@ fn diagnosed(findings: Vec<Finding>) -> Diagnosed {
                 rule: "pcie_degraded".into(),
                 number: 27,
                 subject: "eth0".into(),
-                why: "PCIe link of eth0: not there".into(),
+                why: "PCIe link of eth0: current_link_speed: no such file".into(),
             },
             SkippedRule {
                 rule: "small_read_request".into(),
                 number: 28,
                 subject: "eth0".into(),
-                why: "PCIe link of eth0: not there".into(),
+                why: "PCIe link of eth0: current_link_speed: no such file".into(),
             },
         ],
     };
@@ -136,9 +136,9 @@ fn busy() -> Diagnosed {
     second.caused_by = vec!["irqs_piled_up".into()];
     let mut third = finding(3, "udp_receive_drops", Severity::Info);
     third.number = 35;
-    third.title = "3,855 datagrams lost (6.52%) at full socket buffers".into();
-    third.explanation = "A datagram that finds its socket's buffer full is gone. The counter grew \
-                         in 8 of the window's 10 steps."
+    third.title = "UDP receive buffer overflow: 3,855 datagrams lost (6.52%)".into();
+    third.explanation = "Datagrams for a full receive buffer are dropped. The counter grew in 8 of \
+                         10 intervals of the window."
         .into();
     third.evidence = vec![
         Evidence {
@@ -148,10 +148,9 @@ fn busy() -> Diagnosed {
         },
         Evidence {
             what: "socket [::ffff:10.97.0.2]:5201, iperf3[812]".into(),
-            value:
-                "971 dropped, in 8 of 10 steps; Recv-Q up to 110,080 of 212,992 bytes, at least \
-                    half full at 1 of 11 readings"
-                    .into(),
+            value: "971 dropped, in 8 of 10 intervals; Recv-Q up to 110,080 of 212,992 bytes, at \
+                 least half full in 1 of 11 samples"
+                .into(),
             source: "sock_diag (ss -uamp: d drops, rb buffer)".into(),
         },
         Evidence {
@@ -166,7 +165,7 @@ fn busy() -> Diagnosed {
             "106496",
             "212992",
             "sysctl -w net.core.rmem_max=212992",
-            "memory: what every socket may ask for",
+            "memory: every socket may request this much",
         ),
         Change::advice(
             "212992 bytes",
@@ -205,7 +204,7 @@ fn a_quiet_host_reads_well() {
     if let Known(w) = &mut d.window {
         w.packets = Known(12);
     }
-    let answer = "Not enough was seen to say: 12 packets in 5 s, 1 of 3 rules judged";
+    let answer = "Inconclusive: 12 packets in 5 s, 1 of 3 rules checked";
     golden!("quiet", answer, |style| text(&d, style));
 }
 
@@ -241,10 +240,10 @@ fn each_change_has_its_own_command_and_risk() {
     ];
     let verbose = TextStyle { verbose: true, ..TextStyle::default() };
     let text = text(&diagnosed(vec![f]), verbose);
-    let expected = "    change      1 → 2
+    let expected = "    fix         1 → 2
                 set it in the application
     risk        restart of the application
-    change      sysctl.net.core.rmem_max: 1 → 2
+    fix         sysctl.net.core.rmem_max: 1 → 2
                 sysctl -w net.core.rmem_max=2
     risk        memory
 ";
@@ -256,7 +255,7 @@ fn no_finding_is_no_proof_where_no_rule_could_judge() {
     let mut d = diagnosed(vec![]);
     d.passed.clear();
     let text = text(&d, TextStyle::default());
-    assert!(text.contains("\nNo rule could judge this host\n"), "{text}");
+    assert!(text.contains("\nInconclusive: no rule could be checked\n"), "{text}");
     assert!(!text.contains("PLAN") && !text.contains("passed"), "{text}");
 }
 
@@ -270,7 +269,7 @@ fn a_verdict_without_traffic_says_so() {
         text(&d, TextStyle::default())
     };
     let quiet = with(Known(4_999));
-    assert!(quiet.contains("\nNot enough was seen to say: 4,999 packets in 5 s, 1 of "), "{quiet}");
+    assert!(quiet.contains("\nInconclusive: 4,999 packets in 5 s, 1 of "), "{quiet}");
     assert!(quiet.contains("\nWARNING: hardly any traffic: run again under load\n"), "{quiet}");
     assert!(!with(Known(5_000)).contains("hardly"), "1,000 a second");
     assert!(!with(Reading::absent("no counters")).contains("hardly"), "not known");
@@ -288,11 +287,11 @@ fn what_nothing_found_is_worth_stands_beside_it() {
         w.packets = Known(60_000);
     }
     let line = |d: &Diagnosed| text(d, TextStyle::default()).lines().nth(1).unwrap().to_owned();
-    assert_eq!(line(&d), "Nothing found in 5 s at 12,000 packets/s, but only 1 of 3 rules judged");
+    assert_eq!(line(&d), "Nothing found in 5 s at 12,000 packets/s, but only 1 of 3 rules checked");
     d.skipped.clear();
-    assert_eq!(line(&d), "Nothing found in 5 s at 12,000 packets/s; 1 of 1 rule judged");
+    assert_eq!(line(&d), "Nothing found in 5 s at 12,000 packets/s; 1 of 1 rule checked");
     d.findings.push(finding(1, "irqs_piled_up", Severity::Info));
-    assert!(line(&d).ends_with("; 2 of 2 rules judged; 1 info"), "{}", line(&d));
+    assert!(line(&d).ends_with("; 2 of 2 rules checked; 1 info"), "{}", line(&d));
 }
 
 #[test]
@@ -307,9 +306,9 @@ fn without_counters_and_cut_short_are_said() {
     d.source = Source::path("/tmp/tree", None);
     let text = text(&d, TextStyle::default());
     assert!(text.lines().next().unwrap().contains("· tree /tmp/tree ·"), "{text}");
-    let verdict = "\nNot enough was seen to say: 1 of 3 rules judged, by settings alone\n";
+    let verdict = "\nInconclusive: 1 of 3 rules checked, by settings alone\n";
     assert!(text.contains(verdict), "{text}");
-    assert!(text.contains("\nWARNING: judged by settings alone, no counters: the tree"), "{text}");
+    assert!(text.contains("\nWARNING: settings only, no counters: the tree"), "{text}");
 }
 
 #[test]
@@ -332,8 +331,8 @@ fn that_ebpf_is_switched_off_is_said_of_a_host_that_runs() {
     if let Known(w) = &mut d.window {
         w.softirq = Reading::absent("eBPF is switched off (--no-bpf)");
     }
-    let says = "  softirq time by eBPF: eBPF is switched off (--no-bpf); shares of softirqs are \
-                /proc/stat's claim\n";
+    let says = "  softirq time by eBPF: eBPF is switched off (--no-bpf); softirq shares come from \
+                /proc/stat, tick-sampled\n";
     let wide = TextStyle { width: 120, ..TextStyle::default() };
     assert!(text(&d, wide).contains(says), "{}", text(&d, wide));
     d.source = Source::path("/tmp/tree", None);
@@ -368,7 +367,9 @@ fn a_plan_of_many_alike_commands_is_cut_unless_asked() {
     let d = diagnosed(vec![f]);
     let short = text(&d, TextStyle::default());
     assert!(short.contains("and 52 more; -v shows them all"), "{short}");
-    assert!(short.contains("fix         echo 0 > /proc/irq/0/smp_affinity_list  and 63 more"));
+    assert!(
+        short.contains("fix         echo 0 > /proc/irq/0/smp_affinity_list   # and 63 more: PLAN")
+    );
     assert!(short.lines().count() < 40, "{short}");
     assert!(
         text(&d, TextStyle { verbose: true, ..TextStyle::default() }).contains("  64. echo 63")

@@ -1,4 +1,4 @@
-//! Bars of text.
+//! Bars of text, in eighths of a column.
 
 /// Eighths of a cell.
 const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];

@@ -1,4 +1,4 @@
-//! `explain` as text.
+//! `explain` as text: the answer, the components, predictions, caveats.
 
 mod chart;
 mod outlook;
@@ -42,10 +42,12 @@ fn head(d: &ExplainDocument, page: &mut Page) {
         page.line(Line::new().ink(Ink::Warn, text), 2);
     }
     let rounds = many(d.rounds as usize, "pair");
-    let mut how =
-        format!("{rounds} of rounds of {}; the network alone against {}", d.round_ns, d.responder);
+    let mut how = format!(
+        "{rounds} of {} rounds, workload and network alone (responder {})",
+        d.round_ns, d.responder
+    );
     if let Some(ns) = d.injected_service_ns {
-        how += &format!("; the server busy-loops {} for each response", time(ns));
+        how += &format!("; the server busy-loops {} per response", time(ns));
     }
     page.line(Line::plain(how), 2);
     let each: Vec<String> =
@@ -105,7 +107,7 @@ fn components(d: &ExplainDocument, page: &mut Page) {
     page.table(&table, 0);
     let s = &d.sum;
     let text = format!(
-        "Sum {}; measured {} from one transaction to a client's next ({:+.1}%).",
+        "Sum of components {}; measured {} per transaction and client ({:+.1}%).",
         time(s.sum_ns),
         time(s.measured_ns),
         s.error * 100.0
@@ -118,7 +120,7 @@ fn answer(d: &ExplainDocument) -> Line {
     let s = &d.sum;
     if !s.conclusive {
         let why = match s.disturbed.as_slice() {
-            [] => format!("{} measured, {} by components", time(s.measured_ns), time(s.sum_ns)),
+            [] => format!("measured {}, sum of components {}", time(s.measured_ns), time(s.sum_ns)),
             all => all.join("; "),
         };
         return Line::new().ink(Ink::Bad, "Inconclusive").text(format!(": {why}"));
@@ -128,13 +130,11 @@ fn answer(d: &ExplainDocument) -> Line {
     let (Some(network), Some(largest)) = (part("network"), largest) else { return Line::new() };
     let ci = interval(&time(largest.low_ns), &time(largest.high_ns));
     let size = format!("{} (95% CI {ci})", time(largest.ns));
-    let line = Line::new().ink(
-        Ink::Strong,
-        format!("The network is {} of it", percent(network.share.unwrap_or(0.0))),
-    );
+    let line =
+        Line::new().ink(Ink::Strong, format!("Network {}", percent(network.share.unwrap_or(0.0))));
     match largest.name.as_str() {
         "network" => line.text(format!(", the largest component: {size}")),
-        name => line.text(format!("; {name} is the largest: {size}")),
+        name => line.text(format!("; largest component: {name}, {size}")),
     }
 }
 
@@ -168,11 +168,11 @@ fn quantiles(d: &ExplainDocument, page: &mut Page) {
     }
 }
 
-/// What the usual sum by hand makes of it.
+/// The usual estimate by hand.
 fn naive(d: &ExplainDocument, page: &mut Page) {
     let left = match d.naive.service_ns {
         ns if ns > 0.0 => format!("{} in the server", time(ns)),
-        _ => "invalid, nothing is left for the server".into(),
+        _ => "invalid: nothing is left for the server".into(),
     };
     let text = format!(
         "Naive estimate (clients / rate - 2 × {} one way): {left}.",
@@ -187,16 +187,15 @@ fn caveats(d: &ExplainDocument, page: &mut Page) {
     let noise: Vec<&str> =
         d.components.iter().filter(|c| !c.reported).map(|c| c.name.as_str()).collect();
     if !noise.is_empty() {
-        let text = format!("{}: within noise of 0, left out of the shares.", noise.join(", "));
+        let text = format!("{}: within noise of 0, left out of SHARE.", noise.join(", "));
         lines.push(Line::new().ink(Ink::Warn, text));
     }
     match &d.typical {
-        None => lines.push(Line::plain(
-            "Transactions of several kinds: there are means only, no P50 of one.",
-        )),
+        None => lines
+            .push(Line::plain("Transactions of several kinds: only means are reported, no P50.")),
         Some(_) if !d.sum.conclusive => {
             lines.push(Line::plain(
-                "The disturbance covers most transactions: the P50 has it, too.",
+                "The disturbance covers most transactions, so the P50 includes it.",
             ));
         }
         Some(_) => {}

@@ -29,14 +29,14 @@ fn verified(v: &Verified) -> Line {
     if let Some(drift) = v.drift {
         let text = format!(
             "Points of the curve did not repeat when they were measured again ({:+.1}%): the host or \
-             the server has changed meanwhile, and ERROR is no error of the model.",
+             the server changed in between. ERROR is not the model's error.",
             drift * 100.0
         );
         return Line::new().ink(Ink::Warn, text);
     }
     let (Some(median), Some(worst)) = (v.median_error, v.worst_error) else { return Line::new() };
     let text = format!(
-        "Verified by {} beside the curve: median error {}, worst {}.",
+        "Verified by {} beside the curve: median error {}, worst error {}.",
         many(v.cells as usize, "measurement"),
         percent(median),
         percent(worst)
@@ -153,7 +153,7 @@ fn limits(d: &ExplainDocument, page: &mut Page) {
         .demands
         .iter()
         .map(|m| match m.servers {
-            Some(n) if n > 1 => format!("{} {} over {n}", m.place, time(m.ns)),
+            Some(n) if n > 1 => format!("{} {} ({n} in parallel)", m.place, time(m.ns)),
             _ => format!("{} {}", m.place, time(m.ns)),
         })
         .collect();

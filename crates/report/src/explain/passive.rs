@@ -25,7 +25,7 @@ pub fn text(d: &PassiveDocument, look: TextStyle) -> String {
     let mut caveats = vec![];
     if d.observed_share < 0.995 {
         let text = format!(
-            "Observed {} of the time, so that it costs little; counts are of that.",
+            "Sampled {} of the time to limit overhead: counts cover that time only.",
             percent(d.observed_share)
         );
         caveats.push(Line::plain(text));
@@ -51,13 +51,13 @@ fn head(d: &PassiveDocument, page: &mut Page) {
 
 fn one(c: &ConnectionClass, look: TextStyle, page: &mut Page) {
     let at = match &c.port {
-        Reading::Known(port) => format!("{} port {port}", c.transport),
+        Reading::Known(port) => format!("{} port {port}", c.transport.to_uppercase()),
         _ => "Unix socket".into(),
     };
     let title = Line::plain(format!("{} on {at}", c.process)).text(format!(
         " · {} · {} ({}/s) · {} request, {} response",
         many(c.pids.len(), "process"),
-        many(c.exchanges as usize, "exchange"),
+        many(c.exchanges as usize, "request"),
         grouped(c.exchanges_per_s.round() as u64),
         Bytes(c.request_bytes.round() as u64),
         Bytes(c.response_bytes.round() as u64)
@@ -101,10 +101,10 @@ fn parts(c: &ConnectionClass, look: TextStyle, page: &mut Page) {
             Line::new().ink(Ink::Faint, if look.verbose { about } else { "" }),
         ]);
     };
-    row("path RTT", &c.path_rtt_ns, "smoothed round trip, the client's delay of the ACK included");
-    row("  least", &c.path_least_rtt_ns, "least round trip");
+    row("path RTT", &c.path_rtt_ns, "smoothed round trip, with the client's delayed ACK");
+    row("  min", &c.path_least_rtt_ns, "smallest round trip");
     row("queueing", &c.queueing_ns, "from readable to read");
-    row("  wake-up", &c.wakeup_ns, "of it: from woken up to running");
+    row("  wake-up", &c.wakeup_ns, "part of queueing: from wake-up to running");
     let service = Reading::Known(c.service_ns.clone());
     row("service", &service, "from read to the response's first byte");
     page.table(&table, 0);
@@ -113,8 +113,8 @@ fn parts(c: &ConnectionClass, look: TextStyle, page: &mut Page) {
 /// The answer in a sentence.
 fn verdict(c: &ConnectionClass) -> Line {
     let mean = |t: &Reading<TimesNs>| t.known().map(|t| t.mean);
-    let here = c.service_ns.mean + mean(&c.queueing_ns).unwrap_or(0.0);
-    let server = format!("the server takes {}", Nanos(here.round() as u64));
+    let server = c.service_ns.mean + mean(&c.queueing_ns).unwrap_or(0.0);
+    let server = format!("server {}", Nanos(server.round() as u64));
     match (c.network_share_low.known(), c.network_share_high.known()) {
         (Some(low), Some(high)) => {
             let (low, high) = (low.min(*high), low.max(*high));
@@ -123,7 +123,7 @@ fn verdict(c: &ConnectionClass) -> Line {
                 false => format!("{} to {}", percent(low), percent(high)),
             };
             Line::new()
-                .ink(Ink::Strong, format!("The network is {share} of it"))
+                .ink(Ink::Strong, format!("Network {share}"))
                 .text(format!("; {server} (mean)"))
         }
         _ => Line::plain(format!("Network share unknown; {server} (mean)")),
@@ -133,18 +133,18 @@ fn verdict(c: &ConnectionClass) -> Line {
 fn cost(d: &PassiveDocument, look: TextStyle, page: &mut Page) {
     let share = d.cost.busiest_cpu_share.known().copied().unwrap_or(0.0);
     let each = match d.cost.ns_per_exchange.known() {
-        Some(ns) => format!(", {} per exchange", Nanos(ns.round() as u64)),
+        Some(ns) => format!(", {} per request", Nanos(ns.round() as u64)),
         None => String::new(),
     };
     let budget = match d.cost.budget_share.known() {
-        // How much it has taken is looked at now and then, and ends it a little late.
+        // The overhead is read now and then: the limit ends the programs a little late.
         Some(most) if share > *most => {
-            format!("limit {} of each second, noticed a little late", percent(*most))
+            format!("limit {} of each second, enforced a little late", percent(*most))
         }
         Some(most) => format!("limit {}", percent(*most)),
         None => "no limit".into(),
     };
-    let text = format!("Overhead: {:.2}% of the busiest CPU{each}; {budget}.", share * 100.0);
+    let text = format!("Probe overhead: {:.2}% of the busiest CPU{each}; {budget}.", share * 100.0);
     page.line(Line::new().ink(Ink::Faint, text), 2);
     if !look.verbose {
         return;
@@ -245,7 +245,7 @@ mod tests {
         d.cost.busiest_cpu_share = Reading::Known(0.0105);
         let said = plain(&d, false);
         assert!(
-            said.contains("1.05%") && said.contains("limit 1.0% of each second, noticed"),
+            said.contains("1.05%") && said.contains("limit 1.0% of each second, enforced"),
             "{said}"
         );
     }
@@ -255,9 +255,9 @@ mod tests {
         let said = plain(&document(), false);
         for wanted in [
             "Response time of port 5432 · watched for 10 s",
-            "postgres on tcp port 5432 · 2 processes · 4,000 exchanges (400/s) · 62 B request, 66 B response",
-            "The network is 14.3% to 33.3% of it; the server takes 120 µs (mean)",
-            "Overhead: 0.31% of the busiest CPU, 1 µs per exchange; limit 1.0%.",
+            "postgres on TCP port 5432 · 2 processes · 4,000 requests (400/s) · 62 B request, 66 B response",
+            "Network 14.3% to 33.3%; server 120 µs (mean)",
+            "Probe overhead: 0.31% of the busiest CPU, 1 µs per request; limit 1.0%.",
         ] {
             assert!(said.contains(wanted), "{wanted:?} is missing:\n{said}");
         }
@@ -266,7 +266,7 @@ mod tests {
         let words: Vec<&str> = row.split_whitespace().take(8).collect();
         assert_eq!(words, ["wake-up", "25", "µs", "50", "µs", "-", "25", "µs"]);
         assert!(said.lines().all(|l| l.chars().count() <= 100), "{said}");
-        assert!(!said.contains("Observed") && !said.contains("sk_data_ready"), "{said}");
+        assert!(!said.contains("Sampled") && !said.contains("sk_data_ready"), "{said}");
     }
 
     #[test]
@@ -274,7 +274,7 @@ mod tests {
         let mut d = document();
         d.observed_share = 0.25;
         d.warnings = vec![Warning::ProcessesNotComplete];
-        golden!("passive", "The network is 14.3% to 33.3% of it", |style| text(&d, style));
+        golden!("passive", "Network 14.3% to 33.3%; server 120 µs", |style| text(&d, style));
     }
 
     #[test]
@@ -291,14 +291,14 @@ mod tests {
         d.warnings = vec![Warning::ProcessesNotComplete];
         let said = plain(&d, true);
         for wanted in [
-            "Observed 25.0% of the time",
+            "Sampled 25.0% of the time",
             "Ended early",
             "postgres on Unix socket",
             "processes 11, 12",
             "a Unix socket has no path",
-            "Network share unknown; the server takes 120 µs",
+            "Network share unknown; server 120 µs",
             "sk_data_ready: 8,000 runs of 90 ns",
-            "  more processes served than could be kept",
+            "  too many server processes to record",
         ] {
             assert!(said.contains(wanted), "{wanted:?} is missing:\n{said}");
         }

@@ -58,8 +58,8 @@ fn shape(v: &View<'_>) -> Vec<Line> {
     };
     vec![
         count(v.places.packages(), "package"),
-        count(f.numa_nodes.len(), "node"),
-        count(v.places.l3_count(), "L3"),
+        count(f.numa_nodes.len(), "NUMA node"),
+        count(v.places.l3_count(), "L3 cache"),
         Line::plain(threads),
         Line::plain(format!("{} ({online})", many(online.len(), "CPU"))),
         f.host.cpu_model.get().map(Line::plain).unwrap_or_default(),

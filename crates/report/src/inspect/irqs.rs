@@ -1,4 +1,4 @@
-//! Every interrupt.
+//! Every interrupt with its affinity, its queue and its counts.
 
 use model::{Reading, irq::Mapping};
 
@@ -23,7 +23,7 @@ pub fn show(v: &View<'_>, page: &mut Page) {
     let mut t = Table::new()
         .right("IRQ")
         .wrapping("NAME")
-        .wrapping("NIC, QUEUE")
+        .wrapping("NIC QUEUE")
         .wrapping("AFFINITY")
         .wrapping("EFFECTIVE")
         .left("NODE")

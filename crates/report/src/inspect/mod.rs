@@ -90,7 +90,7 @@ fn no_nic(facts: &Facts) -> String {
     match unknown {
         0 => "No NIC with a device behind it in this network namespace.".into(),
         n => format!(
-            "No NIC is known to have a device behind it; of {} nothing tells.",
+            "No NIC is known to have a device behind it; {} could not be classified.",
             many(n, "interface")
         ),
     }

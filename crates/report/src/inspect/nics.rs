@@ -73,7 +73,7 @@ fn speed(nic: &Nic) -> Line {
 /// The bridge, bond or VRF above.
 pub fn master(nic: &Nic) -> Line {
     match nic.master.get().filter(|m| !m.is_empty()) {
-        Some(m) => Line::plain(format!("in {m}")),
+        Some(m) => Line::plain(format!("master {m}")),
         None => Line::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! Nodes, memory, distances.
+//! NUMA nodes with their CPUs, memory and distances.
 
 use super::View;
 use crate::{

@@ -70,8 +70,8 @@ fn head(p: &Process) -> Line {
     let unit = p.unit.get().filter(|u| !u.is_empty());
     let container = p.container.get().filter(|c| c != "none");
     dotted([
-        Line::new().ink(Ink::Strong, format!("{} {}", p.name, p.pid)),
-        Line::new().ink(Ink::Faint, format!("by {}", p.chosen_by)),
+        Line::new().ink(Ink::Strong, format!("{}[{}]", p.name, p.pid)),
+        Line::new().ink(Ink::Faint, format!("selected by {}", p.chosen_by)),
         Line::plain(many(p.threads.len(), "thread")),
         unit.map(Line::plain).unwrap_or_default(),
         container.map(|c| Line::plain(format!("container {c}"))).unwrap_or_default(),
@@ -111,7 +111,7 @@ fn placement(v: &View<'_>, p: &Process) -> Line {
         if last.is_empty() {
             Line::new()
         } else {
-            Line::plain(format!("ran on {}", cpus(&last))).text(if nodes.is_empty() {
+            Line::plain(format!("last ran on {}", cpus(&last))).text(if nodes.is_empty() {
                 String::new()
             } else {
                 {
@@ -137,7 +137,7 @@ fn migrations(threads: &[Thread]) -> Line {
     let known: Option<Vec<u64>> = threads.iter().map(|t| t.migrations.get()).collect();
     match known {
         Some(all) if !all.is_empty() => {
-            Line::plain(format!("{} migrations", grouped(all.iter().sum())))
+            Line::plain(many(all.iter().sum::<u64>() as usize, "migration"))
         }
         _ => Line::new(),
     }

@@ -19,7 +19,7 @@ fn known<'a, T>(r: &'a Reading<Vec<T>>, page: &mut Page) -> Option<&'a [T]> {
     }
 }
 
-/// `softnet_stat`.
+/// The counters of `/proc/net/softnet_stat` by CPU.
 pub fn softnet(v: &View<'_>, page: &mut Page) {
     page.heading("SOFTNET, SINCE BOOT");
     let Some(rows) = known(&v.facts.softnet, page) else { return };

@@ -1,4 +1,4 @@
-//! Whoever else tunes this host.
+//! Other programs that tune this host.
 
 use model::{reading::Known, tuner::Tuner};
 
@@ -11,7 +11,7 @@ use crate::{
 /// Files shown in the overview before the rest is only counted.
 const FILES: usize = 6;
 
-/// Those that run, and a few of the files.
+/// The running tuners, and a few of the files.
 pub fn brief(v: &View<'_>, page: &mut Page) {
     if v.facts.tuners.is_empty() {
         return;
@@ -29,11 +29,11 @@ pub fn brief(v: &View<'_>, page: &mut Page) {
     }
 }
 
-/// Everyone with the lines that show it.
+/// Every tuner with its evidence.
 pub fn show(v: &View<'_>, page: &mut Page) {
     page.heading("ALSO TUNING THIS HOST");
     if v.facts.tuners.is_empty() {
-        page.line(Line::plain("  nobody was found"), 4);
+        page.line(Line::plain("  no other tuner was found"), 4);
     }
     for r in &v.facts.tuners {
         page.line(Line::plain("  ").also(summary(r)), 4);
@@ -62,9 +62,9 @@ fn summary(r: &Tuner) -> Line {
             Line::plain(format!("sets {}", r.owns.join(", ")))
         },
         r.profile.get().map(|p| Line::plain(format!("profile {p}"))).unwrap_or_default(),
-        banned.map(|b| Line::plain(format!("keeps off {}", cpus(&b)))).unwrap_or_default(),
+        banned.map(|b| Line::plain(format!("banned {}", cpus(&b)))).unwrap_or_default(),
         banned_irqs
-            .map(|b| Line::plain(format!("leaves IRQs {}", ranges(b.iter().map(|i| i.0)))))
+            .map(|b| Line::plain(format!("banned IRQs {}", ranges(b.iter().map(|i| i.0)))))
             .unwrap_or_default(),
     ])
 }

@@ -12,7 +12,7 @@ use crate::{
     words::{cpus, many, reading},
 };
 
-/// From this many devices of one kind on, only their number is told.
+/// From this many devices of one kind on, only their number is shown.
 const MANY: usize = 24;
 
 pub fn show(v: &View<'_>, page: &mut Page) {
@@ -65,7 +65,7 @@ fn addresses(nic: &Nic) -> Line {
     nic.addresses.get().map(|a| Line::plain(a.join(" "))).unwrap_or_default()
 }
 
-/// What it is tied to.
+/// What a virtual device is tied to.
 pub fn tie(facts: &Facts, nic: &Nic) -> Line {
     match &nic.details {
         KindDetails::None => Line::new(),
@@ -80,7 +80,7 @@ pub fn tie(facts: &Facts, nic: &Nic) -> Line {
             if let (Known(ours), Known(theirs)) = (&nic.mtu, peer_mtu)
                 && ours != theirs
             {
-                line.push(Ink::Warn, format!(", whose mtu is {theirs}"));
+                line.push(Ink::Warn, format!(", mtu {theirs} on the peer"));
             }
             line
         }

@@ -13,7 +13,7 @@ use super::{
     intervals,
     numbers::{largest, none, per_second, quantile, width},
     rest,
-    runs::{self, Aspect, Value, about, alike, tell_apart},
+    runs::{self, Aspect, Value, about, alike, flows, tell_apart},
 };
 use crate::{
     text::{Ink, Line, Page, TextStyle},
@@ -36,6 +36,8 @@ pub fn text(d: &ConnectDocument, look: TextStyle) -> String {
     .show(answer(&d.runs), &mut page);
     let [rates, connects, first_bytes, lags, failures] = values(&d.runs);
     runs::table(&mut page, &d.runs, &apart, &[&rates, &connects, &first_bytes, &lags, &failures]);
+    let interval = |r: &'_ ConnectRun| r.connections_per_s_interval.clone();
+    intervals::show(&d.runs, "rate", &interval, &mut page);
     accepted(&d.runs, &mut page);
     failed(&d.runs, &mut page);
     rest::warnings(&d.runs, &mut page);
@@ -60,18 +62,16 @@ fn answer(runs: &[ConnectRun]) -> Option<Line> {
 
 fn aspects() -> Vec<Aspect<ConnectRun>> {
     vec![
-        Aspect {
-            head: "AT ONCE",
-            cell: |r| grouped(r.flows.into()),
-            said: |r| format!("{} at once", grouped(r.flows.into())),
-        },
+        Aspect { head: "FLOWS", cell: |r| grouped(r.flows.into()), said: |r| flows(r.flows) },
         runs::threads(),
         Aspect {
             head: "REQUEST",
             cell: |r| Bytes(r.request_bytes).to_string(),
             said: |r| match (r.request_bytes, r.response_bytes) {
-                (0, 0) => "nothing sent on them".into(),
-                (out, back) => format!("{} request, {} response on each", Bytes(out), Bytes(back)),
+                (0, 0) => "no request".into(),
+                (out, back) => {
+                    format!("{} request, {} response on each connection", Bytes(out), Bytes(back))
+                }
             },
         },
         Aspect {
@@ -156,7 +156,7 @@ fn accepted(runs: &[ConnectRun], page: &mut Page) {
         let Some(theirs) = run.peer_accepted_in_all.get() else { continue };
         if theirs != run.established_in_all {
             let text = format!(
-                "{}the client established {}, the server accepted {}.",
+                "{}the client established {} connections, the server accepted {}.",
                 about(&[n + 1], runs.len()),
                 grouped(run.established_in_all),
                 grouped(theirs)
@@ -193,19 +193,19 @@ fn budget(r: &ConnectRun) -> Line {
     };
     let from = match b.addresses {
         0 | 1 => String::new(),
-        n => format!(" from each of {}", many(n as usize, "address")),
+        n => format!(" and local address ({n} addresses)"),
     };
     let limit = match r.close {
         Close::Local => format!(
-            "A closed connection keeps its port for {} here: {} connections/s are sustainable.",
+            "A closed connection keeps its port for {}: at most {} connections/s are sustainable.",
             b.kept_ns,
             per_second(b.sustained_per_s).bare()
         ),
-        Close::Peer => "Closed by the server, a connection keeps no port here.".into(),
-        Close::Reset => "Reset, a connection keeps no port at either end.".into(),
+        Close::Peer => "The server closes: no port stays in TIME_WAIT at the client.".into(),
+        Close::Reset => "The client resets: no port stays in TIME_WAIT.".into(),
     };
     let text = format!(
-        "{} towards one address and port{from}; in TIME_WAIT {} before and {} after. {limit}",
+        "{} ports per destination{from}; in TIME_WAIT {} before, {} after. {limit}",
         grouped(b.ports),
         grouped(b.time_wait_before),
         grouped(b.time_wait_after),
@@ -213,7 +213,7 @@ fn budget(r: &ConnectRun) -> Line {
     let faster = r.close == Close::Local && r.connections_per_s > b.sustained_per_s;
     let line = Line::plain(text);
     match faster {
-        true => line.ink(Ink::Warn, " This run was faster: a longer one would exhaust the ports."),
+        true => line.ink(Ink::Warn, " This run was faster: a longer run would exhaust the ports."),
         false => line,
     }
 }

@@ -19,7 +19,7 @@ use crate::{
 
 /// What the CPU is divided by.
 pub struct Unit {
-    /// `ROUND TRIP`.
+    /// Name in the heading: `ROUND TRIP`.
     pub name: &'static str,
     /// How many of what the run counts make one.
     pub of: f64,
@@ -38,7 +38,7 @@ pub fn show<R: Run>(runs: &[R], unit: &Unit, page: &mut Page) {
     if runs.len() > 1 {
         table = table.right("RUN");
     }
-    let heads = ["THREADS", "USER", "KERNEL", "SYSTEM", "SOFTIRQ", "CTXSW", "PREEMPT"];
+    let heads = ["THREAD CPU", "USER", "KERNEL", "SYSTEM CPU", "SOFTIRQ", "CTXSW", "PREEMPT"];
     table = heads.into_iter().fold(table.left(""), Table::right);
     let mut missing: Vec<String> = vec![];
     for window in windows(runs) {
@@ -62,7 +62,7 @@ pub fn show<R: Run>(runs: &[R], unit: &Unit, page: &mut Page) {
     }
     page.table(&table, 2);
     if runs.iter().any(|r| r.placement().same_host) {
-        let text = "  Both ends are on one host: SYSTEM is the same counter.";
+        let text = "  Both ends are on one host: SYSTEM CPU is the same counter.";
         page.line(Line::new().ink(Ink::Faint, text), 2);
     }
     for why in missing {

@@ -17,7 +17,7 @@ use crate::{
 
 /// The lines above the first table.
 pub struct Head<'a, R> {
-    /// `Round trips`.
+    /// First words of the page: `Round trips`.
     pub what: &'a str,
     pub common: &'a Common,
     pub local: &'a End,
@@ -49,11 +49,8 @@ impl<R: Run> Head<'_, R> {
         let same = self.runs.iter().any(|r| r.placement().same_host);
         page.line(
             match same {
-                true => dotted([end("both ends", self.local, self.peer), Line::plain("one host")]),
-                false => dotted([
-                    end("client", self.local, self.local),
-                    end("server", self.peer, self.peer),
-                ]),
+                true => dotted(one_host(self.local, self.peer)),
+                false => dotted([end("client", self.local), end("server", self.peer)]),
             },
             2,
         );
@@ -73,18 +70,32 @@ impl<R: Run> Head<'_, R> {
     }
 }
 
-/// `local netwright 0.1.0, Linux 6.18.5 x86_64, 2 CPUs, 10.0.0.1`.
-fn end(name: &str, end: &End, other: &End) -> Line {
-    let program = match end.program == other.program {
-        true => end.program.clone(),
-        false => format!("{} and {}", end.program, other.program),
+/// `client netwright 0.1.0`, `server nginx/1.22.1`, `one host: Linux 6.18.5 x86_64, 2 CPUs`; or
+/// `netwright 0.1.0 at both ends`.
+fn one_host(local: &End, peer: &End) -> Vec<Line> {
+    let program =
+        |name: &str, program: &str| Line::new().ink(Ink::Faint, format!("{name} ")).text(program);
+    let mut parts = match local.program == peer.program {
+        true => vec![Line::plain(format!("{} at both ends", local.program))],
+        false => vec![program("client", &local.program), program("server", &peer.program)],
     };
+    let host = End { program: String::new(), ..local.clone() };
+    parts.push(end("one host:", &host));
+    parts
+}
+
+/// `client netwright 0.1.0, Linux 6.18.5 x86_64, 2 CPUs, 10.0.0.1`.
+fn end(name: &str, end: &End) -> Line {
     let kernel = match end.kernel.is_empty() {
         true => String::new(),
         false => format!("Linux {} {}", end.kernel, end.arch),
     };
-    let cpus = if end.cpus == 0 { String::new() } else { many(end.cpus as usize, "CPU") };
-    let parts: Vec<&str> = [program.as_str(), kernel.trim(), &cpus, &end.address]
+    // Number and noun stay on one line.
+    let cpus = match end.cpus {
+        0 => String::new(),
+        n => many(n as usize, "CPU").replace(' ', "\u{a0}"),
+    };
+    let parts: Vec<&str> = [end.program.as_str(), kernel.trim(), &cpus, &end.address]
         .into_iter()
         .filter(|p| !p.is_empty())
         .collect();
@@ -113,8 +124,8 @@ fn length<R: Run>(runs: &[R]) -> Option<Line> {
     let (window, trimmed) = (range(R::window)?, range(R::trimmed)?);
     let each = if runs.len() > 1 { "Each run" } else { "Measured for" };
     let tail = match runs.iter().all(|r| r.trimmed().0 == 0) {
-        true => "without warming up".to_owned(),
-        false => format!("{trimmed} of warming up and cooling down left out"),
+        true => "no warm-up".to_owned(),
+        false => format!("without {trimmed} of warm-up and cool-down"),
     };
     Some(Line::plain(format!("{each} {window}, {tail}.")))
 }
@@ -138,17 +149,21 @@ pub fn waits((local, peer): (Wait, Wait)) -> String {
     if local == peer { name(local).into() } else { format!("{}/{}", name(local), name(peer)) }
 }
 
-/// The same in a sentence.
+/// How a thread waits for data.
+pub fn wait(w: Wait) -> String {
+    match w {
+        Wait::Block => "blocking I/O".into(),
+        Wait::Spin => "spinning".into(),
+        Wait::SpinThenBlock => format!("spinning {SPIN_NS} then blocking"),
+        Wait::BusyPoll => "busy polling".into(),
+    }
+}
+
+/// How both ends wait, as the header says it.
 pub fn waits_said((local, peer): (Wait, Wait)) -> String {
-    let verb = |w, s: &str| match w {
-        Wait::Block => format!("block{s}"),
-        Wait::Spin => format!("spin{s}"),
-        Wait::SpinThenBlock => format!("spin{s} {SPIN_NS}, then block{s}"),
-        Wait::BusyPoll => format!("busy-poll{s}"),
-    };
     match local == peer {
-        true => format!("both ends {}", verb(local, "")),
-        false => format!("client {}, server {}", verb(local, "s"), verb(peer, "s")),
+        true => format!("{} at both ends", wait(local)),
+        false => format!("{} at the client, {} at the server", wait(local), wait(peer)),
     }
 }
 

@@ -26,7 +26,7 @@ pub fn text(d: &HttpDocument, look: TextStyle) -> String {
         said.insert(0, format!("and {} in turn", many(more, "more URL")));
     }
     if let Some(rate) = d.request.rate_per_s {
-        said.push(format!("{} a second by schedule", grouped(rate)));
+        said.push(format!("open loop, {}/s", grouped(rate)));
     }
     let what = format!("{} requests", d.request.method);
     Head {
@@ -39,7 +39,7 @@ pub fn text(d: &HttpDocument, look: TextStyle) -> String {
         interrupted: d.interrupted,
         missing: not_started(&d.request.flows, d.runs.len(), "flow"),
     }
-    .show(served::answer(&d.runs, |r| r.clients, "connection"), &mut page);
+    .show(served::answer(&d.runs, |r| r.clients, "flow"), &mut page);
     let groups = values(&d.runs);
     let groups: Vec<&[Value<HttpRun>]> = groups.iter().map(Vec::as_slice).collect();
     runs::table(&mut page, &d.runs, &apart, &groups);
@@ -101,11 +101,11 @@ fn statuses(runs: &[HttpRun], page: &mut Page) {
             continue;
         }
         let mut line =
-            Line::new().ink(Ink::Faint, "statuses: ").ink(Ink::Faint, about(&[n + 1], runs.len()));
+            Line::new().ink(Ink::Faint, format!("{}statuses: ", about(&[n + 1], runs.len())));
         for (i, (status, count)) in run.statuses.iter().enumerate() {
             let ink = if *status >= 400 { Ink::Bad } else { Ink::Strong };
             let comma = if i == 0 { "" } else { ", " };
-            line = line.text(comma).ink(ink, status).text(format!(" × {}", grouped(*count)));
+            line = line.text(format!("{comma}{} × ", grouped(*count))).ink(ink, status);
         }
         page.line(line, 2);
     }

@@ -1,4 +1,4 @@
-//! The intervals of medians and rates, in words.
+//! The confidence intervals of medians and rates, in words.
 
 use model::measure::Interval;
 
@@ -8,7 +8,7 @@ use crate::{
     words,
 };
 
-/// More are shown only when everything is asked for.
+/// With `-v` all are shown.
 const MOST_METHODS: usize = 4;
 
 /// One figure of the answer: `53.1 µs (95% CI 52.7–53.5 µs)`, `18,832/s (95% CI …)`.
@@ -22,9 +22,9 @@ pub fn figure(value: &Line, interval: Option<&Interval>, show: fn(f64) -> Line) 
 /// A run's interval, where it has one.
 pub type IntervalOf<'a, R> = &'a dyn Fn(&R) -> Option<Interval>;
 
-/// What the intervals of the medians are, once for all runs.
-pub fn show<R>(runs: &[R], median: IntervalOf<'_, R>, page: &mut Page) {
-    let found: Vec<Interval> = runs.iter().filter_map(median).collect();
+/// What `±` is and how the intervals of `name` were made, once for all runs.
+pub fn show<R>(runs: &[R], name: &str, interval: IntervalOf<'_, R>, page: &mut Page) {
+    let found: Vec<Interval> = runs.iter().filter_map(interval).collect();
     let Some(first) = found.first() else { return };
     let text = match runs {
         // The answer has its ends.
@@ -33,17 +33,19 @@ pub fn show<R>(runs: &[R], median: IntervalOf<'_, R>, page: &mut Page) {
         _ => {
             let level = format!("{:.0}%", first.level * 100.0);
             let all = found.iter().all(|i| i.method == first.method);
-            let method = if all { format!(" ({})", first.method) } else { String::new() };
-            format!("± is half the width of the {level} CI of the P50{method}.")
+            match all {
+                true => format!("±: reach of the {level} CI ({name}: {}).", first.method),
+                false => format!("±: reach of the {level} CI; {name} by run:"),
+            }
         }
     };
     page.line(Line::new().ink(Ink::Faint, text), 2);
-    methods(runs, median, page);
+    methods(runs, interval, page);
 }
 
 /// Which batches each run's interval came from, where they differ.
-fn methods<R>(runs: &[R], median: IntervalOf<'_, R>, page: &mut Page) {
-    let found = runs.iter().enumerate().filter_map(|(n, r)| Some((n + 1, median(r)?.method)));
+fn methods<R>(runs: &[R], interval: IntervalOf<'_, R>, page: &mut Page) {
+    let found = runs.iter().enumerate().filter_map(|(n, r)| Some((n + 1, interval(r)?.method)));
     let found = runs::alike(found);
     if found.len() < 2 {
         return;

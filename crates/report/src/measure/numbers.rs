@@ -47,7 +47,7 @@ pub fn per_second(rate: f64) -> Line {
     }
 }
 
-/// Bits by second.
+/// A rate in bits per second.
 pub fn bits(rate: f64) -> Line {
     if rate.is_finite() && rate >= 0.0 {
         Line::plain(BitsPerSec(rate.round() as u64))

@@ -22,15 +22,15 @@ pub fn text(d: &PgDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     let (apart, mut said) = tell_apart(&d.runs, aspects());
     if d.request.pipeline {
-        said.push("each one pipeline".into());
+        said.push("each transaction as one pipeline".into());
     }
     if d.scale > 1 {
         said.push(format!("scale {}", d.scale));
     }
     if let Some(rate) = d.request.rate_per_s {
-        said.push(format!("{} a second by schedule", grouped(rate)));
+        said.push(format!("open loop, {}/s", grouped(rate)));
     }
-    said.extend(d.driver.as_ref().map(|driver| format!("by {driver}")));
+    said.extend(d.driver.as_ref().map(|driver| format!("driver {driver}")));
     let names: Vec<&str> = d.request.scripts.iter().map(|s| s.name.as_str()).collect();
     let what = format!("{} transactions", names.join(", "));
     Head {
@@ -69,10 +69,9 @@ fn aspects() -> Vec<Aspect<PgRun>> {
             head: "CLIENTS",
             cell: |r| grouped(r.clients.into()),
             said: |r| match r.connect_each {
-                true => format!(
-                    "{} at once, a connection for each transaction",
-                    many_clients(r.clients)
-                ),
+                true => {
+                    format!("{}, a new connection for each transaction", many_clients(r.clients))
+                }
                 false => many_clients(r.clients),
             },
         },
@@ -102,7 +101,7 @@ fn values(runs: &[PgRun]) -> Vec<Values> {
             cell: |r| served::some_rate(r, r.transactions_per_s_with_connecting),
         },
         Value {
-            head: "WITHOUT",
+            head: "EXCL. CONNECT",
             cell: |r| served::some_rate(r, r.transactions_per_s_without_connecting),
         },
         served::failed(),
@@ -164,7 +163,7 @@ fn statements(runs: &[PgRun], page: &mut Page) {
 fn retries(runs: &[PgRun], page: &mut Page) {
     for (n, run) in runs.iter().enumerate().filter(|(_, r)| r.retried > 0) {
         let text = format!(
-            "{}{} tried more than once, {} beyond the first.",
+            "{}{} retried, {} retries in all.",
             about(&[n + 1], runs.len()),
             many(usize::try_from(run.retried).unwrap_or(usize::MAX), "transaction"),
             grouped(run.retries),

@@ -20,7 +20,7 @@ pub fn text(d: &RedisDocument, look: TextStyle) -> String {
     let commands: Vec<String> = d.request.commands.iter().map(|c| format!("\"{c}\"")).collect();
     said.insert(0, commands.join(", then "));
     if let Some(rate) = d.request.rate_per_s {
-        said.push(format!("{} a second by schedule", grouped(rate)));
+        said.push(format!("open loop, {}/s", grouped(rate)));
     }
     Head {
         what: "Redis commands",
@@ -32,7 +32,7 @@ pub fn text(d: &RedisDocument, look: TextStyle) -> String {
         interrupted: d.interrupted,
         missing: not_started(&d.request.flows, d.runs.len(), "flow"),
     }
-    .show(served::answer(&d.runs, |r| r.clients, "connection"), &mut page);
+    .show(served::answer(&d.runs, |r| r.clients, "flow"), &mut page);
     let groups = values(&d.runs);
     let groups: Vec<&[Value<RedisRun>]> = groups.iter().map(Vec::as_slice).collect();
     runs::table(&mut page, &d.runs, &apart, &groups);

@@ -32,7 +32,7 @@ pub fn floor(floor: &Floor, smallest: Option<u64>, page: &mut Page) {
     }
     if !page.look().verbose {
         let text = format!(
-            "  Noise: client overhead is 1% at {}; wake-up jitter up to {} (-v).",
+            "  Noise: client overhead >1% below {}; wake-up jitter up to {} (-v).",
             Nanos(floor.trust_above_ns),
             Nanos(floor.timer_lateness_ns.max)
         );
@@ -41,8 +41,8 @@ pub fn floor(floor: &Floor, smallest: Option<u64>, page: &mut Page) {
         page.line(Line::plain("  ").text(format!("{}.", capital(&floor.why))), 2);
         let late = &floor.timer_lateness_ns;
         let text = format!(
-            "  clock {:.1} ns, in steps of {}; a sample {:.1} ns; {} sleeps of 100 µs ended late \
-             by {} (half of them), {} at most",
+            "  Clock: {:.1} ns per read, resolution {}. Recording a sample: {:.1} ns. Wake-up after {} \
+             sleeps of 100 µs: p50 {} late, max {}.",
             floor.clock_ns,
             Nanos(floor.clock_step_ns),
             floor.sample_ns,
@@ -62,11 +62,11 @@ pub fn no_interval<R: Run>(runs: &[R], missing: impl Fn(&R) -> bool, page: &mut 
         return;
     }
     let about = about_runs(&numbers, runs.len());
-    let text = "no interval (±): too few batches of time to tell how much it varies";
+    let text = "no 95% CI (±): too few batches or samples; measure longer";
     page.line(Line::new().ink(Ink::Faint, format!("{about}{text}")), 2);
 }
 
-/// The same, beginning with a capital.
+/// The text with a capital first.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
@@ -87,7 +87,7 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
             }
         }
     }
-    // A server that is none of ours tells nothing: that is not zero.
+    // A server of another program reports nothing: that is not zero.
     let peer = runs.iter().any(|r| r.cpu().peer.known().is_some() || !r.evidence().peer.is_empty());
     let (quiet, reported): (Vec<_>, Vec<_>) =
         rows.into_iter().partition(|(name, _)| QUIET.contains(name));
@@ -119,24 +119,24 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
         page.table(&table, 2);
         if twice && runs.iter().any(|r| r.placement().same_host) {
             let text =
-                "  Both ends are on one host: what CLIENT and SERVER have alike is one counter.";
+                "  Both ends are on one host: equal figures of CLIENT and SERVER are one counter.";
             page.line(Line::new().ink(Ink::Faint, text), 2);
         }
     }
     let counts: Vec<String> = quiet
         .into_iter()
         .map(|(name, row)| {
-            let [here, there] = row.counts.map(grouped);
+            let [local, peer_count] = row.counts.map(grouped);
             if peer {
-                format!("{name} {here} client, {there} server")
+                format!("{name} {local} at the client, {peer_count} at the server")
             } else {
-                format!("{name} {here} client")
+                format!("{name} {local} at the client")
             }
         })
         .collect();
     // They grow with any traffic.
     if page.look().verbose && !counts.is_empty() {
-        let text = format!("  The traffic itself: {}.", counts.join("; "));
+        let text = format!("  Counters of the traffic itself: {}.", counts.join("; "));
         page.line(Line::new().ink(Ink::Faint, text), 2);
     }
 }
@@ -161,7 +161,7 @@ pub fn failures(by_name: &BTreeMap<String, u64>, about: &str, page: &mut Page) {
     }
     let parts: Vec<String> =
         by_name.iter().map(|(why, n)| format!("{} × {why}", grouped(*n))).collect();
-    let line = Line::new().ink(Ink::Bad, "failed: ").ink(Ink::Faint, about).text(parts.join(", "));
+    let line = Line::new().ink(Ink::Faint, about).ink(Ink::Bad, "failed: ").text(parts.join(", "));
     page.line(line, 2);
 }
 

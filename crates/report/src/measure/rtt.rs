@@ -34,7 +34,7 @@ pub fn text(d: &RttDocument, look: TextStyle) -> String {
     let (medians, tails, rates, losses) = values(&d.runs);
     runs::table(&mut page, &d.runs, &apart, &[&medians, &tails, &rates, &losses]);
     let median = |r: &'_ RttRun| r.rtt_p50_interval_ns.clone();
-    intervals::show(&d.runs, &median, &mut page);
+    intervals::show(&d.runs, "P50", &median, &mut page);
     let missing = |r: &RttRun| r.transactions > 0 && r.rtt_p50_interval_ns.is_none();
     rest::no_interval(&d.runs, missing, &mut page);
     rest::warnings(&d.runs, &mut page);
@@ -70,12 +70,12 @@ fn aspects(runs: &[RttRun]) -> Vec<Aspect<RttRun>> {
         all.push(Aspect {
             head: "REQUEST",
             cell: |r| Bytes(r.request_bytes).to_string(),
-            said: |r| format!("requests of {}", Bytes(r.request_bytes)),
+            said: |r| format!("{} request", Bytes(r.request_bytes)),
         });
         all.push(Aspect {
             head: "RESPONSE",
             cell: |r| Bytes(r.response_bytes).to_string(),
-            said: |r| format!("responses of {}", Bytes(r.response_bytes)),
+            said: |r| format!("{} response", Bytes(r.response_bytes)),
         });
     }
     all.extend([
@@ -86,11 +86,11 @@ fn aspects(runs: &[RttRun]) -> Vec<Aspect<RttRun>> {
         },
         runs::threads(),
         Aspect {
-            head: "OUTSTANDING",
+            head: "QUEUE DEPTH",
             cell: |r| r.queue_depth.to_string(),
             said: |r| match r.queue_depth {
                 1 => String::new(),
-                n => format!("{n} requests outstanding on each flow"),
+                n => format!("queue depth {n}"),
             },
         },
         Aspect { head: "WAIT", cell: |r| waits(r.waits()), said: |r| waits_said(r.waits()) },
@@ -104,7 +104,7 @@ fn two_cpus(r: &RttRun) -> String {
     let (local, peer) = (&r.placement.local.pinned, &r.placement.peer.pinned);
     match r.placement.same_host && !local.is_empty() && !peer.is_empty() {
         true if local.iter().any(|c| peer.contains(c)) => "shared".into(),
-        true => "apart".into(),
+        true => "separate".into(),
         false => String::new(),
     }
 }

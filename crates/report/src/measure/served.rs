@@ -10,11 +10,11 @@ use model::{
 
 use super::{
     Run,
-    head::waits,
+    head::{self, waits},
     intervals,
     numbers::{largest, none, per_second, quantile, time_of, width},
     rest,
-    runs::{Aspect, Value, about},
+    runs::{Aspect, Value, about, flows},
     sweep,
 };
 use crate::{
@@ -93,16 +93,14 @@ served!(HttpRun);
 served!(PgRun);
 served!(RedisRun);
 
-/// How the client waits: of the far one nothing is known.
+/// How the client waits: of the server nothing is known.
 pub fn wait<R: Served>() -> Aspect<R> {
     Aspect {
         head: "WAIT",
         cell: |r| waits(r.waits()),
         said: |r| match r.waits().0 {
             Wait::Block => String::new(),
-            Wait::Spin => "the client spins".into(),
-            Wait::SpinThenBlock => "the client spins a while, then blocks".into(),
-            Wait::BusyPoll => "the client busy-polls".into(),
+            other => format!("{} at the client", head::wait(other)),
         },
     }
 }
@@ -153,7 +151,7 @@ pub fn answer<R: Served>(runs: &[R], count: fn(&R) -> u32, one: &str) -> Option<
 /// What the intervals are, and why there are none.
 pub fn intervals<R: Served>(runs: &[R], page: &mut Page) {
     let median = |r: &R| r.median_interval().cloned();
-    intervals::show(runs, &median, page);
+    intervals::show(runs, "P50", &median, page);
     let missing = |r: &R| r.latency().count > 0 && r.median_interval().is_none();
     rest::no_interval(runs, missing, page);
 }
@@ -200,9 +198,9 @@ pub fn tls<R: Served>(runs: &[R], resume: bool, page: &mut Page) {
     for (n, run) in runs.iter().enumerate() {
         let Some(tls) = run.tls() else { continue };
         let sessions = match resume {
-            false => "every handshake was whole".to_owned(),
+            false => "no session was resumed".to_owned(),
             true => format!(
-                "{} of {} took up an earlier session",
+                "{} of {} resumed a session",
                 grouped(tls.resumed),
                 many(usize::try_from(tls.handshakes).unwrap_or(usize::MAX), "handshake")
             ),
@@ -237,7 +235,7 @@ pub fn failures<R: Served>(runs: &[R], page: &mut Page) {
 pub fn reconnects<R: Served>(runs: &[R], answers: &str, page: &mut Page) {
     for (n, run) in runs.iter().enumerate().filter(|(_, r)| r.reconnects() > 0) {
         let text = format!(
-            "{}the server ended {} between {answers}; reconnected.",
+            "{}the server closed {} between {answers}; the client reconnected.",
             about(&[n + 1], runs.len()),
             many(usize::try_from(run.reconnects()).unwrap_or(usize::MAX), "connection"),
         );
@@ -258,13 +256,13 @@ pub fn megabytes(bytes: u64, window_ns: u64) -> Line {
     }
 }
 
-/// `8 connections`, `8 connections at once, one for each request`.
+/// `8 flows`, `8 flows, a new connection for each request`.
 pub fn connections(n: u32, one_each: bool, request: &str) -> String {
-    let all = many(n as usize, "connection");
-    if one_each { format!("{all} at once, one for each {request}") } else { all }
+    let all = flows(n);
+    if one_each { format!("{all}, a new connection for each {request}") } else { all }
 }
 
 /// How many requests are under way on a connection, where it is more than one.
 pub fn outstanding(pipeline: u32) -> String {
-    if pipeline == 1 { String::new() } else { format!("{pipeline} outstanding on each") }
+    if pipeline == 1 { String::new() } else { format!("pipeline of {pipeline}") }
 }

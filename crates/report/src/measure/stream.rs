@@ -12,7 +12,7 @@ use model::{
 use super::{
     Run, cpu, ends,
     head::{Head, waits, waits_said},
-    intervals::figure,
+    intervals::{self, figure},
     numbers::{bits, none, share, width},
     rest,
     runs::{self, Aspect, Value, about, alike, flows, tell_apart},
@@ -42,11 +42,13 @@ pub fn text(d: &StreamDocument, look: TextStyle) -> String {
     .show(answer(&d.runs), &mut page);
     let (rates, again, datagrams) = values(&d.runs);
     runs::table(&mut page, &d.runs, &apart, &[&rates, &again, &datagrams]);
+    let interval = |r: &'_ StreamRun| r.bits_per_s_interval.clone();
+    intervals::show(&d.runs, "throughput", &interval, &mut page);
     let missing = |r: &StreamRun| r.bytes > 0 && r.bits_per_s_interval.is_none();
     rest::no_interval(&d.runs, missing, &mut page);
     details(&d.runs, &mut page);
     rest::warnings(&d.runs, &mut page);
-    intervals(&d.runs, &mut page);
+    each_interval(&d.runs, &mut page);
     let unit = cpu::Unit { name: "MIB RECEIVED", of: 1_048_576.0 };
     ends::show(&d.runs, &unit, &d.floor, None, &mut page);
     page.finish()
@@ -65,7 +67,7 @@ fn answer(runs: &[StreamRun]) -> Option<Line> {
 fn aspects() -> Vec<Aspect<StreamRun>> {
     vec![
         Aspect {
-            head: "WAY",
+            head: "DIRECTION",
             cell: |r| way(r.direction).into(),
             said: |r| {
                 format!(
@@ -108,7 +110,7 @@ type Values = Vec<Value<StreamRun>>;
 
 fn values(runs: &[StreamRun]) -> (Values, Values, Values) {
     let rates: Values = vec![
-        Value { head: "BITS/S", cell: |r| bits(r.bits_per_s) },
+        Value { head: "THROUGHPUT", cell: |r| bits(r.bits_per_s) },
         Value { head: "±", cell: |r| width(r.bits_per_s_interval.as_ref()) },
         Value { head: "RECEIVED", cell: |r| Line::plain(Bytes(r.bytes)) },
     ];
@@ -139,7 +141,7 @@ fn values(runs: &[StreamRun]) -> (Values, Values, Values) {
                 head: "JITTER",
                 cell: |r| of(r, |d| reading_as(&d.jitter_ns, |n| Nanos(*n).to_string())),
             },
-            Value { head: "REFUSED", cell: |r| of(r, |d| Line::plain(grouped(d.send_refused))) },
+            Value { head: "TX FULL", cell: |r| of(r, |d| Line::plain(grouped(d.send_refused))) },
         ]);
     }
     (rates, again, datagrams)
@@ -149,7 +151,7 @@ fn of(r: &StreamRun, show: fn(&Datagrams) -> Line) -> Line {
     r.datagrams.as_ref().map_or_else(none, show)
 }
 
-/// `120 (0.4%)`.
+/// Number and share: `120 (0.4%)`.
 fn lost(d: &Datagrams) -> Line {
     match d.lost {
         0 => Line::plain("0"),
@@ -173,7 +175,7 @@ fn details(runs: &[StreamRun], page: &mut Page) {
 
 fn connections(r: &StreamRun) -> Line {
     let congestion = r.congestion.known().map(|c| format!("congestion control {c}"));
-    let mss = r.mss_bytes.known().map(|m| format!("MSS {}", grouped(*m)));
+    let mss = r.mss_bytes.known().map(|m| format!("MSS {} B", grouped(*m)));
     dotted([congestion, mss].into_iter().flatten().map(Line::plain))
 }
 
@@ -200,7 +202,7 @@ fn spread(r: &StreamRun) -> Line {
     let rate = |bytes: u64| bits(bytes as f64 * 8e9 / r.window_ns.0.max(1) as f64).bare();
     match r.flow_bytes.len() {
         0 | 1 => Line::new(),
-        _ => Line::plain(format!("flows from {} to {}", rate(*least), rate(*most))),
+        _ => Line::plain(format!("slowest flow {}, fastest {}", rate(*least), rate(*most))),
     }
 }
 
@@ -217,16 +219,16 @@ fn modes(r: &StreamRun) -> Line {
         p => format!(" (p {p:.3})"),
     });
     let goes = match m.with_migrations.known() {
-        Some(GoesWith::Slow) => format!("the slower goes with migrations{p}"),
-        Some(GoesWith::Fast) => format!("the faster goes with migrations{p}"),
-        Some(GoesWith::Neither) => format!("neither goes with migrations{p}"),
+        Some(GoesWith::Slow) => format!("the slower mode goes with migrations{p}"),
+        Some(GoesWith::Fast) => format!("the faster mode goes with migrations{p}"),
+        Some(GoesWith::Neither) => format!("neither mode goes with migrations{p}"),
         None => "migrations not known".into(),
     };
     Line::new().ink(Ink::Warn, format!("two modes: {}; {}: {goes}", one(&m.slow), one(&m.fast)))
 }
 
 /// The lines of every interval.
-fn intervals(runs: &[StreamRun], page: &mut Page) {
+fn each_interval(runs: &[StreamRun], page: &mut Page) {
     let total: usize = runs.iter().map(|r| r.intervals.len()).sum();
     if total == 0 {
         return;
@@ -256,8 +258,8 @@ fn intervals(runs: &[StreamRun], page: &mut Page) {
 fn interval_table(run: &StreamRun) -> Table {
     let udp = run.datagrams.is_some();
     let heads: &[&str] = match udp {
-        true => &["SECONDS", "BITS/S", "LOST", "OUT OF ORDER", "JITTER", "MIGRATIONS"],
-        false => &["SECONDS", "BITS/S", "RETR", "CWND", "RTT", "MIGRATIONS"],
+        true => &["SECONDS", "THROUGHPUT", "LOST", "OUT OF ORDER", "JITTER", "MIGRATIONS"],
+        false => &["SECONDS", "THROUGHPUT", "RETR", "CWND", "RTT", "MIGRATIONS"],
     };
     let mut table = heads.iter().fold(Table::new(), |t, h| t.right(h));
     for i in &run.intervals {

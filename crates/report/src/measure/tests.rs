@@ -47,10 +47,10 @@ fn intervals_of_several_runs_say_which_batches_or_that_there_are_none() {
     d.runs[2].rtt_p50_interval_ns = None;
     let text = rtt(&d, TextStyle::default());
     assert!(
-        text.contains("95% CI of the P50.\n  run 1: batch means, 12 batches\n  run 2: "),
+        text.contains("95% CI; P50 by run:\n  run 1: batch means, 12 batches\n  run 2: "),
         "{text}"
     );
-    assert!(text.contains("run 3: no interval (±): too few batches of time"), "{text}");
+    assert!(text.contains("run 3: no 95% CI (±): too few batches or samples"), "{text}");
 }
 
 #[test]
@@ -176,9 +176,9 @@ fn connections() {
 #[test]
 fn only_who_closes_first_has_a_limit_by_ports() {
     for (close, limited, says) in [
-        (Close::Local, true, "keeps its port for 60 s here: 471 connections/s"),
-        (Close::Peer, false, "keeps no port here"),
-        (Close::Reset, false, "no port at either end"),
+        (Close::Local, true, "keeps its port for 60 s: at most 471 connections/s"),
+        (Close::Peer, false, "The server closes: no port stays"),
+        (Close::Reset, false, "The client resets: no port stays"),
     ] {
         let text = connect(&connect_document(vec![connect_run(1, close)]), TextStyle::default());
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -264,9 +264,9 @@ fn a_sweep_over_flows_says_where_it_stops_growing() {
 #[test]
 fn what_only_counts_the_traffic_is_shown_with_v_alone() {
     let d = sweep();
-    assert!(!rtt(&d, TextStyle::default()).contains("The traffic itself"));
+    assert!(!rtt(&d, TextStyle::default()).contains("Counters of the traffic itself"));
     let verbose = TextStyle { verbose: true, ..TextStyle::default() };
-    assert!(rtt(&d, verbose).contains("The traffic itself"));
+    assert!(rtt(&d, verbose).contains("Counters of the traffic itself"));
 }
 
 /// Four connections to nginx, and two sessions of pgbench's select-only: documents of real runs.

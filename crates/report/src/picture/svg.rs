@@ -39,7 +39,7 @@ pub struct Font<'a> {
     pub size: f64,
     pub colour: &'a str,
     pub bold: bool,
-    /// `start`, `middle`, `end`.
+    /// SVG's `text-anchor`: `start`, `middle` or `end`.
     pub anchor: &'a str,
 }
 

@@ -1,19 +1,19 @@
-//! What was held still, and what could not be.
+//! What was frozen during the runs, and what could not be.
 
 use model::prove::{FrozenHost, HeldSetting};
 
 use crate::text::{Ink, Line, Page};
 
-/// A line for what was held, and one for each thing that was not.
+/// A line for what was frozen, and a line for each thing that was not.
 pub(crate) fn still(of: Option<&FrozenHost>, page: &mut Page) {
     let Some(of) = of else { return };
     let each: Vec<String> = of.held.iter().map(held).collect();
     if !each.is_empty() {
-        page.line(Line::plain(format!("Held still and put back: {}.", each.join("; "))), 2);
+        page.line(Line::plain(format!("Frozen, then restored: {}.", each.join("; "))), 2);
     }
     let changed = of.held.iter().filter_map(|h| h.until.as_ref());
-    let changed = changed.map(|why| format!("Not held until the end: {why}."));
-    let not = of.not_frozen.iter().map(|n| format!("Not held: {}: {}.", n.knob, n.why));
+    let changed = changed.map(|why| format!("Not frozen until the end: {why}."));
+    let not = of.not_frozen.iter().map(|n| format!("Not frozen: {}: {}.", n.knob, n.why));
     for line in changed.chain(not) {
         page.line(Line::new().ink(Ink::Warn, line), 2);
     }

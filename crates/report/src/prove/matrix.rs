@@ -45,10 +45,15 @@ pub(super) fn show(d: &ProveDocument, page: &mut Page) {
         table.row(line);
     }
     page.table(&table, 0);
-    let whose =
-        if by_class { " The CPU that stands for its class is named; `-`: not tried." } else { "" };
-    let text =
-        format!("{}, and how far it is from the best; `=` is within its noise.{whose}", d.goal);
+    let whose = if by_class {
+        " `CPU n`: the CPU that was tried for its class; `-`: not tried."
+    } else {
+        ""
+    };
+    let text = format!(
+        "Each cell: {} and its distance from the best; `=`: within noise of the best.{whose}",
+        d.goal
+    );
     page.line(Line::plain(text), 2);
 }
 

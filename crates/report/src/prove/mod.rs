@@ -1,4 +1,4 @@
-//! `prove` as text.
+//! `prove` as text: the verdict, the levels, the metrics, caveats.
 
 mod factors;
 mod held;
@@ -50,7 +50,7 @@ fn head(d: &ProveDocument, page: &mut Page) {
     let title = Line::new()
         .ink(Ink::Strong, format!("{}: ", d.name))
         .ink(ink(d.verdict.outcome), headline(d))
-        .text(detail(&d.verdict).map_or(String::new(), |detail| format!(" · {detail}")))
+        .text(detail(&d.verdict).map_or(String::new(), |detail| format!(" · {} {detail}", d.goal)))
         .text(factors::beside(d));
     page.line(title, 2);
     let blocks = many(d.verdict.blocks, "block");
@@ -90,14 +90,17 @@ pub fn says(v: &Verdict) -> String {
         Outcome::Better => "better".into(),
         Outcome::Worse => "worse".into(),
         Outcome::Mixed => "mixed: one goal better, another worse".into(),
-        Outcome::GuardWorse => "not better: a guard is worse, or not shown within its limit".into(),
+        Outcome::GuardWorse => {
+            "not better: a guard metric is worse, or not shown within its limit".into()
+        }
         Outcome::NoDifferenceShown => match farther(v) {
             Some(farther) => {
-                format!("no difference larger than {} shown", share(farther, v.difference, false))
+                let beyond = share(farther, v.difference, false);
+                format!("no significant difference (ruled out beyond {beyond})")
             }
-            None => "no difference shown".into(),
+            None => "no significant difference".into(),
         },
-        Outcome::Undecided if v.low.is_some() => "undecided: it takes more blocks".into(),
+        Outcome::Undecided if v.low.is_some() => "undecided: more blocks are needed".into(),
         Outcome::Undecided if v.blocks == 0 => "undecided: no block is complete yet".into(),
         Outcome::Undecided => "undecided: too few blocks".into(),
     }
@@ -246,10 +249,10 @@ fn best(d: &ProveDocument, page: &mut Page) {
     let line = match best.within_noise.len() {
         1 => match d.levels.iter().filter(undecided).count() {
             0 => line.text(", better than every other."),
-            n => line.text(format!(", by the figures; {n} of {} are undecided.", d.levels.len())),
+            n => line.text(format!(" by its median; {n} of {} are undecided.", d.levels.len())),
         },
         n => line.text(format!(
-            ". {} of {} are within its noise, the {} of them: {}.",
+            ". {} of {} levels are within its noise, the {} of them: {}.",
             n,
             d.levels.len(),
             if best.within_noise.iter().all(|l| l.trim().parse::<f64>().is_ok()) {
@@ -264,11 +267,11 @@ fn best(d: &ProveDocument, page: &mut Page) {
     margin(d, page);
 }
 
-/// How far the best is before the one that comes next.
+/// How far the best is ahead of the next.
 fn margin(d: &ProveDocument, page: &mut Page) {
     let behind = |l: &LevelResult| l.against_best.as_ref()?.effect.map(f64::abs);
     let each = d.levels.iter().filter_map(|l| Some((behind(l)?, l)));
     let Some((_, next)) = each.min_by(|a, b| a.0.total_cmp(&b.0)) else { return };
     let Some(v) = &next.against_best else { return };
-    page.line(Line::plain(format!("The next is {}: {}.", next.level, effect(v))), 2);
+    page.line(Line::plain(format!("Next best: {}, {}.", next.level, effect(v))), 2);
 }

@@ -1,4 +1,4 @@
-//! What moved with the change: the counters beside the verdict.
+//! The counters that changed together with the levels.
 
 use model::{
     prove::{CorrelatedCounter, ProveDocument},
@@ -22,16 +22,13 @@ pub(super) fn show(d: &ProveDocument, labels: &Labels<'_>, all: bool, page: &mut
     page.gap();
     let of = format!("{} in {}", many(e.judged, "counter"), many(e.blocks, "block"));
     if e.moved.is_empty() {
-        page.line(
-            Line::new().ink(
-                Ink::Faint,
-                format!("COUNTERS: of {of}, none is shown to have moved with it."),
-            ),
-            2,
-        );
+        page.line(Line::new().ink(Ink::Faint, format!("CORRELATED COUNTERS: none of {of}.")), 2);
         return;
     }
-    page.line(Line::plain(format!("COUNTERS that moved with it, by {}, of {of}", e.per)), 2);
+    page.line(
+        Line::plain(format!("CORRELATED COUNTERS, per {}: {} of {of}", e.per, e.moved.len())),
+        2,
+    );
     let mut table = Table::new()
         .left("COUNTER")
         .right(labels.label(&e.first))
@@ -50,7 +47,7 @@ pub(super) fn show(d: &ProveDocument, labels: &Labels<'_>, all: bool, page: &mut
     }
     page.table(&table, 0);
     if let Some(rest) = e.moved.len().checked_sub(shown).filter(|n| *n > 0) {
-        page.line(Line::plain(format!("and {rest} more: -v, --json")), 2);
+        page.line(Line::plain(format!("and {rest} more: -v shows them all")), 2);
     }
 }
 

@@ -67,7 +67,7 @@ fn a_change_is_said_with_its_interval() {
     }];
     let said = text(&d, LOOK);
     for part in [
-        "x: worse · +5.0% (95% CI +4.0% to +7.0%), p 0.012",
+        "x: worse · p50 +5.0% (95% CI +4.0% to +7.0%), p 0.012",
         "12 blocks in random mirrored order, 0 runs; the result is conclusive.",
         "b      210,000",
         "CAVEATS\n  drifted",
@@ -75,7 +75,7 @@ fn a_change_is_said_with_its_interval() {
         assert!(said.contains(part), "{part} is missing in\n{said}");
     }
     d.verdict = verdict(Outcome::NoDifferenceShown, 0.001);
-    assert!(text(&d, LOOK).contains("no difference larger than 2.1% shown"));
+    assert!(text(&d, LOOK).contains("no significant difference (ruled out beyond 2.1%)"));
 }
 
 #[test]
@@ -133,8 +133,8 @@ fn a_matrix_is_a_map_and_a_sweep_a_curve() {
     for part in ["server on 0", "300 +50.0%", "200 best", "Best: 0/1, better than every other."] {
         assert!(said.contains(part), "{part} is missing in\n{said}");
     }
-    assert!(said.contains("The next is 0/0: +50.0% (95% CI "), "{said}");
-    assert!(said.contains("p50, and how far it is from the best;"), "{said}");
+    assert!(said.contains("Next best: 0/0, +50.0% (95% CI "), "{said}");
+    assert!(said.contains("Each cell: p50 and its distance from the best;"), "{said}");
     let mut of_a_rate = d.clone();
     of_a_rate.levels[0].against_best = Some(verdict(Outcome::Worse, -0.642));
     assert!(text(&of_a_rate, LOOK).contains("300 -64.2%"), "{}", text(&of_a_rate, LOOK));
@@ -187,7 +187,7 @@ fn the_first_line_of_several_factors_says_what_is_shown_of_each() {
     assert_eq!(
         first,
         "x: worse: threads 8 against threads 4, over the other factors' levels · \
-         +5.0% (95% CI +4.0% to +7.0%), p 0.012; order b worse, +3.0% (95% CI +2.0% to +5.0%); \
+         p50 +5.0% (95% CI +4.0% to +7.0%), p 0.012; order b worse, +3.0% (95% CI +2.0% to +5.0%); \
          threads × cache 8 × on: they depend on one another, -40.0% (95% CI -41.0% to -38.0%)"
     );
 }
@@ -214,10 +214,10 @@ fn what_was_held_still_and_what_not_is_said() {
     });
     let said = text(&d, TextStyle { width: 200, ..LOOK });
     for line in [
-        "Held still and put back: irqbalance.paused on (was off); cpu.governor (4 of them) was \
+        "Frozen, then restored: irqbalance.paused on (was off); cpu.governor (4 of them) was \
          performance already.\n",
-        "Not held until the end: irqbalance does not run here.\n",
-        "Not held: x: there is none.\n",
+        "Not frozen until the end: irqbalance does not run here.\n",
+        "Not frozen: x: there is none.\n",
     ] {
         assert!(said.contains(line), "{said}");
     }
@@ -275,7 +275,7 @@ fn the_verdict_stands_in_the_first_line_at_both_widths() {
         guard: false,
         verdict: d.verdict.clone(),
     }];
-    golden!("ab", "x: worse · +5.0% (95% CI +4.0% to +7.0%)", |style| text(&d, style));
+    golden!("ab", "x: worse · p50 +5.0% (95% CI +4.0% to +7.0%)", |style| text(&d, style));
     d.design = Design::Sweep;
     d.levels[1].against_first = Some(verdict(Outcome::Worse, 0.05));
     d.levels[1].against_best = Some(verdict(Outcome::Worse, 0.05));

@@ -10,7 +10,6 @@ pub struct Page {
 }
 
 impl Page {
-    /// An empty page.
     pub fn new(look: TextStyle) -> Self {
         Self { look, out: String::new() }
     }

@@ -1,4 +1,4 @@
-//! Aligned columns.
+//! Tables with aligned columns, wrapped where a page is narrow.
 
 use super::{Ink, Line};
 
@@ -24,7 +24,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// No columns yet.
     pub fn new() -> Self {
         Self::default()
     }

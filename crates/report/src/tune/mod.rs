@@ -30,11 +30,11 @@ pub fn persisted(doc: &Persisted, look: TextStyle) -> String {
         let (ink, act) = match (file.act, doc.dry_run) {
             (FileAct::Written, false) => (Ink::Good, "written"),
             (FileAct::Written, true) => (Ink::Good, "would be written"),
-            (FileAct::Unchanged, _) => (Ink::Faint, "is there already"),
+            (FileAct::Unchanged, _) => (Ink::Faint, "unchanged"),
             (FileAct::Removed, false) => (Ink::Good, "removed"),
             (FileAct::Removed, true) => (Ink::Good, "would be removed"),
-            (FileAct::Missing, _) => (Ink::Faint, "was not there: somebody removed it before"),
-            (FileAct::Left, _) => (Ink::Bad, "left where it is: somebody changed it"),
+            (FileAct::Missing, _) => (Ink::Faint, "was removed before"),
+            (FileAct::Left, _) => (Ink::Bad, "left in place: changed since it was written"),
         };
         page.line(Line::new().ink(Ink::Strong, &file.path).text("  ").ink(ink, act), 4);
         let keeps = |k: &&KeptValue| k.by == file.path && file.act != FileAct::Removed;

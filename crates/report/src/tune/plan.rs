@@ -42,7 +42,7 @@ pub fn plan(plan: &Plan, look: TextStyle) -> String {
     page.finish()
 }
 
-/// `4 changes: 3 disturb nothing, 1 brief stall (eth0); 1 refused`.
+/// `4 changes: 3 without impact, 1 brief stall (eth0); 1 refused`.
 fn result(plan: &Plan) -> Line {
     let mut by: BTreeMap<Disruption, Vec<&Planned>> = BTreeMap::new();
     for c in &plan.changes {
@@ -51,8 +51,7 @@ fn result(plan: &Plan) -> Line {
     let mut parts = vec![];
     for (disruption, of) in by {
         parts.push(match disruption {
-            Disruption::None if of.len() == 1 => "1 disturbs nothing".to_owned(),
-            Disruption::None => format!("{} disturb nothing", of.len()),
+            Disruption::None => format!("{} without impact", of.len()),
             some => format!("{} {some}{}", of.len(), whose(&of)),
         });
     }
@@ -85,21 +84,25 @@ fn shown(value: &str) -> &str {
     if value.is_empty() { "(empty)" } else { value }
 }
 
+/// `4096 bytes`; a value that is a name, a list or a switch has no unit.
+pub(super) fn with_unit(value: &str, unit: &str) -> String {
+    if unit.is_empty() { value.to_owned() } else { format!("{value} {unit}") }
+}
+
 fn table(plan: &Plan) -> Table {
     let mut table = Table::new()
         .right("#")
         .wrapping("KNOB")
         .wrapping("NOW")
         .wrapping("NEW")
-        .wrapping("DISRUPTION")
+        .wrapping("IMPACT")
         .wrapping("UNDO");
     for (i, c) in plan.changes.iter().enumerate() {
-        let unit = if c.unit.is_empty() { String::new() } else { format!(" {}", c.unit) };
         table.row([
             Line::plain(i + 1),
             Line::new().ink(Ink::Strong, &c.knob),
             Line::plain(shown(&c.old)),
-            Line::plain(format!("{}{unit}", shown(&c.new))),
+            Line::plain(with_unit(shown(&c.new), &c.unit)),
             Line::new().ink(severity(&c.impact), c.impact.disruption),
             Line::plain(undo(c)),
         ]);
@@ -124,7 +127,7 @@ fn severity(r: &Impact) -> Ink {
     }
 }
 
-/// Everything that is known of one change.
+/// One change in full: impact, owner, undo, who asked, the command.
 fn details(i: usize, c: &Planned, page: &mut Page) {
     page.line(Line::plain(format!("{:>3}. ", i + 1)).ink(Ink::Strong, &c.knob), 7);
     let detail = |label: &str, text: Line, page: &mut Page| {
@@ -199,7 +202,7 @@ fn disturbs(r: &Impact) -> Line {
         Ink::Warn
     };
     let mut line = match r.disruption {
-        Disruption::None => Line::plain("nothing"),
+        Disruption::None => Line::plain("none"),
         disruption => Line::new().ink(ink, disruption).text(format!(": {}", r.why)),
     };
     for also in &r.also {

@@ -5,6 +5,7 @@ use model::{
     tune::{ChangeSet, ChangeState, Drift, Log, Status},
 };
 
+use super::plan::with_unit;
 use crate::{
     text::{Ink, Line, Page, Table, TextStyle},
     words::many,
@@ -37,7 +38,7 @@ fn head(s: &ChangeSet, page: &mut Page) {
         let text = match (&s.watchdog_running, &s.undone_within_ms) {
             (Reading::Known(true), Reading::Known(left)) => {
                 format!(
-                    "    its watchdog undoes it in {} s; before that `{}` does",
+                    "    its watchdog undoes it in {} s; `{}` undoes it at once",
                     left / 1000,
                     remedy(0)
                 )
@@ -55,7 +56,7 @@ fn head(s: &ChangeSet, page: &mut Page) {
     } else if s.state == ChangeState::InForce && !s.remedies.is_empty() {
         page.line(Line::plain(format!("    `{}` undoes it", remedy(0))), 6);
     } else if s.state == ChangeState::PartlyRolledBack && !s.remedies.is_empty() {
-        let text = format!("    `{}` tries again to put back what is left", remedy(0));
+        let text = format!("    `{}` tries again to restore the rest", remedy(0));
         page.line(Line::new().ink(Ink::Warn, text), 6);
     }
     for trouble in &s.trouble {
@@ -86,10 +87,7 @@ fn waiting(s: &ChangeSet, left_ms: u64) -> String {
 pub fn status(status: &Status, look: TextStyle) -> String {
     let mut page = Page::new(look);
     for file in &status.damaged {
-        page.line(
-            Line::new().ink(Ink::Bad, format!("{file}; what it tells of may be in force")),
-            4,
-        );
+        page.line(Line::new().ink(Ink::Bad, format!("{file}; its changes may be in force")), 4);
     }
     if status.sets.is_empty() && !status.damaged.is_empty() {
         return page.finish();
@@ -121,24 +119,28 @@ pub fn status(status: &Status, look: TextStyle) -> String {
             }
             (Drift::Changed { suspects }, Reading::Known(now)) => {
                 let by = if suspects.is_empty() {
-                    "changed since, not known by whom".to_owned()
+                    "changed since, not known by what".to_owned()
                 } else {
-                    format!("changed since; {} may have", suspects.join(", "))
+                    format!("changed since, perhaps by {}", suspects.join(", "))
                 };
                 Line::new().ink(Ink::Bad, now).text(format!(" ({by})"))
             }
             (_, now) => Line::new().ink(Ink::Bad, now.why_not().unwrap_or("gone")),
         };
         let text = |t: &String| Line::plain(if t.is_empty() { "(empty)" } else { t });
-        // What a write had swept along was not written itself.
+        // A side effect of another write was not written itself.
         let along = matches!(v.drift, Drift::NotPutBack { .. }) && v.written.is_empty();
-        let written = if along { Line::plain("-") } else { text(&v.written) };
+        let written = match (along, v.written.as_str()) {
+            (true, _) => Line::plain("-"),
+            (false, "") => text(&v.written),
+            (false, written) => Line::plain(with_unit(written, &v.unit)),
+        };
         let mut knob = v.knob.clone();
         if !v.called.is_empty() {
-            knob += &format!(" ({} now)", v.called);
+            knob += &format!(" (now {})", v.called);
         }
         if !v.beside.is_empty() {
-            knob += &format!(" (beside {})", v.beside);
+            knob += &format!(" (side effect of {})", v.beside);
         }
         table.row([Line::plain(v.id), Line::plain(knob), text(&v.before), written, now]);
     }
@@ -200,8 +202,8 @@ pub fn log(log: &Log, look: TextStyle) -> String {
         page.gap();
         head(set, &mut page);
         for c in &set.changes {
-            let unit = if c.unit.is_empty() { String::new() } else { format!(" {}", c.unit) };
-            page.line(Line::plain(format!("    {}  {} -> {}{unit}", c.knob, c.old, c.new)), 8);
+            let new = with_unit(&c.new, &c.unit);
+            page.line(Line::plain(format!("    {}  {} → {new}", c.knob, c.old)), 8);
         }
     }
     for damaged in &log.damaged {

@@ -72,7 +72,7 @@ fn planned() -> Plan {
 
 #[test]
 fn a_plan_reads_well() {
-    let answer = "3 changes: 2 disturb nothing, 1 brief stall (eth0); 1 refused";
+    let answer = "3 changes: 2 without impact, 1 brief stall (eth0); 1 refused";
     golden!("plan", answer, |style| plan(&planned(), style));
     golden!("plan_v", answer, |style| plan(&planned(), TextStyle { verbose: true, ..style }));
 }

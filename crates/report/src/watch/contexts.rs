@@ -31,7 +31,7 @@ impl Context {
     /// Measured by eBPF programs.
     pub const MEASURED: [Self; 5] =
         [Self::Syscall, Self::OnTask, Self::Idle, Self::Ksoftirqd, Self::Threaded];
-    /// Claimed by `/proc/stat`.
+    /// States of `/proc/stat`, tick-sampled.
     pub const CLAIMED: [Self; 5] =
         [Self::User, Self::System, Self::Irq, Self::Softirq, Self::Steal];
 

@@ -32,7 +32,7 @@ pub struct Evidence {
     pub margin_ns: f64,
     /// Standard deviation of a round there, as a share.
     pub other_path_spread: Option<f64>,
-    /// See `model::explain::PathLoad`.
+    /// A share of the rate; see `model::explain::PathLoad`.
     pub held_out: Option<f64>,
     /// The workload here with delayed answers, by number of clients.
     pub delayed: Vec<Level>,

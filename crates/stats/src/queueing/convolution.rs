@@ -8,7 +8,7 @@
 
 use super::station::{Station, StationKind};
 
-/// `ln(e^a + e^b)`.
+/// `ln(e^a + e^b)` without overflow.
 fn add(a: f64, b: f64) -> f64 {
     let (high, low) = if a > b { (a, b) } else { (b, a) };
     if low == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }

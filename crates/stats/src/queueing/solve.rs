@@ -9,7 +9,7 @@ use super::{
 #[derive(Debug, Clone, PartialEq)]
 pub struct Solved {
     pub clients: u32,
-    /// Transactions a second.
+    /// Throughput of all clients, transactions per second.
     pub per_s: f64,
     /// The time of a whole cycle, delays included: clients by throughput (Little 1961).
     pub cycle_ns: f64,

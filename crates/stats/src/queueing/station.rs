@@ -61,7 +61,7 @@ pub enum NoNetwork {
     Servers(String),
     /// No station takes any time.
     Empty,
-    /// More than [`MOST_CLIENTS`].
+    /// More clients than [`MOST_CLIENTS`].
     TooMany(u32),
 }
 

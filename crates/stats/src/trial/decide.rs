@@ -42,7 +42,7 @@ pub struct GuardMetric {
     pub limit: Option<f64>,
 }
 
-/// When to stop.
+/// When an experiment may stop, and what it must show.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
     /// Effects smaller than this do not matter, on the effects' scale: once all goals are shown

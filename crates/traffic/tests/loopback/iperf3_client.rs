@@ -196,7 +196,7 @@ fn options_and_a_warm_up_are_taken() {
         assert!(
             run.warnings
                 .iter()
-                .any(|w| w.to_string() == "the warm-up took 1 s: iperf3 knows whole seconds")
+                .any(|w| w.to_string() == "the warm-up took 1 s: iperf3 takes whole seconds only")
         );
         assert!(document.local.address.starts_with("127.0.0.3:"));
         // A part of it is TCP's own options (timestamps).

@@ -106,7 +106,7 @@ mod tests {
         assert_eq!((nothing(&BTreeMap::new()), failed(&BTreeMap::new())), (None, None));
         let one = BTreeMap::from([("no request was answered in 200 ms".to_owned(), 1)]);
         let said = nothing(&one).unwrap().to_string();
-        assert!(said.starts_with("1 round came to nothing and was measured again"), "{said}");
+        assert!(said.starts_with("1 round failed and was repeated"), "{said}");
         let two = BTreeMap::from([("refused".to_owned(), 2), ("silent".to_owned(), 1)]);
         let said = nothing(&two).unwrap().to_string();
         assert!(

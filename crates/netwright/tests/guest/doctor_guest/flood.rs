@@ -38,10 +38,10 @@ pub fn a_full_cpu(lab: &TestLab) {
     assert_eq!(asks(f), ["nic.eth0.features.rx-gro=on"]);
     let f = look.found("rfs_half_set", "net.core.rps_sock_flow_entries");
     assert_eq!(figure(f, "net.core.rps_sock_flow_entries"), 32_768, "{f:#}");
-    let f = look.found("smt_sibling_shared", &format!("perl ({spin})"));
+    let f = look.found("smt_sibling_shared", &format!("perl[{spin}]"));
     assert_eq!(shows(f, "siblings of CPU 4"), "4-5");
-    let f = look.found("app_off_softirq_node", &format!("perl ({away})"));
-    assert!(shows(f, "sightings").ends_with("on CPU 0 off node 1"), "{f:#}");
+    let f = look.found("app_off_softirq_node", &format!("perl[{away}]"));
+    assert!(shows(f, "CPU samples").ends_with("on CPU 0 off node 1"), "{f:#}");
     // Two rules would have the interrupts elsewhere: the processes move instead, to the node of the packets.
     apply(lab, &look, &["offloads_off", "rfs_half_set"]);
     guest(lab, &format!("taskset -cp 6 {spin}; taskset -cp 7 {away}"));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// `struct ethtool_drvinfo`.
+/// The strings of `struct ethtool_drvinfo`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriverInfo {
     pub driver: String,
@@ -43,7 +43,7 @@ macro_rules! words {
 }
 
 words! {
-    /// `struct ethtool_channels`.
+    /// `struct ethtool_channels`: maxima, then the present numbers.
     Channels:
     max_rx,
     max_tx,
@@ -69,54 +69,40 @@ words! {
 }
 
 words! {
-    /// `struct ethtool_coalesce`; a parameter that the driver does not have is 0.
+    /// `struct ethtool_coalesce`; a parameter that the driver does not have is 0. Times are in µs,
+    /// `rate_sample_interval` in seconds; a switch is 0 or 1.
     Coalesce:
-    /// µs.
     rx_coalesce_usecs,
     rx_max_coalesced_frames,
-    /// µs.
     rx_coalesce_usecs_irq,
     rx_max_coalesced_frames_irq,
-    /// µs.
     tx_coalesce_usecs,
     tx_max_coalesced_frames,
-    /// µs.
     tx_coalesce_usecs_irq,
     tx_max_coalesced_frames_irq,
-    /// µs.
     stats_block_coalesce_usecs,
-    /// 0 or 1.
     use_adaptive_rx_coalesce,
-    /// 0 or 1.
     use_adaptive_tx_coalesce,
-    /// Packets a second.
+    /// Packets per second below which the values `_low` hold.
     pkt_rate_low,
-    /// µs.
     rx_coalesce_usecs_low,
     rx_max_coalesced_frames_low,
-    /// µs.
     tx_coalesce_usecs_low,
     tx_max_coalesced_frames_low,
-    /// Packets a second.
+    /// Packets per second above which the values `_high` hold.
     pkt_rate_high,
-    /// µs.
     rx_coalesce_usecs_high,
     rx_max_coalesced_frames_high,
-    /// µs.
     tx_coalesce_usecs_high,
     tx_max_coalesced_frames_high,
-    /// Seconds.
     rate_sample_interval,
 }
 
 words! {
-    /// `struct ethtool_pauseparam`.
+    /// `struct ethtool_pauseparam`; each value is 0 or 1.
     Pause:
-    /// 0 or 1.
     autoneg,
-    /// 0 or 1.
     rx_pause,
-    /// 0 or 1.
     tx_pause,
 }
 
@@ -156,7 +142,7 @@ pub struct HashFields {
     pub fields: BTreeMap<String, u64>,
 }
 
-/// `ETHTOOL_GRXCLSRLCNT`.
+/// The answer to `ETHTOOL_GRXCLSRLCNT`: how many ntuple rules there are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleCount {
     pub rule_cnt: u32,
@@ -176,8 +162,8 @@ pub struct LinkSettings {
     pub speed: u32,
     /// 0 half, 1 full, 255 unknown.
     pub duplex: u8,
-    /// 0 or 1.
+    /// 0 is off, 1 is on.
     pub autoneg: u8,
-    /// `PORT_…`.
+    /// Type of connector, `PORT_*` of `linux/ethtool.h`.
     pub port: u8,
 }

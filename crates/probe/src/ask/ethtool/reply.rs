@@ -15,17 +15,16 @@ impl<'a> Reply<'a> {
         self.bytes(at, N)?.try_into().map_err(|_| libc::EIO)
     }
 
-    /// One byte.
     pub fn u8(self, at: usize) -> Result<u8, i32> {
         self.array::<1>(at).map(|[b]| b)
     }
 
-    /// Four bytes.
+    /// Four bytes in the host's order.
     pub fn u32(self, at: usize) -> Result<u32, i32> {
         self.array(at).map(u32::from_ne_bytes)
     }
 
-    /// Eight bytes.
+    /// Eight bytes in the host's order.
     pub fn u64(self, at: usize) -> Result<u64, i32> {
         self.array(at).map(u64::from_ne_bytes)
     }

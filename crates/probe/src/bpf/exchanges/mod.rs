@@ -125,7 +125,7 @@ pub struct Sums {
     pub sends: u64,
     /// Exchanges whose response was timed by the end of the call that sent it.
     pub by_call: u64,
-    /// Nanoseconds by [`ExchangesPart`].
+    /// Sum of nanoseconds, by [`ExchangesPart`].
     pub sum_ns: [u64; PARTS],
     /// How many, by [`ExchangesPart`] and bucket.
     pub buckets: [[u32; BUCKETS]; PARTS],

@@ -50,7 +50,7 @@ pub fn times(buckets: &[u32; BUCKETS], sum_ns: u64) -> Option<TimesNs> {
 mod tests {
     use super::*;
 
-    /// The program's `bucket_of`.
+    /// As the program's `bucket_of` computes it, to compare both.
     fn bucket_of(ns: u64) -> usize {
         if ns < 64 {
             return 0;

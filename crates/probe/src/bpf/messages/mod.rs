@@ -71,10 +71,10 @@ unsafe impl Pod for Key {}
 #[repr(C)]
 pub struct Calls {
     pub sends: u64,
-    /// Their bytes.
+    /// Bytes of all sends.
     pub sent_bytes: u64,
     pub receives: u64,
-    /// Their bytes.
+    /// Bytes of all receives.
     pub received_bytes: u64,
     /// Sending calls upon a receiving one.
     pub exchanges: u64,

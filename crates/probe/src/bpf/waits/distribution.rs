@@ -44,7 +44,7 @@ pub fn wait_ns(buckets: &[u64; BUCKETS], sum_ns: u64) -> WaitNs {
 mod tests {
     use super::*;
 
-    /// The program's `bucket_of`.
+    /// As the program's `bucket_of` computes it, to compare both.
     fn bucket_of(ns: u64) -> usize {
         if ns < 64 {
             return 0;

@@ -40,7 +40,7 @@ pub const READY: ProgramSpec =
     ProgramSpec { program: "sk_data_ready", gives: "time in the stack, wake-ups, late reads" };
 /// When a thread is woken up.
 pub const WAKING: ProgramSpec = ProgramSpec { program: "sched_waking", gives: "all waits" };
-/// When it runs.
+/// When the woken thread runs.
 pub const SWITCH: ProgramSpec = ProgramSpec { program: "sched_switch", gives: "all waits" };
 /// When it has its data, and from which socket.
 pub const RECV: ProgramSpec = ProgramSpec { program: "sock_recv_length", gives: "all waits" };
@@ -70,7 +70,7 @@ unsafe impl Pod for CpuState {}
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct ProcessState {
-    /// Nanoseconds by stage.
+    /// Sum of nanoseconds, by stage.
     pub sum_ns: [u64; STAGES],
     /// Reads that found data.
     pub found: u64,

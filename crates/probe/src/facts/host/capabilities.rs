@@ -1,4 +1,4 @@
-//! Capabilities by name.
+//! Names of Linux capabilities, from the bits of a mask.
 
 use model::host::CAPABILITIES;
 

@@ -11,7 +11,7 @@ use crate::{ReadError, Root};
 /// What the sources said; `None` where one is silent.
 #[derive(Debug, Default, Clone)]
 struct Evidence {
-    /// `/sys/hypervisor/type`.
+    /// Text of `/sys/hypervisor/type`; Xen has it.
     sys_hypervisor: Option<String>,
     /// Vendor and product strings of the firmware, product first.
     dmi: Vec<String>,
@@ -27,13 +27,13 @@ struct Evidence {
     board: Option<String>,
     /// The device tree has an LPAR's name.
     partition: bool,
-    /// ppc64: `PowerNV`, `pSeries`.
+    /// ppc64: `platform` of cpuinfo, `PowerNV` or `pSeries`.
     platform: Option<String>,
     /// ppc64: the machine's name.
     machine: Option<String>,
     /// s390: the program above.
     control_program: Option<String>,
-    /// s390.
+    /// The architecture is s390 or s390x.
     mainframe: bool,
 }
 

@@ -116,7 +116,7 @@ fn vlan(root: &Root, nic: &Nic, dir: &str, vlans: &[VlanLine]) -> KindDetails {
     }
 }
 
-/// The `lower_NAME` link.
+/// The device below, from the link `lower_NAME`.
 fn lower(root: &Root, dir: &str) -> Reading<String> {
     let names = root.entries(dir).unwrap_or_default();
     names.iter().find_map(|n| n.strip_prefix("lower_")).map_or_else(

@@ -6,13 +6,13 @@ use model::{Reading, nic::UNKNOWN_KIND};
 
 /// What tells a kind.
 pub struct Signs<'a> {
-    /// Names in `/sys/class/net/X`.
+    /// Names of the files in `/sys/class/net/X`.
     pub entries: &'a [String],
     /// The text of `uevent`.
     pub uevent: &'a str,
-    /// `flags`.
+    /// Bits `IFF_*` from the file `flags`.
     pub flags: Option<u64>,
-    /// `tun_flags`.
+    /// Bits of the file `tun_flags`; tun and tap have it.
     pub tun_flags: Option<u64>,
     pub driver: &'a Reading<String>,
     /// A device is behind it, wherever that was learned.

@@ -15,7 +15,7 @@ pub fn read(root: &Root, nic: &str) -> Vec<Queue> {
     ids.into_iter().map(|id| queue(root, &format!("{folder}/{id}"), id)).collect()
 }
 
-/// `rx-3` or `tx-0`.
+/// The queue of a folder's name: `rx-3` or `tx-0`.
 fn id(name: &str) -> Option<QueueId> {
     let index = |t: &str| t.bytes().all(|b| b.is_ascii_digit()).then(|| t.parse().ok()).flatten();
     match name.split_once('-')? {

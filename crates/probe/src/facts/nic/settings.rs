@@ -34,7 +34,7 @@ impl Dumps {
     }
 }
 
-/// `ethtool -l`.
+/// What `ethtool -l` shows; absent where the driver has no channels.
 pub fn channels(ethtool: &Ethtool, nic: &str) -> Reading<Channels> {
     reading(ethtool.channels(nic)).map(|c| Channels {
         rx: c.rx_count,
@@ -48,7 +48,7 @@ pub fn channels(ethtool: &Ethtool, nic: &str) -> Reading<Channels> {
     })
 }
 
-/// `ethtool -g`.
+/// What `ethtool -g` shows; absent where the driver has no rings.
 pub fn rings(ethtool: &Ethtool, nic: &str) -> Reading<Rings> {
     reading(ethtool.rings(nic)).map(|r| Rings {
         rx: r.rx_pending,
@@ -87,7 +87,7 @@ pub fn coalesce(ethtool: &Ethtool, has: &Dumps, nic: &str) -> Reading<Coalesce> 
     })
 }
 
-/// `ethtool -a`.
+/// What `ethtool -a` shows; absent where the driver has no pause frames.
 pub fn pause(ethtool: &Ethtool, nic: &str) -> Reading<Pause> {
     reading(ethtool.pause(nic)).map(|p| Pause {
         autoneg: p.autoneg != 0,

@@ -138,7 +138,7 @@ impl Reader<'_> {
     }
 }
 
-/// `13824 kB`.
+/// The bytes of `13824 kB`; `kB` is 1,024 bytes.
 fn kib(value: &str) -> Option<Bytes> {
     value.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024).map(Bytes)
 }

@@ -15,7 +15,7 @@ pub struct Basis<'a> {
     /// Whether the vendor carries later changes back into an older version, so that the
     /// number says only "at least".
     pub backports: bool,
-    /// Memory in bytes.
+    /// Memory of the host in bytes.
     pub memory: Option<u64>,
     /// Bytes of a page.
     pub page: Option<u64>,

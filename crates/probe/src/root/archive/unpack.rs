@@ -8,7 +8,7 @@ use std::io::Read;
 use super::Limits;
 
 const BLOCK: usize = 512;
-/// `PATH_MAX` of Linux.
+/// Linux's own `PATH_MAX`, in bytes.
 const MAX_PATH: u64 = 4096;
 /// Extended attributes may fill a pax header; no kernel file has so many.
 const MAX_PAX: u64 = 64 << 10;

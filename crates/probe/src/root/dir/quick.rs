@@ -46,7 +46,7 @@ const MOUNT_READ_ONLY: u64 = 0x1;
 const OPEN_TREE_CLONE: i32 = 1;
 const WHOLE_TREE: i32 = 0x8000;
 
-/// `struct mount_attr`.
+/// `struct mount_attr` of `linux/mount.h`.
 #[repr(C)]
 struct MountAttributes {
     set: u64,

@@ -1,4 +1,4 @@
-//! Threads that moved.
+//! Threads that the scheduler moved to another CPU, by thread.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,4 @@
-//! Connections that retransmitted.
+//! Retransmitted segments by connection.
 
 use std::{cmp::Reverse, collections::HashMap};
 
