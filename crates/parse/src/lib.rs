@@ -7,6 +7,7 @@
 pub mod acpi;
 pub mod cache_size;
 pub mod cgroup;
+pub mod cgroup_cpu;
 pub mod cpuinfo;
 pub mod environ;
 pub mod error;
@@ -63,6 +64,9 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("acpi", |b| drop(acpi::header(b))),
     ("cache_size", |b| drop(cache_size::parse(b))),
     ("cgroup", |b| drop(cgroup::parse(b).map(|c| (c.unit(), c.container())))),
+    ("cgroup_cpu", |b| {
+        let _ = (cgroup_cpu::stat(b), cgroup_cpu::max(b));
+    }),
     ("cpuinfo", |b| drop(cpuinfo::parse(b))),
     ("environ", |b| drop(environ::value(b, "container"))),
     ("ethtool_text", |b| {

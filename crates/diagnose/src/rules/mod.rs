@@ -12,6 +12,8 @@ pub(crate) mod cloud_allowance;
 pub(crate) mod coalescing_goal;
 pub(crate) mod conflicting_tuner;
 pub(crate) mod conntrack_filling;
+pub(crate) mod cpu_quota;
+pub(crate) mod cpu_stolen;
 pub(crate) mod few_channels;
 pub(crate) mod flow_skew;
 pub(crate) mod governor_idle_states;
@@ -77,4 +79,6 @@ pub static ALL: &[&Rule] = &[
     &udp_receive_drops::RULE,
     &cloud_allowance::RULE,
     &below_kernel_default::RULE,
+    &cpu_quota::RULE,
+    &cpu_stolen::RULE,
 ];

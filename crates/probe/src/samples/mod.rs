@@ -3,6 +3,7 @@
 //! One reading is a [`raw::Raw`]; [`delta::samples`] makes [`Samples`] of several and is pure.
 
 pub mod brief;
+mod cgroups;
 pub mod clock;
 pub mod clock_changes;
 pub mod delta;
