@@ -12,6 +12,7 @@
 
 mod assignments;
 mod case;
+mod drop_reasons;
 mod knob;
 mod load;
 mod order;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, CpuId, IrqId, Nanos, QueueId, Reading, watch::ByContext};
+use crate::{Bytes, CpuId, IrqId, Nanos, QueueId, Reading, watch::{ByContext, PacketDrops}};
 
 /// A counter's growth over the window: absent when it went backwards or came or went with
 /// its device, never a huge number.
@@ -68,6 +68,10 @@ pub struct Samples {
     /// included; ascending by path. None in the list: all were read, and none has a quota.
     #[serde(default = "not_sampled::<CgroupSample>")]
     pub cgroups: Reading<Vec<CgroupSample>>,
+    /// Packets that the kernel dropped, by reason: those of this network namespace, and those that
+    /// tell none. **Source**: eBPF.
+    #[serde(default = "not_sampled::<PacketDrops>")]
+    pub drops: Reading<Vec<PacketDrops>>,
 }
 
 impl Samples {

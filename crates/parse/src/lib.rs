@@ -6,6 +6,7 @@
 
 pub mod acpi;
 pub mod cache_size;
+pub mod btf_enum;
 pub mod cgroup;
 pub mod cgroup_cpu;
 pub mod cpuinfo;
@@ -20,6 +21,7 @@ pub mod ini;
 pub mod interrupts;
 pub mod irq_name;
 pub mod irqbalance_setup;
+pub mod kallsyms;
 pub mod kconfig;
 pub mod kernel_cmdline;
 pub mod list;
@@ -62,6 +64,7 @@ pub type FuzzEntry = (&'static str, fn(&[u8]));
 /// Every parser of outside bytes, by module name, ascending.
 pub const PARSERS: &[FuzzEntry] = &[
     ("acpi", |b| drop(acpi::header(b))),
+    ("btf_enum", |b| drop(btf_enum::values(b, "skb_drop_reason"))),
     ("cache_size", |b| drop(cache_size::parse(b))),
     ("cgroup", |b| drop(cgroup::parse(b).map(|c| (c.unit(), c.container())))),
     ("cgroup_cpu", |b| {
@@ -90,6 +93,7 @@ pub const PARSERS: &[FuzzEntry] = &[
         let _ = irq_name::parse(&String::from_utf8_lossy(b));
     }),
     ("irqbalance_setup", |b| drop(irqbalance_setup::parse(b))),
+    ("kallsyms", |b| drop(kallsyms::functions(b, &[0xffff_ffff_8100_0000, 1]))),
     ("kconfig", |b| drop(kconfig::parse(b))),
     ("kernel_cmdline", |b| drop(kernel_cmdline::parse(b))),
     ("list", |b| drop(list::parse(b))),

@@ -32,6 +32,7 @@ pub(crate) mod ring_too_small;
 pub(crate) mod rps_missing;
 pub(crate) mod rps_redundant;
 pub(crate) mod sack_timestamps_off;
+pub(crate) mod silent_drops;
 pub(crate) mod small_read_request;
 pub(crate) mod smt_sibling_shared;
 pub(crate) mod syn_queue_overflow;
@@ -81,4 +82,5 @@ pub static ALL: &[&Rule] = &[
     &below_kernel_default::RULE,
     &cpu_quota::RULE,
     &cpu_stolen::RULE,
+    &silent_drops::RULE,
 ];

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use filter::WatchFilter;
-pub use movement::{Ipc, Messages, MigratedThread, MigrationPath, ProcessIpc, Retransmits};
+pub use movement::{Ipc, Messages, MigratedThread, MigrationPath, PacketDrops, ProcessIpc, Retransmits};
 pub use queue::{NapiOnCpu, NapiWatch};
 pub use recording::{CpuNode, RECORDING_VERSION, WatchHost, WatchRecord};
 pub use softirq::{ByContext, CpuWatch, ProcStatNs, SoftirqAccounting, SoftirqGap, VectorNs};
@@ -59,6 +59,9 @@ pub struct WatchInterval {
     pub messages: Reading<Vec<Messages>>,
     /// Connections that retransmitted, most first.
     pub retransmits: Reading<Vec<Retransmits>>,
+    /// Dropped packets by reason, most first.
+    #[serde(default = "not_recorded")]
+    pub drops: Reading<Vec<PacketDrops>>,
     /// IPC by process, of those followed.
     pub process_ipc: Reading<Vec<ProcessIpc>>,
     /// Followed processes (`--pid`) that ended within the interval: nothing of them follows.

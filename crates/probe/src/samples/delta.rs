@@ -80,6 +80,7 @@ fn over(readings: &[Raw], first: &Raw, last: &Raw) -> Samples {
         udp_sockets: sockets::udp(readings),
         connections: sockets::connections(readings),
         cgroups: cgroups::all(readings),
+        drops: Reading::absent("not measured"),
     }
 }
 

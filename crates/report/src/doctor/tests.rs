@@ -32,6 +32,7 @@ fn samples() -> Samples {
         udp_sockets: Reading::absent("x"),
         connections: Reading::absent("x"),
         cgroups: Reading::absent("x"),
+        drops: Reading::absent("x"),
     }
 }
 
