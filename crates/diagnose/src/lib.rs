@@ -55,6 +55,9 @@ pub fn diagnose(case: &Case<'_>) -> Diagnosis {
             });
         }
     }
+    if case.since_boot() {
+        drafts.iter_mut().for_each(Draft::doubt_since_boot);
+    }
     Diagnosis { findings: order::order(drafts), passed, skipped }
 }
 

@@ -72,6 +72,9 @@ pub struct Samples {
     /// tell none. **Source**: eBPF.
     #[serde(default = "not_sampled::<PacketDrops>")]
     pub drops: Reading<Vec<PacketDrops>>,
+    /// There was one reading, and the window is the time since boot: everything is an average.
+    #[serde(default)]
+    pub since_boot: bool,
 }
 
 impl Samples {

@@ -81,6 +81,7 @@ fn over(readings: &[Raw], first: &Raw, last: &Raw) -> Samples {
         connections: sockets::connections(readings),
         cgroups: cgroups::all(readings),
         drops: Reading::absent("not measured"),
+        since_boot: false,
     }
 }
 

@@ -33,6 +33,7 @@ fn samples() -> Samples {
         connections: Reading::absent("x"),
         cgroups: Reading::absent("x"),
         drops: Reading::absent("x"),
+        since_boot: false,
     }
 }
 
