@@ -74,6 +74,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("environ", |b| drop(environ::value(b, "container"))),
     ("ethtool_text", |b| {
         let _ = (ethtool_text::limits(b), ethtool_text::features(b), ethtool_text::coalesce(b));
+        let _ = (ethtool_text::statistics(b), ethtool_text::driver(b));
     }),
     ("genl_ethtool", |b| drop((genl_ethtool::coalesce(b), genl_ethtool::rss(b)))),
     ("genl_netdev", |b| {
