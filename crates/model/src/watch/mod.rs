@@ -45,7 +45,7 @@ pub struct WatchInterval {
     #[serde(default = "whole")]
     pub softirq_observed_share: f64,
     /// Why `/proc/stat`'s softirq time is not what was measured.
-    #[serde(default = "not_recorded")]
+    #[serde(default = "not_recorded::<SoftirqAccounting>")]
     pub softirq_accounting: Reading<SoftirqAccounting>,
     /// Threads by what packets cost them: most stolen first, then most of their own.
     pub interrupted_tasks: Reading<Vec<InterruptedTask>>,
@@ -60,7 +60,7 @@ pub struct WatchInterval {
     /// Connections that retransmitted, most first.
     pub retransmits: Reading<Vec<Retransmits>>,
     /// Dropped packets by reason, most first.
-    #[serde(default = "not_recorded")]
+    #[serde(default = "not_recorded::<Vec<PacketDrops>>")]
     pub drops: Reading<Vec<PacketDrops>>,
     /// IPC by process, of those followed.
     pub process_ipc: Reading<Vec<ProcessIpc>>,
@@ -81,6 +81,6 @@ fn whole() -> f64 {
 }
 
 /// What recordings from before it was recorded say of it.
-fn not_recorded() -> Reading<SoftirqAccounting> {
+fn not_recorded<T>() -> Reading<T> {
     Reading::absent("this recording is older")
 }

@@ -93,7 +93,6 @@ impl DropsPart {
     }
 
     fn one(&self, packets: u64, key: &Key) -> PacketDrops {
-        let unread = || Reading::Absent(format!("{TYPES}: not read"));
         let reason = match key.reason() {
             None => Reading::absent("this kernel gives no reason (Linux 5.17 does)"),
             Some(n) if n >> SUBSYSTEM != 0 => Reading::Known(format!(
@@ -121,6 +120,10 @@ impl DropsPart {
             packets,
         }
     }
+}
+
+fn unread<T>() -> Reading<T> {
+    Reading::absent("the kernel's names were not read")
 }
 
 /// One row for each kind: a function may drop at several addresses.
