@@ -33,7 +33,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     };
     if all.is_empty() {
         let whose = if case.facts.processes.is_empty() {
-            "this program has no CPU quota (--pid, --name, --port, --unit or --container: a service)"
+            "netwright itself has no CPU quota; --container, --unit, --name, --port or --pid choose a service"
         } else {
             "the chosen processes have no CPU quota"
         };

@@ -1,6 +1,6 @@
 //! Growth without a window: of one reading since the host booted, or between two archives of one host.
 
-use model::{Nanos, Reading, Samples, snapshot::SampleTime};
+use model::{Reading, Samples, snapshot::SampleTime};
 use parse::proc_stat::CpuTicks;
 
 use super::{Options, delta, raw::Raw};
@@ -118,6 +118,8 @@ fn for_known<T>(reading: &mut Reading<T>, change: impl FnOnce(&mut T)) {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicBool;
+
+    use model::Nanos;
 
     use super::*;
     use crate::samples::take;
