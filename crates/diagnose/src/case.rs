@@ -12,6 +12,9 @@ use model::{
 
 use crate::missing::{Missing, need};
 
+/// What evidence says of the time where the counters are those since boot.
+pub(crate) const SINCE_BOOT: &str = "since boot";
+
 /// One host to judge.
 pub struct Case<'a> {
     /// What the host is. The chosen processes are those in `facts.processes`.
@@ -38,7 +41,15 @@ impl<'a> Case<'a> {
 
     /// The window in words: `over 5.0 s`.
     pub(crate) fn over(&self) -> String {
+        if self.since_boot() {
+            return SINCE_BOOT.into();
+        }
         self.window_s().map_or_else(|_| "over the window".into(), |s| format!("over {s:.1} s"))
+    }
+
+    /// Whether the counters are those since boot.
+    pub(crate) fn since_boot(&self) -> bool {
+        self.samples.known().is_some_and(|s| s.since_boot)
     }
 
     pub(crate) fn cpu_sample(&self, cpu: CpuId) -> Result<&'a CpuSample, Missing> {

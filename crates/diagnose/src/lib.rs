@@ -12,6 +12,7 @@
 
 mod assignments;
 mod case;
+mod drop_reasons;
 mod knob;
 mod load;
 mod missing;
@@ -54,6 +55,9 @@ pub fn diagnose(case: &Case<'_>) -> Diagnosis {
                 because: because.join("; "),
             });
         }
+    }
+    if case.since_boot() {
+        drafts.iter_mut().for_each(Draft::doubt_since_boot);
     }
     Diagnosis { findings: order::order(drafts), passed, skipped }
 }

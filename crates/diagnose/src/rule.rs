@@ -2,7 +2,7 @@
 
 use model::{Change, Confidence, CpuSet, Evidence, Finding, Reading, Severity};
 
-use crate::Case;
+use crate::{Case, case::SINCE_BOOT};
 
 pub(crate) use crate::missing::{Missing, need};
 
@@ -165,6 +165,16 @@ impl Draft {
         self.finding.number = rule.number;
         self.explained_by = rule.explained_by;
         *self
+    }
+
+    /// An average since boot says that something happened once, not that it does now.
+    pub(crate) fn doubt_since_boot(&mut self) {
+        let f = &mut self.finding;
+        let counted = f.evidence.iter().any(|e| e.what.contains(SINCE_BOOT));
+        if counted || f.title.contains(SINCE_BOOT) {
+            f.severity = Severity::Info;
+            f.confidence = Confidence::Low;
+        }
     }
 
     pub(crate) fn weigh(mut self, severity: Severity, confidence: Confidence) -> Self {

@@ -66,7 +66,7 @@ fn with_field(host: &Host, half: &str, field: &str, value: Value) -> Option<Host
         put!(new.facts, field, value, host cpus caches idle_states numa_nodes nics namespaces irqs
             softnet sysctls tuners processes listeners storage memory_bytes);
     } else if let Reading::Known(samples) = &mut new.samples {
-        put!(samples, field, value, cpus cpu_changes irqs protocols sockstat nics nic_changes threads conntrack vmstat tcp_states listeners grew_in udp_sockets connections);
+        put!(samples, field, value, cpus cpu_changes irqs protocols sockstat nics nic_changes threads conntrack vmstat tcp_states listeners grew_in udp_sockets connections cgroups drops);
     } else {
         return None;
     }

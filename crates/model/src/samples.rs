@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, CpuId, IrqId, Nanos, QueueId, Reading, watch::ByContext};
+use crate::{Bytes, CpuId, IrqId, Nanos, QueueId, Reading, watch::{ByContext, PacketDrops}};
 
 pub use crate::reading::Delta;
 
@@ -61,6 +61,17 @@ pub struct Samples {
     /// TCP connections of this network namespace, those open at any reading.
     #[serde(default = "not_sampled::<ConnectionSample>")]
     pub connections: Reading<Vec<ConnectionSample>>,
+    /// Cgroups with a CPU quota, of the chosen processes and of this program, those above theirs
+    /// included; ascending by path. None in the list: all were read, and none has a quota.
+    #[serde(default = "not_sampled::<CgroupSample>")]
+    pub cgroups: Reading<Vec<CgroupSample>>,
+    /// Packets that the kernel dropped, by reason: those of this network namespace, and those that
+    /// tell none. **Source**: eBPF.
+    #[serde(default = "not_sampled::<PacketDrops>")]
+    pub drops: Reading<Vec<PacketDrops>>,
+    /// There was one reading, and the window is the time since boot: everything is an average.
+    #[serde(default)]
+    pub since_boot: bool,
 }
 
 impl Samples {
@@ -140,6 +151,28 @@ pub struct ConnectionSample {
 
 fn not_measured() -> Reading<ByContext> {
     Reading::absent("not measured")
+}
+
+/// One cgroup with a CPU quota over the window. **Source**: `cpu.max` and `cpu.stat`, under v1
+/// `cpu.cfs_quota_us`, `cpu.cfs_period_us` and `cpu.stat`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CgroupSample {
+    /// From the root of the hierarchy, as `/proc/PID/cgroup` has it.
+    pub path: String,
+    /// Folder of its files.
+    pub folder: String,
+    /// The chosen processes in it or below it, ascending.
+    pub pids: Vec<u32>,
+    /// This program is in it or below it.
+    pub own: bool,
+    /// CPUs that the quota grants, at the last reading.
+    pub quota_cpus: Reading<f64>,
+    /// Periods in which it had something to run.
+    pub periods: Delta,
+    /// Periods of them in which it used up its quota.
+    pub throttled_periods: Delta,
+    /// Time for which its tasks were kept from running, all CPUs together.
+    pub throttled_ns: Delta,
 }
 
 /// The listening sockets of one address over the window; several may share one

@@ -82,7 +82,7 @@ pub struct SourceArgs {
 }
 
 /// Which processes to look at; each may be given several times.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Processes to look at (repeatable)")]
 pub struct ProcessArgs {
     /// By process id.
@@ -213,6 +213,9 @@ pub struct DoctorArgs {
     pub fail_on: Option<SeverityArg>,
     #[command(flatten)]
     pub source: SourceArgs,
+    /// An earlier snapshot or archive of the same host: judge what happened between it and --root.
+    #[arg(long, value_name = "FIRST", requires = "root")]
+    pub since: Option<PathBuf>,
     #[command(flatten)]
     pub processes: ProcessArgs,
     #[command(flatten)]

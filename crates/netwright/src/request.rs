@@ -38,6 +38,8 @@ pub struct Inspect {
 /// A checked `doctor`.
 pub struct Doctor {
     pub source: Source,
+    /// An earlier archive of the same host.
+    pub since: Option<Root>,
     /// How long to watch; a snapshot has its own.
     pub window: Nanos,
     /// Whether eBPF programs are wanted.
@@ -121,8 +123,13 @@ impl Doctor {
         let window = window(args.window)?;
         let sink = Sink::new(args.output.output);
         sink.check()?;
+        let since = match args.since {
+            Some(path) => Some(Source::open(Some(path), ProcessArgs::default())?.root),
+            None => None,
+        };
         Ok(Self {
             window,
+            since,
             bpf: !args.no_bpf,
             source: Source::open(args.source.root, args.processes)?,
             goal: match args.goal {

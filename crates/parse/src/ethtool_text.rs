@@ -1,4 +1,4 @@
-//! What `ethtool` printed, as support archives keep it: `-l` and `-g`, `-k`, `-c`.
+//! What `ethtool` printed, as support archives keep it: `-l` and `-g`, `-k`, `-c`, `-S`, `-i`.
 //!
 //! **Source**: `common.c`, `features.c`, `netlink/channels.c`, `netlink/rings.c` and
 //! `netlink/coalesce.c` of ethtool 6.1; the layout before netlink is the same but for `n/a`, which was 0.
@@ -117,6 +117,26 @@ pub fn coalesce(bytes: &[u8]) -> Option<Coalesce> {
     })
 }
 
+/// `-S`: counters by name; `None` where it prints none.
+pub fn statistics(bytes: &[u8]) -> Option<BTreeMap<String, u64>> {
+    let text = String::from_utf8_lossy(bytes);
+    let (_, lines) = text.split_once("NIC statistics:")?;
+    // A name may have colons of its own (`rx_queue[0]: packets`), and the last one ends it.
+    let one = |line: &str| {
+        let (name, n) = line.rsplit_once(": ")?;
+        Some((name.trim().to_owned(), n.trim().parse().ok()?))
+    };
+    let all: BTreeMap<String, u64> = lines.lines().filter_map(one).collect();
+    (!all.is_empty()).then_some(all)
+}
+
+/// `-i`: what the driver says of itself, by key (`driver`, `firmware-version`).
+pub fn driver(bytes: &[u8]) -> BTreeMap<String, String> {
+    let text = String::from_utf8_lossy(bytes);
+    let pairs = text.lines().filter_map(|line| line.split_once(':'));
+    pairs.map(|(k, v)| (k.trim().to_owned(), v.trim().to_owned())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +184,17 @@ mod tests {
             [(on, off, on), (on, on, off), (on, on, off), (off, on, off), (on, off, off)]
         );
         assert_eq!(features(b"Cannot get device features: No such device\n"), None);
+    }
+
+    #[test]
+    fn statistics_by_name_and_the_driver_by_key() {
+        let text = b"NIC statistics:\n     rx_packets: 18\n     rx_queue[0]: drops: 7\n     bad: x\n";
+        let all = statistics(text).unwrap();
+        assert_eq!(all, [("rx_packets".into(), 18), ("rx_queue[0]: drops".into(), 7)].into());
+        assert_eq!(statistics(b"no stats available\n"), None);
+        let text = b"driver: ixgbe\nversion: 5.1.0-k\nfirmware-version: 0x800003df\nbus-info: 0000:04:00.0\n";
+        let own = driver(text);
+        assert_eq!((own["driver"].as_str(), own["bus-info"].as_str()), ("ixgbe", "0000:04:00.0"));
     }
 
     #[test]

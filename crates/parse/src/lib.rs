@@ -6,7 +6,9 @@
 
 pub mod acpi;
 pub mod cache_size;
+pub mod btf_enum;
 pub mod cgroup;
+pub mod cgroup_cpu;
 pub mod cpuinfo;
 pub mod environ;
 pub mod error;
@@ -19,6 +21,7 @@ pub mod ini;
 pub mod interrupts;
 pub mod irq_name;
 pub mod irqbalance_setup;
+pub mod kallsyms;
 pub mod kconfig;
 pub mod kernel_cmdline;
 pub mod list;
@@ -61,12 +64,17 @@ pub type FuzzEntry = (&'static str, fn(&[u8]));
 /// Every parser of outside bytes, by module name, ascending.
 pub const PARSERS: &[FuzzEntry] = &[
     ("acpi", |b| drop(acpi::header(b))),
+    ("btf_enum", |b| drop(btf_enum::values(b, "skb_drop_reason"))),
     ("cache_size", |b| drop(cache_size::parse(b))),
     ("cgroup", |b| drop(cgroup::parse(b).map(|c| (c.unit(), c.container())))),
+    ("cgroup_cpu", |b| {
+        let _ = (cgroup_cpu::stat(b), cgroup_cpu::max(b));
+    }),
     ("cpuinfo", |b| drop(cpuinfo::parse(b))),
     ("environ", |b| drop(environ::value(b, "container"))),
     ("ethtool_text", |b| {
         let _ = (ethtool_text::limits(b), ethtool_text::features(b), ethtool_text::coalesce(b));
+        let _ = (ethtool_text::statistics(b), ethtool_text::driver(b));
     }),
     ("genl_ethtool", |b| drop((genl_ethtool::coalesce(b), genl_ethtool::rss(b)))),
     ("genl_netdev", |b| {
@@ -86,6 +94,7 @@ pub const PARSERS: &[FuzzEntry] = &[
         let _ = irq_name::parse(&String::from_utf8_lossy(b));
     }),
     ("irqbalance_setup", |b| drop(irqbalance_setup::parse(b))),
+    ("kallsyms", |b| drop(kallsyms::functions(b, &[0xffff_ffff_8100_0000, 1]))),
     ("kconfig", |b| drop(kconfig::parse(b))),
     ("kernel_cmdline", |b| drop(kernel_cmdline::parse(b))),
     ("list", |b| drop(list::parse(b))),

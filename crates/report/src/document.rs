@@ -91,6 +91,8 @@ pub struct Window {
     pub reading_ns: Nanos,
     /// Whether it was ended before the time asked for (Ctrl-C).
     pub interrupted: bool,
+    /// There was one reading: the window is the time since boot, every rate an average of it.
+    pub since_boot: bool,
     /// CPUs that went on- or offline and NICs that came or went meanwhile, with what happened:
     /// their counters are skipped. Mostly empty.
     #[serde(default)]
@@ -166,6 +168,7 @@ impl Diagnosed {
             readings: s.readings,
             reading_ns: s.reading_ns,
             interrupted,
+            since_boot: s.since_boot,
             changes: s.cpu_changes.iter().chain(&s.nic_changes).cloned().collect(),
             packets: packets(s),
             softirq: softirq(s),

@@ -3,7 +3,7 @@
 use model::{Confidence, Severity};
 
 use crate::{
-    Case, Rule,
+    Case, Rule, drop_reasons,
     knob::{self, advice},
     rate,
     rule::{Draft, Gain, Judgement, Missing, Proposal, clear, need, settle},
@@ -117,7 +117,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
             "sock_diag (ss -ltn)",
         );
     }
-    draft = draft.show_sysctl(case, SOMAXCONN);
+    draft = drop_reasons::show(case, RULE.id, draft).show_sysctl(case, SOMAXCONN);
     let changes = match full.first() {
         Some(l) => remedies(case, &l.address, u64::from(l.limit)),
         None => {

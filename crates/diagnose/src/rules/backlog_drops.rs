@@ -3,7 +3,7 @@
 use model::{Confidence, CpuId, CpuSet, Severity};
 
 use crate::{
-    Case, Rule, knob, load, rate,
+    Case, Rule, drop_reasons, knob, load, rate,
     rule::{Draft, Gain, Judgement, clear, settle},
     softnet, text,
 };
@@ -76,7 +76,7 @@ fn finding(case: &Case<'_>, over: &[(CpuId, u64, Confidence)]) -> Judgement {
             "/proc/net/softnet_stat, column 2",
         );
     }
-    draft = draft.show_sysctl(case, BACKLOG);
+    draft = drop_reasons::show(case, RULE.id, draft).show_sysctl(case, BACKLOG);
     let loads: Vec<_> = cpus.iter().filter_map(|c| Some((c, load::load(case, c).ok()?))).collect();
     if let Some((cpu, load)) = loads.iter().find(|(_, l)| l.busy >= 0.9) {
         draft = draft.show_load(case, *cpu, *load).add(

@@ -12,6 +12,8 @@ pub(crate) mod cloud_allowance;
 pub(crate) mod coalescing_goal;
 pub(crate) mod conflicting_tuner;
 pub(crate) mod conntrack_filling;
+pub(crate) mod cpu_quota;
+pub(crate) mod cpu_stolen;
 pub(crate) mod few_channels;
 pub(crate) mod flow_skew;
 pub(crate) mod governor_idle_states;
@@ -30,6 +32,7 @@ pub(crate) mod ring_too_small;
 pub(crate) mod rps_missing;
 pub(crate) mod rps_redundant;
 pub(crate) mod sack_timestamps_off;
+pub(crate) mod silent_drops;
 pub(crate) mod small_read_request;
 pub(crate) mod smt_sibling_shared;
 pub(crate) mod syn_queue_overflow;
@@ -77,4 +80,7 @@ pub static ALL: &[&Rule] = &[
     &udp_receive_drops::RULE,
     &cloud_allowance::RULE,
     &below_kernel_default::RULE,
+    &cpu_quota::RULE,
+    &cpu_stolen::RULE,
+    &silent_drops::RULE,
 ];

@@ -3,7 +3,7 @@
 use model::{Confidence, Severity, samples::UdpSocketSample};
 
 use crate::{
-    Case, Rule,
+    Case, Rule, drop_reasons,
     knob::{self, advice},
     rate::{self, Pattern},
     rule::{Draft, Gain, Judgement, Missing, Proposal, clear, settle},
@@ -69,6 +69,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
             format!("{} (IPv4), {v6} (IPv6)", text::count(v4)),
             "/proc/net/snmp Udp, /proc/net/snmp6 Udp6",
         );
+    draft = drop_reasons::show(case, RULE.id, draft);
     // The socket and its process right behind the count: a short report ends somewhere.
     for socket in case.samples()?.udp_sockets.known().into_iter().flatten().take(SHOWN) {
         draft = show(draft, socket);

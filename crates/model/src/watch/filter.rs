@@ -59,6 +59,7 @@ fn keep_cpus(cpus: &CpuSet, interval: &mut WatchInterval) {
 fn keep_nics(nics: &[String], interval: &mut WatchInterval) {
     let asked = |name: &String| nics.contains(name);
     retain(&mut interval.napi, |n| n.nic.known().is_some_and(asked));
+    retain(&mut interval.drops, |d| d.nic.known().is_some_and(asked));
     if let Reading::Known(samples) = &mut interval.samples {
         samples.nics.retain(|n| asked(&n.name));
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     ByContext, CpuNode, CpuWatch, InterruptedTask, Ipc, Messages, MigratedThread, MigrationPath,
-    NapiOnCpu, NapiWatch, Observer, ProcStatNs, ProcessIpc, ProcessWaits, ProgramStatus,
+    NapiOnCpu, NapiWatch, Observer, PacketDrops, ProcStatNs, ProcessIpc, ProcessWaits, ProgramStatus,
     RECORDING_VERSION, Ran, Retransmits, SCHEMA_VERSION, SoftirqAccounting, SoftirqGap, VectorNs,
     WaitNs, WatchHost, WatchInterval,
 };
@@ -42,6 +42,14 @@ pub fn interval(cpus: u32, turn: u64) -> WatchInterval {
             local: "10.0.0.1:5432".into(),
             remote: "10.0.0.2:40000".into(),
             segments: 3,
+        }]),
+        drops: Known(vec![PacketDrops {
+            reason: Known("NO_SOCKET".into()),
+            protocol: "IPv4".into(),
+            nic: Known("eth0".into()),
+            net_namespace: Known(4_026_531_840),
+            function: Known("__udp4_lib_rcv".into()),
+            packets: 5,
         }]),
         process_ipc: Known(vec![ProcessIpc { pid: 1000, name: "postgres".into(), ipc: ipc(turn) }]),
         ended_processes: vec![],

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use filter::WatchFilter;
-pub use movement::{Ipc, Messages, MigratedThread, MigrationPath, ProcessIpc, Retransmits};
+pub use movement::{Ipc, Messages, MigratedThread, MigrationPath, PacketDrops, ProcessIpc, Retransmits};
 pub use queue::{NapiOnCpu, NapiWatch};
 pub use recording::{CpuNode, RECORDING_VERSION, WatchHost, WatchRecord};
 pub use softirq::{ByContext, CpuWatch, ProcStatNs, SoftirqAccounting, SoftirqGap, VectorNs};
@@ -45,7 +45,7 @@ pub struct WatchInterval {
     #[serde(default = "whole")]
     pub softirq_observed_share: f64,
     /// Why `/proc/stat`'s softirq time is not what was measured.
-    #[serde(default = "not_recorded")]
+    #[serde(default = "not_recorded::<SoftirqAccounting>")]
     pub softirq_accounting: Reading<SoftirqAccounting>,
     /// Threads by what packets cost them: most stolen first, then most of their own.
     pub interrupted_tasks: Reading<Vec<InterruptedTask>>,
@@ -59,6 +59,9 @@ pub struct WatchInterval {
     pub messages: Reading<Vec<Messages>>,
     /// Connections that retransmitted, most first.
     pub retransmits: Reading<Vec<Retransmits>>,
+    /// Dropped packets by reason, most first.
+    #[serde(default = "not_recorded::<Vec<PacketDrops>>")]
+    pub drops: Reading<Vec<PacketDrops>>,
     /// IPC by process, of those followed.
     pub process_ipc: Reading<Vec<ProcessIpc>>,
     /// Followed processes (`--pid`) that ended within the interval: nothing of them follows.
@@ -78,6 +81,6 @@ fn whole() -> f64 {
 }
 
 /// What recordings from before it was recorded say of it.
-fn not_recorded() -> Reading<SoftirqAccounting> {
+fn not_recorded<T>() -> Reading<T> {
     Reading::absent("this recording is older")
 }

@@ -72,6 +72,24 @@ pub struct Retransmits {
     pub segments: u64,
 }
 
+/// Packets that the kernel dropped for one reason, of whichever network namespace. **Source**:
+/// `kfree_skb`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PacketDrops {
+    /// `NO_SOCKET`: the kernel's own word (`enum skb_drop_reason`), since Linux 5.17.
+    pub reason: Reading<String>,
+    /// `IPv4`, `IPv6`, `ARP`, else the EtherType in hexadecimal; `*`: all together for which there
+    /// was no room of their own.
+    pub protocol: String,
+    /// The interface that it came in by, or was to leave by.
+    pub nic: Reading<String>,
+    /// Inode of its network namespace.
+    pub net_namespace: Reading<u64>,
+    /// The function of the kernel that dropped it.
+    pub function: Reading<String>,
+    pub packets: u64,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ipc {
     pub instructions: u64,

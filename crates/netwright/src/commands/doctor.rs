@@ -5,6 +5,7 @@ use std::time::Duration;
 use diagnose::{Case, diagnose};
 use model::{Facts, Reading, Samples};
 use probe::{
+    Root,
     error::reading,
     samples::{self, Options},
     watch::OverWindow,
@@ -21,7 +22,10 @@ use crate::{
 /// Reads what the host is, watches what it does, judges both, and tells.
 pub fn run(request: &Doctor) -> Result<CommandEnd, Failure> {
     let facts = request.source.facts()?;
-    let (samples, interrupted) = watch(request, &facts);
+    let (samples, interrupted) = match &request.since {
+        Some(first) => (between(request, first)?, false),
+        None => watch(request, &facts),
+    };
     let case = Case { facts: &facts, samples: &samples, goal: request.goal };
     let diagnosis = diagnose(&case);
     let document =
@@ -33,6 +37,12 @@ pub fn run(request: &Doctor) -> Result<CommandEnd, Failure> {
         request.sink.text(&report::doctor::text(&document, look))?;
     }
     Ok(answer(request, &document))
+}
+
+/// What the counters grew by between two archives.
+fn between(request: &Doctor, first: &Root) -> Result<Reading<Samples>, Failure> {
+    let samples = samples::since_boot::between(first, &request.source.root);
+    samples.map(Reading::Known).map_err(|why| Failure::Environment(format!("--since: {why}")))
 }
 
 /// The counters over the window; Ctrl-C ends it early.

@@ -5,6 +5,8 @@
 mod cli;
 mod doctor_sockets;
 mod given;
+mod planted_cpu;
+mod planted_drops;
 mod planted_queues;
 mod planted_settings;
 mod schema;

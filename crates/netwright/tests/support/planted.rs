@@ -35,6 +35,11 @@ impl Inside {
         Self { stop, thread: Some(thread) }
     }
 
+    /// Waits until its work is done by itself.
+    pub fn join(mut self) {
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+
     /// Calls `step` there once every `pause`.
     pub fn every(ns: &Namespace, pause: Duration, mut step: impl FnMut() + Send + 'static) -> Self {
         Self::run(ns, move |stop| {
@@ -113,10 +118,11 @@ pub fn doctor(ns: &Namespace) -> Value {
     doctor_with(ns, &[])
 }
 
+const DOCTOR: [&str; 4] = ["--window", "1500ms", "--no-bpf", "--json"];
+
 /// The same with more arguments.
 pub fn doctor_with(ns: &Namespace, more: &[&str]) -> Value {
-    let args = ["doctor", "--window", "1500ms", "--no-bpf", "--json"];
-    ns.netwright_json(&[&args[..], more].concat())
+    ns.netwright_json(&[&["doctor"], &DOCTOR[..], more].concat())
 }
 
 /// The number that the evidence about `what` begins with.
@@ -134,6 +140,15 @@ pub struct Bracket(Vec<(Instant, u64)>);
 
 /// Reads a counter by the classic tool again and again, while `doctor` looks.
 pub fn beside(ns: &Namespace, counter: impl Fn() -> u64) -> (Value, Bracket) {
+    beside_with(ns, &DOCTOR, counter)
+}
+
+/// The same with these arguments of `doctor`.
+pub fn beside_with(
+    ns: &Namespace,
+    args: &[&str],
+    counter: impl Fn() -> u64,
+) -> (Value, Bracket) {
     let read = || {
         let before = Instant::now();
         let count = counter();
@@ -141,7 +156,8 @@ pub fn beside(ns: &Namespace, counter: impl Fn() -> u64) -> (Value, Bracket) {
         (before + before.elapsed() / 2, count)
     };
     thread::scope(|scope| {
-        let doctor = scope.spawn(|| doctor(ns));
+        let doctor =
+            scope.spawn(|| ns.netwright_json(&[&["doctor"], args].concat()));
         let mut seen = vec![read()];
         while !doctor.is_finished() {
             thread::sleep(Duration::from_millis(10));

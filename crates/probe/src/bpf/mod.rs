@@ -4,6 +4,7 @@
 //! and in its doc comment the dictionary of what it counts. A program that cannot be attached
 //! takes its own figures with it and nothing else.
 
+pub mod drops;
 pub mod exchanges;
 pub mod messages;
 pub mod migrated_threads;

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod archive_tests;
 pub mod cache;
+pub mod cgroup_mounts;
 pub mod cpu;
 mod cpu_layout;
 mod cpufreq;

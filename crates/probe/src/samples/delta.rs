@@ -13,6 +13,7 @@ use parse::proc_stat::CpuTicks;
 
 use super::{Counters, raw::Raw};
 
+mod cgroups;
 mod devices;
 mod irqs;
 mod listeners;
@@ -78,6 +79,9 @@ fn over(readings: &[Raw], first: &Raw, last: &Raw) -> Samples {
         grew_in: steps::grew_in(readings),
         udp_sockets: sockets::udp(readings),
         connections: sockets::connections(readings),
+        cgroups: cgroups::all(readings),
+        drops: Reading::absent("not measured"),
+        since_boot: false,
     }
 }
 

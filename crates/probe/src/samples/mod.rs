@@ -3,6 +3,7 @@
 //! One reading is a [`raw::Raw`]; [`delta::samples`] makes [`Samples`] of several and is pure.
 
 pub mod brief;
+mod cgroups;
 pub mod clock;
 pub mod clock_changes;
 pub mod delta;
@@ -10,6 +11,7 @@ pub mod host_cpu;
 pub mod local_ports;
 mod nics;
 pub mod raw;
+pub mod since_boot;
 mod sockets;
 mod source;
 mod threads;
@@ -56,7 +58,7 @@ impl Default for Options {
 /// Reads the counters over a window and gives their growth.
 ///
 /// Live, this waits for `window`; `stop` ends it within 50 ms with a last reading and the
-/// shorter window. A snapshot gives the readings recorded in it, whatever `window` and
+/// shorter window. Of a tree with one reading, all counters since boot. A snapshot gives the readings recorded in it, whatever `window` and
 /// `readings` say, at once. `progress` hears the share of the window that has passed, 0 to 1.
 ///
 /// # Errors
@@ -70,7 +72,8 @@ pub fn take(
 ) -> Result<Samples, ReadError> {
     let readings =
         if root.is_live() { live(root, options, stop, progress) } else { recorded(root, options) };
-    let samples = delta::samples(&readings).ok_or_else(|| ReadError::Absent {
+    let since_boot = || if root.is_live() { None } else { since_boot::samples(root) };
+    let samples = delta::samples(&readings).or_else(since_boot).ok_or_else(|| ReadError::Absent {
         path: "recorded samples (take the snapshot with --window)".to_owned(),
     })?;
     Ok(sockets::named(root, samples))

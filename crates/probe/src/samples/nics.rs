@@ -103,7 +103,7 @@ fn one(root: &Root, name: &str, dumps: &Dumps<'_>) -> Option<RawNic> {
             Some(changes) => Reading::Known(changes),
             None => root.number(&format!("{folder}/carrier_changes")),
         },
-        driver_stats: facts::nic::driver_stats(&dumps.ethtool, name),
+        driver_stats: facts::nic::driver_stats(root, &dumps.ethtool, name),
         queues,
         qdiscs: dumps
             .qdiscs

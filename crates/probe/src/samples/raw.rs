@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use model::{CpuId, CpuSet, IrqId, Reading, irq::IrqCount, napi::SoftnetRow, snapshot::SampleTime};
 use parse::{proc_stat::CpuTicks, softirqs::Softirqs};
 
-use super::{Counters, Options, nics, source::Source, threads};
-pub use super::{nics::RawNic, threads::RawThread};
+use super::{Counters, Options, cgroups, nics, source::Source, threads};
+pub use super::{cgroups::RawCgroup, nics::RawNic, threads::RawThread};
 use crate::{
     Root,
     ask::sock_diag::{self, Connection, Listening, UdpSocket},
@@ -49,6 +49,8 @@ pub struct Raw {
     pub udp: Reading<Vec<UdpSocket>>,
     /// TCP connections by the kernel's number of the socket.
     pub connections: Reading<BTreeMap<u64, Connection>>,
+    /// Cgroups with a CPU quota by path.
+    pub cgroups: Reading<BTreeMap<String, RawCgroup>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -70,6 +72,7 @@ impl Raw {
             sockstat: sockstat(root),
             nics: nics::read(root),
             threads: threads::read(root, &options.pids),
+            cgroups: cgroups::read(root, &options.pids),
             conntrack: root
                 .parsed("/proc/net/stat/nf_conntrack", parse::nf_conntrack_stat::parse)
                 .map(|t| t.counters),
@@ -125,6 +128,7 @@ impl Raw {
             listeners: not_asked(),
             udp: not_asked(),
             connections: not_asked(),
+            cgroups: not_asked(),
         }
     }
 }

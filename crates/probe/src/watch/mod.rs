@@ -178,6 +178,7 @@ impl Watcher {
             migrated_threads: movement.migrated_threads,
             messages: movement.messages,
             retransmits: movement.retransmits,
+            drops: movement.drops,
             process_ipc: ipc.processes,
             ended_processes: self.followed.ended(&self.root),
             observer: self.cost.observer(

@@ -1,17 +1,22 @@
-//! Softirq time over one window, for those who take samples and do not watch.
+//! Softirq time and drops over one window, for those who take samples and do not watch.
 
 use std::time::Instant;
 
-use model::{Reading, Samples, watch::ByContext};
+use model::{
+    Reading, Samples,
+    watch::{ByContext, PacketDrops},
+};
 
-use super::{ObserveWhen, permission::asked, possible, softirq::SoftirqPart};
-use crate::Root;
+use super::{
+    ObserveWhen, movement::drops::DropsPart, permission::asked, possible, softirq::SoftirqPart,
+};
+use crate::{Root, facts};
 
 const ALWAYS: (ObserveWhen, ObserveWhen) = (ObserveWhen::Always, ObserveWhen::Always);
 
-/// The softirq programs, attached for a window.
+/// The programs of softirqs and of drops, attached for a window.
 pub struct OverWindow {
-    part: Option<SoftirqPart>,
+    part: Option<(SoftirqPart, DropsPart)>,
     since: Instant,
 }
 
@@ -20,9 +25,12 @@ impl OverWindow {
     /// 100 ns a softirq.
     pub fn begin(root: &Root, wanted: bool) -> Self {
         let part = root.is_live().then(|| {
-            let mut part = SoftirqPart::attach(&asked(root, wanted), ALWAYS, root, &possible(root));
-            part.look(None);
-            part
+            let (asked, possible) = (asked(root, wanted), possible(root));
+            let mut softirqs = SoftirqPart::attach(&asked, ALWAYS, root, &possible);
+            let mut drops = DropsPart::attach(&asked, &possible);
+            softirqs.look(None);
+            drops.look(root);
+            (softirqs, drops)
         });
         Self { part, since: Instant::now() }
     }
@@ -37,8 +45,9 @@ impl OverWindow {
     /// The programs run from before the window's first reading until after its last one, which on a slow
     /// host is seconds longer than the window: the samples get the window's share of their time.
     pub fn part(&mut self, mut samples: Samples) -> Samples {
-        let Some(part) = &mut self.part else { return samples };
-        let look = part.look(None);
+        let Some((softirqs, drops)) = &mut self.part else { return samples };
+        samples.drops = in_this_namespace(drops.look(&Root::live()));
+        let look = softirqs.look(None);
         let ran = std::mem::replace(&mut self.since, Instant::now()).elapsed();
         let share = samples.window_ns.0 as f64 / ran.as_nanos().max(1) as f64;
         for cpu in &mut samples.cpus {
@@ -47,6 +56,18 @@ impl OverWindow {
         }
         samples
     }
+}
+
+/// The programs count those of all namespaces.
+fn in_this_namespace(drops: Reading<Vec<PacketDrops>>) -> Reading<Vec<PacketDrops>> {
+    let own = facts::process::net_namespace(&Root::live(), std::process::id());
+    let here = |d: &PacketDrops| !d.net_namespace.is_known() || d.net_namespace == own;
+    drops.map(|mut all| {
+        if own.is_known() {
+            all.retain(here);
+        }
+        all
+    })
 }
 
 /// Softirq time of all CPUs since the programs were attached, for those who look at moments.

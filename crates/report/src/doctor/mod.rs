@@ -79,9 +79,20 @@ const GUEST: usize = 3;
 /// How long the counters were watched.
 fn watched(d: &Diagnosed) -> Option<String> {
     match (&d.window, d.window_ns.get()) {
+        (Known(w), Some(ns)) if w.since_boot => Some(format!("{} since boot", days(ns))),
         (Known(w), Some(ns)) if w.interrupted => Some(format!("{ns}, interrupted")),
         (Known(_), Some(ns)) => Some(ns.to_string()),
         _ => None,
+    }
+}
+
+/// Of a time since boot nobody wants seconds.
+fn days(time: model::Nanos) -> String {
+    let hours = time.0 / 3_600_000_000_000;
+    match hours {
+        0 => format!("{} min", time.0 / 60_000_000_000),
+        1..48 => format!("{hours} h"),
+        _ => format!("{} days", hours / 24),
     }
 }
 
@@ -91,7 +102,9 @@ fn warnings(d: &Diagnosed, page: &mut Page) {
     if let Absent(why) | Denied(why) = &d.window {
         warn(format!("WARNING: settings only, no counters: {why}"), page);
     }
-    if quiet(d).is_some() {
+    if d.window.known().is_some_and(|w| w.since_boot) {
+        warn("WARNING: counters since boot: averages, not what happens now".into(), page);
+    } else if quiet(d).is_some() {
         warn("WARNING: hardly any traffic: run again under load".into(), page);
     }
     if let Some(changes) = d.window.known().map(|w| &w.changes).filter(|c| !c.is_empty()) {
@@ -138,7 +151,11 @@ fn nothing_found(d: &Diagnosed) -> Line {
     let Known(window) = &d.window else {
         return warn(format!("Inconclusive: {checked}, by settings alone"));
     };
-    let time = d.window_ns.get().map_or_else(String::new, |ns| format!(" in {ns}"));
+    let time = match d.window_ns.get() {
+        Some(ns) if window.since_boot => format!(" in {} since boot", days(ns)),
+        Some(ns) => format!(" in {ns}"),
+        None => String::new(),
+    };
     if let Some(packets) = quiet(d) {
         let seen = format!("{}{time}", many(packets as usize, "packet"));
         return warn(format!("Inconclusive: {seen}, {checked}"));

@@ -31,6 +31,9 @@ fn samples() -> Samples {
         grew_in: Default::default(),
         udp_sockets: Reading::absent("x"),
         connections: Reading::absent("x"),
+        cgroups: Reading::absent("x"),
+        drops: Reading::absent("x"),
+        since_boot: false,
     }
 }
 

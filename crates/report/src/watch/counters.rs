@@ -52,6 +52,11 @@ pub fn counters(interval: &WatchInterval) -> Listing {
         // Addresses are long: in the first column, which stays, they would push out the figures.
         add.count("retransmitted", &format!("{} > {}", r.local, r.remote), r.segments);
     }
+    for d in interval.drops.known().into_iter().flatten() {
+        let of = |r: &Reading<String>| r.known().map_or("-", String::as_str).to_owned();
+        let place = format!("dropped {} {}", of(&d.nic), d.protocol);
+        add.count(&place, &format!("{} in {}", of(&d.reason), of(&d.function)), d.packets);
+    }
     for p in interval.process_ipc.known().into_iter().flatten() {
         let cell = Cell::number(p.ipc.per_cycle, format!("{:.2}", p.ipc.per_cycle));
         let place = Cell::text(format!("{} ({})", p.name, p.pid));

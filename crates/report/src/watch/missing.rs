@@ -40,6 +40,7 @@ pub fn missing(interval: &WatchInterval) -> Vec<Missing> {
     add("migrations", why(&interval.migrated_threads));
     add("messages", why(&interval.messages));
     add("retransmits by connection", why(&interval.retransmits));
+    add("drops by reason", why(&interval.drops));
     add("IPC by process", why(&interval.process_ipc));
     add("counters", why(&interval.samples));
     let mut programs: Vec<Missing> = vec![];

@@ -51,7 +51,7 @@ pub fn read(root: &Root, no_access: &mut Vec<NoAccess>) -> Host {
         kernel,
         page_size_bytes: sysconf.as_ref().map(|s| Bytes(s.page_size_bytes)),
         clock_ticks_per_s: sysconf.map(|s| s.clock_ticks_per_s),
-        uptime_s: uptime(root),
+        uptime_s: uptime(root).map(|s| s as u64),
         reader: reader(root),
     }
 }
@@ -169,10 +169,15 @@ fn machine(root: &Root, cpuinfo: Option<&CpuInfo>) -> Reading<String> {
         )
 }
 
-fn uptime(root: &Root) -> Reading<u64> {
+/// Seconds since boot, with their fraction.
+pub(crate) fn uptime_s(root: &Root) -> Option<f64> {
+    uptime(root).get()
+}
+
+fn uptime(root: &Root) -> Reading<f64> {
     const PATH: &str = "/proc/uptime";
     root.parsed(PATH, parse::text::numbers::<f64>).and_then(|n| match n.first() {
-        Some(s) if s.is_finite() && *s >= 0.0 => Reading::Known(*s as u64),
+        Some(s) if s.is_finite() && *s >= 0.0 => Reading::Known(*s),
         _ => Reading::Absent(format!("{PATH}: empty")),
     })
 }

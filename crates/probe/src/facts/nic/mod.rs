@@ -23,7 +23,6 @@ use crate::{ReadError, Root, ask::ethtool::Ethtool, error::reading, facts::pci};
 
 pub(super) use place::of as device;
 use printed::or_printed;
-pub(crate) use settings::stats as driver_stats;
 
 const NET: &str = "/sys/class/net";
 const NOT_READ: &str = "not read";
@@ -57,7 +56,7 @@ fn one(root: &Root, ethtool: &Ethtool, dumps: &settings::Dumps, name: &str) -> O
     };
     let at = |file: &str| format!("{dir}/{file}");
     let place = place::of(root, name);
-    let info = reading(ethtool.driver_info(name));
+    let info = or_printed(reading(ethtool.driver_info(name)), root, ("i", name), printed::driver);
     let driver = driver(root, &place, &info);
     let flags = root.parsed(&at("flags"), text::hex);
     let (speed_bps, duplex) = speed_and_duplex(root, ethtool, name);
@@ -121,7 +120,7 @@ fn one(root: &Root, ethtool: &Ethtool, dumps: &settings::Dumps, name: &str) -> O
         rss: settings::rss(ethtool, dumps, name),
         pause: settings::pause(ethtool, name),
         ntuple_rules: reading(ethtool.rule_count(name)).map(|r| r.rule_cnt),
-        driver_stats: settings::stats(ethtool, name),
+        driver_stats: driver_stats(root, ethtool, name),
         statistics: statistics(root, &at("statistics")),
         gro_flush_timeout_ns: root.number(&at("gro_flush_timeout")).map(Nanos),
         napi_defer_hard_irqs: root.number(&at("napi_defer_hard_irqs")),
@@ -137,6 +136,15 @@ fn one(root: &Root, ethtool: &Ethtool, dumps: &settings::Dumps, name: &str) -> O
         },
         xdp: Reading::absent(NOT_READ),
     })
+}
+
+/// The driver's own counters by name.
+pub(crate) fn driver_stats(
+    root: &Root,
+    ethtool: &Ethtool,
+    name: &str,
+) -> Reading<BTreeMap<String, u64>> {
+    or_printed(settings::stats(ethtool, name), root, ("S", name), printed::statistics)
 }
 
 /// Whether an interface's link in a copied tree leads to where interfaces are.

@@ -8,7 +8,9 @@ use model::{
 };
 use parse::ethtool_text::{self, Limits};
 
-use crate::Root;
+pub use parse::ethtool_text::statistics;
+
+use crate::{Root, ask::ethtool::answers::DriverInfo};
 
 /// The value as printed by `ethtool -OPTION NIC`, where nobody could ask and it was kept.
 ///
@@ -23,6 +25,17 @@ pub fn or_printed<T>(
     let file = format!("/sos_commands/networking/ethtool_-{option}_{nic}");
     let text = (!root.is_whole()).then(|| root.read(&file).ok()).flatten();
     text.and_then(|t| value(&t)).map_or(Reading::Absent(why), Reading::Known)
+}
+
+pub fn driver(text: &[u8]) -> Option<DriverInfo> {
+    let all = ethtool_text::driver(text);
+    let of = |key: &str| all.get(key).cloned().unwrap_or_default();
+    Some(DriverInfo {
+        driver: all.get("driver")?.clone(),
+        version: of("version"),
+        fw_version: of("firmware-version"),
+        bus_info: of("bus-info"),
+    })
 }
 
 pub fn channels(text: &[u8]) -> Option<Channels> {

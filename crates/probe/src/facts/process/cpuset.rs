@@ -6,74 +6,40 @@
 use model::{CpuSet, Reading};
 use parse::{cgroup::Cgroups, mountinfo};
 
-use crate::{ReadError, Root, error::reading};
+use crate::{
+    ReadError, Root,
+    error::reading,
+    facts::cgroup_mounts::{CgroupMounts, folder},
+};
 
-/// Where the reader sees cgroups.
-pub struct Mounts {
-    v1_cpuset: Option<mountinfo::Mount>,
-    v2: Option<mountinfo::Mount>,
-}
-
-impl Mounts {
-    /// From `/proc/self/mountinfo`; of several mounts of one hierarchy the last hides the
-    /// others.
-    pub fn read(root: &Root) -> Self {
-        let mounts =
-            root.read("/proc/self/mountinfo").map(|b| mountinfo::parse(&b)).unwrap_or_default();
-        let last = |wanted: &dyn Fn(&mountinfo::Mount) -> bool| {
-            mounts.iter().rev().find(|m| wanted(m)).cloned()
-        };
-        Self {
-            v1_cpuset: last(&|m| {
-                m.fs_type == "cgroup" && m.super_options.iter().any(|o| o == "cpuset")
-            }),
-            v2: last(&|m| m.fs_type == "cgroup2"),
-        }
-    }
-
-    /// CPUs and memory nodes that the cpuset allows.
-    pub fn cpuset(
-        &self,
-        root: &Root,
-        cgroups: &Reading<Cgroups>,
-    ) -> (Reading<CpuSet>, Reading<CpuSet>) {
-        let cgroups = match cgroups {
-            Reading::Known(c) => c,
-            Reading::Absent(why) => return (Reading::absent(why), Reading::absent(why)),
-            Reading::Denied(why) => return (Reading::denied(why), Reading::denied(why)),
-        };
-        if let (Some(path), Some(mount)) = (cgroups.controller("cpuset"), &self.v1_cpuset) {
-            let read = |effective, set| in_v1(root, mount, path, effective, set);
-            return (
-                read("cpuset.effective_cpus", "cpuset.cpus"),
-                read("cpuset.effective_mems", "cpuset.mems"),
-            );
-        }
-        match (cgroups.unified(), &self.v2) {
-            (Some(path), Some(mount)) => (
-                in_v2(root, mount, path, "cpuset.cpus.effective"),
-                in_v2(root, mount, path, "cpuset.mems.effective"),
-            ),
-            _ => {
-                let none =
-                    || Reading::absent("/proc/self/mountinfo: no cpuset hierarchy is mounted");
-                (none(), none())
-            }
-        }
-    }
-}
-
-/// The folder of a cgroup as the reader sees it: the mount shows the hierarchy from its own
-/// root on.
-fn folder(mount: &mountinfo::Mount, path: &str) -> Option<String> {
-    let inside = match mount.root.as_str() {
-        "/" => path,
-        root => path.strip_prefix(root).filter(|p| p.is_empty() || p.starts_with('/'))?,
+/// CPUs and memory nodes that the cpuset allows.
+pub fn read(
+    root: &Root,
+    mounts: &CgroupMounts,
+    cgroups: &Reading<Cgroups>,
+) -> (Reading<CpuSet>, Reading<CpuSet>) {
+    let cgroups = match cgroups {
+        Reading::Known(c) => c,
+        Reading::Absent(why) => return (Reading::absent(why), Reading::absent(why)),
+        Reading::Denied(why) => return (Reading::denied(why), Reading::denied(why)),
     };
-    if inside.split('/').any(|part| part == "..") {
-        return None; // above the reader's cgroup namespace
+    if let (Some(path), Some(mount)) = (cgroups.controller("cpuset"), mounts.v1("cpuset")) {
+        let read = |effective, set| in_v1(root, mount, path, effective, set);
+        return (
+            read("cpuset.effective_cpus", "cpuset.cpus"),
+            read("cpuset.effective_mems", "cpuset.mems"),
+        );
     }
-    Some(format!("{}{}", mount.mount_point.trim_end_matches('/'), inside.trim_end_matches('/')))
+    match (cgroups.unified(), mounts.v2()) {
+        (Some(path), Some(mount)) => (
+            in_v2(root, mount, path, "cpuset.cpus.effective"),
+            in_v2(root, mount, path, "cpuset.mems.effective"),
+        ),
+        _ => {
+            let none = || Reading::absent("/proc/self/mountinfo: no cpuset hierarchy is mounted");
+            (none(), none())
+        }
+    }
 }
 
 fn outside<T>(path: &str) -> Reading<T> {

@@ -12,8 +12,8 @@ mod tests;
 
 use model::{Bytes, Reading, process::Process};
 
-use self::{cpuset::Mounts, sockets::Tables};
-use super::Selector;
+use self::sockets::Tables;
+use super::{Selector, cgroup_mounts::CgroupMounts};
 use crate::{ReadError, Root, error::reading};
 
 /// The kernel walks every page of a process to tell its memory by node, some 50 million a
@@ -30,7 +30,7 @@ pub fn read(root: &Root, selectors: &[Selector]) -> (Vec<Process>, Vec<String>) 
     }
     let chosen = select::choose(root, selectors);
     let mut reader =
-        Reader { root, mounts: Mounts::read(root), tables: Tables::default(), walked: Bytes(0) };
+        Reader { root, mounts: CgroupMounts::read(root), tables: Tables::default(), walked: Bytes(0) };
     let processes =
         chosen.by_pid.into_iter().filter_map(|(pid, by)| reader.process(pid, by)).collect();
     (processes, chosen.missing)
@@ -71,7 +71,7 @@ pub fn net_namespace(root: &Root, pid: u32) -> Reading<u64> {
 
 struct Reader<'a> {
     root: &'a Root,
-    mounts: Mounts,
+    mounts: CgroupMounts,
     tables: Tables,
     walked: Bytes,
 }
@@ -87,7 +87,7 @@ impl Reader<'_> {
         let cgroups = root.parsed(&format!("/proc/{pid}/cgroup"), parse::cgroup::parse);
         let none = |what: &str| Reading::Absent(format!("/proc/{pid}/cgroup: {what}"));
         let net_namespace = net_namespace(root, pid);
-        let (cpuset_cpus, cpuset_mems) = self.mounts.cpuset(root, &cgroups);
+        let (cpuset_cpus, cpuset_mems) = cpuset::read(root, &self.mounts, &cgroups);
         Some(Process {
             pid,
             name,

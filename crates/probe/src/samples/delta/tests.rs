@@ -21,6 +21,7 @@ fn empty(start_ns: u64) -> Raw {
         listeners: Reading::absent("none"),
         udp: Reading::absent("none"),
         connections: Reading::absent("none"),
+        cgroups: Reading::absent("none"),
     }
 }
 
@@ -382,6 +383,7 @@ fn any_raw() -> impl Strategy<Value = Raw> {
                 listeners: Reading::absent("none"),
                 udp: Reading::absent("none"),
                 connections: Reading::absent("none"),
+        cgroups: Reading::absent("none"),
             }
         })
 }

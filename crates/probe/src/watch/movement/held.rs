@@ -7,6 +7,7 @@ use model::{Reading, watch::ProgramStatus};
 use super::super::permission;
 use crate::bpf::{
     Object, ProgramSpec,
+    drops::Drops,
     messages::MessageCalls,
     migrated_threads::MigratedThreads,
     object,
@@ -33,7 +34,7 @@ macro_rules! has {
     };
 }
 
-has!(MigratedThreads, MessageCalls, Retransmits);
+has!(Drops, MigratedThreads, MessageCalls, Retransmits);
 
 /// Attached programs, or why there are none.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
-//! Threads that move, what is sent and received, what is retransmitted, IPC.
+//! Threads that move, what is sent and received, what is retransmitted and dropped, IPC.
 
+pub(super) mod drops;
 mod held;
 mod messages;
 mod migrated_threads;
@@ -8,7 +9,7 @@ mod retransmits;
 
 use model::{
     CpuId, Reading,
-    watch::{Messages, MigratedThread, ProgramStatus, Retransmits},
+    watch::{Messages, MigratedThread, PacketDrops, ProgramStatus, Retransmits},
 };
 
 use super::{ObserveWhen, comms::Comms};
@@ -24,6 +25,7 @@ pub struct Movement {
     /// What is sent and received.
     pub messages: messages::MessagesPart,
     retransmits: retransmits::RetransmitsPart,
+    drops: drops::DropsPart,
 }
 
 /// What moved in one interval.
@@ -32,6 +34,7 @@ pub struct MovementReading {
     pub migrated_threads: Reading<Vec<MigratedThread>>,
     pub messages: Reading<Vec<Messages>>,
     pub retransmits: Reading<Vec<Retransmits>>,
+    pub drops: Reading<Vec<PacketDrops>>,
 }
 
 impl Movement {
@@ -46,6 +49,7 @@ impl Movement {
             migrated_threads: migrated_threads::MigrationsPart::attach(asked, root, possible),
             messages: messages::MessagesPart::attach(asked, messages, root, possible),
             retransmits: retransmits::RetransmitsPart::attach(asked, possible),
+            drops: drops::DropsPart::attach(asked, possible),
         }
     }
 
@@ -55,6 +59,7 @@ impl Movement {
             migrated_threads: self.migrated_threads.look(root, comms),
             messages: self.messages.look(comms, now),
             retransmits: self.retransmits.look(),
+            drops: self.drops.look(root),
         }
     }
 
@@ -63,12 +68,14 @@ impl Movement {
         self.migrated_threads.programs.begin_cost();
         self.messages.programs.begin_cost();
         self.retransmits.programs.begin_cost();
+        self.drops.programs.begin_cost();
     }
 
     pub fn end_cost(&mut self) {
         self.migrated_threads.programs.end_cost();
         self.messages.programs.end_cost();
         self.retransmits.programs.end_cost();
+        self.drops.programs.end_cost();
     }
 
     /// The programs' state over the last interval.
@@ -77,6 +84,7 @@ impl Movement {
             self.migrated_threads.programs.status(),
             self.messages.programs.status(),
             self.retransmits.programs.status(),
+            self.drops.programs.status(),
         ]
         .concat()
     }

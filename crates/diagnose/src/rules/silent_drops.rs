@@ -1,0 +1,84 @@
+//! 40: packets that the kernel dropped for a reason that no other rule judges.
+
+use std::collections::BTreeMap;
+
+use model::{Confidence, Severity, watch::PacketDrops};
+
+use crate::{
+    Case, Rule,
+    drop_reasons::{self, Meaning},
+    knob::advice,
+    rate,
+    rule::{Draft, Gain, Judgement, Missing, clear, need},
+    text,
+};
+
+/// Catalogue number 40. What somebody asked for (a packet filter, a closed port) is no fault.
+pub static RULE: Rule = Rule {
+    id: "silent_drops",
+    number: 40,
+    title: "packets dropped for a reason that no counter of an interface shows",
+    needs: &["dropped packets by reason over a window (eBPF, Linux 5.17)"],
+    explained_by: &[],
+    judge,
+};
+
+fn judge(case: &Case<'_>) -> Vec<Judgement> {
+    match all(case) {
+        Ok(said) => said,
+        Err(missing) => vec![missing.of("")],
+    }
+}
+
+fn all(case: &Case<'_>) -> Result<Vec<Judgement>, Missing> {
+    let drops = need("dropped packets by reason", &case.samples()?.drops)?;
+    let mut faults: BTreeMap<&str, (&str, &str, Vec<&PacketDrops>)> = BTreeMap::new();
+    let mut packets = 0;
+    for d in drops {
+        packets += d.packets;
+        let reason = need("reason of a drop", &d.reason)?;
+        if let Some(Meaning::Fault(what, remedy)) = drop_reasons::of(reason) {
+            faults.entry(reason).or_insert((what, remedy, vec![])).2.push(d);
+        }
+    }
+    let mut said = vec![];
+    for (reason, (what, remedy, drops)) in faults {
+        let count = drops.iter().map(|d| d.packets).sum();
+        if let Some(sure) = rate::sustained(count, case.window_s()?) {
+            said.push(found(case, reason, (what, remedy), count, sure, &drops));
+        }
+    }
+    if said.is_empty() {
+        let text = format!(
+            "{} dropped {}, none of them for a fault that lasts",
+            text::plural(usize::try_from(packets).unwrap_or(usize::MAX), "packet"),
+            case.over()
+        );
+        let reasons =
+            drops.iter().try_for_each(|d| need("reason of a drop", &d.reason).map(drop));
+        said.push(clear(text, [&case.samples()?.drops, &reasons])?);
+    }
+    Ok(said)
+}
+
+fn found(
+    case: &Case<'_>,
+    reason: &str,
+    (what, remedy): (&str, &str),
+    count: u64,
+    sure: Confidence,
+    drops: &[&PacketDrops],
+) -> Judgement {
+    let severity = if sure == Confidence::Low { Severity::Info } else { Severity::Warning };
+    let mut draft =
+        Draft::new(reason, format!("{} packets dropped: {what}", text::count(count)))
+            .weigh(severity, sure)
+            .explain(
+                "The kernel dropped them on their way; the interface counts them as received or sent.",
+            )
+            .gain(Gain::Improves, "no waits for what is sent again, no lost datagrams");
+    for d in drops.iter().take(3) {
+        draft = draft.show(drop_reasons::what(case, d), text::count(d.packets), "skb:kfree_skb");
+    }
+    draft.change(advice("as it is", "see the command", remedy, "depends on the cause")).alone().found()
+}

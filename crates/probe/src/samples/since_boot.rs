@@ -1,0 +1,171 @@
+//! Growth without a window: of one reading since the host booted, or between two archives of one host.
+
+use model::{Reading, Samples, snapshot::SampleTime};
+use parse::proc_stat::CpuTicks;
+
+use super::{Options, delta, raw::Raw};
+use crate::{Root, facts};
+
+/// What the counters of one reading grew by since the host booted; `None` where the time since then is
+/// not known. An interface or a queue may be younger than that.
+pub(super) fn samples(root: &Root) -> Option<Samples> {
+    let now = reading(root, 0)?;
+    let mut samples = delta::samples(&[at_boot(&now), now])?;
+    samples.since_boot = true;
+    Some(samples)
+}
+
+/// What happened on one host between two archives of it.
+///
+/// # Errors
+/// They are of two hosts or two boots, in the wrong order, or lack the time since boot.
+pub fn between(first: &Root, second: &Root) -> Result<Samples, String> {
+    let no_time = || "/proc/uptime: not in both of them".to_owned();
+    let (before, now) = (reading(first, 0).ok_or_else(no_time)?, reading(second, 0).ok_or_else(no_time)?);
+    let names = [first, second].map(|r| r.word("/proc/sys/kernel/hostname").into_known());
+    if let [Some(a), Some(b)] = &names
+        && a != b
+    {
+        return Err(format!("they are of two hosts, {a} and {b}"));
+    }
+    if let (Some(a), Some(b)) = (booted_s(first), booted_s(second))
+        && a.abs_diff(b) > CLOCK_STEP_S
+    {
+        return Err("the host booted between them: its counters began anew".into());
+    }
+    if before.time.start_ns >= now.time.start_ns {
+        return Err("the first was not taken before the second".into());
+    }
+    delta::samples(&[before, now]).ok_or_else(no_time)
+}
+
+/// By so much the kernel's own time of boot moves when the clock is set.
+const CLOCK_STEP_S: u64 = 5;
+
+/// When it booted, seconds since 1970. **Source**: `btime` of `/proc/stat`.
+fn booted_s(root: &Root) -> Option<u64> {
+    let text = root.read("/proc/stat").ok()?;
+    let text = String::from_utf8_lossy(&text);
+    text.lines().find_map(|l| l.strip_prefix("btime ")?.trim().parse().ok())
+}
+
+/// All counters of a tree, at the time since boot at which they were read.
+fn reading(root: &Root, n: u32) -> Option<Raw> {
+    let root = match root.manifest() {
+        Some(m) if !m.samples.is_empty() => root.at_sample(n),
+        _ => root.clone(),
+    };
+    let up_ns = (facts::host::uptime_s(&root)? * 1e9) as u64;
+    Some(Raw::read(&root, SampleTime { start_ns: up_ns, end_ns: up_ns }, &Options::default()))
+}
+
+/// The same counters when all of them were zero.
+fn at_boot(now: &Raw) -> Raw {
+    let mut boot = now.clone();
+    boot.time = SampleTime { start_ns: 0, end_ns: 0 };
+    let zero = |n: &mut Option<u64>| *n = n.map(|_| 0);
+    for_known(&mut boot.proc_stat, |cpus| {
+        for CpuTicks { user, nice, system, idle, iowait, irq, softirq, steal } in cpus.values_mut() {
+            [user, nice, system, idle, iowait, irq, softirq, steal].into_iter().for_each(zero);
+        }
+    });
+    for_known(&mut boot.softirqs, |table| {
+        table.vectors.iter_mut().for_each(|(_, counts)| counts.fill(0));
+    });
+    for_known(&mut boot.softnet, |rows| {
+        for row in rows.values_mut() {
+            (row.processed, row.dropped, row.time_squeeze) = (0, 0, 0);
+            for_known(&mut row.received_rps, |n| *n = 0);
+            for_known(&mut row.flow_limit_count, |n| *n = 0);
+        }
+    });
+    for_known(&mut boot.irqs, |table| {
+        table.rows.values_mut().flatten().for_each(Vec::clear);
+    });
+    for counters in [&mut boot.protocols, &mut boot.conntrack, &mut boot.vmstat] {
+        for_known(counters, |all| all.values_mut().for_each(|n| *n = 0));
+    }
+    for_known(&mut boot.nics, |nics| {
+        for nic in nics.values_mut() {
+            for counters in [&mut nic.statistics, &mut nic.driver_stats] {
+                for_known(counters, |all| all.values_mut().for_each(|n| *n = 0));
+            }
+            for_known(&mut nic.carrier_changes, |n| *n = 0);
+            for_known(&mut nic.queues, |queues| {
+                queues.values_mut().flat_map(|q| q.values_mut()).for_each(|n| *n = 0);
+            });
+            for_known(&mut nic.qdiscs, |all| {
+                for q in all {
+                    [&mut q.sent_bytes, &mut q.sent_packets].into_iter().for_each(zero);
+                    for n in [&mut q.drops, &mut q.overlimits, &mut q.requeues] {
+                        *n = n.map(|_| 0);
+                    }
+                }
+            });
+        }
+    });
+    // Threads are younger than the host, and their ids are used again.
+    boot.threads.clear();
+    boot
+}
+
+fn for_known<T>(reading: &mut Reading<T>, change: impl FnOnce(&mut T)) {
+    if let Reading::Known(value) = reading {
+        change(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use model::Nanos;
+
+    use super::*;
+    use crate::samples::take;
+
+    fn tree(uptime: &str, btime: u64, dropped: u32, retransmitted: u64) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: String| {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("proc/uptime", format!("{uptime} 1.00\n"));
+        put("proc/sys/kernel/hostname", "db1\n".into());
+        put("proc/stat", format!("cpu0 100 0 200 300 0 0 50 7 0 0\nbtime {btime}\n"));
+        let softnet = format!("00001000 {dropped:08x} 00000003{} 00000000\n", " 00000000".repeat(9));
+        put("proc/net/softnet_stat", softnet);
+        put("proc/net/snmp", format!("Tcp: OutSegs RetransSegs\nTcp: 50000 {retransmitted}\n"));
+        dir
+    }
+
+    #[test]
+    fn one_reading_is_since_boot() {
+        let dir = tree("86400.00", 1_700_000_000, 40, 900);
+        let root = Root::open(dir.path()).unwrap();
+        let s = take(&root, &Options::default(), &AtomicBool::new(false), &mut |_| {}).unwrap();
+        assert!(s.since_boot);
+        assert_eq!((s.window_ns, s.readings), (Nanos(86_400_000_000_000), 2));
+        assert_eq!(s.cpus[0].softnet.known().unwrap().dropped, Reading::Known(40));
+        assert_eq!(s.protocols.known().unwrap()["Tcp.RetransSegs"], Reading::Known(900));
+        assert!(s.threads.is_empty());
+    }
+
+    #[test]
+    fn two_archives_of_one_boot_are_a_window() {
+        let (a, b) = (tree("1000.00", 1_700_000_000, 40, 900), tree("1060.00", 1_700_000_001, 45, 1_900));
+        let open = |d: &tempfile::TempDir| Root::open(d.path()).unwrap();
+        let s = between(&open(&a), &open(&b)).unwrap();
+        assert!(!s.since_boot);
+        assert_eq!(s.window_ns, Nanos(60_000_000_000));
+        assert_eq!(s.cpus[0].softnet.known().unwrap().dropped, Reading::Known(5));
+        assert_eq!(s.protocols.known().unwrap()["Tcp.RetransSegs"], Reading::Known(1_000));
+        let why = between(&open(&b), &open(&a)).unwrap_err();
+        assert!(why.contains("not taken before"), "{why}");
+        let other = tree("2000.00", 1_700_005_000, 1, 1);
+        assert!(between(&open(&a), &open(&other)).unwrap_err().contains("booted between"));
+        std::fs::write(other.path().join("proc/sys/kernel/hostname"), "db2\n").unwrap();
+        assert!(between(&open(&a), &open(&other)).unwrap_err().contains("two hosts"));
+    }
+}

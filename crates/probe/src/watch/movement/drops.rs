@@ -1,0 +1,155 @@
+//! Dropped packets by reason, with names for the kernel's numbers.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+};
+
+use model::{CpuId, Reading, watch::PacketDrops};
+
+use super::{MOST, held::Programs};
+use crate::{
+    Root,
+    bpf::drops::{self as bpf, Key, NAME, WANTED},
+};
+
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
+const SYMBOLS: &str = "/proc/kallsyms";
+const REASONS: &str = "skb_drop_reason";
+const PREFIX: &str = "SKB_DROP_REASON_";
+/// Reasons of subsystems (mac80211, Open vSwitch) have their number in the upper half.
+const SUBSYSTEM: u32 = 16;
+
+#[derive(Debug)]
+pub struct DropsPart {
+    pub programs: Programs<bpf::Drops>,
+    /// Names of the kernel's reasons, read with the first drop.
+    reasons: Option<Reading<BTreeMap<u32, String>>>,
+    /// Functions by address, as far as they were needed.
+    functions: BTreeMap<u64, Reading<String>>,
+}
+
+impl DropsPart {
+    /// Attaches, if it is wanted.
+    pub fn attach(asked: &Reading<()>, possible: &[CpuId]) -> Self {
+        let attach = || bpf::Drops::attach(possible.to_vec());
+        Self {
+            programs: Programs::new((NAME, &WANTED), asked, attach),
+            reasons: None,
+            functions: BTreeMap::new(),
+        }
+    }
+
+    /// What was dropped since the last look, most first; those beyond [`MOST`] and those that found
+    /// no room as one.
+    pub fn look(&mut self, root: &Root) -> Reading<Vec<PacketDrops>> {
+        let (counts, lost) = match self.programs.take(bpf::Drops::take) {
+            Ok(taken) => taken,
+            Err(why) => return why,
+        };
+        let mut all: Vec<(u64, Key)> =
+            counts.into_iter().filter(|(_, n)| *n > 0).map(|(key, n)| (n, key)).collect();
+        all.sort_by_key(|(n, key)| (Reverse(*n), key.reason(), key.location));
+        let rest = all.iter().skip(MOST).map(|(n, _)| n).sum::<u64>() + lost;
+        all.truncate(MOST);
+        self.name(root, &all);
+        let mut drops = merged(all.iter().map(|(n, key)| self.one(*n, key)));
+        if rest > 0 {
+            drops.push(PacketDrops {
+                reason: Reading::absent("no room for a row of its own"),
+                protocol: "*".into(),
+                nic: Reading::absent("no room for a row of its own"),
+                net_namespace: Reading::absent("no room for a row of its own"),
+                function: Reading::absent("no room for a row of its own"),
+                packets: rest,
+            });
+        }
+        Reading::Known(drops)
+    }
+
+    /// Reads the names that are needed and not known yet.
+    fn name(&mut self, root: &Root, all: &[(u64, Key)]) {
+        if all.is_empty() {
+            return;
+        }
+        self.reasons
+            .get_or_insert_with(|| root.parsed(TYPES, |b| parse::btf_enum::values(b, REASONS)));
+        let new: Vec<u64> = all
+            .iter()
+            .map(|(_, key)| key.location)
+            .filter(|l| !self.functions.contains_key(l))
+            .collect();
+        if new.is_empty() {
+            return;
+        }
+        let found = root.parsed(SYMBOLS, |b| Ok(parse::kallsyms::functions(b, &new)));
+        for (n, location) in new.iter().enumerate() {
+            let name = found.as_ref().and_then(|all| match all.get(n).cloned().flatten() {
+                Some(name) => Reading::Known(name),
+                None => Reading::Absent(format!("{SYMBOLS}: no address (kernel.kptr_restrict)")),
+            });
+            self.functions.insert(*location, name);
+        }
+    }
+
+    fn one(&self, packets: u64, key: &Key) -> PacketDrops {
+        let reason = match key.reason() {
+            None => Reading::absent("this kernel gives no reason (Linux 5.17 does)"),
+            Some(n) if n >> SUBSYSTEM != 0 => Reading::Known(format!(
+                "SUBSYSTEM_{}_{}",
+                n >> SUBSYSTEM,
+                n & ((1 << SUBSYSTEM) - 1)
+            )),
+            Some(n) => self.reasons.clone().unwrap_or_else(unread).map(|names| {
+                let name = names.get(&n).map(|name| name.trim_start_matches(PREFIX).to_owned());
+                name.unwrap_or_else(|| n.to_string())
+            }),
+        };
+        PacketDrops {
+            reason,
+            protocol: protocol(key.protocol()),
+            nic: key.nic().map_or_else(
+                || Reading::absent("the packet has no interface any more"),
+                |name| Reading::Known(name.to_owned()),
+            ),
+            net_namespace: key.net_namespace().map_or_else(
+                || Reading::absent("the packet has neither interface nor socket any more"),
+                Reading::Known,
+            ),
+            function: self.functions.get(&key.location).cloned().unwrap_or_else(unread),
+            packets,
+        }
+    }
+}
+
+fn unread<T>() -> Reading<T> {
+    Reading::absent("the kernel's names were not read")
+}
+
+/// One row for each kind: a function may drop at several addresses.
+fn merged(all: impl Iterator<Item = PacketDrops>) -> Vec<PacketDrops> {
+    let mut rows: HashMap<String, PacketDrops> = HashMap::new();
+    for one in all {
+        let key = format!(
+            "{:?} {} {:?} {:?} {:?}",
+            one.reason, one.protocol, one.nic, one.net_namespace, one.function
+        );
+        rows.entry(key).and_modify(|row| row.packets += one.packets).or_insert(one);
+    }
+    let mut rows: Vec<PacketDrops> = rows.into_values().collect();
+    let name = |r: &Reading<String>| r.known().cloned();
+    rows.sort_by_key(|r| (Reverse(r.packets), name(&r.reason), name(&r.nic), name(&r.function)));
+    rows
+}
+
+/// EtherType as a name. **Source**: `include/uapi/linux/if_ether.h`.
+fn protocol(number: u16) -> String {
+    match number {
+        0x0800 => "IPv4".into(),
+        0x86dd => "IPv6".into(),
+        0x0806 => "ARP".into(),
+        0x8100 | 0x88a8 => "VLAN".into(),
+        0 => "none".into(),
+        n => format!("{n:#06x}"),
+    }
+}
