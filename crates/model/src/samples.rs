@@ -1,9 +1,13 @@
 //! What a host did over a window.
 
+mod host_change;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use host_change::{FrequencyLimit, HostChange, Presence};
 
 use crate::{Bytes, CpuId, IrqId, Nanos, QueueId, Reading, watch::ByContext};
 
@@ -26,8 +30,8 @@ pub struct Samples {
     pub readings: u32,
     /// Per CPU, ascending; CPUs seen in both the first and the last reading.
     pub cpus: Vec<CpuSample>,
-    /// CPUs that went on- or offline within the window, with what happened.
-    pub cpu_changes: Vec<String>,
+    /// CPUs that went on- or offline within the window.
+    pub cpu_changes: Vec<HostChange>,
     /// Per interrupt, those that counted up or broke.
     pub irqs: Reading<Vec<IrqSample>>,
     /// Protocol counters: `Tcp.RetransSegs`, `TcpExt.ListenOverflows`, `Udp6.RcvbufErrors`.
@@ -39,7 +43,7 @@ pub struct Samples {
     /// Per NIC.
     pub nics: Vec<NicSample>,
     /// NICs that came or went within the window.
-    pub nic_changes: Vec<String>,
+    pub nic_changes: Vec<HostChange>,
     /// Threads of the chosen processes, and every ksoftirqd.
     pub threads: Vec<ThreadSample>,
     /// conntrack counters summed over CPUs: `drop`, `insert_failed`, `early_drop`. **Source**:

@@ -154,10 +154,10 @@ fn floor() -> Floor {
         timer_lateness_ns: Quantiles { count: 100, ..quantiles(100, 4_000) },
         steal_ns: Known(0),
         trust_above_ns: 2_430,
-        why: "client overhead, 24 ns a sample, is over 1% of figures below 2.43 µs; excursions \
-              up to 80 µs can be this machine's own: so late it woke from one sleep in \
-              100, and rarer ones may be longer"
-            .into(),
+        why: vec![
+            TrustLimit::ClientOverhead { sample_ns: Nanos(24), below_ns: Nanos(2_430) },
+            TrustLimit::LateTimers { latest_ns: Nanos(80_000), sleeps: 100 },
+        ],
     }
 }
 
@@ -313,9 +313,11 @@ fn a_wait_split() {
         stack_ns: Some(Nanos(7_200)),
         waking_ns: Some(Nanos(45_900)),
         one_cpu_ns: Some(Nanos(11_400)),
-        says: "of 53.1 µs blocking on two CPUs, 7.20 µs are the stack and 45.9 µs (86%) waking \
-               up; on one CPU it takes 11.4 µs"
-            .into(),
+        says: SplitAnswer::Split {
+            blocking_ns: Nanos(53_100),
+            stack_ns: Nanos(7_200),
+            waking_ns: Nanos(45_900),
+        },
     });
     golden!("rtt_split", "Round trips", |style| rtt(&d, style));
 }
