@@ -1,10 +1,14 @@
 //! The result of `explain`: what a workload's response time is made of, and what would happen on
 //! another path or with other numbers of clients.
 
+mod disturbance;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use disturbance::{Disturbance, NetworkBeside, RoundSide};
 
 use crate::{Nanos, Warning, measure::Quantiles};
 
@@ -192,7 +196,7 @@ pub struct Sum {
     /// Whether it adds up, and enough was measured.
     pub conclusive: bool,
     /// What disturbed it, or is known to have.
-    pub disturbed: Vec<String>,
+    pub disturbed: Vec<Disturbance>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,5 +1,8 @@
 //! What was tried to make a workload better: `netwright fix --json`.
 
+mod note;
+
+pub use note::FixNote;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -95,5 +98,5 @@ pub struct FixDocument {
     pub dry_run: bool,
     pub ended: String,
     /// What else is to be said.
-    pub notes: Vec<String>,
+    pub notes: Vec<FixNote>,
 }

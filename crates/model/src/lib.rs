@@ -5,6 +5,7 @@
 //! Serialised keys carry their unit (`rx_bytes`, `exit_latency_ns`). A value that could not
 //! be read is never zero: see [`Reading`].
 
+mod coded;
 pub mod cpu;
 pub mod cpuset;
 pub mod drivers;

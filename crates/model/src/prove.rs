@@ -1,7 +1,12 @@
 //! What an experiment found: `netwright prove --json`.
 
+mod discarded;
+mod note;
+
 use std::collections::BTreeMap;
 
+pub use discarded::Discarded;
+pub use note::{AtLevel, ProveNote};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -146,7 +151,7 @@ pub struct Run {
     #[serde(default)]
     pub work: Option<f64>,
     /// Why it does not count, if it does not.
-    pub discarded: Option<String>,
+    pub discarded: Option<Discarded>,
 }
 
 impl Run {
@@ -287,6 +292,6 @@ pub struct ProveDocument {
     /// Runs that were repeated because something else disturbed them.
     pub discarded_runs: usize,
     /// What else is to be said: drift, wild blocks, two places.
-    pub notes: Vec<String>,
+    pub notes: Vec<ProveNote>,
     pub runs: Vec<Run>,
 }

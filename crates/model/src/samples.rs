@@ -1,11 +1,18 @@
 //! What a host did over a window.
 
+mod host_change;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, CpuId, IrqId, Nanos, QueueId, Reading, watch::{ByContext, PacketDrops}};
+pub use host_change::{FrequencyLimit, HostChange, Presence};
+
+use crate::{
+    Bytes, CpuId, IrqId, Nanos, QueueId, Reading,
+    watch::{ByContext, PacketDrops},
+};
 
 pub use crate::reading::Delta;
 
@@ -24,8 +31,8 @@ pub struct Samples {
     pub readings: u32,
     /// Per CPU, ascending; CPUs seen in both the first and the last reading.
     pub cpus: Vec<CpuSample>,
-    /// CPUs that went on- or offline within the window, with what happened.
-    pub cpu_changes: Vec<String>,
+    /// CPUs that went on- or offline within the window.
+    pub cpu_changes: Vec<HostChange>,
     /// Per interrupt, those that counted up or broke.
     pub irqs: Reading<Vec<IrqSample>>,
     /// Protocol counters: `Tcp.RetransSegs`, `TcpExt.ListenOverflows`, `Udp6.RcvbufErrors`.
@@ -36,7 +43,7 @@ pub struct Samples {
     pub sockstat: Reading<BTreeMap<String, u64>>,
     pub nics: Vec<NicSample>,
     /// NICs that came or went within the window.
-    pub nic_changes: Vec<String>,
+    pub nic_changes: Vec<HostChange>,
     /// Threads of the chosen processes, and every ksoftirqd.
     pub threads: Vec<ThreadSample>,
     /// conntrack counters summed over CPUs: `drop`, `insert_failed`, `early_drop`. **Source**:

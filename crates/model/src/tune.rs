@@ -1,16 +1,24 @@
 //! Changing a host, reversibly: the [`Plan`], the journal's [`Record`]s, and what came of them.
 
+mod at_stake;
 pub mod journal;
 pub mod outcome;
+mod persist_note;
 pub mod persisted;
 pub mod plan;
+mod plan_note;
 pub mod profile;
+mod trouble;
 
+pub use at_stake::{AtStake, NapiValue};
 pub use journal::{By, Event, ReadBack, Record, Saved};
 pub use outcome::{ChangeSet, ChangeState, Drift, Drifted, Log, Now, Outcome, Status};
+pub use persist_note::PersistNote;
 pub use persisted::{FileAct, KeptValue, NotKept, Persisted, PersistedFile};
 pub use plan::{
     Basis, Disruption, HostId, Impact, LinkMember, NicId, Plan, Planned, Refused, RefusedAs,
     Unchanged,
 };
-pub use profile::{Profile, ProfileLine, ProfileValue, Profiles};
+pub use plan_note::PlanNote;
+pub use profile::{LeftOut, Profile, ProfileLine, ProfileValue, Profiles};
+pub use trouble::{NAMESPACE_GONE, Trouble};

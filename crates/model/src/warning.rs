@@ -1,19 +1,24 @@
 //! What to know before trusting figures, as values: each kind has a stable code, the numbers that
 //! it rests on, and one line that says both.
 
+mod precision;
+mod statuses;
+
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, Schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::{CpuSet, Nanos, units::grouped};
+pub use precision::{NotPrecise, PrecisionAdvice};
+pub use statuses::StatusKind;
+
+use crate::{CpuSet, Nanos, coded::coded, units::grouped};
 
 /// A remark on a measurement or an explanation. In JSON `{code, data, message}`: `code` is the kind
 /// in snake case, `data` has its fields, `message` is the line for people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
-#[schemars(transform = short)]
+#[schemars(transform = crate::coded::short)]
 pub enum Warning {
     // Nothing measured.
     /// It was ended before anything was measured; `what` was awaited.
@@ -116,9 +121,9 @@ pub enum Warning {
         ended: u64,
         text: String,
     },
-    /// Responses by status that are not what was asked for.
-    #[error("{text}")]
-    Statuses { by_status: BTreeMap<u16, u64>, text: String },
+    /// Responses by status that are not what was asked for, of so many in all.
+    #[error("{}", statuses::line(*.kind, .by_status, *.responses))]
+    Statuses { kind: StatusKind, by_status: BTreeMap<u16, u64>, responses: u64 },
     #[error(
         "the ends disagree: {here} {what_here} at the client, {there} {what_there} at the server"
     )]
@@ -145,8 +150,12 @@ pub enum Warning {
     MedianDrifts { trend: f64 },
     #[error("autocorrelated samples: the CI may be too narrow; measure longer")]
     BatchesResemble,
-    #[error("±{}% was not reached: {why}", f64::from(*.per_mille) / 10.0)]
-    PrecisionNotReached { per_mille: u32, why: String },
+    #[error(
+        "±{}% was not reached: {why}{}",
+        f64::from(*.per_mille) / 10.0,
+        .advice.as_ref().map(|a| format!("; {a}")).unwrap_or_default()
+    )]
+    PrecisionNotReached { per_mille: u32, why: NotPrecise, advice: Option<PrecisionAdvice> },
 
     // What disturbed the ends.
     #[error(
@@ -159,9 +168,9 @@ pub enum Warning {
     SpinningOnSharedCpu,
     #[error("connections waited to be accepted: {why}")]
     AcceptDelayed { why: String },
-    /// No local port was left; `text` says what would help.
-    #[error("{text}")]
-    PortsExhausted { ports: Option<u64>, time_wait: u64, text: String },
+    /// No local port was left towards a server; `local` says which there are, where that is known.
+    #[error("{}", exhausted(.to, *.time_wait, .local.as_ref()))]
+    PortsExhausted { to: String, time_wait: u64, local: Option<UsedPorts> },
     #[error(
         "{rate_per_s:.0} connections a second are more than the local ports allow for ever \
          ({sustained_per_s:.0}/s: {ports} ports, each kept for {kept_ns} by --close local); a run of \
@@ -341,6 +350,45 @@ impl Warning {
     }
 }
 
+/// The local ports that there are towards a server, all in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UsedPorts {
+    /// On all local addresses together.
+    pub ports: u64,
+    /// **Source**: `net.ipv4.ip_local_port_range`.
+    pub first: u16,
+    pub last: u16,
+    /// How long this end keeps each, where it closed first.
+    pub kept_ns: Option<Nanos>,
+}
+
+fn exhausted(to: &str, time_wait: u64, local: Option<&UsedPorts>) -> String {
+    let Some(UsedPorts { ports, first, last, kept_ns }) = local else {
+        return format!("there was no local port towards {to}");
+    };
+    let (why, less) = match kept_ns {
+        Some(kept) => (
+            format!(
+                "all {ports} local ports towards {to} are in TIME_WAIT or in use ({time_wait} in \
+                 TIME_WAIT now; this end closed first and keeps each for {kept}), so that new \
+                 connections waited for one"
+            ),
+            "use --close reset or peer",
+        ),
+        None => (
+            format!(
+                "all {ports} local ports towards {to} were in use ({time_wait} in TIME_WAIT now), so \
+                 that new connections waited for one"
+            ),
+            "use fewer --flows",
+        ),
+    };
+    format!(
+        "{why}: {less}, several addresses (--bind A,B), a wider net.ipv4.ip_local_port_range (now \
+         {first} to {last}), or net.ipv4.tcp_tw_reuse=1"
+    )
+}
+
 fn behind(lag_ns: Nanos, not_started: u64, what: &str) -> String {
     format!(
         "schedule lag {lag_ns} at the end, with {} {what} due and not started; the times leave \
@@ -398,66 +446,7 @@ fn rounds_repeated(by_cause: &BTreeMap<String, u64>) -> String {
     format!("{n} {rounds} failed and {was} repeated; the figures leave {it} out: {each}")
 }
 
-/// The schema of all kinds in one, for eight documents have it: other versions may know more of them.
-fn short(schema: &mut Schema) {
-    let kinds = schema.remove("oneOf").unwrap_or_default();
-    let codes = kinds.as_array().into_iter().flatten().map(|k| &k["properties"]["code"]["const"]);
-    let codes: Vec<&Value> = codes.filter(|code| *code != "other").collect();
-    schema.insert("type".into(), "object".into());
-    schema.insert(
-        "properties".into(),
-        json!({
-            "code": { "type": "string", "description": "What it is about.", "enum": codes },
-            "data": { "description": "What it rests on, by the code; absent where it is nothing." },
-            "message": { "type": "string", "description": "The line for people." },
-        }),
-    );
-    schema.insert("required".into(), json!(["code", "message"]));
-}
-
-/// As it stands in a document.
-#[derive(Serialize)]
-struct Written<'a> {
-    #[serde(flatten)]
-    coded: Coded<'a>,
-    message: String,
-}
-
-struct Coded<'a>(&'a Warning);
-
-impl Serialize for Coded<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        Warning::serialize(self.0, to)
-    }
-}
-
-impl Serialize for Warning {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Other { code, message } => {
-                BTreeMap::from([("code", code), ("message", message)]).serialize(to)
-            }
-            known => Written { coded: Coded(known), message: known.to_string() }.serialize(to),
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct Unknown {
-    code: String,
-    message: String,
-}
-
-impl<'de> Deserialize<'de> for Warning {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let whole = Value::deserialize(from)?;
-        Warning::deserialize(&whole).or_else(|_| {
-            let Unknown { code, message } =
-                Unknown::deserialize(&whole).map_err(serde::de::Error::custom)?;
-            Ok(Self::Other { code, message })
-        })
-    }
-}
+coded!(Warning);
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use model::prove::{Design, DuringRun, ProveDocument, Run};
+use model::prove::{Design, Discarded, DuringRun, ProveDocument, Run};
 use stats::trial::order;
 
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
     child::{self, NotRun, in_seconds},
     conclude::{self, Ending},
     disturbance::{self, During},
+    error::Fault,
     experiment::{Budget, FEWEST_BLOCKS},
     figure,
     record::{Record, RecordHead},
@@ -155,7 +156,7 @@ impl ExperimentRun<'_> {
                      {}: it hangs, or it takes a longer budget",
                 in_seconds(budget)
             )),
-            _ => ProveError::Workload(format!("did not end within {within} {at}")),
+            _ => ProveError::Workload(Fault::Failed(format!("did not end within {within} {at}"))),
         }
     }
 
@@ -212,13 +213,13 @@ impl ExperimentRun<'_> {
             for repeat in 0..=MOST_REPEATS {
                 let began = Instant::now();
                 let ran = match self.run(block, level, record) {
-                    Err(ProveError::Workload(why))
+                    Err(ProveError::Workload(fault))
                         if repeat == 0 && self.may_be_the_moments(level) =>
                     {
-                        let run = failed(block, level, began.elapsed(), why.clone());
+                        let run = failed(block, level, began.elapsed(), fault.clone().into());
                         record.run(&run)?;
                         self.runs.push(run);
-                        self.not_too_often(why)?;
+                        self.not_too_often(&fault)?;
                         continue;
                     }
                     ran => ran?,
@@ -254,11 +255,14 @@ impl ExperimentRun<'_> {
 
     /// Who fails in more of all runs than may be repeated is not disturbed but broken, and what its
     /// other runs say is a choice of them.
-    fn not_too_often(&self, why: String) -> Result<(), ProveError> {
+    fn not_too_often(&self, fault: &Fault) -> Result<(), ProveError> {
         let failed = self.runs.iter().filter(|r| r.failed()).count();
         let runs = self.runs.len();
         match too_often(failed, runs) {
-            true => Err(ProveError::Workload(format!("failed in {failed} of {runs} runs; {why}"))),
+            true => {
+                let why = format!("failed in {failed} of {runs} runs; {fault}");
+                Err(ProveError::Workload(Fault::Failed(why)))
+            }
             false => Ok(()),
         }
     }
@@ -299,7 +303,7 @@ impl ExperimentRun<'_> {
             Ok(ran) => ran,
             Err(NotRun::Stopped) => return Ok(None),
             Err(NotRun::TooLong(time)) => return Err(self.too_long(time, &at())),
-            Err(NotRun::Failed(why)) => return Err(ProveError::Workload(why)),
+            Err(NotRun::Failed(why)) => return Err(ProveError::Workload(Fault::Failed(why))),
         };
         let HostReading { during, counters, work } = self.around.after(before, &workload, &ended);
         self.settings.hold()?;
@@ -341,7 +345,7 @@ fn too_small(fit: f64, complete: usize) -> bool {
 }
 
 /// A run that gave nothing.
-fn failed(block: usize, level: usize, took: Duration, why: String) -> Run {
+fn failed(block: usize, level: usize, took: Duration, why: Discarded) -> Run {
     Run {
         block,
         level,
@@ -352,18 +356,24 @@ fn failed(block: usize, level: usize, took: Duration, why: String) -> Run {
         host: DuringRun::default(),
         counters: BTreeMap::new(),
         work: None,
-        discarded: Some(format!("the workload {why}")),
+        discarded: Some(why),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use model::prove::ProveNote;
+
     use super::*;
     use crate::spec;
 
     /// An experiment of so many runs over a command, and how it went.
     fn conducted(command: &str) -> Conducted {
         within(command, "runs = 200", Duration::ZERO)
+    }
+
+    fn lines(document: &ProveDocument) -> Vec<String> {
+        document.notes.iter().map(ToString::to_string).collect()
     }
 
     fn within(command: &str, budget: &str, disruption: Duration) -> Conducted {
@@ -399,7 +409,8 @@ mod tests {
         assert!(why.contains("failed in 4 of 1") && why.ends_with("exit code 7: gone"), "{why}");
         let document = went.document.unwrap();
         assert!(document.ended.contains("failed in 4 of 1"), "{}", document.ended);
-        let note = document.notes.iter().find(|n| n.contains("the workload failed (")).unwrap();
+        let note = document.notes.iter().find(|n| matches!(n, ProveNote::Failed { .. })).unwrap();
+        let note = note.to_string();
         assert!(note.starts_with("in 4 of 1") && note.contains(" at 1"), "{note}");
     }
 
@@ -412,7 +423,7 @@ mod tests {
              [ $((n + 1)) = 6 ] && {{ echo 'x is fast'; exit 0; }}; \
              [ $((n + 1)) = 8 ] && exit 3; echo x = $((4 + {{v}} + n % 2))"
         ));
-        let notes = went.document.unwrap().notes;
+        let notes = lines(&went.document.unwrap());
         let one = |says: &str| notes.iter().filter(|n| n.contains(says)).count();
         assert_eq!(one("its figure was not found"), 1, "{notes:?}");
         assert_eq!(one("the verdict may be biased"), 1, "{notes:?}");
@@ -464,7 +475,7 @@ mod tests {
     #[test]
     fn a_figure_that_never_moves_is_named() {
         let went = conducted("echo x = 5; : {v}");
-        let notes = went.document.unwrap().notes;
+        let notes = lines(&went.document.unwrap());
         assert!(notes.iter().any(|n| n.starts_with("x is 5 in every run")), "{notes:?}");
         assert!(!notes.iter().any(|n| n.contains("wandered")), "{notes:?}");
     }

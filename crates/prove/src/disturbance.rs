@@ -7,7 +7,11 @@
 
 use std::time::Instant;
 
-use model::{Reading, Samples, prove::DuringRun};
+use model::{
+    Reading, Samples,
+    prove::{Discarded, DuringRun},
+    samples::HostChange,
+};
 use probe::{
     Root,
     samples::{
@@ -46,8 +50,8 @@ pub(crate) struct During {
     pub(crate) steal_share: Option<f64>,
     pub(crate) host: DuringRun,
     /// What happened to which link, policy, …
-    pub(crate) links: Vec<String>,
-    pub(crate) limits: Vec<String>,
+    pub(crate) links: Vec<HostChange>,
+    pub(crate) limits: Vec<HostChange>,
 }
 
 /// Looks at the host.
@@ -108,8 +112,7 @@ impl During {
                 && n > 0
             {
                 changes += n;
-                self.links
-                    .push(format!("{} lost or gained its carrier, {n} times in all", nic.name));
+                self.links.push(HostChange::CarrierChanged { nic: nic.name.clone(), times: n });
             }
         }
         self.host.link_changes = Some(changes);
@@ -118,12 +121,12 @@ impl During {
 }
 
 /// Why a run does not count, by what is usual at its level.
-pub(crate) fn discarded(during: &During, usual: &[During]) -> Option<String> {
+pub(crate) fn discarded(during: &During, usual: &[During]) -> Option<Discarded> {
     at_once(during, usual).or_else(|| unusual(during, usual))
 }
 
 /// What one look is enough for; unless it is usual at this level.
-fn at_once(during: &During, usual: &[During]) -> Option<String> {
+fn at_once(during: &During, usual: &[During]) -> Option<Discarded> {
     let median = |of: fn(&DuringRun) -> Option<u64>| {
         let all: Vec<f64> = usual.iter().filter_map(|d| of(&d.host)).map(|n| n as f64).collect();
         stats::paired::median(&all)
@@ -132,28 +135,22 @@ fn at_once(during: &During, usual: &[During]) -> Option<String> {
         |of: fn(&DuringRun) -> Option<u64>| of(&during.host).filter(|n| *n as f64 > median(of));
     let host = &during.host;
     if let Some(ns) = host.suspended_ns.filter(|ns| *ns > 0) {
-        return Some(format!("the host was suspended for {:.1} s", ns as f64 / 1e9));
+        return Some(Discarded::Suspended { suspended_ns: ns });
     }
     if let Some(ns) = host.clock_step_ns.filter(|ns| *ns != 0) {
-        return Some(format!("the clock was set by {:+.3} s", ns as f64 / 1e9));
+        return Some(Discarded::ClockSet { step_ns: ns });
     }
     if more(|h| h.link_changes).is_some() {
-        return Some(format!("links: {}", first(&during.links)));
+        return Some(Discarded::LinksChanged { changes: during.links.clone() });
     }
     if more(|h| h.frequency_changes).is_some() {
-        return Some(format!("frequency limits: {}", first(&during.limits)));
+        return Some(Discarded::FrequencyLimitsChanged { changes: during.limits.clone() });
     }
-    more(|h| h.throttles).map(|n| format!("CPUs were throttled for heat {n} times"))
-}
-
-fn first(of: &[String]) -> String {
-    let rest = of.len().saturating_sub(1);
-    let more = if rest > 0 { format!(", and {rest} more") } else { String::new() };
-    format!("{}{more}", of.first().map_or("?", String::as_str))
+    more(|h| h.throttles).map(|times| Discarded::Throttled { times })
 }
 
 /// What only other runs can tell.
-fn unusual(during: &During, usual: &[During]) -> Option<String> {
+fn unusual(during: &During, usual: &[During]) -> Option<Discarded> {
     if usual.len() < USUAL_FROM {
         return None;
     }
@@ -161,25 +158,25 @@ fn unusual(during: &During, usual: &[During]) -> Option<String> {
         let all: Vec<f64> = usual.iter().filter_map(of).collect();
         (!all.is_empty()).then(|| stats::paired::median(&all))
     };
-    if let (Some(steal), Some(usual)) = (during.steal_share, median(|d| d.steal_share))
-        && steal > MOST_STEAL + usual
+    if let (Some(share), Some(usual_share)) = (during.steal_share, median(|d| d.steal_share))
+        && share > MOST_STEAL + usual_share
     {
-        return Some(format!("{:.0}% of CPU time was stolen", steal * 100.0));
+        return Some(Discarded::Stolen { share, usual_share });
     }
     let frequency = |d: &During| d.host.frequency_khz.map(|khz| khz as f64);
-    if let (Some(khz), Some(usual)) = (frequency(during), median(frequency))
-        && khz < SLOW * usual
+    if let (Some(khz), Some(usual_khz)) = (during.host.frequency_khz, median(frequency))
+        && (khz as f64) < SLOW * usual_khz
     {
-        let (khz, usual) = (khz / 1e6, usual / 1e6);
-        return Some(format!("CPUs ran at {khz:.1} GHz, {usual:.1} are usual at this level"));
+        return Some(Discarded::SlowCpus { khz, usual_khz });
     }
-    let (others, usual) = (during.others_cpus?, median(|d| d.others_cpus)?);
-    (others > usual + MOST_MORE)
-        .then(|| format!("others used {others:.1} CPUs, {usual:.1} are usual at this level"))
+    let (cpus, usual_cpus) = (during.others_cpus?, median(|d| d.others_cpus)?);
+    (cpus > usual_cpus + MOST_MORE).then_some(Discarded::OthersBusy { cpus, usual_cpus })
 }
 
 #[cfg(test)]
 mod tests {
+    use model::samples::FrequencyLimit;
+
     use super::*;
 
     fn run(others: f64, steal: f64) -> During {
@@ -190,21 +187,27 @@ mod tests {
     fn only_what_is_unusual_at_its_level_spoils_a_run() {
         let usual = vec![run(1.0, 0.0); 6];
         assert_eq!(discarded(&run(1.2, 0.01), &usual), None);
-        assert!(discarded(&run(1.9, 0.0), &usual).unwrap().contains("1.9 CPUs"));
-        assert!(discarded(&run(1.0, 0.2), &usual).unwrap().contains("stolen"));
+        assert!(discarded(&run(1.9, 0.0), &usual).unwrap().to_string().contains("1.9 CPUs"));
+        assert!(matches!(discarded(&run(1.0, 0.2), &usual), Some(Discarded::Stolen { .. })));
         assert_eq!(discarded(&run(9.0, 0.9), &usual[..4]), None);
         // A kernel that does not tell steal still tells others.
         let quiet = |d: During| During { steal_share: None, ..d };
         let usual: Vec<During> = usual.into_iter().map(quiet).collect();
-        assert!(discarded(&quiet(run(1.9, 0.0)), &usual).unwrap().contains("1.9 CPUs"));
+        let busy = discarded(&quiet(run(1.9, 0.0)), &usual).unwrap();
+        assert_eq!(busy, Discarded::OthersBusy { cpus: 1.9, usual_cpus: 1.0 });
     }
 
     #[test]
     fn links_clocks_sleep_limits_and_heat_spoil_at_once() {
+        let limit = |khz| FrequencyLimit { governor: None, max_khz: Some(khz) };
         let with = |host: DuringRun| During {
             host,
-            links: vec!["eth0 lost or gained its carrier, 2 times in all".into()],
-            limits: vec!["policy0 from a to b".into()],
+            links: vec![HostChange::CarrierChanged { nic: "eth0".into(), times: 2 }],
+            limits: vec![HostChange::FrequencyLimitChanged {
+                policy: "policy0".into(),
+                before: limit(2_000_000),
+                after: limit(1_000_000),
+            }],
             ..run(0.0, 0.0)
         };
         let none = DuringRun::default;
@@ -215,7 +218,7 @@ mod tests {
             (DuringRun { frequency_changes: Some(1), ..none() }, "policy0"),
             (DuringRun { throttles: Some(3), ..none() }, "heat 3 times"),
         ] {
-            let said = discarded(&with(host.clone()), &[]).unwrap();
+            let said = discarded(&with(host.clone()), &[]).unwrap().to_string();
             assert!(said.contains(word), "{said}");
         }
         // A workload that takes a link down itself does so in every run.
@@ -232,7 +235,8 @@ mod tests {
             ..During::default()
         };
         let usual = vec![at(3_000_000); 5];
-        assert!(discarded(&at(1_200_000), &usual).unwrap().contains("1.2 GHz, 3.0 are usual"));
+        let said = discarded(&at(1_200_000), &usual).unwrap().to_string();
+        assert!(said.contains("1.2 GHz, 3.0 are usual"), "{said}");
         assert_eq!(discarded(&at(2_900_000), &usual), None);
     }
 }

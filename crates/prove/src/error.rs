@@ -2,6 +2,27 @@
 
 use std::{io, path::Path};
 
+use model::prove::Discarded;
+
+/// Why a run gave no figures, for a line that begins with the workload.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    #[error("{0}")]
+    Failed(String),
+    /// It ended well, but a figure was not in what it printed.
+    #[error("{0}")]
+    FigureMissing(String),
+}
+
+impl From<Fault> for Discarded {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Failed(why) => Self::WorkloadFailed { why },
+            Fault::FigureMissing(why) => Self::FigureMissing { why },
+        }
+    }
+}
+
 /// Why an experiment cannot be made, or broke off.
 #[derive(Debug, thiserror::Error)]
 pub enum ProveError {
@@ -20,7 +41,7 @@ pub enum ProveError {
     Thread(io::Error),
     /// The workload did not run, or its figure could not be read.
     #[error("the workload {0}")]
-    Workload(String),
+    Workload(Fault),
     /// A run outlasted what was left of the budget and the budget once more: it hangs, or no such
     /// budget holds it.
     #[error("the workload {0}")]

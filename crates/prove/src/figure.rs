@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::{
     Experiment,
     child::{Ended, last_line},
+    error::Fault,
     metric::{Metric, Source},
     pipe_reader::MOST_BYTES,
     workload::Workload,
@@ -55,35 +56,29 @@ fn in_range(figure: f64, text: &str) -> Result<f64, String> {
     Err(format!("printed `{text}`, which is no figure{why}"))
 }
 
-/// Whether a run is spoiled because its figure was not in what it printed, though it ended well:
-/// what is missing then may be missing of certain runs only.
-pub(crate) fn is_missing(discarded: &str) -> bool {
-    discarded.starts_with("the workload printed ")
-}
-
 /// The figures of a run that has ended, by metric. `at` says where it was made, for what is wrong
 /// with it: `at threads 4`, or nothing.
 ///
-/// **Errors**: its exit code or a figure that is missing, for a line that begins with the workload.
+/// **Errors**: its exit code or a figure that is missing.
 pub(crate) fn of_run(
     experiment: &Experiment,
     workload: &Workload,
     (ended, complaint): (&Ended, &str),
     at: &str,
-) -> Result<BTreeMap<String, f64>, String> {
+) -> Result<BTreeMap<String, f64>, Fault> {
     let asked = experiment.metrics.iter().any(|m| m.source.takes_exit_code());
     // 1 of ours is an answer.
     let ours = matches!(workload, Workload::Ours(_)) && ended.exit_code == 1;
     let blank = if at.is_empty() { "" } else { " " };
     if ended.exit_code != 0 && !asked && !ours {
         let (code, why) = (ended.exit_code, last_line(complaint));
-        return Err(format!("failed{blank}{at} with exit code {code}{why}"));
+        return Err(Fault::Failed(format!("failed{blank}{at} with exit code {code}{why}")));
     }
     let comma = if at.is_empty() { "" } else { ", " };
     let figure = |m: &Metric| {
         let read = m.source.read(ended);
-        let read =
-            read.map_err(|why| format!("{why}{} (metric {}{comma}{at})", cut(ended), m.name));
+        let missing = |why| format!("{why}{} (metric {}{comma}{at})", cut(ended), m.name);
+        let read = read.map_err(|why| Fault::FigureMissing(missing(why)));
         read.map(|figure| (m.name.clone(), figure))
     };
     experiment.metrics.iter().map(figure).collect()

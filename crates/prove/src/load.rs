@@ -14,6 +14,7 @@ use crate::{
     Experiment, ProveError,
     child::{self, NotRun, in_seconds},
     conduct::too_often,
+    error::Fault,
     figure,
 };
 
@@ -66,7 +67,7 @@ impl Load {
         }
         let (stopped, waited) = (wanted(), self.began.elapsed());
         self.stop.store(true, Ordering::Relaxed);
-        let died = |_| Err(ProveError::Workload("was not waited for".into()));
+        let died = |_| Err(ProveError::Workload(Fault::Failed("was not waited for".into())));
         match self.worker.join().unwrap_or_else(died) {
             Ok(took) if took.is_empty() && !stopped => Err(ProveError::Endless(format!(
                 "was run, and no run ended within {}",
@@ -92,7 +93,7 @@ fn again_and_again(
     while !stop.load(Ordering::Relaxed) {
         let ran = match child::run(ours, &workload, experiment.timeout, stop) {
             Err(NotRun::Stopped) => break,
-            Err(why) => Err(why.to_string()),
+            Err(why) => Err(Fault::Failed(why.to_string())),
             Ok((ended, complaint)) => {
                 figure::of_run(experiment, &workload, (&ended, &complaint), "").map(|_| ended.took)
             }

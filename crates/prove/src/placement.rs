@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use model::{CpuSet, Facts};
+use model::{CpuSet, Facts, prove::ProveNote};
 
 use crate::{
     Experiment, ProveError,
@@ -217,7 +217,7 @@ fn fit(
     assignments: Assignments,
     most: Option<usize>,
     holds: &dyn Fn(usize) -> String,
-) -> (Assignments, Option<String>) {
+) -> (Assignments, Option<ProveNote>) {
     let all = assignments.len();
     let Some(most) = most.map(|m| m.max(2)).filter(|m| *m < all) else {
         return (assignments, None);
@@ -227,17 +227,12 @@ fn fit(
     ranked.truncate(most);
     let (kept, gone): (Assignments, Assignments) =
         assignments.into_iter().partition(|(rank, _)| ranked.contains(rank));
-    let gone: Vec<String> = gone
+    let not_tried = gone
         .iter()
         .map(|(_, s)| format!("{} (CPU {}) beside {}", s.class, s.cpu, s.beside))
         .collect();
-    let why = format!(
-        "the budget holds {} of {all} placements, {} holds all; not tried: {}",
-        kept.len(),
-        holds(all),
-        gone.join(", ")
-    );
-    (kept, Some(why))
+    let (held, option) = (kept.len(), holds(all));
+    (kept, Some(ProveNote::PlacementsNotTried { held, all, option, not_tried }))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::CpuSet;
+use model::{CpuSet, prove::ProveNote};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -173,7 +173,7 @@ pub struct PlacementSpec {
     pub beside: Vec<String>,
     /// What the budget does not hold; likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left_out: Option<String>,
+    pub left_out: Option<ProveNote>,
 }
 
 impl PlacementSpec {

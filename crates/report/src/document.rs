@@ -5,6 +5,7 @@ use model::{
     facts::{Facts, NoAccess},
     finding::{Diagnosis, Passed},
     host::Host,
+    samples::HostChange,
     snapshot::Manifest,
     tune::HostId,
     watch::ByContext,
@@ -96,7 +97,7 @@ pub struct Window {
     /// CPUs that went on- or offline and NICs that came or went meanwhile, with what happened:
     /// their counters are skipped. Mostly empty.
     #[serde(default)]
-    pub changes: Vec<String>,
+    pub changes: Vec<HostChange>,
     /// Packets received by all CPUs in it, in every network namespace. **Source**:
     /// `/proc/net/softnet_stat`.
     pub packets: Reading<u64>,

@@ -112,7 +112,7 @@ fn candidate(c: &Candidate, page: &mut Page) {
 #[cfg(test)]
 mod tests {
     use model::{
-        fix::FixChange,
+        fix::{FixChange, FixNote},
         prove::{Outcome, Verdict},
     };
 
@@ -204,7 +204,7 @@ mod tests {
             a_candidate("c", CandidateStatus::Refused, None, "c: does harm"),
         ]);
         d.changes = d.candidates[0].changes.clone();
-        d.notes = vec!["the host was busy".into()];
+        d.notes = vec![FixNote::Other { code: "busy".into(), message: "the host was busy".into() }];
         golden!("fix", "1 change kept: better, tps +50.0% (95% CI", |style| text(&d, style));
     }
 

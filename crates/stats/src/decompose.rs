@@ -13,7 +13,7 @@
 //! medians of rounds that do not add up to it say that what disturbed them is a part of the
 //! result, and the decomposition is inconclusive.
 
-use model::explain::{Component, Sum};
+use model::explain::{Component, Disturbance, RoundSide, Sum};
 
 use crate::paired::{Centre, centre, median};
 
@@ -186,11 +186,10 @@ fn impossible(components: &[Component], sum: &mut Sum) {
     for c in components.iter().filter(|c| DIFFERENCES.contains(&c.name.as_str())) {
         if c.high_ns < 0.0 && c.ns < -ALLOWED * sum.measured_ns {
             sum.conclusive = false;
-            let slower = match c.name.as_str() {
-                "service" => "the network alone was slower than the workload with it",
-                _ => "with all clients less was left beside the network than with one",
-            };
-            sum.disturbed.push(format!("the {} came out below nothing: {slower}", c.name));
+            sum.disturbed.push(match c.name.as_str() {
+                "service" => Disturbance::ServiceBelowNothing,
+                _ => Disturbance::QueueingBelowNothing,
+            });
         }
     }
 }
@@ -213,32 +212,37 @@ fn sum(all: &[Pair], sum_ns: f64) -> Sum {
 pub const STANDS_OUT: f64 = 0.1;
 
 /// The slowest and the fastest round, where they stand out: both move a mean away from the median.
-fn apart(cycles: &[f64]) -> Vec<String> {
+fn apart(cycles: &[f64]) -> Vec<Disturbance> {
     let typical = median(cycles);
-    let of = cycles.len();
     let peer =
         |by: fn(f64) -> f64| cycles.iter().filter(|c| by(**c / typical) > STANDS_OUT).count();
-    let slower =
-        (peer(|part| part - 1.0), "slower", cycles.iter().copied().fold(typical, f64::max));
-    let faster =
-        (peer(|part| 1.0 - part), "faster", cycles.iter().copied().fold(typical, f64::min));
-    let reported = |(n, how, most): (usize, &str, f64)| {
-        (n > 0).then(|| {
-            let farthest = if how == "slower" { "slowest" } else { "fastest" };
-            let by = (most / typical - 1.0).abs() * 100.0;
-            format!(
-                "{n} of {of} rounds were over 10% {how} than the median, the {farthest} {by:.0}%"
-            )
+    let slower = (
+        peer(|part| part - 1.0),
+        RoundSide::Slower,
+        cycles.iter().copied().fold(typical, f64::max),
+    );
+    let faster = (
+        peer(|part| 1.0 - part),
+        RoundSide::Faster,
+        cycles.iter().copied().fold(typical, f64::min),
+    );
+    let reported = |(count, side, farthest): (usize, RoundSide, f64)| {
+        (count > 0).then(|| Disturbance::RoundsApart {
+            side,
+            count,
+            rounds: cycles.len(),
+            over: STANDS_OUT,
+            most: (farthest / typical - 1.0).abs(),
         })
     };
     [slower, faster].into_iter().filter_map(reported).collect()
 }
 
 /// The second half against the first.
-fn drift(cycles: Vec<f64>) -> Option<String> {
+fn drift(cycles: Vec<f64>) -> Option<Disturbance> {
     let (before, after) = cycles.split_at(cycles.len() / 2);
-    let by = median(after) / median(before) - 1.0;
-    (by.abs() > 0.03).then(|| format!("the second half was {:+.0}% against the first", by * 100.0))
+    let change = median(after) / median(before) - 1.0;
+    (change.abs() > 0.03).then_some(Disturbance::Drifted { change })
 }
 
 #[cfg(test)]
@@ -329,7 +333,8 @@ mod tests {
         }
         let d = decompose(&all, &all).unwrap();
         assert!(!d.sum.conclusive && d.sum.error < -0.02, "{:?}", d.sum);
-        assert!(d.sum.disturbed[0].starts_with("4 of 12 rounds"), "{:?}", d.sum.disturbed);
+        let named = d.sum.disturbed[0].to_string();
+        assert!(named.starts_with("4 of 12 rounds"), "{:?}", d.sum.disturbed);
     }
 
     /// Five of twelve at a third of the time: the mean is far below the median, and no round is slow.
@@ -341,10 +346,12 @@ mod tests {
         }
         let d = decompose(&all, &all).unwrap();
         assert!(!d.sum.conclusive && d.sum.error > 0.02, "{:?}", d.sum);
-        let named = &d.sum.disturbed[0];
+        let named = d.sum.disturbed[0].to_string();
         assert!(named.starts_with("5 of 12 rounds were over 10% faster"), "{:?}", d.sum.disturbed);
         assert!(named.contains("the fastest 6") || named.contains("the fastest 7"), "{named}");
-        assert!(d.sum.disturbed.iter().all(|why| !why.contains("slower than")), "{:?}", d.sum);
+        let slower =
+            |d: &Disturbance| matches!(d, Disturbance::RoundsApart { side: RoundSide::Slower, .. });
+        assert!(!d.sum.disturbed.iter().any(slower), "{:?}", d.sum);
     }
 
     #[test]
@@ -383,7 +390,7 @@ mod tests {
         let all = pairs(24, 1, 45_000.0, -30_000.0);
         let d = decompose(&all, &all).unwrap();
         assert!(!part(&d, "service").reported && !d.sum.conclusive, "{d:?}");
-        assert!(d.sum.disturbed.iter().any(|why| why.contains("below nothing")), "{:?}", d.sum);
+        assert!(d.sum.disturbed.contains(&Disturbance::ServiceBelowNothing), "{:?}", d.sum);
         let all = pairs(24, 1, 25_000.0, 5_000.0);
         assert!(part(&decompose(&all, &all).unwrap(), "service").reported);
     }

@@ -5,7 +5,7 @@
 //! narrow interval stops rather often where it is narrow by chance; that is why batches that are
 //! not independent, or a result that drifts, are never narrow enough here.
 
-use model::Nanos;
+use model::{Nanos, warning::NotPrecise};
 
 use crate::Estimate;
 
@@ -20,8 +20,7 @@ pub enum Enough {
     },
     /// Going on does not help, or not within the time there is.
     WillNotGetThere {
-        /// The reason, in a clause.
-        why: String,
+        why: NotPrecise,
         /// About the time in all that would do, where time is what is missing.
         max_time_ns: Option<Nanos>,
     },
@@ -47,7 +46,7 @@ pub fn enough(estimate: &Estimate, goal: f64, elapsed_ns: Nanos, max_time_ns: Na
         return Enough::Yes;
     }
     if !width.is_finite() {
-        return never("the value is 0".into());
+        return never(NotPrecise::ValueIsZero);
     }
     let elapsed = elapsed_ns.0.max(1) as f64;
     let left = max_time_ns.0.saturating_sub(elapsed_ns.0) as f64;
@@ -56,7 +55,7 @@ pub fn enough(estimate: &Estimate, goal: f64, elapsed_ns: Nanos, max_time_ns: Na
         if elapsed < EARLY * max_time_ns.0 as f64 {
             return Enough::More { estimated_further_ns: Nanos(elapsed as u64) };
         }
-        return never(format!("it drifts, by {:+.1}% over the run", drift * 100.0));
+        return never(NotPrecise::Drifts { trend: drift });
     }
     // Dependent batches need to be longer: at least as long again.
     let for_width = elapsed * ((width / goal).powi(2) * MARGIN - 1.0);
@@ -64,27 +63,26 @@ pub fn enough(estimate: &Estimate, goal: f64, elapsed_ns: Nanos, max_time_ns: Na
     if further <= left {
         return Enough::More { estimated_further_ns: Nanos(further as u64) };
     }
-    let why = if !estimate.independent {
-        format!(
-            "batches of {} still resemble their neighbours (correlation {:.2}) and {} are left",
-            estimate.batch_ns,
-            estimate.lag1,
-            Nanos(left as u64)
-        )
-    } else {
-        format!(
-            "it is ±{:.1}% after {elapsed_ns}; ±{:.1}% takes about {} more and {} are left",
-            width * 100.0,
-            goal * 100.0,
-            Nanos(further as u64),
-            Nanos(left as u64)
-        )
+    let left_ns = Nanos(left as u64);
+    let why = match estimate.independent {
+        false => NotPrecise::BatchesResemble {
+            batch_ns: estimate.batch_ns,
+            correlation: estimate.lag1,
+            left_ns,
+        },
+        true => NotPrecise::TimeTooShort {
+            half_width: width,
+            goal,
+            elapsed_ns,
+            further_ns: Nanos(further as u64),
+            left_ns,
+        },
     };
     Enough::WillNotGetThere { why, max_time_ns: Some(Nanos((elapsed + further) as u64)) }
 }
 
 /// However long it takes.
-fn never(why: String) -> Enough {
+fn never(why: NotPrecise) -> Enough {
     Enough::WillNotGetThere { why, max_time_ns: None }
 }
 
@@ -135,6 +133,7 @@ mod tests {
         else {
             panic!("it gets there");
         };
+        let why = why.to_string();
         assert!(why.contains("±1.0% takes about") && why.contains("55 s are left"), "{why}");
         // Given that much, it goes on.
         let given = enough(&e, 0.01, Nanos(5 * SECOND), Nanos(needs.0 + 1));
@@ -150,7 +149,8 @@ mod tests {
         assert!(
             matches!(
                 &late,
-                Enough::WillNotGetThere { why, max_time_ns: None } if why.starts_with("it drifts, by +")
+                Enough::WillNotGetThere { why: NotPrecise::Drifts { trend }, max_time_ns: None }
+                    if *trend > 0.0
             ),
             "{late:?}"
         );
@@ -171,8 +171,10 @@ mod tests {
         assert!(
             matches!(
                 &late,
-                Enough::WillNotGetThere { why, max_time_ns: Some(Nanos(n)) }
-                    if why.contains("resemble") && *n >= 10 * SECOND
+                Enough::WillNotGetThere {
+                    why: NotPrecise::BatchesResemble { .. },
+                    max_time_ns: Some(Nanos(n)),
+                } if *n >= 10 * SECOND
             ),
             "{late:?}"
         );
@@ -181,7 +183,7 @@ mod tests {
     #[test]
     fn nothing_measured_does_not_get_narrower() {
         let e = estimate((0..50).map(|_| 0.0));
-        assert_eq!(enough(&e, 0.1, Nanos(5), Nanos(60)), never("the value is 0".into()));
+        assert_eq!(enough(&e, 0.1, Nanos(5), Nanos(60)), never(NotPrecise::ValueIsZero));
     }
 
     /// Rounds of 2,000 correlated round trips, 10 µs apart, until the median is known to a

@@ -44,9 +44,7 @@ impl TuneError {
     /// What the kernel answered to a write.
     pub fn written(what: &str, errno: i32) -> Self {
         match errno {
-            libc::EACCES | libc::EPERM => {
-                Self::Denied(format!("{what}: not permitted; {}", grant(what)))
-            }
+            libc::EACCES | libc::EPERM => Self::not_permitted(what, grant(what)),
             libc::ENOENT | libc::ENODEV | libc::ENXIO | libc::ESRCH | libc::ENOTDIR => {
                 Self::Absent(format!("{what}: not there"))
             }
@@ -55,6 +53,11 @@ impl TuneError {
             }
             errno => Self::Kernel { what: what.to_owned(), errno },
         }
+    }
+
+    /// What only `grant` may do, a capability or a user.
+    pub fn not_permitted(what: &str, grant: &str) -> Self {
+        Self::Denied(format!("{what}: not permitted; {grant} is needed"))
     }
 
     /// A failed I/O call; one without an errno counts as `EIO`.
@@ -113,10 +116,8 @@ fn grant(what: &str) -> &'static str {
         || what.contains("ethtool")
         || what.starts_with("tc ")
     {
-        "CAP_NET_ADMIN (or root) is needed"
-    } else if what.contains("affinity of") {
-        "CAP_SYS_NICE (or root) is needed"
+        "CAP_NET_ADMIN (or root)"
     } else {
-        "root is needed"
+        "root"
     }
 }

@@ -4,7 +4,7 @@
 use model::{
     Facts,
     nic::{KindDetails, Nic},
-    tune::{Disruption, Impact, LinkMember, Planned},
+    tune::{Disruption, Impact, LinkMember, PlanNote, Planned},
 };
 
 use crate::knob::is_of_nic;
@@ -83,7 +83,7 @@ fn turns(facts: &Facts, changes: &[Planned], master: &str) -> Vec<String> {
 }
 
 /// What a plan says of it.
-pub fn notes(facts: &Facts, changes: &[Planned]) -> Vec<String> {
+pub fn notes(facts: &Facts, changes: &[Planned]) -> Vec<PlanNote> {
     let mut notes = Vec::new();
     let mut reported: Vec<&str> = Vec::new();
     for member in changes.iter().filter_map(|c| c.member.as_ref()) {
@@ -94,21 +94,18 @@ pub fn notes(facts: &Facts, changes: &[Planned]) -> Vec<String> {
         reported.push(master);
         let turns = turns(facts, changes, master);
         if turns.len() > 1 {
-            notes.push(format!(
-                "{} are members of {master}: one after the other in this order, each only when the \
-                 one before is up in {master} again; one that is not within {} s (--link-wait) has all undone",
-                turns.join(", "),
-                crate::settle::PATIENCE.as_secs()
-            ));
+            notes.push(PlanNote::OneByOne {
+                master: master.to_owned(),
+                members: turns.clone(),
+                link_wait_s: crate::settle::PATIENCE.as_secs(),
+            });
         }
         let is_bridge = facts.nics.iter().any(|n| n.name == master && n.kind == "bridge");
         if !is_bridge
             && let [only] = member.up.as_slice()
             && turns.contains(only)
         {
-            notes.push(format!(
-                "no other member of {master} is up: {master} carries nothing while {only} resets"
-            ));
+            notes.push(PlanNote::OnlyMemberUp { master: master.to_owned(), nic: only.clone() });
         }
     }
     notes

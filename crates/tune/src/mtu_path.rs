@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, net::Ipv4Addr, time::Duration};
 
-use model::tune::Planned;
+use model::tune::{PlanNote, Planned};
 use probe::ask::echo::{self, SMALL};
 
 use crate::{Host, TuneError, knob::mtu_of};
@@ -57,19 +57,12 @@ pub fn neighbours(host: &Host, nic: &str) -> BTreeSet<Ipv4Addr> {
 }
 
 /// What a plan says of the path.
-pub fn notes(host: &Host, changes: &[Planned]) -> Vec<String> {
+pub fn notes(host: &Host, changes: &[Planned]) -> Vec<PlanNote> {
     let one = |(_, nic, new): (usize, &str, usize)| {
-        let all = neighbours(host, nic);
-        match listed(&all) {
-            None => format!(
-                "whether the path takes {new} bytes is not checked: {nic} has no IPv4 neighbour now; \
-                 `tune apply --peer HOST` asks one"
-            ),
-            Some(all) => format!(
-                "`tune apply` checks with echo requests of {new} bytes, which nobody may fragment, that \
-                 the neighbours of {nic} take them ({all}), or the --peer HOST that is given, and undoes \
-                 all where one does not"
-            ),
+        let (neighbours, nic, mtu) = (neighbours(host, nic), nic.to_owned(), new);
+        match neighbours.is_empty() {
+            true => PlanNote::PathNotChecked { nic, mtu },
+            false => PlanNote::PathIsChecked { nic, mtu, neighbours },
         }
     };
     raised(changes).map(one).collect()

@@ -24,7 +24,7 @@ use crate::TuneError;
 const NAMES: &str = "/run/netns";
 
 /// Said of a change whose namespace is gone.
-pub const GONE: &str = "its network namespace is gone, and what was set there with it";
+pub const GONE: &str = model::tune::NAMESPACE_GONE;
 
 /// A namespace that somebody asked for.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use model::{
     Facts, SCHEMA_VERSION,
-    tune::{ChangeState, FileAct, KeptValue, NotKept, Persisted, PersistedFile},
+    tune::{ChangeState, FileAct, KeptValue, NotKept, PersistNote, Persisted, PersistedFile},
 };
 
 pub use destination::Destination;
@@ -42,8 +42,8 @@ pub struct Values {
     pub kept: Vec<PersistedValue>,
     /// What cannot be, with the reason.
     pub not: Vec<NotKept>,
-    /// For people: what is kept from before though it is not there at this moment.
-    pub notes: Vec<String>,
+    /// What is kept from before though it is not there at this moment.
+    pub notes: Vec<PersistNote>,
 }
 
 /// The values that change sets have in force, as settings that a reboot does not rename, and
@@ -81,10 +81,11 @@ pub fn values(
                     let value = change.new.clone();
                     all.kept.push(PersistedValue { id: set.id, knob, set_as, value, subject });
                 }
-                (Err(why), Some(kept)) => all.notes.push(format!(
-                    "{} stays kept from before ({why}); `netwright tune persist --remove {}` ends that",
-                    kept.knob, set.id
-                )),
+                (Err(why), Some(kept)) => all.notes.push(PersistNote::StaysKept {
+                    knob: kept.knob.clone(),
+                    why,
+                    remedy: format!("netwright tune persist --remove {}", set.id),
+                }),
                 (Err(why), None) => {
                     all.not.push(NotKept { id: set.id, knob, value: change.new.clone(), why });
                 }

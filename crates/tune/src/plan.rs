@@ -8,7 +8,7 @@ use model::{
     SCHEMA_VERSION,
     knob::{NicSetting, Target},
     settings::{self, Verdict},
-    tune::{HostId, Plan, Planned, Refused, RefusedAs, Unchanged},
+    tune::{HostId, Plan, PlanNote, Planned, Refused, RefusedAs, Unchanged},
 };
 use parse::sysctl_conf;
 
@@ -361,14 +361,11 @@ fn unknown(knob: &str) -> String {
     }
 }
 
-fn notes(case: &Case<'_>, plan: &Plan) -> Vec<String> {
+fn notes(case: &Case<'_>, plan: &Plan) -> Vec<PlanNote> {
     let mut notes = Vec::new();
     if plan.reaches_operator() {
-        let from = case.session.remote.as_deref().unwrap_or_default();
-        notes.push(format!(
-            "your own connection from {from} may be cut: apply waits for a confirmation and undoes \
-             all without one"
-        ));
+        let from = case.session.remote.clone().unwrap_or_default();
+        notes.push(PlanNote::MayCutConnection { from });
     }
     notes.extend(queues_to_come(plan));
     notes.extend(members::notes(case.facts, &plan.changes));
@@ -377,19 +374,15 @@ fn notes(case: &Case<'_>, plan: &Plan) -> Vec<String> {
 }
 
 /// A policy is laid out over the queues that are there.
-fn queues_to_come(plan: &Plan) -> Option<String> {
-    let channels = plan.changes.iter().find_map(|c| match Target::parse(&c.knob)? {
+fn queues_to_come(plan: &Plan) -> Option<PlanNote> {
+    let nic = plan.changes.iter().find_map(|c| match Target::parse(&c.knob)? {
         Target::Nic(nic, NicSetting::Plain("channels")) => Some(nic),
         _ => None,
     })?;
     let changes = plan.changes.iter().map(|c| &c.knob);
     let mut all = changes.chain(plan.unchanged.iter().map(|u| &u.knob));
-    all.any(|knob| irq_of(knob).is_some()).then(|| {
-        format!(
-            "interrupts are placed by the queues that {channels} has now: once its channels are changed, \
-             ask for irq.affinity again"
-        )
-    })
+    let placed = all.any(|knob| irq_of(knob).is_some());
+    placed.then(|| PlanNote::QueuesWillChange { nic: nic.to_owned() })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod expand;
 
 use std::{ops::Range, path::Path};
 
-use model::tune::{Profile, ProfileLine, ProfileValue};
+use model::tune::{LeftOut, Profile, ProfileLine, ProfileValue};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -163,8 +163,14 @@ pub(crate) fn parse(
         description: written.description,
         inherits: written.inherits,
         lines: last_counts(lines),
-        left_out: written.left_out,
+        left_out: written.left_out.iter().map(|line| left_out(line)).collect(),
     })
+}
+
+/// A line `WHAT: WHY`.
+fn left_out(line: &str) -> LeftOut {
+    let (what, why) = line.split_once(": ").unwrap_or((line, ""));
+    LeftOut { what: what.to_owned(), why: why.to_owned() }
 }
 
 /// Of several lines for one knob, the last one at the place of the first.

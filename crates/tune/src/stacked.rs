@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use model::{
     Facts,
     nic::{KindDetails, Nic},
-    tune::Planned,
+    tune::{PlanNote, Planned},
 };
 
 use crate::knob::{Case, mtu_of};
@@ -144,18 +144,12 @@ fn stands_on(facts: &Facts, top: &str, bottom: &str) -> bool {
 }
 
 /// What a plan says of it: what undoing does not bring back.
-pub fn notes(facts: &Facts, changes: &[Planned]) -> Vec<String> {
+pub fn notes(facts: &Facts, changes: &[Planned]) -> Vec<PlanNote> {
     let bridges = changes.iter().filter_map(|c| {
         let name = mtu_of(&c.knob)?;
         facts.nics.iter().find(|n| n.name == name && n.kind == "bridge")
     });
-    let note = |bridge: &Nic| {
-        format!(
-            "{0}: a bridge whose MTU was set does not follow that of its ports any more, from now on; \
-             rolling back does not change that, only making {0} anew does",
-            bridge.name
-        )
-    };
+    let note = |bridge: &Nic| PlanNote::BridgeMtuStays { bridge: bridge.name.clone() };
     bridges.map(note).collect()
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::TrustLimit;
 use crate::{CpuId, CpuSet, Nanos, Reading};
 
 /// Quantiles of a distribution of durations.
@@ -163,8 +164,8 @@ pub struct Floor {
     pub steal_ns: Reading<u64>,
     /// Below this a figure is not to be trusted: the generator is more than 1% of it.
     pub trust_above_ns: u64,
-    /// Why, in a line.
-    pub why: String,
+    /// Why, and what else bounds the trust in a figure.
+    pub why: Vec<TrustLimit>,
 }
 
 /// Who the ends are.

@@ -9,6 +9,8 @@ mod redis;
 mod rtt;
 mod spec;
 mod stream;
+mod trust;
+mod wait_split;
 
 pub use common::*;
 pub use connect::*;
@@ -18,3 +20,5 @@ pub use redis::*;
 pub use rtt::*;
 pub use spec::*;
 pub use stream::*;
+pub use trust::TrustLimit;
+pub use wait_split::SplitAnswer;

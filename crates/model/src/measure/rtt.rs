@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BothCpu, BothEvidence, End, Floor, Interval, Mode, Placement, Quantiles, RttSpec, Transport,
-    Wait,
+    BothCpu, BothEvidence, End, Floor, Interval, Mode, Placement, Quantiles, RttSpec, SplitAnswer,
+    Transport, Wait,
 };
 use crate::{Nanos, Warning};
 
@@ -112,7 +112,7 @@ pub struct WaitSplit {
     /// The round trip with both ends on one CPU: stack and two switches of task, nobody woken
     /// from idle.
     pub one_cpu_ns: Option<Nanos>,
-    pub says: String,
+    pub says: SplitAnswer,
 }
 
 /// One variant of the wait split.

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::plan::Planned;
+use super::{Trouble, plan::Planned};
 use crate::Reading;
 
 /// How a change set stands.
@@ -65,8 +65,8 @@ pub struct ChangeSet {
     /// be confirmed; absent when none is to.
     #[serde(default)]
     pub undone_within_ms: Reading<u64>,
-    /// What went wrong, one line each: failures, and values that could not be put back.
-    pub trouble: Vec<String>,
+    /// What went wrong: failures, and values that could not be put back.
+    pub trouble: Vec<Trouble>,
     /// Inode of the network namespace that it was made in. **Source**: `/proc/self/ns/net`.
     #[serde(default)]
     pub net_namespace: Reading<u64>,

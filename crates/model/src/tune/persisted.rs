@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::PersistNote;
+
 /// What was done with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -67,6 +69,6 @@ pub struct Persisted {
     pub kept: Vec<KeptValue>,
     /// What the next boot takes away all the same.
     pub not_kept: Vec<NotKept>,
-    /// For people: who may override it, and what makes it effective.
-    pub notes: Vec<String>,
+    /// Who may override it, and what makes it effective.
+    pub notes: Vec<PersistNote>,
 }

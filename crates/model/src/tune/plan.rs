@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{AtStake, PlanNote};
 use crate::{Reading, settings::Verdict};
 
 /// Which host a plan or journal is of. A plan made for another one is refused.
@@ -102,8 +103,8 @@ pub struct Impact {
     pub basis: Basis,
     /// Whether the operator's own connection may be disturbed.
     pub own_connection: bool,
-    /// What else is at stake: `carries the default route`, `member of bond0`.
-    pub also: Vec<String>,
+    /// What else is at stake.
+    pub also: Vec<AtStake>,
 }
 
 impl Impact {
@@ -225,8 +226,8 @@ pub struct Plan {
     pub refused: Vec<Refused>,
     /// What needs no doing.
     pub unchanged: Vec<Unchanged>,
-    /// For people: what holds for the plan as a whole.
-    pub notes: Vec<String>,
+    /// What holds for the plan as a whole.
+    pub notes: Vec<PlanNote>,
 }
 
 impl Plan {

@@ -39,8 +39,17 @@ pub struct Profile {
     pub inherits: Vec<String>,
     /// In order, the inherited ones first.
     pub lines: Vec<ProfileLine>,
-    /// What is left out on purpose, with the reason, one line each.
-    pub left_out: Vec<String>,
+    /// What is left out on purpose.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// What a profile leaves out on purpose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    /// Settings, or what else it is about, in the words of the profile.
+    pub what: String,
+    /// The reason; empty where the profile gives none.
+    pub why: String,
 }
 
 /// The document of `tune profiles --json`.

@@ -1,4 +1,4 @@
-use serde_json::{from_value, to_value};
+use serde_json::{from_value, json, to_value};
 
 use super::*;
 
@@ -22,9 +22,11 @@ fn a_warning_has_its_code_its_data_and_its_line() {
     });
     both_ways(&Warning::BatchesResemble, without);
     let by_status = BTreeMap::from([(404, 3)]);
-    let statuses = Warning::Statuses { by_status, text: "not found".into() };
-    let data = json!({ "by_status": { "404": 3 }, "text": "not found" });
-    both_ways(&statuses, json!({ "code": "statuses", "data": data, "message": "not found" }));
+    let statuses = Warning::Statuses { kind: StatusKind::Errors, by_status, responses: 5 };
+    let data = json!({ "kind": "errors", "by_status": { "404": 3 }, "responses": 5 });
+    let message = "60.0% of the responses say that something is wrong (3 × 404), and the times are \
+                   of all of them";
+    both_ways(&statuses, json!({ "code": "statuses", "data": data, "message": message }));
 }
 
 #[test]

@@ -28,7 +28,12 @@ fn proved(folder: &Path, through: &[&str]) -> Value {
 }
 
 fn discarded(found: &Value) -> Vec<&str> {
-    found["runs"].as_array().unwrap().iter().filter_map(|r| r["discarded"].as_str()).collect()
+    found["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|r| r["discarded"]["message"].as_str())
+        .collect()
 }
 
 /// Pins itself to CPU 0 and to another one, by turns, 16 times.

@@ -183,6 +183,46 @@ fn no_code_decides_by_the_text_of_a_message() {
     assert_eq!(found, allowed, "an errno, an enum or a bool decides, not a text");
 }
 
+/// A phrase in the code that a text is asked for is the text of a message, however the variable is called.
+#[test]
+fn no_code_asks_a_text_for_a_phrase() {
+    // Below `src`: what a line says already and is not said again; a command that stands for
+    // several; what Redis says; the name of what a tuner owns; a way back, which is printed shorter.
+    const OTHERS: [&str; 5] = [
+        "inspect/mod.rs",
+        "netns.rs",
+        "redis/protocol.rs",
+        "rules/conflicting_tuner.rs",
+        "tune/plan.rs",
+    ];
+    let asks = ["contains", "starts_with", "ends_with", "strip_prefix", "strip_suffix"];
+    let is_word = |w: &str| w.len() > 1 && w.chars().all(|c| c.is_ascii_lowercase());
+    let is_phrase = |text: &str| {
+        let words: Vec<&str> = text.split(' ').collect();
+        words.windows(2).any(|pair| pair.iter().all(|w| is_word(w)))
+    };
+    let asks_for_one = |line: &&str| {
+        let code = line.trim_start();
+        let asked = asks.iter().filter_map(|ask| code.split_once(&format!(".{ask}(\"")));
+        let mut texts = asked.filter_map(|(_, rest)| rest.split('"').next());
+        !code.starts_with("//") && !code.contains("assert") && texts.any(is_phrase)
+    };
+    let mut found = BTreeSet::new();
+    for (package, _) in MAY_IMPORT {
+        let src = crates().join(package).join("src");
+        for path in sources(&src) {
+            let text = fs::read_to_string(&path).unwrap();
+            let text = text.split("#[cfg(test)]").next().unwrap();
+            let name = path.strip_prefix(&src).unwrap().display().to_string();
+            if !name.ends_with("tests.rs") && text.lines().any(|line| asks_for_one(&line)) {
+                found.insert(name);
+            }
+        }
+    }
+    let allowed: BTreeSet<String> = OTHERS.iter().map(|f| (*f).to_owned()).collect();
+    assert_eq!(found, allowed, "an errno, an enum or a bool decides, not a text");
+}
+
 /// Each `path` of the map is a file, and each `function` that stands behind a path is in it.
 #[test]
 fn the_map_is_true() {

@@ -304,7 +304,8 @@ fn samples(name: &str) -> Samples {
 #[test]
 fn a_cpu_that_leaves_within_the_window_is_neither_zero_nor_huge() {
     let s = samples("unplug");
-    let changes = s.cpu_changes.join("\n");
+    let changes: Vec<String> = s.cpu_changes.iter().map(ToString::to_string).collect();
+    let changes = changes.join("\n");
     assert!(changes.contains("CPU 3") && changes.contains("CPU 6"), "{changes}");
     assert_eq!(s.cpu_changes.len(), 2, "{changes}");
     let reported = doctor("unplug");

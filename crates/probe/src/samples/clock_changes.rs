@@ -4,7 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use model::Reading;
+use model::{
+    Reading,
+    samples::{FrequencyLimit, HostChange},
+};
 use rustix::time::ClockId;
 
 use super::clock;
@@ -52,7 +55,7 @@ pub struct Unrested {
     /// For how long the host was suspended.
     pub suspended_ns: Reading<u64>,
     /// Policies whose governor or limit is another one, with both.
-    pub limits: Reading<Vec<String>>,
+    pub limits: Reading<Vec<HostChange>>,
     /// Times that cores were throttled for heat.
     pub throttles: Reading<u64>,
 }
@@ -102,17 +105,17 @@ impl ClockChanges {
     }
 }
 
-fn changed(before: &Limits, after: &Limits) -> Vec<String> {
+fn changed(before: &Limits, after: &Limits) -> Vec<HostChange> {
     let both = before.iter().filter_map(|(p, old)| Some((p, old, after.get(p)?)));
     let other = both.filter(|(_, old, new)| old != new);
     other
         .map(|(p, old, new)| {
-            let words = |(governor, most): &(Reading<String>, Reading<u64>)| {
-                let most = most.get().map_or("?".to_owned(), |m| m.to_string());
-                format!("{} up to {most} kHz", governor.known().map_or("?", String::as_str))
+            let limit = |(governor, most): &(Reading<String>, Reading<u64>)| FrequencyLimit {
+                governor: governor.get(),
+                max_khz: most.get(),
             };
-            let policy = p.rsplit('/').next().unwrap_or(p);
-            format!("{policy} from {} to {}", words(old), words(new))
+            let policy = p.rsplit('/').next().unwrap_or(p).to_owned();
+            HostChange::FrequencyLimitChanged { policy, before: limit(old), after: limit(new) }
         })
         .collect()
 }
@@ -232,11 +235,11 @@ mod tests {
         heat(1, 9);
         let reported = before.until(&ClockChanges::read(&root));
         assert_eq!(reported.throttles, Reading::Known(2));
+        let limits: Vec<String> =
+            reported.limits.known().unwrap().iter().map(HostChange::to_string).collect();
         assert_eq!(
-            reported.limits,
-            Reading::Known(vec![
-                "policy1 from performance up to 3000000 kHz to powersave up to 3000000 kHz".into()
-            ])
+            limits,
+            ["policy1 from performance up to 3000000 kHz to powersave up to 3000000 kHz"]
         );
         assert!(reported.clock_step_ns.why_not().is_some());
     }

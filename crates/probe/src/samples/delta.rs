@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     CpuId, Nanos, Reading, Samples,
-    samples::{CpuSample, Delta, ProcStat, SoftnetSample},
+    samples::{CpuSample, Delta, HostChange, Presence, ProcStat, SoftnetSample},
 };
 use parse::proc_stat::CpuTicks;
 
@@ -160,11 +160,11 @@ pub(super) fn all_known<T>(values: impl Iterator<Item = Reading<T>>) -> Reading<
     Reading::Known(all)
 }
 
-/// What came and went: names in the first and the last, and a line for every other.
+/// What came and went: names in the first and the last, and every other with what it did.
 pub(super) fn present<K: Ord + Copy>(
     sets: &[BTreeSet<K>],
-    line: impl Fn(K, &str) -> String,
-) -> (Vec<K>, Vec<String>) {
+    changed: impl Fn(K, Presence) -> HostChange,
+) -> (Vec<K>, Vec<HostChange>) {
     let (Some(first), Some(last)) = (sets.first(), sets.last()) else {
         return (Vec::new(), Vec::new());
     };
@@ -172,19 +172,19 @@ pub(super) fn present<K: Ord + Copy>(
     let mut changes = Vec::new();
     let all: BTreeSet<K> = sets.iter().flatten().copied().collect();
     for key in all {
-        let what = match (first.contains(&key), last.contains(&key)) {
+        let change = match (first.contains(&key), last.contains(&key)) {
             (true, true) => {
                 both.push(key);
                 if sets.iter().all(|s| s.contains(&key)) {
                     continue;
                 }
-                "went and came back"
+                Presence::WentAndCameBack
             }
-            (true, false) => "went",
-            (false, true) => "came",
-            (false, false) => "came and went",
+            (true, false) => Presence::Went,
+            (false, true) => Presence::Came,
+            (false, false) => Presence::CameAndWent,
         };
-        changes.push(line(key, what));
+        changes.push(changed(key, change));
     }
     (both, changes)
 }
@@ -201,17 +201,9 @@ fn online(raw: &Raw) -> BTreeSet<CpuId> {
     }
 }
 
-fn cpus(readings: &[Raw]) -> (Vec<CpuSample>, Vec<String>) {
+fn cpus(readings: &[Raw]) -> (Vec<CpuSample>, Vec<HostChange>) {
     let sets: Vec<BTreeSet<CpuId>> = readings.iter().map(online).collect();
-    let (both, changes) = present(&sets, |cpu, what| {
-        let state = match what {
-            "came" => "came online",
-            "went" => "went offline",
-            "came and went" => "came online and went offline",
-            _ => "went offline and came back",
-        };
-        format!("CPU {cpu} {state}")
-    });
+    let (both, changes) = present(&sets, |cpu, change| HostChange::CpuChanged { cpu, change });
     let softirqs = softirqs(readings);
     let samples = both
         .into_iter()

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use model::prove::{Design, Outcome, Run};
+use model::prove::{Design, Discarded, Outcome, ProveNote, Run};
 use stats::{random::SplitMix64, trial::order};
 
 use super::{Ending, conclude};
@@ -87,7 +87,7 @@ fn blocks_that_were_cut_and_runs_that_were_disturbed_do_not_count() {
     all.truncate(30);
     let mut disturbed = all[0].clone();
     disturbed.figures.insert("ms".into(), 1e9);
-    disturbed.discarded = Some("others".into());
+    disturbed.discarded = Some(Discarded::OthersBusy { cpus: 2.0, usual_cpus: 0.0 });
     all.push(disturbed);
     let found = said(&ab, &all);
     assert_eq!((found.verdict.blocks, found.discarded_runs), (7, 1));
@@ -107,14 +107,17 @@ fn six_blocks_of_six_levels_are_undecided_however_far_apart_and_it_says_what_wou
     };
     let few = found(6, false);
     assert_eq!((few.verdict.outcome, &few.best), (Outcome::Undecided, &None));
-    let note = few.notes.iter().find(|n| n.contains("too few for 5 comparisons")).unwrap();
+    let note = few.notes.iter().find(|n| matches!(n, ProveNote::FewBlocks { .. })).unwrap();
+    let note = note.to_string();
+    assert!(note.contains("too few for 5 comparisons"), "{note}");
     assert!(note.contains("8 can tell them apart (--runs 96)"), "{note}");
     let first = found(6, true);
     assert_eq!(first.best.unwrap().within_noise, ["1"], "the undecided are not within the noise");
     let enough = found(8, false);
     assert_eq!(enough.verdict.outcome, Outcome::Better);
     assert_eq!(enough.best.unwrap().within_noise, ["6"]);
-    assert!(!enough.notes.iter().any(|n| n.contains("comparisons")), "{:?}", enough.notes);
+    let few_blocks = |n: &ProveNote| matches!(n, ProveNote::FewBlocks { .. });
+    assert!(!enough.notes.iter().any(few_blocks), "{:?}", enough.notes);
     assert_eq!(found(3, true).verdict.outcome, Outcome::Undecided, "too few for anything");
 }
 
@@ -238,11 +241,7 @@ fn levels_of_three_that_depend_on_another_factor_are_named() {
         assert_eq!(said, outcome, "{factor} {level}");
     }
     assert_eq!(found.effects.len(), 4 + 2 + 2 + 1);
-    assert!(
-        found.notes.iter().any(|n| n.contains("three or more are untested")),
-        "{:?}",
-        found.notes
-    );
+    assert!(found.notes.contains(&ProveNote::OnlyPairsTested), "{:?}", found.notes);
 }
 
 #[test]
@@ -266,7 +265,7 @@ fn one_factor_at_a_time_runs_each_level_beside_the_first_and_says_what_is_untest
         assert!((effect.verdict.effect.unwrap() - wanted).abs() < 0.02, "{effect:?}");
     }
     assert_eq!(found.best.unwrap().level, "a 0, b 1");
-    assert!(found.notes.iter().any(|n| n.contains("are untested")), "{:?}", found.notes);
+    assert!(found.notes.contains(&ProveNote::InteractionsUntested), "{:?}", found.notes);
 }
 
 /// Every run counts 30 counters that hang together and do not know the level, and one, `moves`,
@@ -328,14 +327,16 @@ fn a_figure_too_noisy_to_decide_is_said_with_the_blocks_that_would() {
     }
     let found = said(&e, &noisy);
     assert_eq!(found.verdict.outcome, Outcome::NoDifferenceShown);
-    let note = found.notes.iter().find(|n| n.starts_with("too noisy to tell 1% from nothing"));
-    let note = note.unwrap_or_else(|| panic!("{:?}", found.notes));
+    let too_noisy = |n: &&ProveNote| matches!(n, ProveNote::TooNoisy { .. });
+    let note = found.notes.iter().find(too_noisy);
+    let note = note.unwrap_or_else(|| panic!("{:?}", found.notes)).to_string();
+    assert!(note.starts_with("too noisy to tell 1% from nothing"), "{note}");
     let words: Vec<&str> = note.split(' ').collect();
     let needed = words.windows(2).find(|w| w[0] == "about").and_then(|w| w[1].parse::<f64>().ok());
     // Intervals of a quarter need some hundred times as many for a hundredth.
     assert!(needed.unwrap() > 8.0 * 50.0, "{note}");
     let calm = said(&e, &runs(&e, 40, |_| (100.0, 0.0)));
-    assert!(!calm.notes.iter().any(|n| n.starts_with("too noisy")), "{:?}", calm.notes);
+    assert!(!calm.notes.iter().any(|n| too_noisy(&n)), "{:?}", calm.notes);
 }
 
 #[test]

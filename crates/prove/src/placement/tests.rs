@@ -90,13 +90,13 @@ fn the_budget_holds_fewer_and_says_which_and_what_would_hold_all() {
     assert_eq!(p.peer_cpus.as_deref(), Some("1"), "the farther column goes first");
     let classes: Vec<&str> = p.assignments.iter().map(|s| s.class.as_str()).collect();
     assert_eq!(classes, ["same CPU", "sibling", "same L3", "other L3", "other node"]);
-    let said = p.left_out.unwrap();
+    let said = p.left_out.unwrap().to_string();
     assert!(said.contains("holds 5 of 10 placements, --budget 60s holds all"), "{said}");
     assert!(said.contains("other node (CPU 1) beside 7"), "{said}");
     let p = resolved(&text("runs = 36")).unwrap().placement.unwrap();
     let classes: Vec<&str> = p.assignments.iter().map(|s| s.class.as_str()).collect();
     assert_eq!(classes, ["same CPU", "same L3", "other node"]);
-    assert!(p.left_out.unwrap().contains("--runs 120 holds all"));
+    assert!(p.left_out.unwrap().to_string().contains("--runs 120 holds all"));
     // What holds nothing is refused as any budget that is too small, not by making it nothing.
     assert_eq!(resolved(&text("runs = 12")).unwrap().placement.unwrap().assignments.len(), 2);
     assert_eq!(resolved(&text("budget = \"61s\"")).unwrap().placement.unwrap().left_out, None);

@@ -7,7 +7,7 @@ mod rest;
 use model::{
     Goal, Severity,
     reading::{Absent, Denied, Known},
-    samples::TRAFFIC_PER_S,
+    samples::{HostChange, TRAFFIC_PER_S},
     units::grouped,
 };
 
@@ -108,6 +108,7 @@ fn warnings(d: &Diagnosed, page: &mut Page) {
         warn("WARNING: hardly any traffic: run again under load".into(), page);
     }
     if let Some(changes) = d.window.known().map(|w| &w.changes).filter(|c| !c.is_empty()) {
+        let changes: Vec<String> = changes.iter().map(HostChange::to_string).collect();
         warn(format!("WARNING: the host changed during the window: {}", changes.join("; ")), page);
     }
 }

@@ -8,7 +8,7 @@ mod tests;
 
 use model::{
     Bytes, Nanos,
-    explain::{Exchange, ExplainDocument},
+    explain::{Disturbance, Exchange, ExplainDocument},
     measure::Quantiles,
 };
 
@@ -121,7 +121,7 @@ fn answer(d: &ExplainDocument) -> Line {
     if !s.conclusive {
         let why = match s.disturbed.as_slice() {
             [] => format!("measured {}, sum of components {}", time(s.measured_ns), time(s.sum_ns)),
-            all => all.join("; "),
+            all => all.iter().map(Disturbance::to_string).collect::<Vec<_>>().join("; "),
         };
         return Line::new().ink(Ink::Bad, "Inconclusive").text(format!(": {why}"));
     }

@@ -140,7 +140,13 @@ fn what_does_not_add_up_says_why_and_gives_no_answer() {
     let mut d = document();
     d.sum.conclusive = false;
     d.sum.error = -0.08;
-    d.sum.disturbed = vec!["4 of 12 rounds were over 10% slower".into()];
+    d.sum.disturbed = vec![Disturbance::RoundsApart {
+        side: RoundSide::Slower,
+        count: 4,
+        rounds: 12,
+        over: 0.1,
+        most: 0.3,
+    }];
     let said = plain(&d);
     assert!(said.contains("Inconclusive: 4 of 12 rounds"), "{said}");
     let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -248,7 +254,13 @@ fn the_answer_stands_in_the_second_line_at_both_widths() {
     golden!("conclusive", "Network 19.9%; largest component: service", |style| text(&d, style));
     let mut d = document();
     d.sum.conclusive = false;
-    d.sum.disturbed = vec!["4 of 12 rounds were over 10% slower".into()];
+    d.sum.disturbed = vec![Disturbance::RoundsApart {
+        side: RoundSide::Slower,
+        count: 4,
+        rounds: 12,
+        over: 0.1,
+        most: 0.3,
+    }];
     d.components[2].reported = false;
     d.interrupted = true;
     golden!("inconclusive", "Inconclusive: 4 of 12", |style| text(&d, style));

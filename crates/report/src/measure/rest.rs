@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     Nanos,
-    measure::{Floor, Moved},
+    measure::{Floor, Moved, TrustLimit},
     units::grouped,
 };
 
@@ -38,7 +38,8 @@ pub fn floor(floor: &Floor, smallest: Option<u64>, page: &mut Page) {
         );
         page.line(Line::new().ink(Ink::Faint, text), 2);
     } else {
-        page.line(Line::plain("  ").text(format!("{}.", capital(&floor.why))), 2);
+        let why: Vec<String> = floor.why.iter().map(TrustLimit::to_string).collect();
+        page.line(Line::plain("  ").text(format!("{}.", capital(&why.join("; ")))), 2);
         let late = &floor.timer_lateness_ns;
         let text = format!(
             "  Clock: {:.1} ns per read, resolution {}. Recording a sample: {:.1} ns. Wake-up after {} \

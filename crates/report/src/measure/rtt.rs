@@ -230,7 +230,9 @@ fn split(d: &RttDocument, page: &mut Page) {
         .enumerate()
         .map(|(n, v)| format!("run {}: {}", n + 1, v.name))
         .collect();
-    page.line(Line::plain(format!("  {}.", rest::capital(&split.says))), 2);
+    let one_cpu = split.one_cpu_ns.map(|ns| format!("; on one CPU it takes {ns}"));
+    let says = format!("{}{}", split.says, one_cpu.unwrap_or_default());
+    page.line(Line::plain(format!("  {}.", rest::capital(&says))), 2);
     if !names.is_empty() {
         page.line(Line::plain("  ").ink(Ink::Faint, names.join("; ")), 2);
     }

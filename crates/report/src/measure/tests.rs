@@ -103,9 +103,11 @@ fn a_wait_split() {
         stack_ns: Some(Nanos(7_200)),
         waking_ns: Some(Nanos(45_900)),
         one_cpu_ns: Some(Nanos(11_400)),
-        says: "of 53.1 µs blocking on two CPUs, 7.20 µs are the stack and 45.9 µs (86%) waking \
-               up; on one CPU it takes 11.4 µs"
-            .into(),
+        says: SplitAnswer::Split {
+            blocking_ns: Nanos(53_100),
+            stack_ns: Nanos(7_200),
+            waking_ns: Nanos(45_900),
+        },
     });
     golden!("rtt_split", "Round trips", |style| rtt(&d, style));
 }

@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
 use model::prove::{
-    Best, Design, Direction, Evidence, LevelResult, MetricVerdict, Outcome, ProveDocument, Verdict,
+    Best, Design, Direction, Evidence, LevelResult, MetricVerdict, Outcome, ProveDocument,
+    ProveNote, Verdict,
 };
 
 use super::text;
@@ -49,7 +50,7 @@ fn document(design: Design) -> ProveDocument {
         frozen_host: None,
         ended: "the result is conclusive".into(),
         discarded_runs: 0,
-        notes: vec!["drifted".into()],
+        notes: vec![ProveNote::Other { code: "drift".into(), message: "drifted".into() }],
         runs: vec![],
     }
 }

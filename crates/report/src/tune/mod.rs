@@ -3,7 +3,9 @@
 mod plan;
 mod standing;
 
-use model::tune::{FileAct, KeptValue, Outcome, Persisted, Profile, ProfileValue, Profiles};
+use model::tune::{
+    FileAct, KeptValue, LeftOut, Outcome, Persisted, Profile, ProfileValue, Profiles,
+};
 
 pub use plan::plan;
 pub use standing::{log, status};
@@ -104,8 +106,9 @@ fn profile(p: &Profile, page: &mut Page) {
     }
     if !p.left_out.is_empty() {
         page.heading("LEFT OUT ON PURPOSE");
-        for line in &p.left_out {
-            page.line(Line::plain(format!("  {line}")), 4);
+        for LeftOut { what, why } in &p.left_out {
+            let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+            page.line(Line::plain(format!("  {what}{why}")), 4);
         }
     }
 }

@@ -2,8 +2,8 @@ use model::{
     Reading,
     reading::Known,
     tune::{
-        ChangeSet, ChangeState, Disruption, Drift, HostId, Impact, Log, Now, Plan, Planned,
-        Refused, RefusedAs, Status, Unchanged,
+        ChangeSet, ChangeState, Disruption, Drift, HostId, Impact, Log, Now, Plan, PlanNote,
+        Planned, Refused, RefusedAs, Status, Unchanged,
     },
 };
 
@@ -66,7 +66,10 @@ fn planned() -> Plan {
             knob: "nic.eth0.mtu".into(),
             value: "1500".into(),
         }],
-        notes: vec!["finding ports_running_out: no knob covers it".into()],
+        notes: vec![PlanNote::Other {
+            code: "no_knob".into(),
+            message: "finding ports_running_out: no knob covers it".into(),
+        }],
     }
 }
 

@@ -131,7 +131,7 @@ fn of_samples(samples: &Samples, add: &mut Add<'_>) {
     }
     for change in samples.cpu_changes.iter().chain(&samples.nic_changes) {
         add.list.row([
-            Cell::text(change),
+            Cell::text(change.to_string()),
             Cell::text("within the interval"),
             Cell::text(""),
             Cell::text(""),

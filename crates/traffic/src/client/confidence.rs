@@ -1,6 +1,10 @@
 //! Whether the rounds of a run suffice for `--precision`, and what would do where they do not.
 
-use model::{Nanos, Warning, measure::Common};
+use model::{
+    Nanos, Warning,
+    measure::Common,
+    warning::{NotPrecise, PrecisionAdvice},
+};
 use stats::{Enough, Estimate};
 
 /// What to do after a round.
@@ -21,8 +25,9 @@ pub fn next(common: &Common, estimates: &[Option<Estimate>], took_ns: u64) -> Ne
         match one(common, estimate.as_ref(), goal, took_ns) {
             Ok(Next::Again) => return Next::Again,
             Ok(Next::Done(_)) => {}
-            Err(why) => {
-                done = Next::Done(Some(Warning::PrecisionNotReached { per_mille, why }));
+            Err((why, advice)) => {
+                let warning = Warning::PrecisionNotReached { per_mille, why, advice };
+                done = Next::Done(Some(warning));
             }
         }
     }
@@ -35,72 +40,39 @@ fn one(
     estimate: Option<&Estimate>,
     goal: f64,
     took_ns: u64,
-) -> Result<Next, String> {
+) -> Result<Next, (NotPrecise, Option<PrecisionAdvice>)> {
     let longest = common.max_time_ns;
     let round = common.duration_ns.0;
     let out_of_time = took_ns.saturating_add(round) > longest.0;
     let Some(estimate) = estimate else {
         return match out_of_time {
-            true => Err(format!(
-                "there are too few batches after {}; give it a longer --duration{}",
-                Nanos(took_ns),
-                if round.saturating_mul(2) > longest.0 { " and --max-time" } else { "" }
+            true => Err((
+                NotPrecise::FewBatches {
+                    elapsed_ns: Nanos(took_ns),
+                    max_time_too: round.saturating_mul(2) > longest.0,
+                },
+                None,
             )),
             false => Ok(Next::Again),
         };
     };
+    let half_width = estimate.relative_half_width();
+    let more_time = |needed| PrecisionAdvice::MoreTime { needed_ns: Nanos(needed), half_width };
     match stats::enough(estimate, goal, Nanos(took_ns), longest) {
         Enough::Yes => Ok(Next::Done(None)),
         Enough::More { .. } if !out_of_time => Ok(Next::Again),
-        Enough::More { estimated_further_ns: further } => Err(format!(
-            "it is ±{:.1}% after {}, and {longest} leave no room for another round; {}",
-            estimate.relative_half_width() * 100.0,
-            Nanos(took_ns),
-            would_do(
-                took_ns.saturating_add(further.0.max(round)),
-                Some(estimate.relative_half_width())
-            )
-        )),
+        Enough::More { estimated_further_ns: further } => {
+            let (elapsed_ns, max_time_ns) = (Nanos(took_ns), longest);
+            let needed = took_ns.saturating_add(further.0.max(round));
+            let why = NotPrecise::NoRoom { half_width, elapsed_ns, max_time_ns };
+            Err((why, Some(more_time(needed))))
+        }
         Enough::WillNotGetThere { why, max_time_ns: Some(needs) } => {
-            let reached = Some(estimate.relative_half_width());
-            Err(format!("{why}; {}", would_do(needs.0, reached)))
+            Err((why, Some(more_time(needs.0))))
         }
-        Enough::WillNotGetThere { why, max_time_ns: None } if estimate.trend.is_some() => {
-            Err(format!("{why}; a longer --warmup may let it settle, more time does not"))
+        Enough::WillNotGetThere { why, max_time_ns: None } => {
+            Err((why, estimate.trend.map(|_| PrecisionAdvice::LongerWarmup)))
         }
-        Enough::WillNotGetThere { why, max_time_ns: None } => Err(why),
-    }
-}
-
-/// Nobody waits longer for one figure: something else has to change.
-const PATIENCE_S: u64 = 1_800;
-
-/// The flag to give, a tenth more than the estimate and rounded up as such an estimate may be;
-/// or what else would help.
-fn would_do(ns: u64, reached: Option<f64>) -> String {
-    let s = (ns as f64 * 1.1 / 1e9).ceil() as u64;
-    match s {
-        0..120 => format!("--max-time {}s should do", s.next_multiple_of(10)),
-        120..=PATIENCE_S => format!("--max-time {}m should do", s.div_ceil(60)),
-        _ => {
-            let wider = reached.map_or_else(String::new, |half| {
-                format!("ask for --precision {}%, or ", (half * 100.0).ceil().clamp(1.0, 50.0))
-            });
-            format!(
-                "that would take {}: {wider}find what makes it vary (other load at either end, \
-                 --cpu for CPUs of its own, a longer --warmup)",
-                roughly(s)
-            )
-        }
-    }
-}
-
-/// Of more than half an hour.
-fn roughly(s: u64) -> String {
-    match s {
-        0..7_200 => format!("some {} minutes", s.div_ceil(600) * 10),
-        7_200..172_800 => format!("some {} hours", s.div_ceil(3_600)),
-        _ => "days".into(),
     }
 }
 
@@ -140,17 +112,6 @@ mod tests {
     fn advised(why: &str) -> u64 {
         let flag = why.split("--max-time ").nth(1).unwrap().split(' ').next().unwrap();
         flag.parse::<Nanos>().unwrap().0 / 1_000_000_000
-    }
-
-    #[test]
-    fn what_would_take_hours_is_not_advised_and_something_else_is() {
-        let second = 1_000_000_000;
-        assert_eq!(would_do(37 * second, None), "--max-time 50s should do");
-        assert_eq!(would_do(25 * 60 * second, None), "--max-time 28m should do");
-        let said = would_do(254 * 60 * second, Some(0.083));
-        assert!(said.contains("some 5 hours") && !said.contains("--max-time"), "{said}");
-        assert!(said.contains("--precision 9%") && said.contains("--cpu"), "{said}");
-        assert!(would_do(u64::MAX / 2, None).contains("days: find"), "no width, no wider one");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::{net::IpAddr, str::FromStr};
 use model::{
     Nanos, Reading, Warning,
     measure::{Close, ConnectSpec, PortBudget, Transport},
+    warning::UsedPorts,
 };
 use probe::{
     Root,
@@ -91,33 +92,13 @@ impl Ports {
     /// What happened when there was no port.
     pub fn explain(&self, root: &Root, to: &str, close: Close) -> Warning {
         let waiting = local_ports::time_wait(root).into_known().unwrap_or(0);
-        let Some(ports) = self.local.known() else {
-            let text = format!("there was no local port towards {to}");
-            return Warning::PortsExhausted { ports: None, time_wait: waiting, text };
-        };
-        let all = ports.usable * self.addresses;
-        let (first, last) = (ports.first, ports.last);
-        let why = match close {
-            Close::Local => format!(
-                "all {all} local ports towards {to} are in TIME_WAIT or in use ({waiting} in \
-                 TIME_WAIT now; this end closed first and keeps each for {}), so that new \
-                 connections waited for one",
-                self.kept(ports)
-            ),
-            _ => format!(
-                "all {all} local ports towards {to} were in use ({waiting} in TIME_WAIT now), so \
-                 that new connections waited for one"
-            ),
-        };
-        let less = match close {
-            Close::Local => "use --close reset or peer",
-            _ => "use fewer --flows",
-        };
-        let text = format!(
-            "{why}: {less}, several addresses (--bind A,B), a wider \
-             net.ipv4.ip_local_port_range (now {first} to {last}), or net.ipv4.tcp_tw_reuse=1"
-        );
-        Warning::PortsExhausted { ports: Some(all), time_wait: waiting, text }
+        let local = self.local.known().map(|ports| UsedPorts {
+            ports: ports.usable * self.addresses,
+            first: ports.first,
+            last: ports.last,
+            kept_ns: (close == Close::Local).then(|| self.kept(ports)),
+        });
+        Warning::PortsExhausted { to: to.to_owned(), time_wait: waiting, local }
     }
 
     /// Whether a rate is more than the ports allow for ever.

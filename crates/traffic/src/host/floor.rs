@@ -17,7 +17,7 @@
 
 use model::{
     CpuId, Nanos, Reading,
-    measure::{EndCpu, Floor, Quantiles},
+    measure::{EndCpu, Floor, Quantiles, TrustLimit},
 };
 use probe::samples::clock::sleep_until;
 use stats::Histogram;
@@ -166,7 +166,7 @@ pub fn not_measured(why: &str) -> Floor {
         timer_lateness_ns: Quantiles::default(),
         steal_ns: Reading::absent("not measured"),
         trust_above_ns: 0,
-        why: format!("not measured: {why}"),
+        why: vec![TrustLimit::NotMeasured { why: why.to_owned() }],
     }
 }
 
@@ -188,49 +188,36 @@ impl Calibration {
         }
     }
 
-    fn why(&self, trust_above_ns: u64, steal_ns: &Reading<u64>, capacity_ns: f64) -> String {
-        let limit = Nanos(trust_above_ns);
-        let mut parts = vec![if self.sample_ns >= self.clock_step_ns as f64 {
-            format!(
-                "client overhead, {} a sample, is over 1% of figures below {limit}",
-                Nanos(self.sample_ns.round() as u64)
-            )
+    fn why(
+        &self,
+        trust_above_ns: u64,
+        steal_ns: &Reading<u64>,
+        capacity_ns: f64,
+    ) -> Vec<TrustLimit> {
+        let below_ns = Nanos(trust_above_ns);
+        let rounded = |ns: f64| Nanos(ns.round() as u64);
+        let mut limits = vec![if self.sample_ns >= self.clock_step_ns as f64 {
+            TrustLimit::ClientOverhead { sample_ns: rounded(self.sample_ns), below_ns }
         } else {
-            format!(
-                "a step of the clock, {}, is over 1% of figures below {limit}",
-                Nanos(self.clock_step_ns)
-            )
+            TrustLimit::ClockStep { step_ns: Nanos(self.clock_step_ns), below_ns }
         }];
         if self.clock_ns > DEAR_CLOCK_NS {
-            parts.push(format!(
-                "the clock takes {}: this clock source is read by a system call",
-                Nanos(self.clock_ns.round() as u64)
-            ));
+            limits.push(TrustLimit::SlowClock { read_ns: rounded(self.clock_ns) });
         }
         let late = &self.timer_lateness_ns;
-        match late.count {
-            0 => parts.push("how late timers wake a thread here is not known".into()),
-            n => parts.push(format!(
-                "excursions up to {} can be this machine's own: so late it woke from one sleep in {n}, and rarer ones may be longer",
-                Nanos(late.max),
-            )),
-        }
+        limits.push(match late.count {
+            0 => TrustLimit::LateTimersNotKnown,
+            sleeps => TrustLimit::LateTimers { latest_ns: Nanos(late.max), sleeps },
+        });
         match steal_ns {
             Reading::Known(0) => {}
             Reading::Known(ns) => {
                 let share = (*ns as f64 / capacity_ns.max(1.0)).min(1.0);
-                parts.push(format!(
-                    "the hypervisor took {}, {:.2}% of the CPUs' time: what is above the quantile {:.2}% can be its doing",
-                    Nanos(*ns),
-                    share * 100.0,
-                    (1.0 - share) * 100.0
-                ));
+                limits.push(TrustLimit::Steal { steal_ns: Nanos(*ns), share });
             }
-            Reading::Absent(_) | Reading::Denied(_) => {
-                parts.push("whether a hypervisor took time is not known".into());
-            }
+            Reading::Absent(_) | Reading::Denied(_) => limits.push(TrustLimit::StealNotKnown),
         }
-        parts.join("; ")
+        limits
     }
 }
 
@@ -328,24 +315,28 @@ mod tests {
         }
     }
 
+    fn words(floor: &Floor) -> String {
+        floor.why.iter().map(TrustLimit::to_string).collect::<Vec<_>>().join("; ")
+    }
+
     #[test]
     fn the_rule_in_words() {
         let floor = calibration(31.4, 20).certificate(&[window(Some(0))]);
-        assert_eq!((floor.trust_above_ns, floor.steal_ns), (3140, Reading::Known(0)));
+        assert_eq!((floor.trust_above_ns, &floor.steal_ns), (3140, &Reading::Known(0)));
         assert_eq!(
-            floor.why,
+            words(&floor),
             "client overhead, 31 ns a sample, is over 1% of figures below 3.14 µs; excursions \
              up to 84 µs can be this machine's own: so late it woke from one sleep in 100, and \
              rarer ones may be longer"
         );
         let floor = calibration(31.4, 1_000).certificate(&[window(None)]);
         assert_eq!(floor.trust_above_ns, 100_000);
+        let said = words(&floor);
         assert!(
-            floor.why.starts_with("a step of the clock, 1 µs, is over 1% of figures below 100 µs"),
-            "{}",
-            floor.why
+            said.starts_with("a step of the clock, 1 µs, is over 1% of figures below 100 µs"),
+            "{said}"
         );
-        assert!(floor.why.ends_with("is not known"), "{}", floor.why);
+        assert!(said.ends_with("is not known"), "{said}");
         assert!(calibration(1.0, 1).certificate(&[]).steal_ns.why_not().is_some());
     }
 
@@ -355,7 +346,8 @@ mod tests {
         let windows = [window(Some(10_000_000)), both_ways.clone(), both_ways];
         let floor = calibration(31.4, 20).certificate(&windows);
         assert_eq!(floor.steal_ns, Reading::Known(40_000_000));
-        assert!(floor.why.contains("took 40 ms, 1.00% of the CPUs' time"), "{}", floor.why);
-        assert!(floor.why.contains("above the quantile 99.00%"), "{}", floor.why);
+        let said = words(&floor);
+        assert!(said.contains("took 40 ms, 1.00% of the CPUs' time"), "{said}");
+        assert!(said.contains("above the quantile 99.00%"), "{said}");
     }
 }

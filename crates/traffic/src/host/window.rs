@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{
     CpuId, Nanos, Reading,
     measure::{EndCpu, Moved},
-    samples::ProcStat,
+    samples::{HostChange, ProcStat},
 };
 use probe::samples::brief::Growth;
 
@@ -34,8 +34,8 @@ pub struct Extras {
     /// at each end. More than 1 ms is worth a word: somebody held the kernel's lock for
     /// configuring interfaces.
     pub reading_ns: u64,
-    /// CPUs that went on- or offline within the window, with what happened.
-    pub cpu_changes: Vec<String>,
+    /// CPUs that went on- or offline within the window.
+    pub cpu_changes: Vec<HostChange>,
     /// Counters that could not be read, each with the reason.
     pub unread: Vec<String>,
     /// What threads ran on each CPU, whosever they were (user, nice, system); those that tell.

@@ -2,64 +2,23 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
-use model::{Warning, units::grouped};
+use model::{Warning, warning::StatusKind};
 
 /// "Not modified" is what a request with a condition asks for.
 const NOT_MODIFIED: u16 = 304;
 
-/// A line for errors and one for redirects, of responses by status.
+/// A warning of errors and one of redirects, of responses by status.
 pub fn of_statuses(by_status: &BTreeMap<u16, u64>) -> Vec<Warning> {
-    let reported =
-        |range, what, fast, next| StatusKind { range, what, fast, next }.reported(by_status);
-    let wrong = reported(
-        400..u16::MAX,
-        ["says that something is wrong", "say that something is wrong"],
-        "says so",
-        "",
-    );
-    let redirects = reported(
-        300..400,
-        ["leads elsewhere", "lead elsewhere"],
-        "redirects",
-        "; a redirect is not the page, and none is followed: give the URL that it leads to (curl -sI URL has \
-         it as Location)",
-    );
+    let responses = by_status.values().sum::<u64>();
+    let reported = |kind, range: Range<u16>| {
+        let these = by_status.range(range).filter(|(status, _)| **status != NOT_MODIFIED);
+        let by_status: BTreeMap<u16, u64> = these.map(|(status, n)| (*status, *n)).collect();
+        let any = by_status.values().any(|n| *n > 0);
+        any.then_some(Warning::Statuses { kind, by_status, responses })
+    };
+    let wrong = reported(StatusKind::Errors, 400..u16::MAX);
+    let redirects = reported(StatusKind::Redirects, 300..400);
     wrong.into_iter().chain(redirects).collect()
-}
-
-/// Statuses of which the same is said.
-struct StatusKind {
-    range: Range<u16>,
-    /// What one of them does, and what several do.
-    what: [&'static str; 2],
-    /// What is fast there, where there are no others.
-    fast: &'static str,
-    next: &'static str,
-}
-
-impl StatusKind {
-    fn reported(&self, by_status: &BTreeMap<u16, u64>) -> Option<Warning> {
-        let these = by_status.range(self.range.clone()).filter(|(s, _)| **s != NOT_MODIFIED);
-        let (mut n, mut each, mut kinds) = (0, vec![], BTreeMap::new());
-        for (status, count) in these {
-            n += count;
-            each.push(format!("{} × {status}", grouped(*count)));
-            kinds.insert(*status, *count);
-        }
-        let (all, each) = (by_status.values().sum::<u64>(), each.join(", "));
-        let Self { what: [one, several], fast, next, .. } = self;
-        let text = match n {
-            0 => return None,
-            n if n == all => format!(
-                "every response {one} ({each}): what was measured is how fast the server {fast}{next}"
-            ),
-            _ => format!(
-                "{:.1}% of the responses {several} ({each}), and the times are of all of them{next}",
-                n as f64 * 100.0 / all as f64
-            ),
-        };
-        Some(Warning::Statuses { by_status: kinds, text })
-    }
 }
 
 #[cfg(test)]

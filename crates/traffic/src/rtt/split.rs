@@ -6,7 +6,7 @@
 
 use model::{
     CpuId, CpuSet, Nanos,
-    measure::{Pin, Placement, RttSpec, Wait, WaitSplit, WaitVariant},
+    measure::{Pin, Placement, RttSpec, SplitAnswer, Wait, WaitSplit, WaitVariant},
 };
 
 /// A variant of the request.
@@ -49,10 +49,10 @@ struct Median {
 }
 
 /// The median of the variant of that name, or why there is none.
-fn median(variants: &[WaitVariant], name: &str) -> Result<Median, String> {
+fn median(variants: &[WaitVariant], name: &str) -> Result<Median, SplitAnswer> {
     let run = variants.iter().find(|v| v.name == name).map(|v| &v.run);
     let Some(run) = run.filter(|r| r.transactions > 0) else {
-        return Err(format!("no round trip of \"{name}\" was measured"));
+        return Err(SplitAnswer::NotMeasured { variant: name.to_owned() });
     };
     let ns = run.rtt_ns.p50;
     let (low, high) = match &run.rtt_p50_interval_ns {
@@ -63,7 +63,7 @@ fn median(variants: &[WaitVariant], name: &str) -> Result<Median, String> {
 }
 
 /// Whether the ends were on CPUs of their own, as the two first variants mean it; else why not.
-fn apart(at: &Placement) -> Result<(), String> {
+fn apart(at: &Placement) -> Result<(), SplitAnswer> {
     let (here, there) = (&at.local.pinned, &at.peer.pinned);
     let shared: CpuSet = here.iter().copied().filter(|c| there.contains(c)).collect();
     if !at.same_host || shared.is_empty() {
@@ -71,28 +71,21 @@ fn apart(at: &Placement) -> Result<(), String> {
     }
     let all = at.local.allowed.iter().chain(at.peer.allowed.iter()).collect::<CpuSet>();
     if all.len() <= 1 {
-        return Err("this host gives both ends one CPU only".into());
+        return Err(SplitAnswer::OneCpuOnly);
     }
-    Err(format!(
-        "both ends ran on CPU {shared} (the server: {}); wait until other sessions are over, or \
-         give each end CPUs of its own with --cpu and --peer-cpu",
-        at.peer.why
-    ))
+    Err(SplitAnswer::SharedCpus { cpus: shared, server_why: at.peer.why.clone() })
 }
 
 /// What blocking takes more than spinning, or why that is not reported.
-fn waking(blocking: Median, spinning: Median) -> Result<u64, String> {
-    let (b, s) = (Nanos(blocking.ns), Nanos(spinning.ns));
-    let hint = "as where something else runs on the CPUs";
+fn waking(blocking: Median, spinning: Median) -> Result<Nanos, SplitAnswer> {
+    let (blocking_ns, spinning_ns) = (Nanos(blocking.ns), Nanos(spinning.ns));
     if spinning.ns >= blocking.ns {
-        return Err(format!("spinning on two CPUs took {s}, no less than blocking, {b}, {hint}"));
+        return Err(SplitAnswer::SpinningNotShorter { spinning_ns, blocking_ns });
     }
     if spinning.high >= blocking.low {
-        return Err(format!(
-            "the 95% intervals of spinning on two CPUs, {s}, and of blocking, {b}, overlap, {hint}"
-        ));
+        return Err(SplitAnswer::IntervalsOverlap { spinning_ns, blocking_ns });
     }
-    Ok(blocking.ns - spinning.ns)
+    Ok(Nanos(blocking.ns - spinning.ns))
 }
 
 /// What the variants say together.
@@ -104,34 +97,21 @@ pub fn split(variants: Vec<WaitVariant>) -> WaitSplit {
     };
     let reported = of(BLOCKING).and_then(|blocking| {
         let spinning = of(SPINNING)?;
-        Ok((blocking.ns, spinning.ns, waking(blocking, spinning)?))
+        let waking_ns = waking(blocking, spinning)?;
+        Ok((Nanos(blocking.ns), Nanos(spinning.ns), waking_ns))
     });
-    let one = median(&variants, ONE_CPU).ok().map(|m| m.ns);
     WaitSplit {
-        stack_ns: reported.as_ref().ok().map(|(_, stack, _)| Nanos(*stack)),
-        waking_ns: reported.as_ref().ok().map(|(.., waking)| Nanos(*waking)),
-        one_cpu_ns: one.map(Nanos),
-        says: says(&reported, one),
+        stack_ns: reported.as_ref().ok().map(|(_, stack, _)| *stack),
+        waking_ns: reported.as_ref().ok().map(|(.., waking)| *waking),
+        one_cpu_ns: median(&variants, ONE_CPU).ok().map(|m| Nanos(m.ns)),
+        says: match reported {
+            Ok((blocking_ns, stack_ns, waking_ns)) => {
+                SplitAnswer::Split { blocking_ns, stack_ns, waking_ns }
+            }
+            Err(why) => why,
+        },
         variants,
     }
-}
-
-/// In a sentence: blocking, the stack and waking up, or why they are not reported.
-fn says(reported: &Result<(u64, u64, u64), String>, one: Option<u64>) -> String {
-    let mut says = match reported {
-        Ok((b, s, w)) => format!(
-            "of {} blocking on two CPUs, {} are the stack and {} ({:.0}%) waking up",
-            Nanos(*b),
-            Nanos(*s),
-            Nanos(*w),
-            100.0 * *w as f64 / (*b).max(1) as f64
-        ),
-        Err(why) => format!("what is stack and what is waking up is not reported: {why}"),
-    };
-    if let Some(one) = one {
-        says += &format!("; on one CPU it takes {}", Nanos(one));
-    }
-    says
 }
 
 #[cfg(test)]
@@ -149,20 +129,22 @@ mod tests {
 
     #[test]
     fn waking_up_is_told_only_where_it_shows() {
-        assert_eq!(waking(median(53_100, 0.008), median(7_200, 0.008)), Ok(45_900));
+        assert_eq!(waking(median(53_100, 0.008), median(7_200, 0.008)), Ok(Nanos(45_900)));
         let why = waking(median(377_000, 0.1), median(448_000, 7.65)).unwrap_err();
-        assert!(why.contains("took 448 µs, no less than blocking, 377 µs"), "{why}");
-        let why = waking(median(53_100, 0.008), median(50_000, 0.2)).unwrap_err();
-        assert!(why.contains("overlap"), "{why}");
-        let said = says(&Err(why), Some(11_400));
-        assert!(
-            said.starts_with("what is stack and what is waking up is not reported: "),
-            "{said}"
-        );
-        assert!(said.ends_with("; on one CPU it takes 11.4 µs"), "{said}");
-        let said = says(&Ok((53_100, 7_200, 45_900)), None);
         assert_eq!(
-            said,
+            why.to_string(),
+            "what is stack and what is waking up is not reported: spinning on two CPUs took 448 µs, \
+             no less than blocking, 377 µs, as where something else runs on the CPUs"
+        );
+        let why = waking(median(53_100, 0.008), median(50_000, 0.2)).unwrap_err();
+        assert!(matches!(why, SplitAnswer::IntervalsOverlap { .. }), "{why}");
+        let said = SplitAnswer::Split {
+            blocking_ns: Nanos(53_100),
+            stack_ns: Nanos(7_200),
+            waking_ns: Nanos(45_900),
+        };
+        assert_eq!(
+            said.to_string(),
             "of 53.1 µs blocking on two CPUs, 7.20 µs are the stack and 45.9 µs (86%) waking up"
         );
     }
@@ -178,10 +160,10 @@ mod tests {
         let at = |local, peer| Placement { local, peer, same_host: true };
         assert_eq!(apart(&at(end("0-1", 1, ""), end("0-1", 0, ""))), Ok(()));
         let why = apart(&at(end("0", 0, ""), end("0", 0, ""))).unwrap_err();
-        assert_eq!(why, "this host gives both ends one CPU only");
+        assert_eq!(why, SplitAnswer::OneCpuOnly);
         let peer = end("0-1", 1, "not CPU 0, which other sessions use");
-        let why = apart(&at(end("0-1", 1, ""), peer)).unwrap_err();
-        assert!(why.starts_with("both ends ran on CPU 1 (the server: not CPU 0, which"), "{why}");
+        let why = apart(&at(end("0-1", 1, ""), peer)).unwrap_err().to_string();
+        assert!(why.contains("both ends ran on CPU 1 (the server: not CPU 0, which"), "{why}");
         assert!(why.contains("until other sessions are over") && !why.contains("one CPU only"));
     }
 }

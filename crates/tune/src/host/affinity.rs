@@ -32,6 +32,15 @@ impl Host {
         // `long`s with CPU 0 as the lowest bit of the first, on both 64-bit architectures.
         let done =
             unsafe { libc::sched_setaffinity(pid, size_of_val(&mask), mask.as_ptr().cast()) };
-        if done < 0 { Err(TuneError::io(&what, &io::Error::last_os_error())) } else { Ok(()) }
+        if done == 0 {
+            return Ok(());
+        }
+        let e = io::Error::last_os_error();
+        Err(match e.raw_os_error() {
+            Some(libc::EACCES | libc::EPERM) => {
+                TuneError::not_permitted(&what, "CAP_SYS_NICE (or root)")
+            }
+            _ => TuneError::io(&what, &e),
+        })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{identity, netns};
 use model::{
     Reading,
-    tune::{By, ChangeSet, ChangeState, Event, HostId, Planned, ReadBack, Record, Saved},
+    tune::{By, ChangeSet, ChangeState, Event, HostId, Planned, ReadBack, Record, Saved, Trouble},
 };
 
 /// A write that was announced.
@@ -65,7 +65,7 @@ pub struct Set {
     /// Its network namespace is gone.
     pub namespace_gone: bool,
     /// What went wrong, in order.
-    pub trouble: Vec<String>,
+    pub trouble: Vec<Trouble>,
 }
 
 impl Set {
@@ -126,7 +126,8 @@ impl Set {
                 }
             }
             Event::Failed { n, why } => {
-                self.trouble.push(format!("{}: {why}", step(n, self.changes.len())));
+                let steps = self.changes.len();
+                self.trouble.push(Trouble::StepFailed { step: n + 1, steps, why });
             }
             Event::Applied => self.applied = true,
             Event::Confirmed => self.confirmed = true,
@@ -139,30 +140,28 @@ impl Set {
                     self.not_undone.clear();
                 }
                 if why != super::ASKED {
-                    self.trouble.push(format!("undone because {why}"));
+                    self.trouble.push(Trouble::Undone { why });
                 }
             }
             Event::Undone { knob, overwrote, renamed, gone, .. } => {
                 self.settled(&knob);
                 self.as_found.remove(&knob);
-                if let Some(now) = renamed {
-                    self.trouble.push(format!("{knob}: put back as {now}, its name by then"));
+                if let Some(name) = renamed {
+                    self.trouble.push(Trouble::PutBackAs { knob: knob.clone(), name });
                 }
                 if let Some(why) = gone {
-                    self.trouble.push(format!("{knob}: gone with its value ({why})"));
+                    self.trouble.push(Trouble::Gone { knob: knob.clone(), why });
                 }
                 if let Some(found) = overwrote {
-                    self.trouble.push(format!(
-                        "{knob}: {found}, which somebody set since, was overwritten"
-                    ));
+                    self.trouble.push(Trouble::Overwritten { knob, found });
                 }
             }
             Event::LeftAsFound { knob, found, exact } => {
                 self.settled(&knob);
-                let line = format!("{knob}: {found}, which somebody set since, was left");
+                let left = Trouble::LeftAsFound { knob: knob.clone(), found: found.clone() };
                 // An undoing that was interrupted says it again.
-                if !self.trouble.contains(&line) {
-                    self.trouble.push(line);
+                if !self.trouble.contains(&left) {
+                    self.trouble.push(left);
                 }
                 self.as_found.insert(knob, exact.unwrap_or(found));
             }
@@ -177,7 +176,7 @@ impl Set {
             Event::GoneWithBoot => self.gone = true,
             Event::NamespaceGone => {
                 self.namespace_gone = true;
-                self.trouble.push(crate::netns::GONE.into());
+                self.trouble.push(Trouble::NamespaceGone);
             }
         }
     }
@@ -260,7 +259,11 @@ impl Set {
     /// For documents. `now_boot_ms` is `CLOCK_BOOTTIME`.
     pub fn document(&self, state: ChangeState, now_boot_ms: u64) -> ChangeSet {
         let mut trouble = self.trouble.clone();
-        trouble.extend(self.not_undone.iter().map(|(k, why)| format!("{k} not put back: {why}")));
+        trouble.extend(
+            self.not_undone
+                .iter()
+                .map(|(knob, why)| Trouble::NotPutBack { knob: knob.clone(), why: why.clone() }),
+        );
         let left = self
             .armed
             .filter(|_| self.is_guarded(state))

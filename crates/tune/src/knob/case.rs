@@ -48,10 +48,11 @@ impl Case<'_> {
         impact.own_connection = self.session.passes(nic);
         let master = self.nic(nic).and_then(|n| n.master.known());
         if let Some(master) = master.filter(|m| !m.is_empty() && *m != "none") {
-            impact.also.push(format!("{nic} is a member of {master}"));
+            let (nic, master) = (nic.to_owned(), master.clone());
+            impact.also.push(AtStake::Member { nic, master });
         }
         if self.session.default_route.iter().any(|d| d == nic) {
-            impact.also.push(format!("{nic} carries the default route"));
+            impact.also.push(AtStake::DefaultRoute { nic: nic.to_owned() });
         }
         impact
     }

@@ -1,7 +1,10 @@
 //! `nic.NIC.napi.SETTING.WHICH`: a setting of one NAPI instance. Writing the interface's file of the
 //! same name sets every instance's.
 
-use model::knob::{NicSetting, Target};
+use model::{
+    knob::{NicSetting, Target},
+    tune::{AtStake, NapiValue},
+};
 use parse::genl_netdev::NapiMessage;
 
 use crate::{
@@ -121,7 +124,7 @@ pub fn of_nic(host: &Host, nic: &str, only: Option<&str>) -> Vec<String> {
 
 /// What writing an interface's file does to its instances, for a plan; `None` where the kernel has no
 /// such setting of an instance.
-pub fn side_effects(case: &Case<'_>, nic: &str, name: &str, old: &str) -> Option<String> {
+pub fn side_effects(case: &Case<'_>, nic: &str, name: &str, old: &str) -> Option<AtStake> {
     let napis = case.nic(nic)?.napis.known()?;
     let names = names(napis.iter().map(|n| (n.id, n.queues.clone())).collect());
     let value = |n: &model::napi::Napi| match name {
@@ -129,22 +132,13 @@ pub fn side_effects(case: &Case<'_>, nic: &str, name: &str, old: &str) -> Option
         "gro_flush_timeout" => n.gro_flush_timeout_ns.get().map(|t| t.0),
         _ => n.threaded.get().map(u64::from),
     };
-    let own: Vec<(&str, u64)> =
-        napis.iter().filter_map(|n| Some((names.get(&n.id)?.as_str(), value(n)?))).collect();
-    let other: Vec<String> = own
+    let all = napis
         .iter()
-        .filter(|(_, v)| v.to_string() != old.trim())
-        .map(|(which, v)| format!("{which}: {v}"))
-        .collect();
-    match (own.len(), other.as_slice()) {
-        (0, _) => None,
-        (all, []) => Some(format!("sets each of its NAPIs, too ({all})")),
-        (all, other) => Some(format!(
-            "sets each of its NAPIs, too ({all}), over the value of its own that {} of them has ({})",
-            other.len(),
-            other.join(", ")
-        )),
-    }
+        .filter_map(|n| Some(NapiValue { napi: names.get(&n.id)?.clone(), value: value(n)? }));
+    let all: Vec<NapiValue> = all.collect();
+    let count = all.len();
+    let own = all.into_iter().filter(|n| n.value.to_string() != old.trim()).collect();
+    (count > 0).then_some(AtStake::Napis { count, own })
 }
 
 impl Knob for NicNapi<'_> {

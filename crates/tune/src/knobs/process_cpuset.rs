@@ -6,7 +6,7 @@ mod group;
 use model::{
     CpuSet,
     knob::Target,
-    tune::{Disruption, Impact},
+    tune::{AtStake, Disruption, Impact},
 };
 
 use crate::{
@@ -242,7 +242,7 @@ impl Knob for ProcessCpuset {
             false => Impact::none(),
         };
         if !group.is_root() {
-            impact.also.push(format!("all processes of the group {}", group.path));
+            impact.also.push(AtStake::ProcessesOfGroup { group: group.path.to_string() });
         }
         impact
     }

@@ -84,13 +84,17 @@ fn what_one_member_is_set_to_stands_together_and_the_one_in_use_is_last() {
     assert_eq!(member.up, ["eth0", "eth1"], "eth2 was down before");
     assert_eq!(plan.changes[1].member, None, "no link is reset for a queue's length");
     assert_eq!(plan.changes[4].member, None, "nobody's member");
-    let note = plan.notes.join("\n");
+    let note = lines(&plan);
     assert!(note.contains("eth1, eth0 are members of bond0: one after the other"), "{note}");
+}
+
+fn lines(plan: &Plan) -> String {
+    plan.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
 fn a_bond_that_is_left_without_a_member_is_said() {
-    let of = |change_requests: &[&str]| made(change_requests).notes.join("\n");
+    let of = |change_requests: &[&str]| lines(&made(change_requests));
     assert_eq!(of(&["nic.eth0.mtu=9000"]), "", "eth1 carries on");
     assert_eq!(of(&["nic.eth3.mtu=9000"]), "", "a bridge's ports do not stand in for each other");
     assert_eq!(made(&["nic.eth3.mtu=9000"]).changes[0].member.as_ref().unwrap().master, "br0");

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use model::tune::PersistNote;
+
 use crate::{Host, TuneError};
 
 /// Whose files decide what is written, and what overrides it.
@@ -41,18 +43,12 @@ impl Destination {
         self.folder.as_ref().filter(|_| self.system).unwrap_or(host)
     }
 
-    /// For people, where it is a folder.
-    pub fn note(&self) -> Option<&'static str> {
+    /// What it is judged by, where it is a folder.
+    pub fn note(&self) -> Option<PersistNote> {
         self.folder.as_ref()?;
         Some(match self.system {
-            true => {
-                "judged by the files of that folder; who manages its interfaces while it runs is not \
-                 known from here"
-            }
-            false => {
-                "that folder holds no system (no /usr): its own files are looked through for what sets \
-                 the same, and for all else this host's count"
-            }
+            true => PersistNote::JudgedByFolder,
+            false => PersistNote::JudgedByHost,
         })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     Facts, quote,
-    tune::{KeptValue, NotKept},
+    tune::{KeptValue, NotKept, PersistNote},
 };
 use parse::sysctl_conf;
 
@@ -31,7 +31,7 @@ pub struct Rendered {
     pub files: Vec<Output>,
     pub kept: Vec<KeptValue>,
     pub not_kept: Vec<NotKept>,
-    pub notes: Vec<String>,
+    pub notes: Vec<PersistNote>,
 }
 
 /// Late, so that it wins over most; `/etc/sysctl.conf` is `99-sysctl.conf` on Debian.
@@ -66,7 +66,7 @@ pub fn render(
     work.units(kept);
     work.sysfs(kept);
     let file = |(path, (mode, body))| Output { path, mode, body };
-    work.out.notes.extend(destination.note().filter(|_| !kept.is_empty()).map(str::to_owned));
+    work.out.notes.extend(destination.note().filter(|_| !kept.is_empty()));
     work.out.files = work.bodies.into_iter().map(file).collect();
     work.out
 }
@@ -167,9 +167,7 @@ impl Work<'_> {
             self.append(SYSCTL, 0o644, &format!("{key} = {}\n", kept.value));
             self.keep(kept, SYSCTL);
             if path.starts_with("net/netfilter/") || path.starts_with("net/bridge/") {
-                self.out.notes.push(format!(
-                    "{key} is there only once its kernel module is loaded: see modules-load.d"
-                ));
+                self.out.notes.push(PersistNote::NeedsModule { key });
             }
         }
     }
@@ -279,12 +277,8 @@ impl Work<'_> {
             && let Some(uuid) = owner::connection(host, number)
             && !properties.is_empty()
         {
-            self.out.notes.push(format!(
-                "NetworkManager runs {}; if its connection says otherwise, say the same there: \
-                 nmcli connection modify {uuid} {}",
-                nic.name,
-                properties.join(" ")
-            ));
+            let command = format!("nmcli connection modify {uuid} {}", properties.join(" "));
+            self.out.notes.push(PersistNote::NetworkManager { nic: nic.name.clone(), command });
         }
     }
 
@@ -292,9 +286,8 @@ impl Work<'_> {
     fn shadows(&mut self, nic: &Interface, path: &str) {
         let name = |p: &str| p.rsplit('/').next().unwrap_or_default().to_owned();
         if let Some(before) = nic.link_file.as_ref().filter(|f| name(f) < name(path)) {
-            self.out
-                .notes
-                .push(format!("{before} comes before {path}: rename it, or ours is not read"));
+            let (first, file) = (before.clone(), path.to_owned());
+            self.out.notes.push(PersistNote::LinkFileBefore { first, file });
         }
     }
 
@@ -363,9 +356,10 @@ impl Work<'_> {
                 self.append(&path, mode, &body);
             }
         }
-        let anew = "irqbalance reads its policy anew with `systemctl daemon-reload; systemctl restart irqbalance`";
-        if !self.out.notes.iter().any(|n| n == anew) {
-            self.out.notes.push(anew.into());
+        let command = "systemctl daemon-reload; systemctl restart irqbalance".to_owned();
+        let anew = PersistNote::PolicyReadAnew { command };
+        if !self.out.notes.contains(&anew) {
+            self.out.notes.push(anew);
         }
     }
 
@@ -394,7 +388,7 @@ impl Work<'_> {
         };
         match (files, given) {
             (Err(why), Some(kept)) => self.give_up(kept, why),
-            (Err(why), None) => self.out.notes.push(why),
+            (Err(why), None) => self.out.notes.push(PersistNote::NoPolicy { why }),
             (Ok(files), given) => {
                 self.environment(files);
                 match given {
@@ -402,10 +396,8 @@ impl Work<'_> {
                     Some(kept) => self.keep(kept, irq::ENVIRONMENT),
                 }
                 if let Some(kept) = given.filter(|_| !pairs.is_empty()) {
-                    self.out.notes.push(format!(
-                        "irqbalance asks {}: it moves the kept interrupts again where that does not say ban=true",
-                        kept.value
-                    ));
+                    let script = kept.value.clone();
+                    self.out.notes.push(PersistNote::PolicyAsked { script });
                 }
             }
         }

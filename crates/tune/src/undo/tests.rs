@@ -191,7 +191,9 @@ fn what_somebody_else_set_is_named_and_overwritten_or_left() {
         );
         let set = tree.store().set(1).unwrap().unwrap();
         assert!(
-            set.trouble.iter().any(|t| t.contains("busy_poll: 7, which somebody set since")),
+            set.trouble
+                .iter()
+                .any(|t| t.to_string().contains("busy_poll: 7, which somebody set since")),
             "{:?}",
             set.trouble
         );

@@ -1,5 +1,6 @@
 //! What rounds that stand out have that the others have not: why a decomposition does not add up.
 
+use model::explain::{Disturbance, NetworkBeside, RoundSide};
 use stats::{decompose::STANDS_OUT, paired::median};
 
 use super::{interleaving::Pairs, workload::Observed};
@@ -9,12 +10,12 @@ const BUSIER: f64 = 0.2;
 /// The least share of a CPU taken by the hypervisor that is told.
 const STEAL: f64 = 0.005;
 
-/// What is known of it, in lines for people; nothing where no round stands out and the hypervisor
+/// What is known of it; nothing where no round stands out and the hypervisor
 /// took nothing.
-pub fn by(all: &Pairs) -> Vec<String> {
+pub fn by(all: &Pairs) -> Vec<Disturbance> {
     let cycles: Vec<f64> = all.pairs.iter().map(|p| p.workload.cycle_ns()).collect();
     let typical = median(&cycles);
-    let against = |stands_out: &dyn Fn(f64) -> bool, words| {
+    let against = |stands_out: &dyn Fn(f64) -> bool, side| {
         let both = all.workload.iter().zip(&all.network).zip(&cycles);
         let (some, rest): (Vec<_>, Vec<_>) = both.partition(|(_, cycle)| stands_out(**cycle));
         let of = |rounds: &[((&Observed, &Observed), &f64)], what: MetricOf| {
@@ -26,34 +27,18 @@ pub fn by(all: &Pairs) -> Vec<String> {
             let (a, b) = (of(&some, what), of(&rest, what));
             (!a.is_empty() && !b.is_empty()).then(|| (median(&a), median(&b)))
         };
-        who(sides, words)
+        who(sides, side)
     };
-    let slower = against(&|cycle| cycle > typical * (1.0 + STANDS_OUT), SideWords::SLOWER);
-    let faster = against(&|cycle| cycle < typical * (1.0 - STANDS_OUT), SideWords::FASTER);
+    let slower = against(&|cycle| cycle > typical * (1.0 + STANDS_OUT), RoundSide::Slower);
+    let faster = against(&|cycle| cycle < typical * (1.0 - STANDS_OUT), RoundSide::Faster);
     steal(all).into_iter().chain(slower).chain(faster).collect()
 }
 
-/// How it is said of the rounds on one side.
-#[derive(Debug, Clone, Copy)]
-struct SideWords {
-    how: &'static str,
-    /// 1 where they take longer than the others, -1 where less long.
-    sign: f64,
-    /// Where something else kept CPUs busy.
-    ran: &'static str,
-}
-
-impl SideWords {
-    const SLOWER: Self = Self { how: "slower", sign: 1.0, ran: "something else ran" };
-    const FASTER: Self =
-        Self { how: "faster", sign: -1.0, ran: "something else ran in the others" };
-}
-
-fn steal(all: &Pairs) -> Option<String> {
+fn steal(all: &Pairs) -> Option<Disturbance> {
     let rounds = || all.workload.iter().chain(&all.network);
     let steal: u64 = rounds().map(|o| o.steal_ns).sum();
     let share = steal as f64 / rounds().map(|o| o.round.window_ns).sum::<f64>();
-    (share >= STEAL).then(|| format!("the hypervisor took {:.1}% of a CPU", share * 100.0))
+    (share >= STEAL).then_some(Disturbance::Steal { share })
 }
 
 /// CPUs of this host that were busy.
@@ -72,23 +57,27 @@ fn whole(w: &Observed, _: &Observed) -> f64 {
 
 type MetricOf = fn(&Observed, &Observed) -> f64;
 
-fn who(sides: impl Fn(MetricOf) -> Option<(f64, f64)>, words: SideWords) -> Option<String> {
-    let SideWords { how, sign, ran } = words;
+fn who(sides: impl Fn(MetricOf) -> Option<(f64, f64)>, side: RoundSide) -> Option<Disturbance> {
+    // What such rounds have more of than the others, or less.
+    let sign = match side {
+        RoundSide::Slower => 1.0,
+        RoundSide::Faster => -1.0,
+    };
     // Without a round that stands out nobody did anything to it.
     let more = |what| sides(what).map(|(some, rest)| (some - rest) * sign);
-    if let Some((some, rest)) = sides(busy).filter(|(some, rest)| (some - rest) * sign > BUSIER) {
-        return Some(format!(
-            "in the {how} rounds {some:.1} CPUs of this host were busy, in the others {rest:.1}: {ran}"
-        ));
+    if let Some((cpus, others_cpus)) =
+        sides(busy).filter(|(some, rest)| (some - rest) * sign > BUSIER)
+    {
+        return Some(Disturbance::BusyCpus { side, cpus, others_cpus });
     }
     // Of what they take longer, or less, so much is in the network alone beside them.
-    let part = more(beside)? / more(whole)?.max(1.0);
-    let reported = match part {
-        ..0.25 => format!("was hardly {how}, which points to the server"),
-        0.75.. => format!("was as much {how}, which does not point to the server"),
-        _ => format!("was {how}, too"),
+    let share = more(beside)? / more(whole)?.max(1.0);
+    let network = match share {
+        ..0.25 => NetworkBeside::Hardly,
+        0.75.. => NetworkBeside::AsMuch,
+        _ => NetworkBeside::Partly,
     };
-    Some(format!("the network alone in the turns beside the {how} rounds {reported}"))
+    Some(Disturbance::NetworkBeside { side, network, share })
 }
 
 #[cfg(test)]
@@ -120,7 +109,8 @@ mod tests {
 
     fn reported(slow: (Observed, Observed)) -> String {
         let still = || (round(50e3, 1.0, 0), round(20e3, 1.0, 0));
-        by(&pairs(&[still(), still(), slow, still(), still()])).join("; ")
+        let all = by(&pairs(&[still(), still(), slow, still(), still()]));
+        all.iter().map(Disturbance::to_string).collect::<Vec<_>>().join("; ")
     }
 
     #[test]
@@ -152,6 +142,6 @@ mod tests {
     fn where_no_round_stands_out_nobody_is_named() {
         let none = reported((round(50e3, 2.0, 0), round(60e3, 1.0, 0)));
         assert_eq!(none, "");
-        assert_eq!(by(&Pairs::default()), Vec::<String>::new());
+        assert_eq!(by(&Pairs::default()), []);
     }
 }

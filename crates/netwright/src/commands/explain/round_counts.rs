@@ -2,7 +2,10 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
-use model::{Warning, explain::ExplainDocument};
+use model::{
+    Warning,
+    explain::{Disturbance, ExplainDocument},
+};
 
 use super::workload::Observed;
 
@@ -66,16 +69,13 @@ const FAILING: f64 = 0.01;
 
 /// What an HTTP server that takes new connections at the cost of others does to a result: all are served
 /// in turn, and none as long as a transaction of so many takes.
-fn unserved(statuses: &BTreeMap<u16, u64>, failures: &BTreeMap<String, u64>) -> Option<String> {
+fn unserved(
+    statuses: &BTreeMap<u16, u64>,
+    failures: &BTreeMap<String, u64>,
+) -> Option<Disturbance> {
     let (answered, failed) = (statuses.values().sum::<u64>(), failures.values().sum::<u64>());
     let share = failed as f64 / (answered + failed).max(1) as f64;
-    (answered > 0 && share > FAILING).then(|| {
-        format!(
-            "{:.1}% of the requests failed, so what so many clients take is not reported by the others; ask for \
-             fewer --flows, or have the server admit more (nginx: worker_connections)",
-            share * 100.0
-        )
-    })
+    (answered > 0 && share > FAILING).then_some(Disturbance::RequestsFailed { share })
 }
 
 fn nothing(left_out: &BTreeMap<String, u32>) -> Option<Warning> {
@@ -122,7 +122,7 @@ mod tests {
         let answered = BTreeMap::from([(200, 9_900)]);
         let of = |n| unserved(&answered, &BTreeMap::from([("closed".to_owned(), n)]));
         assert_eq!(of(90), None);
-        assert!(of(460).unwrap().starts_with("4.4% of the requests failed"));
+        assert!(of(460).unwrap().to_string().starts_with("4.4% of the requests failed"));
         // PostgreSQL's have no status, and those that fail are tried again.
         assert_eq!(unserved(&BTreeMap::new(), &BTreeMap::from([("40001".to_owned(), 9)])), None);
     }

@@ -3,7 +3,8 @@
 use model::{
     Nanos, Warning,
     explain::{
-        Exchange, ExplainDocument, Level, Naive, OtherPath, Prediction, SideBySide, Typical, WhatIf,
+        Disturbance, Exchange, ExplainDocument, Level, Naive, OtherPath, Prediction, SideBySide,
+        Typical, WhatIf,
     },
 };
 use stats::{
@@ -156,15 +157,15 @@ impl Measured<'_> {
         let sum = &mut parts.sum;
         if self.ones.pairs.len() < 5 {
             sum.conclusive = false;
-            sum.disturbed.push(format!("only {} pairs of rounds", self.ones.pairs.len()));
+            sum.disturbed.push(Disturbance::FewPairs { pairs: self.ones.pairs.len() });
         }
         if sum.conclusive {
             return;
         }
         sum.disturbed.extend(disturbed::by(all));
-        sum.disturbed.extend(disturbing(all).iter().map(Warning::to_string));
+        sum.disturbed.extend(disturbing(all).into_iter().map(Disturbance::Warned));
         if sum.disturbed.is_empty() {
-            sum.disturbed.push("rounds lie apart, and nothing says why".into());
+            sum.disturbed.push(Disturbance::Unexplained);
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use model::{
     Finding, Nanos,
-    fix::{Candidate, CandidateStatus},
+    fix::{Candidate, CandidateStatus, FixNote},
 };
 use tune::change_request::ChangeRequest;
 
@@ -127,31 +127,21 @@ impl CandidateSearch {
     }
 
     /// Which look it was, where that says something: one found what those before it did not.
-    pub fn late(&self, fresh: &[Attempt]) -> Option<String> {
+    pub fn late(&self, fresh: &[Attempt]) -> Option<FixNote> {
         let found = fresh.iter().find(|a| !a.change_requests.is_empty())?;
-        let (by, look) = (&found.candidate.asked_by, self.looks);
-        let before = if look == 2 { "one".to_owned() } else { (look - 1).to_string() };
-        (look > 1).then(|| format!("{by}: found by diagnosis {look}, not by the {before} before"))
+        let asked_by = found.candidate.asked_by.clone();
+        (self.looks > 1).then_some(FixNote::FoundLate { asked_by, diagnosis: self.looks })
     }
 
     /// How often and how long the host was looked at in all, and what the last look came to.
-    pub fn in_vain(&self) -> String {
-        let watched = self.watched;
-        let times = match self.before + self.looks {
-            1 => format!("once, for {watched}"),
-            n => format!("{n} times, {watched} in all"),
-        };
-        let since = match self.before {
-            0 => String::new(),
-            _ => format!(", {} of them since the last change was kept", self.looks),
-        };
-        let last = match self.showed {
-            true => "no remedy of the last diagnosis was kept",
-            false => "the last diagnosis found nothing new",
-        };
-        let over =
-            if self.next().is_some() { ", and the time budget allows no further one" } else { "" };
-        format!("the host was diagnosed {times}{since}; {last}{over}")
+    pub fn in_vain(&self) -> FixNote {
+        FixNote::NothingMoreFound {
+            diagnoses: self.before + self.looks,
+            since_kept: (self.before > 0).then_some(self.looks),
+            watched_ns: self.watched,
+            found: self.showed,
+            budget_used_up: self.next().is_some(),
+        }
     }
 }
 
@@ -194,7 +184,10 @@ mod tests {
         }
         assert_eq!(found[0].name(), "nic.eth0.channels=combined 4");
         let said = candidate_search.late(&found).unwrap();
-        assert_eq!(said, "finding few_channels: found by diagnosis 3, not by the 2 before");
+        assert_eq!(
+            said.to_string(),
+            "finding few_channels: found by diagnosis 3, not by the 2 before"
+        );
         // Seen again it is nothing new, and the first look is told by nobody.
         let whole = Observation { part: Nanos(3 * S), parts: 1 };
         assert!(candidate_search.fresh(whole, &showed[2], &[]).is_empty());
@@ -220,7 +213,7 @@ mod tests {
         }
         assert_eq!(looks, [(3 * S, 1), (S / 2, 12), (S / 2, 12), (12 * S, 1)]);
         assert!(
-            candidate_search.in_vain().contains("diagnosed 4 times, 27 s in all;"),
+            candidate_search.in_vain().to_string().contains("diagnosed 4 times, 27 s in all;"),
             "{}",
             candidate_search.in_vain()
         );
@@ -244,14 +237,14 @@ mod tests {
         let said = candidate_search.why_again(candidate_search.next().unwrap());
         assert!(said.starts_with("no remedy of the last diagnosis was kept; diagnosing"), "{said}");
         assert_eq!(
-            candidate_search.in_vain(),
+            candidate_search.in_vain().to_string(),
             "the host was diagnosed 2 times, 6 s in all, 1 of them since the last change was kept; \
              no remedy of the last diagnosis was kept, and the time budget allows no further one"
         );
         candidate_search.fresh(candidate_search.next().unwrap(), &[other], &[]);
         let said = candidate_search.why_again(candidate_search.next().unwrap());
         assert!(said.starts_with("no new remedy found; diagnosing"), "{said}");
-        let said = candidate_search.in_vain();
+        let said = candidate_search.in_vain().to_string();
         assert!(said.contains("3 times, 12 s in all, 2 of them since"), "{said}");
         assert!(said.contains("the last diagnosis found nothing new, and"), "{said}");
     }

@@ -8,7 +8,7 @@ use std::{
 
 use model::{
     Nanos,
-    fix::{Candidate, CandidateStatus},
+    fix::{Candidate, CandidateStatus, FixNote},
     prove::{Outcome, ProveDocument},
     tune::Plan,
 };
@@ -87,23 +87,20 @@ impl FixRun<'_> {
         self.time_budget().holds_look(Duration::from_nanos(look.long().0))
     }
 
-    /// Which budget would hold so many more experiments, in words.
-    pub fn enough(&self, left: usize) -> String {
-        let words = |s: f64| format!("{:.0}s", s.ceil());
+    /// Which budget would hold so many more experiments.
+    pub fn enough(&self, left: usize) -> FixNote {
         // One more compares all that was kept with before.
         let more =
             self.pace.shortest().as_secs_f64() * left as f64 + self.pace.last().as_secs_f64();
         let all = self.began.elapsed().as_secs_f64() + more;
-        format!(
-            "a run takes {:.1} s with setting and undoing, and an experiment {FEWEST_RUNS} of them, {}: \
-             for what is left, {} experiments with the one at the end that compares all, --budget {} is \
-             enough; shorter runs (a measurement's --duration) need less",
-            self.pace.shortest().as_secs_f64() / f64::from(FEWEST_RUNS),
-            words(self.pace.shortest().as_secs_f64()),
-            left + 1,
+        FixNote::BudgetTooSmall {
+            run_s: self.pace.shortest().as_secs_f64() / f64::from(FEWEST_RUNS),
+            runs: FEWEST_RUNS,
+            experiment_s: self.pace.shortest().as_secs_f64(),
+            experiments: left + 1,
             // Some room, for no two runs take the same time.
-            words(all * 1.1)
-        )
+            budget_s: all * 1.1,
+        }
     }
 
     /// The experiment without its factor, with a bound on its runs once it is known how long they take.

@@ -16,7 +16,7 @@ use std::{
 
 use model::{
     SCHEMA_VERSION,
-    fix::{Candidate, CandidateStatus, FixDocument},
+    fix::{Candidate, CandidateStatus, FixDocument, FixNote},
     prove::{Outcome, Verdict},
     tune::{Plan, Refused, RefusedAs},
 };
@@ -483,7 +483,7 @@ fn settle(course: &mut FixRun<'_>, document: &mut FixDocument) -> Result<(), Fai
         document.ended = "interrupted".into();
     }
     if harmful {
-        document.notes.push("together they do harm: everything was undone".into());
+        document.notes.push(FixNote::TogetherHarmful);
         let kept = document.candidates.iter_mut().filter(|c| c.status == CandidateStatus::Kept);
         kept.for_each(|c| {
             c.status = CandidateStatus::Undone;
@@ -502,35 +502,29 @@ fn settle(course: &mut FixRun<'_>, document: &mut FixDocument) -> Result<(), Fai
 fn last(
     course: &mut FixRun<'_>,
     plan: &Plan,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<FixNote>,
 ) -> Result<Option<Verdict>, Failure> {
     if course.window.was_interrupted() {
-        notes.push("ended by hand: all of it together was not compared with before".into());
+        notes.push(FixNote::EndedBeforeTotal);
         return Ok(None);
     }
     let slice = course.time_budget().last();
     match course.experiment(plan.clone(), "all of it", slice)? {
         ExperimentEnd::Failed(why) => {
-            notes.push(format!("all of it together was not compared with before: {why}"));
+            notes.push(FixNote::TotalFailed { why });
             Ok(None)
         }
         ExperimentEnd::Ended(document) => {
-            notes.push(
-                "ended by hand while all of it together was compared with before: what was kept stays, \
-                 for each part was shown to help"
-                    .into(),
-            );
+            notes.push(FixNote::EndedWithinTotal);
             // Without a block there is nothing to tell of it.
             let verdict = document.map(|d| d.verdict);
             Ok(verdict.filter(|v| v.effect.is_some()))
         }
         ExperimentEnd::Reported(document) => {
             if document.verdict.outcome != Outcome::Better {
-                let said = report::prove::headline(&document);
-                notes.push(format!(
-                    "each was shown to help by itself; all of it together was not, in the runs of the last \
-                     experiment: {said}"
-                ));
+                let verdict = Box::new(document.verdict.clone());
+                let headline = report::prove::headline(&document);
+                notes.push(FixNote::TotalNotBetter { verdict, headline });
             }
             Ok(Some(document.verdict))
         }

@@ -113,7 +113,7 @@ pub fn run(mut args: ApplyArgs) -> Result<CommandEnd, Failure> {
     }
     privilege::check(&place.host, &plan.changes).map_err(failure)?;
     if !quiet {
-        plan.notes.iter().for_each(|text| note(text));
+        plan.notes.iter().for_each(|n| note(&n.to_string()));
     }
     let applied = apply(&args, &place, &work, &plan)?;
     drop(lock);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use model::{
     Facts,
-    tune::{ChangeState, Drift, FileAct, NotKept, Now, Persisted},
+    tune::{ChangeState, Drift, FileAct, NotKept, Now, PersistNote, Persisted},
 };
 use probe::facts::{self, Request};
 use tune::{
@@ -75,7 +75,7 @@ fn in_force(
     args: &PersistArgs,
     host: &JournalTarget,
     doc: &Persisted,
-) -> Result<Vec<String>, TuneError> {
+) -> Result<Vec<PersistNote>, TuneError> {
     let (sets, _) = status::standing(&host.host, &host.store)?;
     let is_undone = |(s, state): &&(Set, ChangeState)| {
         let undone = matches!(state, ChangeState::RolledBack | ChangeState::PartlyRolledBack);
@@ -84,37 +84,31 @@ fn in_force(
     if let Some((set, _)) = sets.iter().find(is_undone) {
         let into = args.into.as_ref().map(|d| model::quote::shell(&d.to_string_lossy()));
         let into = into.map_or_else(String::new, |d| format!(" --into {d}"));
-        return Ok(vec![format!(
-            "change {0} was rolled back and is kept all the same, from the next boot on; `netwright \
-             tune persist --remove {0}{into}{1}` ends that",
-            set.id, host.options
-        )]);
+        let id = set.id;
+        let remedy = format!("netwright tune persist --remove {id}{into}{}", host.options);
+        return Ok(vec![PersistNote::RolledBack { id, remedy }]);
     }
     let drifted = drifted(host, doc)?;
     if !drifted.is_empty() {
         return Ok(drifted);
     }
     let written = doc.files.iter().any(|f| f.act == FileAct::Written);
-    let all = "the values are in force already; the files count from the next boot on";
-    Ok(written.then(|| all.to_owned()).into_iter().collect())
+    Ok(written.then_some(PersistNote::InForce).into_iter().collect())
 }
 
 /// Of what is kept, what is not so on the host at this moment.
-fn drifted(host: &JournalTarget, doc: &Persisted) -> Result<Vec<String>, TuneError> {
+fn drifted(host: &JournalTarget, doc: &Persisted) -> Result<Vec<PersistNote>, TuneError> {
     let values = status::status(&host.host, &host.store, None)?.values;
     let called = |v: &Now| if v.called.is_empty() { v.knob.clone() } else { v.called.clone() };
     let is_kept = |v: &&Now| doc.kept.iter().any(|k| k.id == v.id && k.knob == called(v));
     let note = |v: &Now| {
-        let (knob, kept) = (called(v), &v.written);
-        match (&v.drift, v.now.known()) {
-            (Drift::Changed { .. }, Some(now)) => Some(format!(
-                "{knob} is {now} now, which somebody else set since; {kept} is kept, and counts \
-                 from the next boot on"
-            )),
-            (Drift::Gone { why }, _) => Some(format!("{knob} is not in force: {why}")),
-            (Drift::NotWritten | Drift::NotPutBack { .. }, _) => Some(format!(
-                "{knob} is not in force; {kept} is kept, and counts from the next boot on"
-            )),
+        let (knob, kept) = (called(v), v.written.clone());
+        match (&v.drift, v.now.get()) {
+            (Drift::Changed { .. }, Some(now)) => Some(PersistNote::SetSince { knob, now, kept }),
+            (Drift::Gone { why }, _) => Some(PersistNote::Gone { knob, why: why.clone() }),
+            (Drift::NotWritten | Drift::NotPutBack { .. }, _) => {
+                Some(PersistNote::NotInForce { knob, kept })
+            }
             _ => None,
         }
     };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use model::{
     Facts,
-    tune::{Plan, Refused, RefusedAs},
+    tune::{Plan, PlanNote, Refused, RefusedAs},
 };
 use probe::{
     Root,
@@ -162,14 +162,14 @@ pub fn of_session(
         change.command = host.line(&change.command);
     }
     if change_requests.found_on.is_some() && plan.changes.is_empty() && plan.refused.is_empty() {
-        plan.notes.push("the findings ask for no change: nothing to change".into());
+        plan.notes.push(PlanNote::NothingAsked);
     }
     plan.notes.extend(beyond_namespace(host, &plan));
     if host.is_live() {
         plan.notes.extend(tune::mtu_path::notes(host, &plan.changes));
     }
     if let Some(why) = tune::privilege::missing(host, &plan.changes) {
-        plan.notes.push(format!("this process could not apply it: {why}"));
+        plan.notes.push(PlanNote::NotPermitted { why });
     }
     if let Some(made) = &change_requests.plan {
         tune::plan::still_fits(host, made, &plan).map_err(failure)?;
@@ -178,16 +178,12 @@ pub fn of_session(
 }
 
 /// Whoever was put into a network namespace is told what reaches beyond it.
-fn beyond_namespace(host: &Host, plan: &Plan) -> Option<String> {
+fn beyond_namespace(host: &Host, plan: &Plan) -> Option<PlanNote> {
     let apart = host.is_live() && host.namespace().is_none() && !netns::is_first(host.root());
     let is_hosts = |knob: &&str| !netns::is_of_namespace(knob) && !knob.starts_with("process.");
     let knobs: Vec<&str> = plan.changes.iter().map(|c| c.knob.as_str()).filter(is_hosts).collect();
     let first = knobs.first().filter(|_| apart)?;
-    let more = match knobs.len() {
-        1 => "is".to_owned(),
-        n => format!("and {} more are", n - 1),
-    };
-    Some(format!("{first} {more} the whole host's, not only this network namespace's"))
+    Some(PlanNote::BeyondNamespace { knob: (*first).to_owned(), more: knobs.len() - 1 })
 }
 
 /// What plans for these change requests rest on.

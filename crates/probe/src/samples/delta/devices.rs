@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     QueueId, Reading,
-    samples::{NicSample, QdiscSample, QueueSample},
+    samples::{HostChange, NicSample, QdiscSample, QueueSample},
 };
 
 use parse::rtnl_qdisc::{self, QdiscMessage};
@@ -16,18 +16,23 @@ use crate::samples::{
 };
 
 /// NICs that are in the first and the last reading, and what came, went or was replaced.
-pub fn nics(readings: &[Raw]) -> (Vec<NicSample>, Vec<String>) {
+pub fn nics(readings: &[Raw]) -> (Vec<NicSample>, Vec<HostChange>) {
     let tables = match all_known(readings.iter().map(|r| r.nics.as_ref())) {
         Reading::Known(t) => t,
-        Reading::Absent(why) | Reading::Denied(why) => return (Vec::new(), vec![why]),
+        Reading::Absent(why) | Reading::Denied(why) => {
+            return (Vec::new(), vec![HostChange::NicsNotRead { why }]);
+        }
     };
     let sets: Vec<BTreeSet<(&str, u32)>> = tables
         .iter()
         .map(|t| t.iter().map(|(name, nic)| (name.as_str(), nic.ifindex)).collect())
         .collect();
     // By name and index: a new device under an old name starts its counters anew.
-    let (both, changes) =
-        present(&sets, |(name, ifindex), what| format!("{name} (ifindex {ifindex}) {what}"));
+    let (both, changes) = present(&sets, |(name, ifindex), change| HostChange::NicChanged {
+        nic: name.to_owned(),
+        ifindex,
+        change,
+    });
     let samples = both
         .into_iter()
         .filter_map(|(name, ifindex)| {

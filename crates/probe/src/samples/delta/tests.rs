@@ -66,6 +66,10 @@ fn ticks_become_nanoseconds_and_a_missing_column_stays_missing() {
     assert_eq!(p.steal_ns.why_not(), Some("not in reading 1"));
 }
 
+fn lines(changes: &[HostChange]) -> Vec<String> {
+    changes.iter().map(HostChange::to_string).collect()
+}
+
 #[test]
 fn a_cpu_that_goes_or_comes_is_named_and_not_counted() {
     let (mut a, mut b, mut c) = (empty(0), empty(1), empty(2));
@@ -75,7 +79,7 @@ fn a_cpu_that_goes_or_comes_is_named_and_not_counted() {
     let s = samples(&[a, b, c]).unwrap();
     assert_eq!(s.cpus.iter().map(|c| c.id.0).collect::<Vec<_>>(), [0, 2]);
     assert_eq!(
-        s.cpu_changes,
+        lines(&s.cpu_changes),
         ["CPU 1 went offline", "CPU 2 went offline and came back", "CPU 3 came online"]
     );
     assert_eq!(s.cpus[0].proc_stat.known().unwrap().idle_ns, Reading::Known(20_000_000));
@@ -244,7 +248,7 @@ fn nics_come_go_and_are_replaced() {
     assert_eq!((qdiscs[1].handle.as_str(), qdiscs[1].parent.as_str()), ("0:", ":1"));
     assert_eq!(qdiscs[1].requeues.why_not(), Some("this kernel does not say"));
     assert_eq!(
-        s.nic_changes,
+        lines(&s.nic_changes),
         [
             "eth1 (ifindex 3) went",
             "veth0 (ifindex 4) went",

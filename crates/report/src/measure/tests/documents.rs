@@ -149,10 +149,10 @@ fn floor() -> Floor {
         timer_lateness_ns: Quantiles { count: 100, ..quantiles(100, 4_000) },
         steal_ns: Known(0),
         trust_above_ns: 2_430,
-        why: "client overhead, 24 ns a sample, is over 1% of figures below 2.43 µs; excursions \
-              up to 80 µs can be this machine's own: so late it woke from one sleep in \
-              100, and rarer ones may be longer"
-            .into(),
+        why: vec![
+            TrustLimit::ClientOverhead { sample_ns: Nanos(24), below_ns: Nanos(2_430) },
+            TrustLimit::LateTimers { latest_ns: Nanos(80_000), sleeps: 100 },
+        ],
     }
 }
 

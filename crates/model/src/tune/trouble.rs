@@ -1,0 +1,39 @@
+//! What went wrong with a change set, as values.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::coded::coded;
+
+/// Of a value in a network namespace that is no more.
+pub const NAMESPACE_GONE: &str = "its network namespace is gone, and what was set there with it";
+
+/// What went wrong with a change set. In JSON `{code, data, message}`, as a [`crate::Warning`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
+#[schemars(transform = crate::coded::short)]
+pub enum Trouble {
+    /// A change could not be made; `step` counts from 1.
+    #[error("step {step} of {steps}: {why}")]
+    StepFailed { step: usize, steps: usize, why: String },
+    #[error("undone because {why}")]
+    Undone { why: String },
+    #[error("{knob}: put back as {name}, its name by then")]
+    PutBackAs { knob: String, name: String },
+    #[error("{knob}: gone with its value ({why})")]
+    Gone { knob: String, why: String },
+    #[error("{knob}: {found}, which somebody set since, was overwritten")]
+    Overwritten { knob: String, found: String },
+    #[error("{knob}: {found}, which somebody set since, was left")]
+    LeftAsFound { knob: String, found: String },
+    #[error("{knob} not put back: {why}")]
+    NotPutBack { knob: String, why: String },
+    #[error("{NAMESPACE_GONE}")]
+    NamespaceGone,
+
+    /// Of another version of this program.
+    #[error("{message}")]
+    Other { code: String, message: String },
+}
+
+coded!(Trouble);
