@@ -80,7 +80,9 @@ pub(crate) fn of(reason: &str) -> Option<Meaning> {
             "avoid fragments: the path's MTU; net.ipv4.ipfrag_high_thresh for many",
         ),
         "TCP_AUTH_HDR" | "TCP_MD5NOTFOUND" | "TCP_MD5UNEXPECTED" | "TCP_MD5FAILURE"
-        | "TCP_AONOTFOUND" | "TCP_AOUNEXPECTED" | "TCP_AOKEYNOTFOUND" | "TCP_AOFAILURE" => SIGNATURE,
+        | "TCP_AONOTFOUND" | "TCP_AOUNEXPECTED" | "TCP_AOKEYNOTFOUND" | "TCP_AOFAILURE" => {
+            SIGNATURE
+        }
         "IP_INHDR" | "PKT_TOO_SMALL" | "HDR_TRUNC" | "IPV6_BAD_EXTHDR" | "DEV_HDR" => BAD_PACKET,
         "TCP_RFC7323_PAWS" | "TCP_RFC7323_TW_PAWS" | "TCP_RFC7323_TSECR" => Fault(
             "TCP timestamps that run backwards",
@@ -98,10 +100,23 @@ pub(crate) fn of(reason: &str) -> Option<Meaning> {
         "SOCKET_CLOSE" | "UNIX_DISCONNECT" | "UNIX_SKIP_OOB" | "QUEUE_PURGE" | "DEV_READY" => {
             Expected("their socket or interface was closed")
         }
-        "TCP_FLAGS" | "TCP_ABORT_ON_DATA" | "TCP_OLD_DATA" | "TCP_OVERWINDOW" | "TCP_OFOMERGE"
-        | "TCP_OFO_DROP" | "TCP_RFC7323_PAWS_ACK" | "TCP_OLD_SEQUENCE" | "TCP_INVALID_SEQUENCE"
-        | "TCP_INVALID_END_SEQUENCE" | "TCP_INVALID_ACK_SEQUENCE" | "TCP_RESET"
-        | "TCP_INVALID_SYN" | "TCP_CLOSE" | "TCP_FASTOPEN" | "TCP_OLD_ACK" | "TCP_TOO_OLD_ACK"
+        "TCP_FLAGS"
+        | "TCP_ABORT_ON_DATA"
+        | "TCP_OLD_DATA"
+        | "TCP_OVERWINDOW"
+        | "TCP_OFOMERGE"
+        | "TCP_OFO_DROP"
+        | "TCP_RFC7323_PAWS_ACK"
+        | "TCP_OLD_SEQUENCE"
+        | "TCP_INVALID_SEQUENCE"
+        | "TCP_INVALID_END_SEQUENCE"
+        | "TCP_INVALID_ACK_SEQUENCE"
+        | "TCP_RESET"
+        | "TCP_INVALID_SYN"
+        | "TCP_CLOSE"
+        | "TCP_FASTOPEN"
+        | "TCP_OLD_ACK"
+        | "TCP_TOO_OLD_ACK"
         | "TCP_ACK_UNSENT_DATA" => STALE,
         "NOT_SPECIFIED" => Expected("the kernel gives no reason for these"),
         _ => return None,
@@ -144,7 +159,14 @@ mod tests {
 
     #[test]
     fn every_rule_that_a_reason_names_is_there() {
-        for reason in ["SOCKET_RCVBUFF", "CPU_BACKLOG", "QDISC_DROP", "TCP_LISTEN_OVERFLOW", "PROTO_MEM", "PKT_TOO_BIG"] {
+        for reason in [
+            "SOCKET_RCVBUFF",
+            "CPU_BACKLOG",
+            "QDISC_DROP",
+            "TCP_LISTEN_OVERFLOW",
+            "PROTO_MEM",
+            "PKT_TOO_BIG",
+        ] {
             let Some(Rule(rule)) = of(reason) else { panic!("{reason}: {:?}", of(reason)) };
             assert_eq!(known(rule), rule);
         }

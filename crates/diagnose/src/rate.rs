@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(burst.surer(Confidence::Medium), Confidence::Medium);
         assert_eq!(steady.surer(Confidence::Low), Confidence::Low, "few are few");
         assert!(steady.text().contains("all 10 intervals of the window"), "{}", steady.text());
-        assert!(burst.text().ends_with("in bursts."), "{}", burst.text());
+        assert!(burst.text().ends_with(": bursts."), "{}", burst.text());
         assert!(unknown.text().contains("too few samples"), "{}", unknown.text());
         assert_eq!(Pattern { window_s: 60.0, grew: None }.text(), "");
     }

@@ -48,7 +48,8 @@ pub fn values(bytes: &[u8], name: &str) -> Result<BTreeMap<u32, String>, ParseEr
             let all = (0..count).map(one).collect::<Option<_>>();
             return all.ok_or_else(|| bad("all values of the enumeration"));
         }
-        at = begin + trailing(kind, count).ok_or_else(|| bad("a kind of BTF type that is known"))?;
+        at =
+            begin + trailing(kind, count).ok_or_else(|| bad("a kind of BTF type that is known"))?;
     }
     Ok(BTreeMap::new())
 }

@@ -23,11 +23,11 @@ pub struct CpuStat {
 pub fn stat(bytes: &[u8]) -> Result<CpuStat, ParseError> {
     let text = String::from_utf8_lossy(bytes);
     let value = |key: &str| {
-        text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(' ')?.trim().parse::<u64>().ok())
+        text.lines()
+            .find_map(|l| l.strip_prefix(key)?.strip_prefix(' ')?.trim().parse::<u64>().ok())
     };
     // v1 counts nanoseconds, v2 microseconds.
-    let throttled =
-        value("throttled_time").or_else(|| value("throttled_usec")?.checked_mul(1000));
+    let throttled = value("throttled_time").or_else(|| value("throttled_usec")?.checked_mul(1000));
     match (value("nr_periods"), value("nr_throttled"), throttled) {
         (Some(periods), Some(throttled_periods), Some(throttled_ns)) => {
             Ok(CpuStat { periods, throttled_periods, throttled_ns })
@@ -62,8 +62,7 @@ mod tests {
         let v1 = "nr_periods 57\nnr_throttled 41\nthrottled_time 2050000000\nnr_bursts 0\n";
         let v2 = "usage_usec 2850000\nuser_usec 2850000\nsystem_usec 0\nnr_periods 57\n\
                   nr_throttled 41\nthrottled_usec 2050000\nnr_bursts 0\n";
-        let all =
-            CpuStat { periods: 57, throttled_periods: 41, throttled_ns: 2_050_000_000 };
+        let all = CpuStat { periods: 57, throttled_periods: 41, throttled_ns: 2_050_000_000 };
         assert_eq!(stat(v1.as_bytes()), Ok(all));
         assert_eq!(stat(v2.as_bytes()), Ok(all));
     }
@@ -72,7 +71,9 @@ mod tests {
     fn a_cgroup_without_a_quota_has_no_counters() {
         assert!(stat(b"usage_usec 5\nuser_usec 3\nsystem_usec 2\n").is_err());
         assert!(stat(b"nr_periods x\nnr_throttled 1\nthrottled_usec 2\n").is_err());
-        assert!(stat(b"nr_periods 1\nnr_throttled 1\nthrottled_usec 18446744073709551615\n").is_err());
+        assert!(
+            stat(b"nr_periods 1\nnr_throttled 1\nthrottled_usec 18446744073709551615\n").is_err()
+        );
     }
 
     #[test]

@@ -188,7 +188,8 @@ mod tests {
 
     #[test]
     fn statistics_by_name_and_the_driver_by_key() {
-        let text = b"NIC statistics:\n     rx_packets: 18\n     rx_queue[0]: drops: 7\n     bad: x\n";
+        let text =
+            b"NIC statistics:\n     rx_packets: 18\n     rx_queue[0]: drops: 7\n     bad: x\n";
         let all = statistics(text).unwrap();
         assert_eq!(all, [("rx_packets".into(), 18), ("rx_queue[0]: drops".into(), 7)].into());
         assert_eq!(statistics(b"no stats available\n"), None);

@@ -5,8 +5,8 @@
 //! for the fuzzer; a test checks the list against the files of this folder.
 
 pub mod acpi;
-pub mod cache_size;
 pub mod btf_enum;
+pub mod cache_size;
 pub mod cgroup;
 pub mod cgroup_cpu;
 pub mod cpuinfo;

@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(
             texts(&f),
             [
-                "! no carrier: is the cable in, is the other end up?",
+                "! no carrier: check the cable and the link partner",
                 "! IRQ 40: affinity CPUs 2-3, effective affinity CPU 0",
                 "! isolated CPU 1 takes its interrupts",
                 "4 channels in use, 16 possible, 8 CPUs online",

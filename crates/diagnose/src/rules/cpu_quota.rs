@@ -75,11 +75,7 @@ fn one(case: &Case<'_>, cgroup: &CgroupSample) -> Result<Judgement, Missing> {
     )
     .gain(Gain::Unblocks, "no waits for the next period")
     .show("quota", quota(cpus), format!("{}/cpu.max, cpu.cfs_quota_us", cgroup.folder))
-    .show(
-        format!("throttled periods {}", case.over()),
-        format!("{throttled} of {periods}"),
-        &stat,
-    )
+    .show(format!("throttled periods {}", case.over()), format!("{throttled} of {periods}"), &stat)
     .show(
         format!("tasks stopped, all CPUs together, {}", case.over()),
         format!("{:.2} s", stopped_ns as f64 / 1e9),
@@ -109,7 +105,8 @@ fn quota(cpus: f64) -> String {
 /// Who is throttled, and how a quota is changed there.
 fn owner(case: &Case<'_>, cgroup: &CgroupSample) -> (String, String) {
     let inside = case.facts.processes.iter().filter(|p| cgroup.pids.contains(&p.pid));
-    let mut names: Vec<String> = inside.clone().map(|p| format!("{} ({})", p.name, p.pid)).collect();
+    let mut names: Vec<String> =
+        inside.clone().map(|p| format!("{} ({})", p.name, p.pid)).collect();
     if names.len() > 3 {
         let more = names.len() - 3;
         names.truncate(3);
@@ -124,7 +121,10 @@ fn owner(case: &Case<'_>, cgroup: &CgroupSample) -> (String, String) {
         Some(id) => format!(
             "docker update --cpus N {id} (podman likewise; Kubernetes: resources.limits.cpu of the pod)"
         ),
-        None if last.ends_with(".service") || last.ends_with(".slice") || last.ends_with(".scope") => {
+        None if last.ends_with(".service")
+            || last.ends_with(".slice")
+            || last.ends_with(".scope") =>
+        {
             format!("systemctl set-property {last} CPUQuota=N%")
         }
         None => format!("the quota in {}", cgroup.folder),

@@ -54,8 +54,7 @@ fn all(case: &Case<'_>) -> Result<Vec<Judgement>, Missing> {
             text::plural(usize::try_from(packets).unwrap_or(usize::MAX), "packet"),
             case.over()
         );
-        let reasons =
-            drops.iter().try_for_each(|d| need("reason of a drop", &d.reason).map(drop));
+        let reasons = drops.iter().try_for_each(|d| need("reason of a drop", &d.reason).map(drop));
         said.push(clear(text, [&case.samples()?.drops, &reasons])?);
     }
     Ok(said)
@@ -70,15 +69,17 @@ fn found(
     drops: &[&PacketDrops],
 ) -> Judgement {
     let severity = if sure == Confidence::Low { Severity::Info } else { Severity::Warning };
-    let mut draft =
-        Draft::new(reason, format!("{} packets dropped: {what}", text::count(count)))
-            .weigh(severity, sure)
-            .explain(
-                "The kernel dropped them on their way; the interface counts them as received or sent.",
-            )
-            .gain(Gain::Improves, "no waits for what is sent again, no lost datagrams");
+    let mut draft = Draft::new(reason, format!("{} packets dropped: {what}", text::count(count)))
+        .weigh(severity, sure)
+        .explain(
+            "The kernel dropped them on their way; the interface counts them as received or sent.",
+        )
+        .gain(Gain::Improves, "no waits for what is sent again, no lost datagrams");
     for d in drops.iter().take(3) {
         draft = draft.show(drop_reasons::what(case, d), text::count(d.packets), "skb:kfree_skb");
     }
-    draft.change(advice("as it is", "see the command", remedy, "depends on the cause")).alone().found()
+    draft
+        .change(advice("as it is", "see the command", remedy, "depends on the cause"))
+        .alone()
+        .found()
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{
     ByContext, CpuNode, CpuWatch, InterruptedTask, Ipc, Messages, MigratedThread, MigrationPath,
-    NapiOnCpu, NapiWatch, Observer, PacketDrops, ProcStatNs, ProcessIpc, ProcessWaits, ProgramStatus,
-    RECORDING_VERSION, Ran, Retransmits, SCHEMA_VERSION, SoftirqAccounting, SoftirqGap, VectorNs,
-    WaitNs, WatchHost, WatchInterval,
+    NapiOnCpu, NapiWatch, Observer, PacketDrops, ProcStatNs, ProcessIpc, ProcessWaits,
+    ProgramStatus, RECORDING_VERSION, Ran, Retransmits, SCHEMA_VERSION, SoftirqAccounting,
+    SoftirqGap, VectorNs, WaitNs, WatchHost, WatchInterval,
 };
 use crate::{CpuId, IrqId, Nanos, NumaNode, QueueId, Reading, reading::Known};
 

@@ -18,7 +18,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use filter::WatchFilter;
-pub use movement::{Ipc, Messages, MigratedThread, MigrationPath, PacketDrops, ProcessIpc, Retransmits};
+pub use movement::{
+    Ipc, Messages, MigratedThread, MigrationPath, PacketDrops, ProcessIpc, Retransmits,
+};
 pub use queue::{NapiOnCpu, NapiWatch};
 pub use recording::{CpuNode, RECORDING_VERSION, WatchHost, WatchRecord};
 pub use softirq::{ByContext, CpuWatch, ProcStatNs, SoftirqAccounting, SoftirqGap, VectorNs};

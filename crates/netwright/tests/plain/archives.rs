@@ -19,7 +19,10 @@ fn tree(uptime_s: u64, sent: u64, retransmitted: u64) -> TempDir {
     put("proc/sys/kernel/hostname", "db1\n");
     put("proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
     put("proc/stat", &format!("cpu0 {uptime_s} 0 200 300 0 0 50 0 0 0\nbtime 1700000000\n"));
-    put("proc/net/softnet_stat", &format!("{:08x} 00000000 00000000{} 00000000\n", sent, " 00000000".repeat(9)));
+    put(
+        "proc/net/softnet_stat",
+        &format!("{:08x} 00000000 00000000{} 00000000\n", sent, " 00000000".repeat(9)),
+    );
     put("proc/net/snmp", &format!("Tcp: OutSegs RetransSegs\nTcp: {sent} {retransmitted}\n"));
     dir
 }
@@ -41,7 +44,10 @@ fn retransmits(d: &Value) -> &Value {
 fn one_reading_is_of_the_time_since_boot_and_sure_of_nothing() {
     let host = tree(864_000, 50_000_000, 2_000_000);
     let d = doctor(&["--root", text(host.path())]);
-    assert_eq!((&d["window"]["since_boot"], &d["window_ns"]), (&true.into(), &864_000_000_000_000u64.into()));
+    assert_eq!(
+        (&d["window"]["since_boot"], &d["window_ns"]),
+        (&true.into(), &864_000_000_000_000u64.into())
+    );
     let f = retransmits(&d);
     assert_eq!((&f["severity"], &f["confidence"]), (&"info".into(), &"low".into()), "{f:#}");
     assert!(f["evidence"].to_string().contains("since boot"), "{f:#}");
@@ -52,14 +58,21 @@ fn one_reading_is_of_the_time_since_boot_and_sure_of_nothing() {
 
 #[test]
 fn between_two_archives_what_happened_counts_in_full() {
-    let (first, second) = (tree(864_000, 50_000_000, 2_000_000), tree(864_600, 51_000_000, 2_050_000));
+    let (first, second) =
+        (tree(864_000, 50_000_000, 2_000_000), tree(864_600, 51_000_000, 2_050_000));
     let d = doctor(&["--since", text(first.path()), "--root", text(second.path())]);
-    assert_eq!((&d["window"]["since_boot"], &d["window_ns"]), (&false.into(), &600_000_000_000u64.into()));
+    assert_eq!(
+        (&d["window"]["since_boot"], &d["window_ns"]),
+        (&false.into(), &600_000_000_000u64.into())
+    );
     let f = retransmits(&d);
     assert_ne!(f["severity"], "info", "{f:#}");
     assert!(f["title"].as_str().unwrap().contains("5.0%"), "{f:#}");
     // In the wrong order, and without the second.
-    let wrong = output(NETWRIGHT, &["doctor", "--since", text(second.path()), "--root", text(first.path())]);
+    let wrong = output(
+        NETWRIGHT,
+        &["doctor", "--since", text(second.path()), "--root", text(first.path())],
+    );
     let said = String::from_utf8_lossy(&wrong.stderr);
     assert_eq!(wrong.status.code(), Some(4), "{said}");
     assert!(said.contains("--since: the first was not taken before the second"), "{said}");

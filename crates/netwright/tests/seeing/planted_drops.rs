@@ -136,8 +136,9 @@ fn spoofed() -> (Namespace, Namespace, Inside) {
 #[test]
 fn a_source_that_the_reverse_path_filter_refuses() {
     let (server, _client, _sender) = spoofed();
-    let (d, truth): (_, Bracket) =
-        beside_with(&server, &["--window", "1500ms", "--json"], || nstat(&server, "TcpExtIPReversePathFilter"));
+    let (d, truth): (_, Bracket) = beside_with(&server, &["--window", "1500ms", "--json"], || {
+        nstat(&server, "TcpExtIPReversePathFilter")
+    });
     let f = found(&d, "silent_drops", "IP_RPFILTER");
     let packets = f["evidence"][0]["value"].as_str().unwrap().replace(',', "").parse().unwrap();
     truth.holds(&d, packets);
@@ -169,8 +170,9 @@ fn bad_checksums() {
         }
         drop(socket);
     });
-    let (d, truth): (_, Bracket) =
-        beside_with(&server, &["--window", "1500ms", "--json"], || nstat(&server, "UdpInCsumErrors"));
+    let (d, truth): (_, Bracket) = beside_with(&server, &["--window", "1500ms", "--json"], || {
+        nstat(&server, "UdpInCsumErrors")
+    });
     sender.kill().unwrap();
     sender.wait().unwrap();
     let f = found(&d, "silent_drops", "UDP_CSUM");

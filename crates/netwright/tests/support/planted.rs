@@ -144,11 +144,7 @@ pub fn beside(ns: &Namespace, counter: impl Fn() -> u64) -> (Value, Bracket) {
 }
 
 /// The same with these arguments of `doctor`.
-pub fn beside_with(
-    ns: &Namespace,
-    args: &[&str],
-    counter: impl Fn() -> u64,
-) -> (Value, Bracket) {
+pub fn beside_with(ns: &Namespace, args: &[&str], counter: impl Fn() -> u64) -> (Value, Bracket) {
     let read = || {
         let before = Instant::now();
         let count = counter();
@@ -156,8 +152,7 @@ pub fn beside_with(
         (before + before.elapsed() / 2, count)
     };
     thread::scope(|scope| {
-        let doctor =
-            scope.spawn(|| ns.netwright_json(&[&["doctor"], args].concat()));
+        let doctor = scope.spawn(|| ns.netwright_json(&[&["doctor"], args].concat()));
         let mut seen = vec![read()];
         while !doctor.is_finished() {
             thread::sleep(Duration::from_millis(10));

@@ -36,11 +36,12 @@ pub fn read(root: &Root, pids: &[u32]) -> Reading<BTreeMap<String, RawCgroup>> {
         let cgroups = root.parsed(&format!("/proc/{who}/cgroup"), parse::cgroup::parse);
         let Reading::Known(cgroups) = cgroups else { continue };
         let Some((mount, path)) = hierarchy(&mounts, &cgroups) else {
-            return Reading::absent("/proc/self/mountinfo: no hierarchy with CPU quotas is mounted");
+            return Reading::absent(
+                "/proc/self/mountinfo: no hierarchy with CPU quotas is mounted",
+            );
         };
         for level in levels(path) {
-            let cgroup =
-                found.entry(level.to_owned()).or_insert_with(|| one(root, mount, level));
+            let cgroup = found.entry(level.to_owned()).or_insert_with(|| one(root, mount, level));
             if let Some(cgroup) = cgroup {
                 cgroup.pids.extend(pid);
                 cgroup.own |= pid.is_none();
@@ -136,7 +137,10 @@ mod tests {
         let root = Root::open(tree.path()).unwrap();
         let all = read(&root, &[7, 8]).into_known().unwrap();
         assert_eq!(all.keys().collect::<Vec<_>>(), ["/pods", "/pods/web"]);
-        assert_eq!((all["/pods"].pids.clone(), all["/pods/web"].pids.clone()), (vec![7, 8], vec![7]));
+        assert_eq!(
+            (all["/pods"].pids.clone(), all["/pods/web"].pids.clone()),
+            (vec![7, 8], vec![7])
+        );
         assert_eq!(all["/pods/web"].quota_cpus, Reading::Known(0.5));
         assert_eq!(all["/pods/web"].stat.known().unwrap().throttled_ns, 70_000);
         assert!(all.values().all(|c| !c.own));

@@ -73,8 +73,8 @@ pub fn take(
     let readings =
         if root.is_live() { live(root, options, stop, progress) } else { recorded(root, options) };
     let since_boot = || if root.is_live() { None } else { since_boot::samples(root) };
-    let samples = delta::samples(&readings).or_else(since_boot).ok_or_else(|| ReadError::Absent {
-        path: "recorded samples (take the snapshot with --window)".to_owned(),
+    let samples = delta::samples(&readings).or_else(since_boot).ok_or_else(|| {
+        ReadError::Absent { path: "recorded samples (take the snapshot with --window)".to_owned() }
     })?;
     Ok(sockets::named(root, samples))
 }

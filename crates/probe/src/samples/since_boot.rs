@@ -21,7 +21,8 @@ pub(super) fn samples(root: &Root) -> Option<Samples> {
 /// They are of two hosts or two boots, in the wrong order, or lack the time since boot.
 pub fn between(first: &Root, second: &Root) -> Result<Samples, String> {
     let no_time = || "/proc/uptime: not in both of them".to_owned();
-    let (before, now) = (reading(first, 0).ok_or_else(no_time)?, reading(second, 0).ok_or_else(no_time)?);
+    let (before, now) =
+        (reading(first, 0).ok_or_else(no_time)?, reading(second, 0).ok_or_else(no_time)?);
     let names = [first, second].map(|r| r.word("/proc/sys/kernel/hostname").into_known());
     if let [Some(a), Some(b)] = &names
         && a != b
@@ -65,7 +66,8 @@ fn at_boot(now: &Raw) -> Raw {
     boot.time = SampleTime { start_ns: 0, end_ns: 0 };
     let zero = |n: &mut Option<u64>| *n = n.map(|_| 0);
     for_known(&mut boot.proc_stat, |cpus| {
-        for CpuTicks { user, nice, system, idle, iowait, irq, softirq, steal } in cpus.values_mut() {
+        for CpuTicks { user, nice, system, idle, iowait, irq, softirq, steal } in cpus.values_mut()
+        {
             [user, nice, system, idle, iowait, irq, softirq, steal].into_iter().for_each(zero);
         }
     });
@@ -134,7 +136,8 @@ mod tests {
         put("proc/uptime", format!("{uptime} 1.00\n"));
         put("proc/sys/kernel/hostname", "db1\n".into());
         put("proc/stat", format!("cpu0 100 0 200 300 0 0 50 7 0 0\nbtime {btime}\n"));
-        let softnet = format!("00001000 {dropped:08x} 00000003{} 00000000\n", " 00000000".repeat(9));
+        let softnet =
+            format!("00001000 {dropped:08x} 00000003{} 00000000\n", " 00000000".repeat(9));
         put("proc/net/softnet_stat", softnet);
         put("proc/net/snmp", format!("Tcp: OutSegs RetransSegs\nTcp: 50000 {retransmitted}\n"));
         dir
@@ -154,7 +157,8 @@ mod tests {
 
     #[test]
     fn two_archives_of_one_boot_are_a_window() {
-        let (a, b) = (tree("1000.00", 1_700_000_000, 40, 900), tree("1060.00", 1_700_000_001, 45, 1_900));
+        let (a, b) =
+            (tree("1000.00", 1_700_000_000, 40, 900), tree("1060.00", 1_700_000_001, 45, 1_900));
         let open = |d: &tempfile::TempDir| Root::open(d.path()).unwrap();
         let s = between(&open(&a), &open(&b)).unwrap();
         assert!(!s.since_boot);

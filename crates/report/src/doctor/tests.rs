@@ -140,9 +140,10 @@ fn busy() -> Diagnosed {
     let mut third = finding(3, "udp_receive_drops", Severity::Info);
     third.number = 35;
     third.title = "UDP receive buffer overflow: 3,855 datagrams lost (6.52%)".into();
-    third.explanation = "Datagrams for a full receive buffer are dropped. The counter grew in 8 of \
+    third.explanation =
+        "Datagrams for a full receive buffer are dropped. The counter grew in 8 of \
                          10 intervals of the window."
-        .into();
+            .into();
     third.evidence = vec![
         Evidence {
             what: "RcvbufErrors over 5.0 s".into(),

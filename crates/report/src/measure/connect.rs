@@ -15,10 +15,7 @@ use super::{
     rest,
     runs::{self, Aspect, Value, about, alike, flows, tell_apart},
 };
-use crate::{
-    text::{Ink, Line, Page, TextStyle},
-    words::many,
-};
+use crate::text::{Ink, Line, Page, TextStyle};
 
 pub fn text(d: &ConnectDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);

@@ -56,7 +56,7 @@ fn intervals_of_several_runs_say_which_batches_or_that_there_are_none() {
 #[test]
 fn counters_of_one_host_are_said_to_be_one() {
     let mut d = sweep();
-    let says = "what CLIENT and SERVER have alike";
+    let says = "equal figures of CLIENT and SERVER";
     assert!(!rtt(&d, TextStyle::default()).contains(says));
     d.runs[2].evidence.peer = d.runs[2].evidence.local.clone();
     assert_eq!(rtt(&d, TextStyle::default()).matches(says).count(), 1);

@@ -6,7 +6,7 @@ use model::{
     CpuSet, Facts, NumaNode, Reading,
     cpu::Cpu,
     nic::Nic,
-    tune::{Disruption, Impact},
+    tune::{AtStake, Disruption, Impact},
 };
 
 use super::{

@@ -29,8 +29,12 @@ pub fn read(root: &Root, selectors: &[Selector]) -> (Vec<Process>, Vec<String>) 
         return (vec![], vec![]);
     }
     let chosen = select::choose(root, selectors);
-    let mut reader =
-        Reader { root, mounts: CgroupMounts::read(root), tables: Tables::default(), walked: Bytes(0) };
+    let mut reader = Reader {
+        root,
+        mounts: CgroupMounts::read(root),
+        tables: Tables::default(),
+        walked: Bytes(0),
+    };
     let processes =
         chosen.by_pid.into_iter().filter_map(|(pid, by)| reader.process(pid, by)).collect();
     (processes, chosen.missing)

@@ -15,7 +15,9 @@ pub fn all(readings: &[Raw]) -> Reading<Vec<CgroupSample>> {
             let growth = |pick: fn(&CpuStat) -> u64| {
                 let values: Vec<Reading<u64>> = tables
                     .iter()
-                    .map(|t| t.get(path).map_or_else(|| gone.clone(), |c| c.stat.as_ref().map(pick)))
+                    .map(|t| {
+                        t.get(path).map_or_else(|| gone.clone(), |c| c.stat.as_ref().map(pick))
+                    })
                     .collect();
                 grown_readings(&values)
             };

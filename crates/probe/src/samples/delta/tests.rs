@@ -387,7 +387,7 @@ fn any_raw() -> impl Strategy<Value = Raw> {
                 listeners: Reading::absent("none"),
                 udp: Reading::absent("none"),
                 connections: Reading::absent("none"),
-        cgroups: Reading::absent("none"),
+                cgroups: Reading::absent("none"),
             }
         })
 }
