@@ -6,7 +6,6 @@
 //! ([`host`]). Foreign servers are spoken too: [`iperf3`] and [`qperf`]. `http`, `pg`
 //! and `redis` ask any server; `engine` runs their load.
 
-mod assignments;
 pub mod budget;
 mod client;
 mod connect;
@@ -26,12 +25,14 @@ mod rtt;
 pub mod serve;
 mod stream;
 pub mod temp_folder;
-mod worker_pool;
 
-pub use client::conduct::{Progress, Run};
 pub use connect::{measure::measure as measure_connect, ports::forecast as forecast_connect};
 pub use control::secret::Secret;
-pub use engine::dial::is_here;
+pub use engine::{
+    conduct::{Progress, Run},
+    dial::is_here,
+    measured::Measured,
+};
 pub use error::{Error, ErrorContext, Result};
 pub use fuzzed::PARSERS;
 pub use http::{
@@ -44,10 +45,8 @@ pub use net::{
 pub use nothing::Judged;
 pub use pg::measure::measure as measure_pg;
 pub use redis::{RedisUrl, measure as measure_redis};
-pub use rtt::measure::{Measured, measure as measure_rtt};
+pub use rtt::measure::measure as measure_rtt;
 pub use stream::{measure::measure as measure_stream, stream_window::Heard};
-
-use host::identity::of_this_host as host_identity;
 
 /// This program, as it names itself to the other end.
 pub const PROGRAM: &str = concat!("netwright ", env!("CARGO_PKG_VERSION"));

@@ -7,21 +7,22 @@ use super::{
 };
 use crate::{
     Error, Result,
-    assignments::{self, Assignments},
-    client::{Peer, conduct::Run},
+    client::Peer,
     control::secret::Secret,
     engine::{
+        assignments::{self, Assignments},
+        conduct::Run,
         dial::{DialPath, is_here},
         event_loop::EventLoop,
+        floor::calibrate,
         load::{Load, OneRun, Sweep, sweep},
+        measured::{BATCH_NS, Measured, unix_s},
         protocol::Connecting,
         reach::{ServerAddress, reach, tls_of},
         sums::{Rounds, rounds},
         workers::Workers,
     },
-    host::calibrate,
     net::{options, tls::Tls},
-    rtt::measure::{BATCH_NS, Measured, unix_s},
 };
 
 /// Sends requests as asked.

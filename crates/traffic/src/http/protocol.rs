@@ -11,9 +11,9 @@ use crate::{
         conn::Conn,
         failed::Failed,
         protocol::{Advance, Connecting, Counting, Protocol, Taken},
+        window::Window,
     },
     net::tls::fault::Fault,
-    rtt::recorder::Window,
 };
 
 /// When a request was sent that is not handed over yet: after all that is judged by it.

@@ -3,9 +3,10 @@
 use stats::Histogram;
 
 use super::pipeline::PendingRequest;
-use crate::{
-    engine::{protocol::Record, recorder::Recorder},
-    rtt::recorder::{Counts, Window},
+use crate::engine::{
+    protocol::Record,
+    recorder::Recorder,
+    window::{Counts, Window},
 };
 
 /// Status codes have three digits.

@@ -9,14 +9,12 @@ use model::{
 use stats::Histogram;
 
 use super::{recorder::HttpRecorder, statuses};
-use crate::{
+use crate::engine::{
+    admitted::Admitted,
     assignments::Assignments,
-    engine::{
-        admitted::Admitted,
-        backlog::Backlog,
-        failed::{Failed, Words},
-        sums::{EndsAsked, Sums},
-    },
+    backlog::Backlog,
+    failed::{Failed, Words},
+    sums::{EndsAsked, Sums},
 };
 
 const WORDS: Words = Words { unconnected: "not connected", answer: "response" };

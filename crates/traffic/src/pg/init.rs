@@ -18,7 +18,11 @@ use super::{
     measure::address_of,
     session::{Session, Wrong},
 };
-use crate::{Error, Result, client::conduct::Run, net::now_ns, rtt::measure::unix_s};
+use crate::{
+    Error, Result,
+    engine::{conduct::Run, measured::unix_s},
+    net::now_ns,
+};
 
 /// Rows of each table for one branch, as TPC-B has them.
 const TELLERS: u64 = 10;

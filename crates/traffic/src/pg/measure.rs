@@ -19,20 +19,21 @@ use super::{
 };
 use crate::{
     Error, Result,
-    assignments::{self, Assignments},
-    client::{Peer, conduct::Run},
+    client::Peer,
     control::secret::Secret,
     engine::{
+        assignments::{self, Assignments},
+        conduct::Run,
         dial::{DialPath, is_here},
         event_loop::EventLoop,
+        floor::calibrate,
         load::{Load, OneRun, Sweep, sweep},
+        measured::{BATCH_NS, Measured, unix_s},
         protocol::Connecting,
         sums::{Rounds, rounds},
         workers::Workers,
     },
-    host::calibrate,
     net::{now_ns, options, tls::conn::Agreed},
-    rtt::measure::{BATCH_NS, Measured, unix_s},
 };
 
 /// Runs transactions as asked; `password` is one that stood in the connection string, `secret`
@@ -78,7 +79,7 @@ pub fn measure(
         started_unix_s: unix_s(),
         request,
         driver: tool.as_ref().map(|t| t.version.clone()),
-        local: End { address: session.ours.clone(), ..crate::host_identity().end },
+        local: End { address: session.ours.clone(), ..crate::host::identity::of_this_host().end },
         peer: session.server(),
         scale,
         seed,

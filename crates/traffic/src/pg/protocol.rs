@@ -15,9 +15,9 @@ use crate::{
         conn::{Conn, Phase},
         failed::Failed,
         protocol::{Advance, Connecting, Counting, Protocol, Taken},
+        window::Window,
     },
     net::tls::fault::Fault,
-    rtt::recorder::Window,
 };
 
 /// What is done, and how.

@@ -4,9 +4,11 @@ use model::measure::PgMoved;
 use stats::Histogram;
 
 use super::{client::Running, wire::ServerError};
-use crate::{
-    engine::{failed::Failed, protocol::Record, recorder::Recorder},
-    rtt::recorder::{Counts, Window},
+use crate::engine::{
+    failed::Failed,
+    protocol::Record,
+    recorder::Recorder,
+    window::{Counts, Window},
 };
 
 #[derive(Debug)]

@@ -7,14 +7,12 @@ use model::{
 use stats::Histogram;
 
 use super::{plan::Plan, protocol::PgShape, recorder::PgRecorder, unsent};
-use crate::{
+use crate::engine::{
+    admitted::Admitted,
     assignments::Assignments,
-    engine::{
-        admitted::Admitted,
-        backlog::Backlog,
-        failed::Words,
-        sums::{EndsAsked, Sums},
-    },
+    backlog::Backlog,
+    failed::Words,
+    sums::{EndsAsked, Sums},
 };
 
 const WORDS: Words = Words { unconnected: "no session", answer: "answer" };

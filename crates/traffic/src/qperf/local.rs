@@ -17,11 +17,10 @@ use super::{
     talk::{Control, LOOK_NS, printable, ready},
     wire::{AFTER, BEFORE, CONFIGURATION, PORT, Request, STAT, STRING, Stat, Test, URGENT_DONE},
 };
-use crate::net::sys;
 use crate::{
     Error, ErrorContext, Result,
     net::{
-        options,
+        options, sys,
         target::{Target, local_address, resolve},
     },
 };
@@ -105,7 +104,8 @@ pub fn find(common: &Common, stop: &AtomicBool) -> Result<PlacedEnd> {
         let end = end_of(&said, address).ok_or_else(|| no_qperf(&name, &said))?;
         let local = control.local().doing(|| name.clone())?;
         let same_host = address.ip().is_loopback() || local.ip() == address.ip();
-        let local = End { address: local.ip().to_string(), ..crate::host_identity().end };
+        let local =
+            End { address: local.ip().to_string(), ..crate::host::identity::of_this_host().end };
         return Ok(PlacedEnd { address, name, same_host, end, local });
     }
     Err(last)

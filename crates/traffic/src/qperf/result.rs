@@ -10,8 +10,8 @@ use model::{
 use super::wire::{Stat, Test, Times};
 use crate::{
     Error, Result,
-    assignments::{self, Assignments},
     control::message::{PeerReport, Ready, TestKind},
+    engine::assignments::{self, Assignments},
 };
 
 const UNTOLD: &str = "qperf does not tell";

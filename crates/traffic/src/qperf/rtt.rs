@@ -16,24 +16,25 @@ use super::{
 };
 use crate::{
     Error, Result,
-    assignments::{self, Assignments},
-    client::{
+    control::message::{Ready, Test, TestKind},
+    engine::{
+        assignments::{self, Assignments},
         conduct::{MeasuredWindow, Run, conduct},
         confidence::Next,
         ends::Ended,
+        floor::calibrate,
+        measured::{BATCH_NS, Measured, unix_s},
+        rtt_recorder::RttRecorder,
+        window::Window,
+        worker_pool::WorkerPool,
     },
-    control::message::{Ready, Test, TestKind},
-    host::calibrate,
     net::{now_ns, options},
     rtt::{
-        measure::{BATCH_NS, Measured, unix_s},
-        recorder::{Recorder, Window},
         result,
         single::{self, RttShape},
         sums::{Round, Sums},
         uring,
     },
-    worker_pool::WorkerPool,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -211,7 +212,7 @@ fn one(point: &Point<'_>, run: Run<'_>, what: &str) -> Result<(Round, Option<Sta
     let mut warnings = vec![];
     warnings.extend(options::prepare(&session.data, common.wait));
     let (pool, window) = (WorkerPool::new(1), Window::closed());
-    let mut recorder = Recorder::new(false, BATCH_NS);
+    let mut recorder = RttRecorder::new(false, BATCH_NS);
     let course = exchange(point, &mut session, &pool, &window, &mut recorder, run, what);
     let mut broken = pool.broken().or_else(|| course.silent.clone());
     if let Some(words) = broken.is_some().then(|| session.gone()).flatten() {
@@ -262,7 +263,7 @@ fn exchange(
     session: &mut Session,
     pool: &WorkerPool,
     window: &Window,
-    recorder: &mut Recorder,
+    recorder: &mut RttRecorder,
     run: Run<'_>,
     what: &str,
 ) -> MeasuredWindow {

@@ -10,13 +10,12 @@ use std::{
 
 use crate::{
     Error,
-    net::now_ns,
-    rtt::{
-        exchange::current_cpu,
-        single::{Ran, server_gone},
-        wait::send_all,
+    engine::{
+        ran_on::{RanOn, current_cpu},
+        wait::{send_all, server_gone},
+        worker_pool::{Worker, WorkerPool},
     },
-    worker_pool::{Worker, WorkerPool},
+    net::now_ns,
 };
 
 /// A schedule that fell so far behind is begun anew instead of caught up with in a burst.
@@ -41,7 +40,7 @@ pub struct Sender {
 impl Sender {
     /// Sends until told to stop; `worker` counts whole messages.
     pub fn run(&self, fd: RawFd, pool: &WorkerPool, worker: &Worker) {
-        let (message, mut ran) = (vec![0u8; self.message], Ran::default());
+        let (message, mut ran) = (vec![0u8; self.message], RanOn::default());
         let gap_ns = self.rate.map(|r| self.message as f64 * 8e9 / r.max(1) as f64);
         let (mut sent, mut refusals) = (0u64, 0u32);
         let (mut begun, mut of) = (now_ns(), 0u64);

@@ -27,14 +27,17 @@ use super::{
 };
 use crate::{
     Error, Result,
-    assignments::{self, Assignments},
-    client::conduct::Run,
     control::message::{Ready, TestKind},
-    host::{self, Mark, calibrate},
+    engine::{
+        assignments::{self, Assignments},
+        conduct::Run,
+        floor::calibrate,
+        measured::{Measured, unix_s},
+        worker_pool::WorkerPool,
+    },
+    host::{self, Mark},
     iperf3::sock::{TcpInfo, congestion, tcp_info},
     net::now_ns,
-    rtt::measure::{Measured, unix_s},
-    worker_pool::WorkerPool,
 };
 
 const SECOND: u64 = 1_000_000_000;

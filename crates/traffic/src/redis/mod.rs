@@ -23,29 +23,30 @@ use self::{
 };
 use crate::{
     Error, Result,
-    assignments::{self, Assignments},
-    client::{Peer, conduct::Run},
+    client::Peer,
     control::secret::Secret,
     engine::{
         admitted::Admitted,
+        assignments::{self, Assignments},
         backlog::Backlog,
+        conduct::Run,
         deadline::Deadline,
         dial::{DialPath, is_here},
         event_loop::EventLoop,
         failed::Words,
+        floor::calibrate,
         link::{Link, Rooms},
         load::{Load, OneRun, Sweep, sweep},
+        measured::{BATCH_NS, Measured, unix_s},
         protocol::Connecting,
         reach::{ServerAddress, reach, tls_of},
         sums::{EndsAsked, Rounds, Sums, rounds},
         workers::Workers,
     },
-    host::calibrate,
     net::{
         options,
         tls::{conn::Received, fault::Fault},
     },
-    rtt::measure::{BATCH_NS, Measured, unix_s},
 };
 
 /// The longest value written.

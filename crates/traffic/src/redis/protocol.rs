@@ -13,9 +13,9 @@ use crate::{
         failed::Failed,
         protocol::{Advance, Connecting, Counting, Protocol, Record, Taken},
         recorder::Recorder,
+        window::{Counts, Window},
     },
     net::tls::fault::Fault,
-    rtt::recorder::{Counts, Window},
 };
 
 /// When a command was sent that is not handed over yet: after all that is judged by it.

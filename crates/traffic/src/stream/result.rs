@@ -15,14 +15,14 @@ use super::{
 };
 use crate::{
     Error,
-    assignments::Assignments,
-    client::{
-        Peer,
+    client::Peer,
+    control::message::{Counters, PeerReport, Ready, Test},
+    engine::{
+        assignments::Assignments,
         confidence::{self, Next},
         ends::{self, Around, Ends},
+        worker_pool::ThreadReport,
     },
-    control::message::{Counters, PeerReport, Ready, Test},
-    worker_pool::ThreadReport,
 };
 
 /// What one round of a run left behind.

@@ -14,14 +14,14 @@ use model::{
 use super::{result, series::Series, side::Side};
 use crate::{
     Error,
-    client::{
-        Peer,
-        conduct::{Run, sleep_until},
-    },
+    client::Peer,
     control::message::Counters,
+    engine::{
+        conduct::{Run, sleep_until},
+        worker_pool::WorkerPool,
+    },
     host::Mark,
     net::now_ns,
-    worker_pool::WorkerPool,
 };
 
 /// How long to wait for datagrams that are still on their way.

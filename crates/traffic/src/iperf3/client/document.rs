@@ -13,6 +13,7 @@ use super::{
     running_test::FinishedTest,
 };
 use crate::{
+    engine::floor::not_measured,
     host,
     iperf3::{
         flow::FlowCounters,
@@ -30,9 +31,9 @@ pub fn empty(spec: &StreamSpec) -> StreamDocument {
         kind: "stream".into(),
         started_unix_s: since.map_or(0, |d| d.as_secs()),
         request: spec.clone(),
-        local: crate::host_identity().end,
+        local: crate::host::identity::of_this_host().end,
         peer: End { program: "iperf3".into(), ..End::default() },
-        floor: host::floor::not_measured("nothing was measured yet"),
+        floor: not_measured("nothing was measured yet"),
         runs: Vec::new(),
         interrupted: false,
     }

@@ -23,7 +23,8 @@ use model::{
 use self::dialogue::Dialogue;
 use super::params::{Params, STREAMS};
 use crate::{
-    Error, Heard, Measured, Result, Run, assignments, host,
+    Error, Heard, Measured, Result, Run,
+    engine::{assignments, floor},
     net::{
         options,
         target::{Target, resolve},
@@ -86,9 +87,9 @@ pub fn client(
 /// What this end's loops cost, measured on the CPU where they ran.
 fn floor(document: &StreamDocument) -> Floor {
     let pinned = document.runs.first().and_then(|r| r.placement.local.pinned.first());
-    match host::calibrate(pinned.copied()) {
+    match floor::calibrate(pinned.copied()) {
         Ok(calibration) => calibration.certificate(document.runs.iter().map(|r| &r.cpu.local)),
-        Err(e) => host::floor::not_measured(&e.to_string()),
+        Err(e) => floor::not_measured(&e.to_string()),
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error, ErrorContext, Heard, Result, Run,
-    assignments::Assignments,
+    engine::assignments::Assignments,
     host::Mark as HostMark,
     iperf3::{
         flow::{Flow, FlowCounters, FlowThreads, Load, Mark},

@@ -21,11 +21,13 @@ use super::{
 };
 use crate::{
     Error, ErrorContext, Result,
-    assignments::Assignments,
-    client::{Peer, conduct::Run},
+    client::Peer,
     engine::{
+        assignments::Assignments,
         backlog::Late,
+        conduct::Run,
         load::OneRun,
+        measured::BATCH_NS,
         sums::Sums,
         workers::{WorkerTask, Workers},
     },
@@ -37,7 +39,6 @@ use crate::{
         recorder::{PgRecorder, RecorderSpec},
         result,
     },
-    rtt::measure::BATCH_NS,
 };
 
 /// How much longer than it was told pgbench may take: for its connections, and for the last

@@ -17,7 +17,7 @@ use model::{Warning, measure::Engine};
 
 pub use lines::Lines;
 
-use crate::worker_pool::Worker;
+use crate::engine::worker_pool::Worker;
 
 /// One call for many messages.
 pub const IO_URING: &str = "io_uring";

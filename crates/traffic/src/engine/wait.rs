@@ -4,8 +4,11 @@ use std::{io, os::fd::RawFd};
 
 use model::measure::{SPIN_NS, Wait};
 
-use crate::net::sys;
-use crate::{net::now_ns, worker_pool::WorkerPool};
+use super::worker_pool::WorkerPool;
+use crate::{
+    Error,
+    net::{now_ns, sys},
+};
 
 /// Why there are no bytes.
 #[derive(Debug)]
@@ -17,6 +20,14 @@ pub enum Nothing {
     End,
     /// The kernel says why.
     Broken(io::Error),
+}
+
+/// What the client of a flow says when it ends of itself.
+pub fn server_gone(e: Option<&io::Error>) -> Error {
+    match e {
+        None => Error::Environment("the server closed a data connection".into()),
+        Some(e) => Error::io("a data connection broke", e),
+    }
 }
 
 /// So many questions in vain between two looks at the time.

@@ -22,10 +22,10 @@ use model::{
 use probe::samples::clock::sleep_until;
 use stats::Histogram;
 
-use super::{clocks::monotonic_ns, pin::Pinned};
+use super::{rtt_recorder::RttRecorder, window::Window};
 use crate::{
     Error, Result,
-    rtt::recorder::{Recorder, Window},
+    host::{clocks::monotonic_ns, pin::Pinned},
 };
 
 /// A figure is to be trusted from this many times the generator's cost on: 1%.
@@ -122,7 +122,7 @@ fn clock() -> (f64, u64) {
 fn sample() -> f64 {
     let window = Window::closed();
     window.open_at(monotonic_ns());
-    let mut recorder = Recorder::new(false, 1_000_000);
+    let mut recorder = RttRecorder::new(false, 1_000_000);
     let mut last = monotonic_ns();
     let mut spread = 0u64;
     cost(|| {

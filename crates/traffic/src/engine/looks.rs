@@ -7,7 +7,8 @@ use std::{
 
 use model::CpuId;
 
-use crate::{host::incoming, worker_pool::ThreadReport};
+use super::worker_pool::ThreadReport;
+use crate::host::incoming;
 
 /// Looks taken now and then, counted.
 #[derive(Debug)]

@@ -8,12 +8,10 @@ use model::{
     measure::{BothCpu, BothEvidence, EndCpu, EndPlacement, Moved, Placement, Wait},
 };
 
-use super::conduct::MeasuredWindow;
+use super::{assignments::Assignments, conduct::MeasuredWindow, worker_pool::ThreadReport};
 use crate::{
-    assignments::Assignments,
     control::message::{PeerReport, Ready, Test},
     host::{self, Mark},
-    worker_pool::ThreadReport,
 };
 
 /// One round, apart from its samples.

@@ -6,16 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use model::measure::{Common, ServedInterval};
 use probe::samples::clock::wait_until;
 
-use super::Peer;
-use crate::{
-    Error,
-    control::message::Counters,
-    engine::intervals::Intervals,
-    host::Mark,
-    net::now_ns,
-    rtt::recorder::Window,
+use super::{
+    intervals::Intervals,
+    window::Window,
     worker_pool::{AskedUntilNow, WorkerPool},
 };
+use crate::{Error, client::Peer, control::message::Counters, host::Mark, net::now_ns};
 
 /// Hears how far a measurement has come: what is being done and the share of it, 0 to 1.
 pub type Progress<'a> = &'a (dyn Fn(&str, f64) + Sync);
