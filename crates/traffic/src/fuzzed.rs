@@ -3,7 +3,6 @@
 
 use std::str::FromStr;
 
-use bytes::BytesMut;
 use model::measure::Transport;
 
 use crate::{
@@ -101,9 +100,4 @@ fn target(bytes: &[u8]) {
         Secret::new(&text),
         redis::RedisUrl::of(&text),
     );
-}
-
-/// A throw-away buffer for what would be answered.
-pub(crate) fn answers() -> BytesMut {
-    BytesMut::new()
 }

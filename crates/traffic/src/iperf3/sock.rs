@@ -1,20 +1,39 @@
-//! Options of the data sockets, and what the kernel says of a TCP connection.
+//! Sockets, the options of those that carry data, and what the kernel says of a TCP connection.
 
 use model::Warning;
 use std::{
     fs::File,
     io::{self, Write},
+    net::SocketAddr,
     os::fd::AsRawFd,
 };
 
 use rustix::fs::MemfdFlags;
-use socket2::{Domain, Socket};
+use socket2::{Domain, Protocol, Socket, Type};
 
 use super::params::{Code, Params, Refused};
 use crate::{
     net::options::{is_loaded, set},
     stream::tcp_info,
 };
+
+/// A bound socket that does not block.
+pub fn bound(
+    address: SocketAddr,
+    kind: Type,
+    protocol: Protocol,
+    v4_too: bool,
+) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
+    // TCP: past connections do not hold the port. UDP: each stream's socket has it too.
+    socket.set_reuse_address(true)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(!v4_too)?;
+    }
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
 
 /// Applies the parameters to a data socket. What the kernel refuses is an error, as in iperf3:
 /// a figure under other options than asked for would lie. What it may lack is a warning.

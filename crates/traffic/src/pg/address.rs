@@ -7,7 +7,12 @@
 use model::Warning;
 use std::{collections::BTreeMap, path::PathBuf};
 
-use super::{passfile, security::Security, strings};
+use super::{
+    around::{Around, UserName},
+    passfile,
+    security::Security,
+    strings,
+};
 use crate::{Error, Result};
 
 /// The folders that Debian and the source have for a server's Unix socket.
@@ -95,29 +100,6 @@ impl std::fmt::Debug for Address {
         // Not the passwords.
         let hosts: Vec<&Host> = self.hosts.iter().map(|s| &s.host).collect();
         f.debug_struct("Address").field("hosts", &hosts).field("user", &self.user).finish()
-    }
-}
-
-/// The process's surroundings; a test has its own.
-pub struct Around<'a> {
-    /// A variable of the environment.
-    pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// What this host knows of the user.
-    pub who: &'a dyn Fn(UserName) -> Option<String>,
-}
-
-/// What a host knows of a user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UserName {
-    Name,
-    Home,
-}
-
-impl Around<'_> {
-    /// The user's folder: where `HOME` names none, the one that this host knows, as with libpq.
-    pub fn home(&self) -> Option<PathBuf> {
-        let named = (self.variable)("HOME").filter(|h| !h.is_empty());
-        named.or_else(|| (self.who)(UserName::Home)).map(PathBuf::from)
     }
 }
 
@@ -294,18 +276,6 @@ mod tests {
         assert_eq!(of("host=a sslmode=allow", &old).unwrap().security.mode, Mode::Allow);
         assert_eq!(of("host=a", &[("PGREQUIRESSL", "0")]).unwrap().security.mode, Mode::Prefer);
         assert!(!format!("{:?}", of("postgres://a", &env)).contains("geheim"));
-    }
-
-    #[test]
-    fn home_is_where_the_variable_or_else_the_host_says() {
-        let who = |what| (what == UserName::Home).then(|| "/of/the/host".to_owned());
-        for (variable, home) in
-            [(None, "/of/the/host"), (Some(""), "/of/the/host"), (Some("/own"), "/own")]
-        {
-            let named = |_: &str| variable.map(str::to_owned);
-            let around = Around { variable: &named, who: &who };
-            assert_eq!(around.home(), Some(PathBuf::from(home)));
-        }
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! For the fuzzers: what a server of PostgreSQL, a script, pgbench and a user's files say.
 
+use bytes::BytesMut;
 use model::measure::PgProtocol;
 
 use super::{
-    address::{Address, Around},
+    address::Address,
+    around::Around,
     client::{Client, Next as Do},
     login::{Credentials, Login, rounds},
     passfile,
@@ -13,7 +15,6 @@ use super::{
     security::Binding,
     wire::{self, Frames, Next, ServerError},
 };
-use crate::fuzzed::answers;
 
 /// Every message of a connection that comes in pieces of this size; of kind `D` the body is not
 /// wanted.
@@ -51,7 +52,7 @@ pub fn login(bytes: &[u8]) {
     let binding = [Binding::Prefer, Binding::Disable, Binding::Require][usize::from(how >> 2) % 3];
     let password = (how & 64 == 0).then(|| "secret".to_owned());
     let who = Credentials { user: "u".into(), password, startup: vec![], binding };
-    let mut out = answers();
+    let mut out = BytesMut::new();
     for (kind, body) in all(bytes, bytes.len()).0 {
         let costly = rounds(body.get(4..).unwrap_or_default());
         if costly.is_some_and(|n| n > 1000) || login.take(kind, &body, &who, &mut out).is_err() {
@@ -70,7 +71,7 @@ pub fn session(bytes: &[u8]) {
     let Ok(plan) = Plan::of_text(SCRIPT, protocol, 1 + u32::from(how >> 6)) else { return };
     let vars = Vars::predefined(0, 1, 1, 1);
     let mut client = Client::new(vars, Rng::new(1), 1, plan.statements.len());
-    let (mut out, mut frames, mut input) = (answers(), Frames::default(), bytes);
+    let (mut out, mut frames, mut input) = (BytesMut::new(), Frames::default(), bytes);
     client.begin(&plan, 0, 0);
     // Each step takes a message or ends a transaction: so many suffice for any input.
     for now in 0..1000u64 {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use model::measure::{End, PeerProgram, PgDocument, PgDriver, PgProtocol, PgRun, PgSpec, TlsRun};
 
 use super::{
-    address::{Address, Around, UserName},
+    address::Address,
+    around::{Around, UserName},
     builtin,
     client::Client,
     pgbench,

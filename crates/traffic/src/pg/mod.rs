@@ -1,6 +1,6 @@
 //! Transactions of PostgreSQL: the client's side alone.
 //!
-//! - `strings`, `address`, `passfile`, `security`: from what was typed to servers and passwords,
+//! - `strings`, `around`, `address`, `passfile`, `security`: from what was typed to servers and passwords,
 //!   and to what is asked of TLS.
 //! - `wire`, `login`: the server's messages, and how a session begins; without I/O.
 //! - `script`, `builtin`, `plan`: what a transaction does, ready to be sent.
@@ -12,6 +12,7 @@
 //! - `recorder`, `result`, `unsent`: distributions, counts, and what stood around them.
 
 mod address;
+mod around;
 mod builtin;
 mod client;
 pub(crate) mod fuzzed;

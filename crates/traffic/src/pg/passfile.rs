@@ -5,7 +5,7 @@
 use model::Warning;
 use std::{fs, os::unix::fs::MetadataExt, path::PathBuf};
 
-use super::address::Around;
+use super::around::Around;
 
 /// The longest password file.
 const MOST_BYTES: u64 = 1 << 20;

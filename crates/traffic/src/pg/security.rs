@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fs, net::IpAddr, os::unix::fs::MetadataExt};
 
 use rustls::pki_types::ServerName;
 
-use super::address::Around;
+use super::around::Around;
 use crate::{
     Error, Result,
     net::tls::{

@@ -7,6 +7,7 @@
 mod clock;
 mod data;
 pub(crate) mod fuzzed;
+mod limits;
 mod local;
 mod peer;
 mod result;
@@ -18,7 +19,8 @@ mod stream;
 mod talk;
 pub mod wire;
 
+pub use limits::Limits;
 pub use rtt::client_rtt;
-pub use serve::{Event, Limits, listen, serve};
+pub use serve::{Event, listen, serve};
 pub use stream::client_stream;
 pub use wire::PORT;

@@ -13,15 +13,14 @@ use probe::samples::clock::monotonic_ns;
 use socket2::{Domain, SockRef, Socket, Type};
 
 use super::{
-    Limits,
     clock::{self, TICKS_PER_S},
     data::{Over, Watch},
+    limits::Limits,
     peer::{EndCounts, Work},
     talk::{Control, LOOK_NS, ready},
     wire::{AFTER, BEFORE, Request, Stat, Test},
 };
-use crate::net::sys;
-use crate::{Error, ErrorContext, Result};
+use crate::{Error, ErrorContext, Result, net::sys};
 
 const SECOND: u64 = 1_000_000_000;
 /// A client that asks for less or more patience on the control connection gets this.

@@ -190,7 +190,7 @@ impl Bench<'_> {
             if last.broken.is_some() || last.course.interrupted {
                 break (last.broken.clone(), None);
             }
-            match result::enough(self.spec, &test, &rounds, now_ns() - begun) {
+            match result::enough(self.spec, &rounds, now_ns() - begun) {
                 Next::Again => {}
                 Next::Done(why_not) => break (None, why_not),
             }

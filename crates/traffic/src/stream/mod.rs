@@ -1,8 +1,8 @@
 //! Bytes one way, the other way, or both.
 //!
-//! [`measure`] runs one combination of sizes and flows after the other; [`course`] conducts a
+//! [`measure`] runs one combination of sizes and flows after the other; [`stream_window`] conducts a
 //! run. Both ends are a [`side`]: threads that send ([`send`]), receive ([`receive`]) or, with
-//! several flows each, do both in turn ([`many`]), and counters by flow ([`tally`]) that are
+//! several flows each, do both in turn ([`many`]), and counters by flow ([`shared_counts`]) that are
 //! looked at from outside. Figures are the receiver's, on its own clock.
 
 pub mod datagram;
@@ -11,6 +11,7 @@ pub mod many;
 pub mod measure;
 pub mod modes;
 pub mod pace;
+pub mod part;
 pub mod peer;
 pub mod receive;
 pub mod result;

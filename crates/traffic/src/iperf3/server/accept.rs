@@ -16,13 +16,14 @@ use std::{
 use super::{
     Event, Limits,
     listen::Listeners,
+    opening,
     registry::{Arrival, Registry, Stray},
-    session, udp,
+    udp,
 };
-use crate::net::sys;
 use crate::{
     ErrorContext, Result,
     iperf3::wire::{COOKIE, Control, Cookie, IperfState, UDP_HELLO, UDP_OLD_HELLO},
+    net::sys,
 };
 
 /// How often the stop flag and the strangers' time are looked at.
@@ -183,7 +184,7 @@ impl Acceptor<'_, '_> {
         let (registry, stop, on_event) = (self.registry, self.stop, self.on_event);
         let session = move || {
             let _place = place;
-            session::run(control, from, cookie, registry, stop, on_event);
+            opening::run(control, from, cookie, registry, stop, on_event);
         };
         let name = thread::Builder::new().name("iperf3-control".into());
         if let Err(e) = name.spawn_scoped(self.scope, session) {

@@ -5,10 +5,10 @@ use std::{
     net::{SocketAddr, TcpListener},
 };
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Protocol, Type};
 
 use super::udp::UdpPort;
-use crate::{Error, Result};
+use crate::{Error, Result, iperf3::sock::bound};
 
 /// Pending connections; the kernel may hold fewer.
 const BACKLOG: i32 = 1024;
@@ -57,22 +57,4 @@ fn both(address: SocketAddr, v4_too: bool) -> io::Result<(TcpListener, UdpPort)>
             Err(e) => return Err(e),
         }
     }
-}
-
-/// A bound socket that does not block.
-pub fn bound(
-    address: SocketAddr,
-    kind: Type,
-    protocol: Protocol,
-    v4_too: bool,
-) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
-    // TCP: past connections do not hold the port. UDP: each stream's socket has it too.
-    socket.set_reuse_address(true)?;
-    if address.is_ipv6() {
-        socket.set_only_v6(!v4_too)?;
-    }
-    socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
-    Ok(socket)
 }

@@ -3,10 +3,11 @@
 //! One thread accepts (`accept`): the first 37 bytes of a TCP connection tell whether it is a
 //! new client or a stream of one that is known (`registry`); the first datagram of a UDP
 //! stream makes a socket of its own (`udp`). Each client has a thread for its control
-//! connection (`session`, `running`) and one for each stream.
+//! connection (`opening`, `running`; what both know is its `session`) and one for each stream.
 
 mod accept;
 mod listen;
+mod opening;
 mod registry;
 mod report;
 mod running;

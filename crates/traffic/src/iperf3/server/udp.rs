@@ -13,8 +13,8 @@ use std::{
 
 use socket2::{Protocol, SockAddr, SockAddrStorage, Socket, Type};
 
-use super::{listen, registry::Stray};
-use crate::net::options::set;
+use super::registry::Stray;
+use crate::{iperf3::sock, net::options::set};
 
 /// More than this is not read from a fresh socket: who floods it has no stream.
 const STRAYS: usize = 4096;
@@ -122,7 +122,7 @@ pub fn connected(stray: &Stray) -> io::Result<(Socket, Vec<Stray>)> {
         }
         _ => to,
     };
-    let socket = listen::bound(to, Type::DGRAM, Protocol::UDP, false)?;
+    let socket = sock::bound(to, Type::DGRAM, Protocol::UDP, false)?;
     socket.connect(&from.into())?;
     let strays = strays(&socket, to, from);
     socket.set_nonblocking(false)?;
@@ -158,7 +158,7 @@ mod tests {
     fn a_stream_gets_a_socket_of_its_own_and_others_lose_nothing() {
         for any in ["127.0.0.1:0", "0.0.0.0:0", "[::]:0", "[::1]:0"] {
             let any: SocketAddr = any.parse().unwrap();
-            let bound = listen::bound(any, Type::DGRAM, Protocol::UDP, true).unwrap();
+            let bound = sock::bound(any, Type::DGRAM, Protocol::UDP, true).unwrap();
             let port = UdpPort::new(bound).unwrap();
             let home = if any.to_string().contains("::1") { "::1" } else { "127.0.0.1" };
             let server = SocketAddr::new(home.parse().unwrap(), port.local.port());

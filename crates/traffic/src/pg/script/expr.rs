@@ -363,7 +363,10 @@ impl Parser<'_, '_> {
             let what = format!("too many arguments for {word}(): {MOST_ARGUMENTS} are possible");
             return Err(Fault::at(at, what));
         }
-        function.complete(word, &mut arguments).map_err(|what| Fault::at(at, what))?;
+        let lacks_seed = function.lacks_seed(word, arguments.len());
+        if lacks_seed.map_err(|what| Fault::at(at, what))? {
+            arguments.push(Expr::variable("default_seed"));
+        }
         Ok(Expr::call(function, arguments))
     }
 

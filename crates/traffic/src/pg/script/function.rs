@@ -1,7 +1,6 @@
 //! The functions and operators of expressions, and what they do.
 
 use super::{
-    expr::Expr,
     hash,
     random::{Range, Rng},
     value::Scalar,
@@ -81,11 +80,10 @@ impl Function {
         NAMED.iter().find(|(name, ..)| name.eq_ignore_ascii_case(word)).map(|(_, f, ..)| *f)
     }
 
-    /// Checks how many arguments there are, and adds the seed that may be left out.
-    pub fn complete(self, word: &str, arguments: &mut Vec<Expr>) -> Result<(), String> {
+    /// Checks how many arguments there are; whether the seed, which may be left out, is to be added.
+    pub fn lacks_seed(self, word: &str, n: usize) -> Result<bool, String> {
         let entry = NAMED.iter().find(|(name, ..)| name.eq_ignore_ascii_case(word));
-        let Some((name, _, least, most)) = entry else { return Ok(()) };
-        let n = arguments.len();
+        let Some((name, _, least, most)) = entry else { return Ok(false) };
         if !(*least..=*most).contains(&n) {
             let wanted = match (*least, *most) {
                 (least, usize::MAX) => format!("at least {least}"),
@@ -94,13 +92,10 @@ impl Function {
             };
             return Err(format!("{name}() takes {wanted} arguments, not {n}"));
         }
-        if n < *most && matches!(self, Self::Murmur2 | Self::Fnv1a | Self::Permute) {
-            arguments.push(Expr::variable("default_seed"));
-        }
-        Ok(())
+        Ok(n < *most && matches!(self, Self::Murmur2 | Self::Fnv1a | Self::Permute))
     }
 
-    /// What it gives for arguments as [`Function::complete`] leaves them.
+    /// What it gives for as many arguments as [`Function::lacks_seed`] wants.
     pub fn apply(self, arguments: &[Scalar], rng: &mut Rng) -> Result<Scalar, String> {
         let null = arguments.contains(&Scalar::Null);
         if null && !matches!(self, Self::Is | Self::Debug) {
