@@ -1,7 +1,7 @@
 //! The client's side of the control connection, and opening the data connections.
 
-pub mod flows;
-pub mod onlooker;
+pub(crate) mod flows;
+pub(crate) mod onlooker;
 
 use std::{
     net::SocketAddr,

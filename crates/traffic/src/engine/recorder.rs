@@ -56,7 +56,7 @@ impl Recorder {
         Self {
             latency: Histogram::new(),
             connect: Histogram::new(),
-            handshakes: Handshakes::new(),
+            handshakes: Handshakes::default(),
             from_send: more(),
             lag: more(),
             batches: None,

@@ -365,7 +365,7 @@ fn local_thread(
     });
     match (fds.as_slice(), &schedule) {
         ([fd], None) if spec.queue_depth == 1 && spec.engine != Engine::Epoll => {
-            worker.see(|seen| seen.used(uring::PLAIN));
+            worker.see(|seen| seen.used(single::PLAIN));
             single::local(*fd, shape, window, pool, worker, recorder);
         }
         (fds, _) => {

@@ -57,7 +57,7 @@ pub fn run(
         }
         // A datagram is a message, however many are on their way.
         [one] if !shape.stream() || queue_depth == 1 && engine != Engine::Epoll => {
-            uses(uring::PLAIN);
+            uses(single::PLAIN);
             single::peer(one.socket.as_raw_fd(), shape, greeting, pool, worker);
         }
         many => {

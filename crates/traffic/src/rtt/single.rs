@@ -20,6 +20,9 @@ use crate::{
     net::now_ns,
 };
 
+/// A call for each message, on the only socket.
+pub const PLAIN: &str = "send/recv";
+
 #[derive(Debug, Clone, Copy)]
 pub struct RttShape {
     pub transport: Transport,
