@@ -3,7 +3,7 @@
 use std::{fmt::Write, process::Output, sync::OnceLock};
 
 use crate::support::postgres::{Postgres, Setup};
-use traffic::pg::script::{Command, Rng, Script, Value, Vars};
+use workloads::pg::script::{Command, Rng, Script, Value, Vars};
 
 #[test]
 fn a_postgresql_of_the_tests_own_starts_again_and_asks_for_passwords_where_told() {

@@ -1,5 +1,5 @@
 //! The command line with stock qperf (Debian's) at the other end, in both roles. What the
-//! protocol does in every corner is held in `crates/traffic/tests/loopback/qperf.rs`.
+//! protocol does in every corner is held in `crates/interop/tests/loopback/qperf.rs`.
 
 use std::{
     io::BufRead,

@@ -30,6 +30,15 @@ const OWN: &str = "serde's reading of a document of ours: nothing is taken apart
 
 /// Each such file, or folder of them. A new one must come here.
 const READERS: &[(&str, Fed)] = &[
+    ("interop/src/iperf3/client/", By("iperf3_client")),
+    ("interop/src/iperf3/flow/udp.rs", By("iperf3_datagram")),
+    ("interop/src/iperf3/wire.rs", By("iperf3_client iperf3_server")),
+    (
+        "interop/src/qperf/local.rs",
+        Not("a port of four bytes; sessions of it are mutated by their own suite"),
+    ),
+    ("interop/src/qperf/serve.rs", By("qperf_server")),
+    ("interop/src/qperf/wire.rs", By("qperf_client qperf_server")),
     ("lab/src/agent.rs", Not("the host's orders to its own guest")),
     ("lab/src/channel.rs", By("guest_frame")),
     ("lab/src/frame.rs", By("guest_frame")),
@@ -60,30 +69,7 @@ const READERS: &[(&str, Fed)] = &[
     ("prove/src/spec.rs", By("experiment")),
     ("traffic/src/client/mod.rs", Not(TYPED)),
     ("traffic/src/control/frame.rs", By("control")),
-    ("traffic/src/http/request.rs", Not(TYPED)),
-    ("traffic/src/http/response.rs", By("http_response")),
-    ("traffic/src/http/url.rs", By("target")),
-    ("traffic/src/iperf3/client/", By("iperf3_client")),
-    ("traffic/src/iperf3/flow/udp.rs", By("iperf3_datagram")),
-    ("traffic/src/iperf3/wire.rs", By("iperf3_client iperf3_server")),
     ("traffic/src/net/target.rs", By("target")),
-    ("traffic/src/pg/address.rs", By("pg_address")),
-    ("traffic/src/pg/login.rs", By("pg_login")),
-    ("traffic/src/pg/measure.rs", Not(TYPED)),
-    ("traffic/src/pg/pgbench/find.rs", By("pgbench")),
-    ("traffic/src/pg/pgbench/log.rs", By("pgbench")),
-    ("traffic/src/pg/pgbench/reported.rs", By("pgbench")),
-    ("traffic/src/pg/script/", By("pg_script")),
-    ("traffic/src/pg/strings.rs", By("pg_address")),
-    ("traffic/src/pg/wire.rs", By("pg_messages")),
-    (
-        "traffic/src/qperf/local.rs",
-        Not("a port of four bytes; sessions of it are mutated by their own suite"),
-    ),
-    ("traffic/src/qperf/serve.rs", By("qperf_server")),
-    ("traffic/src/qperf/wire.rs", By("qperf_client qperf_server")),
-    ("traffic/src/redis/reply.rs", By("redis_reply")),
-    ("traffic/src/redis/url.rs", By("target")),
     ("traffic/src/rtt/exchange.rs", By("datagram")),
     ("traffic/src/serve/endpoint.rs", By("greeting")),
     ("traffic/src/stream/datagram.rs", By("datagram")),
@@ -95,10 +81,24 @@ const READERS: &[(&str, Fed)] = &[
     ("tune/src/persist/record.rs", By("persisted")),
     ("tune/src/profile.rs", By("profile")),
     ("tune/src/change_request.rs", By("changes")),
+    ("workloads/src/http/request.rs", Not(TYPED)),
+    ("workloads/src/http/response.rs", By("http_response")),
+    ("workloads/src/http/url.rs", By("url")),
+    ("workloads/src/pg/address.rs", By("pg_address")),
+    ("workloads/src/pg/login.rs", By("pg_login")),
+    ("workloads/src/pg/measure.rs", Not(TYPED)),
+    ("workloads/src/pg/pgbench/find.rs", By("pgbench")),
+    ("workloads/src/pg/pgbench/log.rs", By("pgbench")),
+    ("workloads/src/pg/pgbench/reported.rs", By("pgbench")),
+    ("workloads/src/pg/script/", By("pg_script")),
+    ("workloads/src/pg/strings.rs", By("pg_address")),
+    ("workloads/src/pg/wire.rs", By("pg_messages")),
+    ("workloads/src/redis/reply.rs", By("redis_reply")),
+    ("workloads/src/redis/url.rs", By("url")),
 ];
 
 /// What tells that a file takes bytes apart: it makes numbers or documents of them, or defines a
-/// function that says so. In `traffic`, where strangers speak, any number that is read from text.
+/// function that says so. Where strangers speak, any number that is read from text.
 const SIGNS: [&str; 12] = [
     "serde_json::from_slice",
     "serde_json::from_str",
@@ -113,7 +113,10 @@ const SIGNS: [&str; 12] = [
     "fn decode",
     "postgres_protocol::message::backend",
 ];
-const SIGNS_OF_TRAFFIC: [&str; 2] = [".parse()", ".parse::<"];
+const SIGNS_OF_STRANGERS: [&str; 2] = [".parse()", ".parse::<"];
+
+/// The crates that speak to strangers.
+const STRANGERS: [&str; 3] = ["interop/", "traffic/", "workloads/"];
 
 fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -140,7 +143,7 @@ fn takes_bytes_apart(name: &str, text: &str) -> bool {
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
     let lines = || code.lines().filter(|l| !l.trim_start().starts_with("//"));
     let has = |signs: &[&str]| lines().any(|l| signs.iter().any(|s| l.contains(s)));
-    has(&SIGNS) || name.starts_with("traffic/") && has(&SIGNS_OF_TRAFFIC)
+    has(&SIGNS) || STRANGERS.iter().any(|c| name.starts_with(c)) && has(&SIGNS_OF_STRANGERS)
 }
 
 fn names() -> BTreeSet<&'static str> {

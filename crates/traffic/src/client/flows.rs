@@ -17,7 +17,6 @@ use crate::{
         secret::unhex,
     },
     net::{self, options, target::local_address},
-    serve::endpoint::{nodelay, total_flows},
 };
 
 /// How long one data connection may take.
@@ -61,7 +60,7 @@ pub fn socket(common: &Common, test: &Test, to: &SockAddr) -> Result<Socket> {
         )),
         _ => Error::io("cannot open a data socket", &e),
     })?;
-    options::apply(&socket, test.transport, &test.socket, nodelay(test))?;
+    options::apply(&socket, test.transport, &test.socket, test.nodelay())?;
     if let (Some(local), true) = (&common.bind, to.domain() != Domain::UNIX) {
         let local = local_address(local)?;
         let from = SocketAddr::new(local, 0);
@@ -77,7 +76,7 @@ pub fn socket(common: &Common, test: &Test, to: &SockAddr) -> Result<Socket> {
 pub fn open(peer: &Peer, common: &Common, test: &Test, ready: &Ready) -> Result<Vec<Socket>> {
     net::raise_descriptor_limit();
     let token = unhex(&ready.token).unwrap_or_default();
-    (0..total_flows(test))
+    (0..test.total_flows())
         .map(|index| {
             let mut greeting = DATA_MAGIC.to_vec();
             greeting.extend(&token);

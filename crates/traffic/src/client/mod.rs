@@ -1,10 +1,7 @@
 //! The client's side of the control connection, and opening the data connections.
 
-pub mod conduct;
-pub mod confidence;
-pub mod ends;
-pub mod flows;
-pub mod onlooker;
+pub(crate) mod flows;
+pub(crate) mod onlooker;
 
 use std::{
     net::SocketAddr,
@@ -25,11 +22,11 @@ use crate::{
         message::{Counters, PROTOCOL, PeerReport, Ready, Test},
         secret::{EndRole, Secret, nonce},
     },
-    engine::dial::within,
-    host, host_identity,
+    host::{self, identity::of_this_host},
     net::{
         options,
         target::{PORT, Target, local_address, resolve},
+        unix::connect_within,
     },
 };
 
@@ -212,7 +209,7 @@ fn reach(target: &Target, common: &From) -> Result<(Socket, Option<SocketAddr>)>
             let what = || format!("cannot connect to {}", path.display());
             let socket = Socket::new(Domain::UNIX, Type::STREAM, None).doing(what)?;
             let to = SockAddr::unix(path).doing(what)?;
-            within(&socket, &to, PATIENCE).map_err(|e| match e.kind() {
+            connect_within(&socket, &to, PATIENCE).map_err(|e| match e.kind() {
                 std::io::ErrorKind::TimedOut => Error::Environment(format!(
                     "{}: its queue is full, and no connection was accepted in {} s; does the server stand still?",
                     path.display(),
@@ -298,7 +295,7 @@ fn greet(
              `netwright serve` there with it, or leave out --secret-file and NETWRIGHT_SECRET"
         )));
     }
-    let me = host_identity();
+    let me = of_this_host();
     let ours = nonce()?;
     let hello = ToServer::Hello {
         protocol: PROTOCOL,

@@ -18,13 +18,16 @@ use super::{
 };
 use crate::{
     Error,
+    engine::{
+        looks::Looks,
+        schedule::Schedule,
+        window::Window,
+        worker_pool::{Worker, WorkerPool},
+    },
     net::{
         epoll::{Epoll, Ready},
-        incoming::Looks,
         now_ns, options,
     },
-    rtt::{many::Schedule, recorder::Window},
-    worker_pool::{Worker, WorkerPool},
 };
 
 /// Looks at the receiving CPU once in so many connections.

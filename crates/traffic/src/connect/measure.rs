@@ -16,22 +16,23 @@ use super::{
 };
 use crate::{
     Error, Result,
-    assignments::{self, Assignments},
-    client::{
-        Peer,
-        conduct::{MeasuredWindow, Run, conduct},
-        confidence::Next,
-        ends::Ended,
-        flows,
-    },
+    client::{Peer, flows},
     control::{
         message::{Ready, Test, TestKind},
         secret::Secret,
     },
-    host::calibrate,
+    engine::{
+        assignments::{self, Assignments},
+        conduct::{MeasuredWindow, Run, conduct},
+        confidence::Next,
+        ends::Ended,
+        floor::calibrate,
+        measured::Measured,
+        schedule::Schedule,
+        window::Window,
+        worker_pool::WorkerPool,
+    },
     net::{self, now_ns},
-    rtt::{many::Schedule, measure::Measured, recorder::Window},
-    worker_pool::WorkerPool,
 };
 
 /// First length of the batches for the intervals.

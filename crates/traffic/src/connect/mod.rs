@@ -10,7 +10,6 @@ mod result;
 mod slot;
 
 use model::measure::{Close, Transport, Wait};
-pub use result::errno_text;
 
 /// What happens on each connection.
 #[derive(Debug, Clone, Copy)]

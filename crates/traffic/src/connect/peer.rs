@@ -12,15 +12,15 @@ use model::{Warning, measure::Close};
 use socket2::Socket;
 
 use super::ConnectShape;
-use crate::net::sys;
 use crate::{
     control::message::Test,
-    net::{epoll::Epoll, incoming::Looks, now_ns, options},
-    rtt::{
-        exchange::current_cpu,
-        single::{Ran, serve_for},
+    engine::{
+        looks::Looks,
+        ran_on::{RanOn, current_cpu},
+        service_time::serve_for,
+        worker_pool::{Worker, WorkerPool},
     },
-    worker_pool::{Worker, WorkerPool},
+    net::{epoll::Epoll, now_ns, options, sys},
 };
 
 const LISTENER: usize = usize::MAX;
@@ -82,7 +82,7 @@ struct AcceptLoop<'a> {
     room: Vec<u8>,
     response: Vec<u8>,
     accepted: u64,
-    ran_on: Ran,
+    ran_on: RanOn,
     looks: Looks,
     /// Accepting failed for want of descriptors or memory.
     short: Option<i32>,
@@ -105,7 +105,7 @@ pub fn run(door: &SharedTest, shape: &ConnectShape, pool: &WorkerPool, worker: &
         room: vec![0; ROOM],
         response: vec![0; shape.response_bytes.min(ROOM as u64) as usize],
         accepted: 0,
-        ran_on: Ran::default(),
+        ran_on: RanOn::default(),
         looks: Looks::new(-1),
         short: None,
     };

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use stats::{Batches, Histogram};
 
-use crate::rtt::{exchange::current_cpu, recorder::Window, single::Ran};
+use crate::engine::{
+    ran_on::{RanOn, current_cpu},
+    window::Window,
+};
 
 /// Batches kept for each thread.
 const BATCHES: usize = 64;
@@ -60,7 +63,7 @@ pub struct Recorder {
     /// Open loop: attempts of the window that no flow was free for.
     pub never_begun: u64,
     /// Where the thread ran.
-    pub ran_on: Ran,
+    pub ran_on: RanOn,
 }
 
 impl Recorder {
@@ -77,7 +80,7 @@ impl Recorder {
             portless: 0,
             unfinished: 0,
             never_begun: 0,
-            ran_on: Ran::default(),
+            ran_on: RanOn::default(),
         }
     }
 

@@ -161,6 +161,21 @@ pub struct Test {
     pub service_ns: Option<Nanos>,
 }
 
+impl Test {
+    /// Data connections of both directions.
+    pub fn total_flows(&self) -> u32 {
+        match &self.kind {
+            TestKind::Stream { direction: Direction::Both, .. } => self.flows * 2,
+            _ => self.flows,
+        }
+    }
+
+    /// Small messages shall not wait for others; bulk may.
+    pub fn nodelay(&self) -> bool {
+        !matches!(self.kind, TestKind::Stream { .. })
+    }
+}
+
 /// The kind of a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

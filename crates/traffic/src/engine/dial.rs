@@ -5,7 +5,6 @@ use std::{
     net::{IpAddr, SocketAddr, UdpSocket},
     os::{fd::AsRawFd, unix::fs::FileTypeExt},
     path::Path,
-    time::Duration,
 };
 
 use model::measure::{Common, SocketOptions, Transport, Wait};
@@ -14,7 +13,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use super::deadline::Deadline;
 use crate::{
     Error, ErrorContext, Result,
-    net::{now_ns, options, target::local_address},
+    net::{now_ns, options, target::local_address, unix::connect_within},
 };
 
 /// Sockets that are named instead of one that is not there.
@@ -151,7 +150,7 @@ fn at_address(socket: &Socket, to: &SockAddr, deadline: &Deadline<'_>) -> io::Re
 /// A Unix socket whose queue is full says so at once where it does not block: it waits in steps.
 fn at_socket(socket: &Socket, to: &SockAddr, deadline: &Deadline<'_>) -> io::Result<()> {
     loop {
-        match within(socket, to, deadline.step()?) {
+        match connect_within(socket, to, deadline.step()?) {
             Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
             other => return other,
         }
@@ -194,17 +193,6 @@ fn nobody(path: Option<&Path>) -> String {
             _ => "no server listens there; is it started, and the path right?".into(),
         },
     }
-}
-
-/// Connects a Unix socket, which waits where the server's queue is full, but not for ever.
-pub fn within(socket: &Socket, to: &SockAddr, patience: Duration) -> io::Result<()> {
-    socket.set_write_timeout(Some(patience))?;
-    let connected = socket.connect(to).map_err(|e| match e.kind() {
-        io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
-        _ => e,
-    });
-    socket.set_write_timeout(None)?;
-    connected
 }
 
 /// Whether an address is one of this network namespace's: only such can be sent from.

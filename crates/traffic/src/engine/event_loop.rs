@@ -9,6 +9,7 @@ use super::{
     conn::{Conn, Phase},
     failed::Failed,
     link::Rooms,
+    looks::Looks,
     places::{Queue, Until},
     protocol::{Counting, Protocol, Record},
     workers::WorkerTask,
@@ -17,7 +18,6 @@ use crate::{
     Error,
     net::{
         epoll::{Epoll, Ready},
-        incoming::Looks,
         now_ns,
         tls::conn::take_spent_ns,
     },

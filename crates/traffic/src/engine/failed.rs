@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, io};
 
 use model::Nanos;
 
-use crate::{
-    connect::errno_text,
-    net::tls::fault::{Fault, named},
+use crate::net::{
+    errno::errno_text,
+    tls::fault::{Fault, named},
 };
 
 /// Why a request, or a transaction, failed.

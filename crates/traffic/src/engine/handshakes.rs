@@ -6,7 +6,7 @@ use stats::Histogram;
 use crate::net::tls::conn::Agreed;
 
 /// Of one thread, or of all.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Handshakes {
     /// How long they took.
     pub took: Histogram,
@@ -21,11 +21,6 @@ pub struct Handshakes {
 }
 
 impl Handshakes {
-    /// None yet.
-    pub fn new() -> Self {
-        Self { took: Histogram::new(), resumed: 0, agreed: None, cipher_ns: 0, ciphered: 0 }
-    }
-
     /// One that is done.
     pub fn record(&mut self, took: u64, agreed: Agreed) {
         self.took.record(took);

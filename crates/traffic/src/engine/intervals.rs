@@ -3,7 +3,7 @@
 
 use model::{Reading, measure::ServedInterval};
 
-use crate::worker_pool::AskedUntilNow;
+use super::worker_pool::AskedUntilNow;
 
 /// The intervals of one round.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! When the next request or transaction may begin: at once in closed loop, by the schedule in
 //! open loop, not before the window where there is a number of them.
 
-use crate::rtt::{many::Schedule, recorder::Window};
+use super::{schedule::Schedule, window::Window};
 
 /// How often a thread that must not begin yet looks whether it may.
 const GATE_NS: u64 = 100_000;

@@ -1,11 +1,12 @@
 //! What a protocol is to the event loop: what it asks on a connection, and what the answers mean.
 
-use super::{conn::Conn, dial::DialPath, failed::Failed, recorder::Recorder};
+use super::{
+    conn::Conn, dial::DialPath, failed::Failed, recorder::Recorder, window::Window,
+    worker_pool::RequestCounts,
+};
 use crate::{
     Error,
     net::tls::{Tls, fault::Fault},
-    rtt::recorder::Window,
-    worker_pool::RequestCounts,
 };
 
 /// How connections are made.

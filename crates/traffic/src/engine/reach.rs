@@ -105,7 +105,7 @@ pub fn reach(
 
 /// Where it may be.
 fn doors(common: &Common, server: &Server<'_>) -> Result<Vec<ServerAddress>> {
-    let local = crate::host_identity().end;
+    let local = crate::host::identity::of_this_host().end;
     let Some(path) = server.socket else {
         let all = resolve(server.host, server.port, common.family)?.into_iter();
         return Ok(all

@@ -10,11 +10,8 @@ use super::{
     connection_counts::ConnectionCounts,
     failed::{Failed, Words},
     handshakes::Handshakes,
-};
-use crate::rtt::{
-    exchange::current_cpu,
-    recorder::{Counts, Window},
-    single::Ran,
+    ran_on::{RanOn, current_cpu},
+    window::{Counts, Window},
 };
 
 /// Batches kept for each thread.
@@ -49,7 +46,7 @@ pub struct Recorder {
     /// Connections that were there again within the window.
     pub reopened: u64,
     /// Where the thread ran.
-    pub ran_on: Ran,
+    pub ran_on: RanOn,
 }
 
 impl Recorder {
@@ -59,7 +56,7 @@ impl Recorder {
         Self {
             latency: Histogram::new(),
             connect: Histogram::new(),
-            handshakes: Handshakes::new(),
+            handshakes: Handshakes::default(),
             from_send: more(),
             lag: more(),
             batches: None,
@@ -71,7 +68,7 @@ impl Recorder {
             fate: ConnectionCounts::default(),
             answered: 0,
             reopened: 0,
-            ran_on: Ran::default(),
+            ran_on: RanOn::default(),
         }
     }
 

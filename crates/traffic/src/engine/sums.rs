@@ -7,20 +7,14 @@ use model::{
 use stats::{Estimate, Series, interval};
 
 use super::{
+    assignments::Assignments,
+    conduct::Run,
+    confidence::{self, Next},
+    ends::{self, Around, Ends},
     protocol::Record,
     workers::{Round, WorkerTask, Workers},
 };
-use crate::{
-    Error, Result,
-    assignments::Assignments,
-    client::{
-        conduct::Run,
-        confidence::{self, Next},
-        ends::{self, Around, Ends},
-    },
-    control::message::Ready,
-    net::now_ns,
-};
+use crate::{Error, Result, control::message::Ready, net::now_ns};
 
 /// A run: a round, or as many as `--precision` needs.
 #[derive(Debug)]

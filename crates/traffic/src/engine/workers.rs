@@ -11,19 +11,19 @@ use model::{
     measure::{Common, ServedInterval},
 };
 
-use super::{intervals::Intervals, pace::Pace};
+use super::{
+    assignments::{self, Assignments},
+    conduct::{MeasuredWindow, Run, conduct},
+    intervals::Intervals,
+    pace::Pace,
+    window::Window,
+    worker_pool::{ThreadReport, Worker, WorkerPool},
+};
 use crate::{
     Error, Result,
-    assignments::{self, Assignments},
-    client::{
-        Peer,
-        conduct::{MeasuredWindow, Run, conduct},
-        onlooker::host_only,
-    },
+    client::{Peer, onlooker::host_only},
     control::message::PeerReport,
     net::{self, now_ns},
-    rtt::recorder::Window,
-    worker_pool::{ThreadReport, Worker, WorkerPool},
 };
 
 /// What a round is to do.

@@ -2,11 +2,6 @@
 
 use model::Reading;
 
-/// This thread's id as the kernel has it.
-pub fn current_tid() -> i32 {
-    rustix::thread::gettid().as_raw_nonzero().get()
-}
-
 /// `CLOCK_MONOTONIC`, nanoseconds. Through the vDSO, so it costs no system call.
 #[inline]
 pub fn monotonic_ns() -> u64 {
@@ -82,6 +77,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::net::wake::current_tid;
 
     #[test]
     fn a_threads_clock_is_read_from_another_thread() {

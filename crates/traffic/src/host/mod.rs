@@ -4,14 +4,12 @@
 //!   happened in between.
 //! - [`placement`] and [`pin`]: on which CPUs the threads run and why, and putting them there.
 //! - [`incoming`]: which CPU received the packets, and which one the thread is on.
-//! - [`floor`]: what the generator itself costs.
 //! - [`mod@identity`]: who this end is, and whether both ends are one host.
 //! - [`softirq`]: softirq time by context, where it was asked for.
 //! - [`route`]: by which interface the other end is reached.
 
 pub mod clocks;
 pub mod evidence;
-pub mod floor;
 pub mod identity;
 pub mod incoming;
 pub mod mark;
@@ -21,7 +19,6 @@ pub mod route;
 pub mod softirq;
 pub mod window;
 
-pub use floor::{Calibration, calibrate};
 pub use identity::{Identity, identity, same_host};
 pub use mark::Mark;
 pub use pin::Pinned;

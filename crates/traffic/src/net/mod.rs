@@ -1,18 +1,23 @@
 //! Sockets: where to, with which options, and how to wake a thread that sleeps in one.
 
+pub mod data_flow;
 pub mod epoll;
-pub mod incoming;
+pub mod errno;
 pub mod options;
 pub mod own_files;
 pub mod sys;
 pub mod target;
 pub mod tls;
+pub mod unix;
 pub mod wake;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The clock of all loops: `CLOCK_MONOTONIC` in nanoseconds, about 20 ns where the kernel maps it.
 pub use probe::samples::clock::monotonic_ns as now_ns;
+
+/// The largest UDP payload over IPv4 without options.
+pub const LARGEST_DATAGRAM: u64 = 65_507;
 
 /// As many descriptors as this process may have: idle connections hold one each.
 pub fn raise_descriptor_limit() {

@@ -8,7 +8,7 @@ use model::{
 };
 use socket2::Socket;
 
-use crate::net::sys;
+use super::sys;
 use crate::{Error, ErrorContext, Result};
 
 /// How long the kernel polls the NIC's queue for [`Wait::BusyPoll`], microseconds.
@@ -137,13 +137,5 @@ pub fn prepare(socket: &impl AsRawFd, wait: Wait) -> Option<Warning> {
             None
         }
         Err(e) => Some(Warning::NoBusyPoll { why: e.to_string() }),
-    }
-}
-
-/// Sets what only a connected socket takes, or what a listening one did not hand on.
-pub fn apply_late(socket: &Socket, test: &crate::control::message::Test) {
-    if test.transport == Transport::Tcp {
-        let small = crate::serve::endpoint::nodelay(test);
-        let _ = socket.set_tcp_nodelay(test.socket.nodelay.unwrap_or(small));
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! - [`Tls`]: what is trusted and asked for, made once for all connections to one server.
 //! - [`conn`]: one connection: handshake, read, write.
-//! - [`trust`]: the system's authorities, a file's, or nobody's.
-//! - [`binding`]: what ties a login to a connection.
+//! - `trust`: the system's authorities, a file's, or nobody's.
+//! - `binding`: what ties a login to a connection.
 //! - [`fault`]: what went wrong, in words.
 
 mod binding;

@@ -32,6 +32,11 @@ pub fn install() {
     });
 }
 
+/// This thread's id as the kernel has it.
+pub fn current_tid() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
 /// A thread that others may wake: it says its id when it begins and when it has ended.
 #[derive(Debug, Default)]
 pub struct Sleeper {
@@ -42,7 +47,7 @@ pub struct Sleeper {
 impl Sleeper {
     /// The calling thread is the one.
     pub fn begin(&self) -> Running<'_> {
-        self.tid.store(crate::host::clocks::current_tid(), Ordering::Release);
+        self.tid.store(current_tid(), Ordering::Release);
         Running(self)
     }
 

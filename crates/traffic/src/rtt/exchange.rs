@@ -8,7 +8,7 @@
 
 use model::measure::Transport;
 
-use crate::host::incoming;
+use crate::engine::ran_on::UNKNOWN_CPU;
 
 /// Bytes of a UDP request's number, where it has room for all of them.
 pub const NUMBER: usize = 4;
@@ -16,17 +16,6 @@ pub const NUMBER: usize = 4;
 const NUMBER_AT: [usize; 4] = [0, 3, 4, 5];
 /// Where the CPU stands in a UDP response.
 const UDP_CPU_AT: usize = 1;
-
-/// The CPU this thread runs on. About 2 ns where the C library keeps it (glibc 2.35), 20 ns
-/// elsewhere.
-#[inline]
-pub fn current_cpu() -> u16 {
-    let cpu = incoming::current_cpu().and_then(|cpu| u16::try_from(cpu.0).ok());
-    cpu.unwrap_or(UNKNOWN_CPU)
-}
-
-/// A CPU that nobody told.
-pub const UNKNOWN_CPU: u16 = u16::MAX;
 
 /// Writes the sender's CPU into a response.
 #[inline]

@@ -5,10 +5,10 @@ use std::{collections::VecDeque, io, os::fd::RawFd};
 use model::measure::Transport;
 
 use super::{
-    exchange::{UNKNOWN_CPU, answers, read_cpu, stamp_number},
+    exchange::{answers, read_cpu, stamp_number},
     single::RttShape,
 };
-use crate::net::sys;
+use crate::{engine::ran_on::UNKNOWN_CPU, net::sys};
 
 /// A request on its way.
 #[derive(Debug, Clone, Copy)]

@@ -5,35 +5,21 @@ use std::{io, os::fd::RawFd};
 
 use super::{
     flow::{Answer, Flow, Read},
-    recorder::{Recorder, Window},
-    single::{RttShape, serve_for, server_gone},
+    single::RttShape,
 };
 use crate::{
     Error,
-    net::{epoll::Epoll, incoming::Looks, now_ns},
-    worker_pool::{Worker, WorkerPool},
+    engine::{
+        looks::Looks,
+        rtt_recorder::RttRecorder,
+        schedule::Schedule,
+        service_time::serve_for,
+        wait::server_gone,
+        window::Window,
+        worker_pool::{Worker, WorkerPool},
+    },
+    net::{epoll::Epoll, now_ns},
 };
-
-/// When requests are due in open loop.
-#[derive(Debug, Clone, Copy)]
-pub struct Schedule {
-    /// The first, a time of the clock.
-    pub start_ns: u64,
-    /// From one to the next on this thread, all its flows together.
-    pub gap_ns: f64,
-}
-
-impl Schedule {
-    /// When the n-th is due.
-    pub fn due(&self, n: u64) -> u64 {
-        self.start_ns + (n as f64 * self.gap_ns) as u64
-    }
-
-    /// How many are due before a time.
-    pub fn number_at(&self, ns: u64) -> u64 {
-        (ns.saturating_sub(self.start_ns) as f64 / self.gap_ns).ceil() as u64
-    }
-}
 
 /// Looks at the receiving CPU once in so many answers.
 const LOOK_EVERY: u64 = 1024;
@@ -53,7 +39,7 @@ struct RttLoop<'r> {
     epoll: Epoll,
     request: Vec<u8>,
     room: Vec<u8>,
-    recorder: &'r mut Recorder,
+    recorder: &'r mut RttRecorder,
     looks: Looks,
     done: u64,
     /// Open loop: the first number of the schedule that was not due yet; flow n mod flows sends it.
@@ -62,13 +48,13 @@ struct RttLoop<'r> {
 
 impl RttClient<'_> {
     /// Runs until the pool ends.
-    pub fn run(&self, fds: &[RawFd], recorder: &mut Recorder) {
+    pub fn run(&self, fds: &[RawFd], recorder: &mut RttRecorder) {
         if let Err(why) = self.go(fds, recorder) {
             self.pool.break_off(why);
         }
     }
 
-    fn go(&self, fds: &[RawFd], recorder: &mut Recorder) -> Result<(), Error> {
+    fn go(&self, fds: &[RawFd], recorder: &mut RttRecorder) -> Result<(), Error> {
         let epoll = Epoll::new().map_err(|e| Error::io("epoll", &e))?;
         for (key, fd) in fds.iter().enumerate() {
             epoll.add(*fd, key).map_err(|e| Error::io("epoll", &e))?;
@@ -291,20 +277,5 @@ impl RttClient<'_> {
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_schedule_counts_what_is_due_before_a_time() {
-        let schedule = Schedule { start_ns: 1_000, gap_ns: 100.0 };
-        assert_eq!([0, 1, 2].map(|n| schedule.due(n)), [1_000, 1_100, 1_200]);
-        assert_eq!(
-            [0, 1_000, 1_001, 1_100, 1_101].map(|at| schedule.number_at(at)),
-            [0, 0, 1, 1, 2]
-        );
     }
 }

@@ -12,8 +12,7 @@ use model::{
 use socket2::Socket;
 
 use super::{
-    many::{RttClient, Schedule},
-    recorder::{Recorder, Window},
+    many::RttClient,
     result,
     single::{self, RttShape},
     split,
@@ -22,34 +21,25 @@ use super::{
 };
 use crate::{
     Error, Result,
-    assignments::{self, Assignments},
-    client::{
-        Peer,
-        conduct::{MeasuredWindow, Run, conduct},
-        confidence::Next,
-        ends::Ended,
-        flows,
-    },
+    client::{Peer, flows},
     control::{
         message::{Test, TestKind},
         secret::Secret,
     },
-    host::calibrate,
-    net::{now_ns, options, own_files},
-    serve::limits::LARGEST_DATAGRAM,
-    worker_pool::WorkerPool,
+    engine::{
+        assignments::{self, Assignments},
+        conduct::{MeasuredWindow, Run, conduct},
+        confidence::Next,
+        ends::Ended,
+        floor::calibrate,
+        measured::{BATCH_NS, Measured, unix_s},
+        rtt_recorder::RttRecorder,
+        schedule::Schedule,
+        window::Window,
+        worker_pool::WorkerPool,
+    },
+    net::{LARGEST_DATAGRAM, now_ns, options, own_files},
 };
-
-/// First length of the batches for the intervals.
-pub const BATCH_NS: u64 = 20_000_000;
-
-/// A result, and what broke it off.
-#[derive(Debug)]
-pub struct Measured<D> {
-    pub document: D,
-    /// Why there is no more of it.
-    pub broken: Option<Error>,
-}
 
 /// One combination of a request's sizes and flows.
 #[derive(Debug, Clone, Copy)]
@@ -211,12 +201,6 @@ fn check(spec: &RttSpec) -> Result<()> {
     Ok(())
 }
 
-/// Seconds since 1970.
-pub fn unix_s() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |d| d.as_secs())
-}
-
 /// The test that the server is asked for.
 fn test_of(spec: &RttSpec, point: Point, assignments: &Assignments) -> Test {
     let Common { warmup_ns, duration_ns, cooldown_ns, .. } = &spec.common;
@@ -296,8 +280,8 @@ fn round(
     warnings.extend(prepared.take(1));
     let (pool, window) = (WorkerPool::new(spec.common.threads as usize), Window::closed());
     let open_loop = spec.rate_per_s.is_some();
-    let mut recorders: Vec<Recorder> =
-        pool.workers.iter().map(|_| Recorder::new(open_loop, BATCH_NS)).collect();
+    let mut recorders: Vec<RttRecorder> =
+        pool.workers.iter().map(|_| RttRecorder::new(open_loop, BATCH_NS)).collect();
     let shape = shape_of(spec, test);
     let course = std::thread::scope(|threads| -> Result<MeasuredWindow> {
         for (n, recorder) in recorders.iter_mut().enumerate() {
@@ -361,7 +345,7 @@ fn local_thread(
     assignments: &Assignments,
     pool: &WorkerPool,
     window: &Window,
-    recorder: &mut Recorder,
+    recorder: &mut RttRecorder,
 ) {
     let Some(worker) = pool.workers.get(n) else { return };
     if let Some(Err(e)) =
@@ -381,7 +365,7 @@ fn local_thread(
     });
     match (fds.as_slice(), &schedule) {
         ([fd], None) if spec.queue_depth == 1 && spec.engine != Engine::Epoll => {
-            worker.see(|seen| seen.used(uring::PLAIN));
+            worker.see(|seen| seen.used(single::PLAIN));
             single::local(*fd, shape, window, pool, worker, recorder);
         }
         (fds, _) => {

@@ -1,18 +1,16 @@
 //! Request and response.
 //!
-//! [`measure`] runs one combination of sizes and flows after the other; a thread's work is
-//! [`single`] where it has one flow and one request outstanding, else [`many`]; the server's is
-//! [`single`] or [`peer`]. Where a thread has many streams, [`uring`] takes the place of both.
+//! `measure` runs one combination of sizes and flows after the other; a thread's work is
+//! [`single`] where it has one flow and one request outstanding, else `many`; the server's is
+//! [`single`] or `peer`. Where a thread has many streams, `uring` takes the place of both.
 
-pub mod exchange;
-pub mod flow;
-pub mod many;
-pub mod measure;
-pub mod peer;
-pub mod recorder;
+pub(crate) mod exchange;
+mod flow;
+mod many;
+pub(crate) mod measure;
+pub(crate) mod peer;
 pub mod result;
 pub mod single;
-pub mod split;
+mod split;
 pub mod sums;
-pub mod uring;
-pub mod wait;
+pub(crate) mod uring;

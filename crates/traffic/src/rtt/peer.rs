@@ -11,15 +11,18 @@ use model::measure::Engine;
 use socket2::{SockAddr, Socket};
 
 use super::{
-    exchange::{current_cpu, echo_number, stamp_cpu},
-    single::{self, Ran, RttShape, serve_for},
+    exchange::{echo_number, stamp_cpu},
+    single::{self, RttShape},
     uring,
 };
-use crate::net::sys;
 use crate::{
-    net::{epoll::Epoll, incoming::Looks, options},
-    serve::endpoint::Flow,
-    worker_pool::{Worker, WorkerPool},
+    engine::{
+        looks::Looks,
+        ran_on::{RanOn, current_cpu},
+        service_time::serve_for,
+        worker_pool::{Worker, WorkerPool},
+    },
+    net::{data_flow::DataFlow, epoll::Epoll, options, sys},
 };
 
 const LOOK_EVERY: u64 = 1024;
@@ -32,7 +35,7 @@ pub fn several(bytes: u64, queue_depth: u32) -> u64 {
 /// Answers on this thread's flows until the pool ends. `greeting` is how a UDP greeting of this
 /// session begins.
 pub fn run(
-    flows: &[Flow],
+    flows: &[DataFlow],
     shape: &RttShape,
     queue_depth: u32,
     engine: Engine,
@@ -54,7 +57,7 @@ pub fn run(
         }
         // A datagram is a message, however many are on their way.
         [one] if !shape.stream() || queue_depth == 1 && engine != Engine::Epoll => {
-            uses(uring::PLAIN);
+            uses(single::PLAIN);
             single::peer(one.socket.as_raw_fd(), shape, greeting, pool, worker);
         }
         many => {
@@ -87,7 +90,7 @@ struct Streams<'a> {
     flows: Vec<Asking>,
     room: Vec<u8>,
     responses: Vec<u8>,
-    ran_on: Ran,
+    ran_on: RanOn,
     done: u64,
 }
 
@@ -110,7 +113,7 @@ fn streams(fds: &[RawFd], shape: &RttShape, queue_depth: u32, pool: &WorkerPool,
             .collect(),
         room: vec![0; several(shape.request_bytes) as usize],
         responses: vec![0; (batch * shape.response_bytes) as usize],
-        ran_on: Ran::default(),
+        ran_on: RanOn::default(),
         done: 0,
     };
     let mut looks = Looks::new(fds.first().copied().unwrap_or(-1));
@@ -205,7 +208,13 @@ impl Streams<'_> {
 }
 
 /// UDP flows that share one socket: answered to whoever greeted, and to nobody else.
-fn datagrams(flow: &Flow, shape: &RttShape, greeting: &[u8], pool: &WorkerPool, worker: &Worker) {
+fn datagrams(
+    flow: &DataFlow,
+    shape: &RttShape,
+    greeting: &[u8],
+    pool: &WorkerPool,
+    worker: &Worker,
+) {
     let socket = &flow.socket;
     let Ok(mut epoll) = Epoll::new() else { return };
     if epoll.add(socket.as_raw_fd(), 0).is_err() {
@@ -215,7 +224,8 @@ fn datagrams(flow: &Flow, shape: &RttShape, greeting: &[u8], pool: &WorkerPool, 
         flow.peers.keys().map(|a| (*a, SockAddr::from(*a))).collect();
     let mut room = vec![0u8; 65_536];
     let mut response = vec![0u8; shape.response_bytes as usize];
-    let (mut done, mut ran_on, mut looks) = (0u64, Ran::default(), Looks::new(socket.as_raw_fd()));
+    let (mut done, mut ran_on, mut looks) =
+        (0u64, RanOn::default(), Looks::new(socket.as_raw_fd()));
     while !pool.stopping() {
         epoll.wait(shape.wait, u64::MAX);
         // As many as are there, bounded so that the end is noticed.

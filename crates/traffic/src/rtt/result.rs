@@ -8,15 +8,17 @@ use model::{
 };
 use stats::{Estimate, Histogram};
 
-use super::{exchange::UNKNOWN_CPU, recorder::Placed, sums::Sums};
+use super::sums::Sums;
 use crate::{
-    assignments::Assignments,
-    client::{
+    control::message::{Test, TestKind},
+    engine::{
+        assignments::Assignments,
+        backlog::{Backlog, ScheduleLeft},
         confidence::{self, Next},
         ends,
+        ran_on::UNKNOWN_CPU,
+        rtt_recorder::Placed,
     },
-    control::message::{Test, TestKind},
-    engine::backlog::{Backlog, ScheduleLeft},
 };
 
 /// What to show while a run goes on.

@@ -1,22 +1,27 @@
 //! One flow on one thread, one request outstanding: a plain `send` and `recv` at each end, and
 //! nothing else that costs. Sockets are blocking; spinning asks with `MSG_DONTWAIT`.
 
-use std::{cell::Cell, io, os::fd::RawFd};
+use std::{io, os::fd::RawFd};
 
 use model::measure::{Transport, Wait};
 
-use super::{
-    exchange::{
-        NUMBER, UNKNOWN_CPU, answers, current_cpu, echo_number, read_cpu, stamp_cpu, stamp_number,
-    },
-    recorder::{Recorder, Window},
-    wait::{Nothing, receive, send_all},
-};
+use super::exchange::{NUMBER, answers, echo_number, read_cpu, stamp_cpu, stamp_number};
 use crate::{
     Error,
-    net::{incoming::Looks, now_ns},
-    worker_pool::{Worker, WorkerPool},
+    engine::{
+        looks::Looks,
+        ran_on::{RanOn, UNKNOWN_CPU, current_cpu},
+        rtt_recorder::RttRecorder,
+        service_time::serve_for,
+        wait::{Nothing, receive, send_all, server_gone},
+        window::Window,
+        worker_pool::{Worker, WorkerPool},
+    },
+    net::now_ns,
 };
+
+/// A call for each message, on the only socket.
+pub const PLAIN: &str = "send/recv";
 
 #[derive(Debug, Clone, Copy)]
 pub struct RttShape {
@@ -62,14 +67,6 @@ impl RttShape {
 /// Looks at the receiving CPU once in so many round trips.
 const LOOK_EVERY: u64 = 1024;
 
-/// What the client of a flow says when it ends of itself.
-pub fn server_gone(e: Option<&io::Error>) -> Error {
-    match e {
-        None => Error::Environment("the server closed a data connection".into()),
-        Some(e) => Error::io("a data connection broke", e),
-    }
-}
-
 /// Asks and awaits the answer, again and again.
 pub fn local(
     fd: RawFd,
@@ -77,7 +74,7 @@ pub fn local(
     window: &Window,
     pool: &WorkerPool,
     worker: &Worker,
-    recorder: &mut Recorder,
+    recorder: &mut RttRecorder,
 ) {
     let mut looks = Looks::new(fd);
     let result = match shape.stream() {
@@ -96,7 +93,7 @@ fn local_stream(
     window: &Window,
     pool: &WorkerPool,
     worker: &Worker,
-    recorder: &mut Recorder,
+    recorder: &mut RttRecorder,
     looks: &mut Looks,
 ) -> Result<(), Error> {
     let request = vec![0u8; shape.request_bytes as usize];
@@ -138,7 +135,7 @@ fn local_datagrams(
     window: &Window,
     pool: &WorkerPool,
     worker: &Worker,
-    recorder: &mut Recorder,
+    recorder: &mut RttRecorder,
     looks: &mut Looks,
 ) -> Result<(), Error> {
     let mut request = vec![0u8; shape.request_bytes as usize];
@@ -194,35 +191,10 @@ fn local_datagrams(
     Ok(())
 }
 
-/// Spins for the injected service time, or until the pool ends.
-#[inline]
-pub fn serve_for(ns: u64, pool: &WorkerPool) {
-    if ns > 0 {
-        let begun = now_ns();
-        let until = begun.saturating_add(ns);
-        let mut now = begun;
-        while now < until && !pool.stopping() {
-            std::hint::spin_loop();
-            now = now_ns();
-        }
-        SERVED.set(SERVED.get() + (now - begun));
-    }
-}
-
-thread_local! {
-    static SERVED: Cell<u64> = const { Cell::new(0) };
-}
-
-/// How long this thread has spun on purpose: what was asked for, and more where somebody else
-/// took the CPU meanwhile.
-pub fn served_ns() -> u64 {
-    SERVED.get()
-}
-
 /// Answers. `greeting` is what a late UDP greeting looks like, which is answered as it is.
 pub fn peer(fd: RawFd, shape: &RttShape, greeting: &[u8], pool: &WorkerPool, worker: &Worker) {
     let mut looks = Looks::new(fd);
-    let mut ran_on = Ran::default();
+    let mut ran_on = RanOn::default();
     let mut response = vec![0u8; shape.response_bytes as usize];
     let length = if shape.stream() { shape.request_bytes } else { 65_536 };
     let mut room = vec![0u8; length as usize];
@@ -268,41 +240,4 @@ pub fn peer(fd: RawFd, shape: &RttShape, greeting: &[u8], pool: &WorkerPool, wor
         looks.tell(seen);
         ran_on.tell(seen);
     });
-}
-
-/// Counts by CPU without a search while it stays the same.
-#[derive(Debug, Default)]
-pub struct Ran {
-    cpu: u16,
-    count: u64,
-    before: std::collections::BTreeMap<u16, u64>,
-}
-
-impl Ran {
-    /// One more on this CPU.
-    #[inline]
-    pub fn on(&mut self, cpu: u16) {
-        if cpu != self.cpu {
-            self.flush();
-            self.cpu = cpu;
-        }
-        self.count += 1;
-    }
-
-    #[cold]
-    fn flush(&mut self) {
-        if self.count > 0 {
-            *self.before.entry(self.cpu).or_default() += std::mem::take(&mut self.count);
-        }
-    }
-
-    /// Hands the counts over.
-    pub fn tell(&mut self, seen: &mut crate::worker_pool::ThreadReport) {
-        self.flush();
-        for (cpu, n) in &self.before {
-            if *cpu != super::exchange::UNKNOWN_CPU {
-                *seen.ran_on.entry(model::CpuId((*cpu).into())).or_default() += n;
-            }
-        }
-    }
 }

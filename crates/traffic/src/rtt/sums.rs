@@ -4,17 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stats::{Estimate, Histogram, Series, interval};
 
-use super::recorder::{Placed, Recorder};
 use crate::{
     Error,
-    client::ends::{Ended, Ends},
+    engine::{
+        ends::{Ended, Ends},
+        rtt_recorder::{Placed, RttRecorder},
+    },
 };
 
 /// What one round of a run left behind.
 #[derive(Debug)]
 pub struct Round {
     pub ended: Ended,
-    pub recorders: Vec<Recorder>,
+    pub recorders: Vec<RttRecorder>,
     pub broken: Option<Error>,
 }
 
@@ -78,7 +80,7 @@ impl Sums {
         }
     }
 
-    fn add_samples(&mut self, recorder: &Recorder) {
+    fn add_samples(&mut self, recorder: &RttRecorder) {
         for (placed, h) in &recorder.by_placement {
             self.by_placement.entry(*placed).or_default().add(h);
         }

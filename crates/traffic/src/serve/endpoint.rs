@@ -15,15 +15,14 @@ use std::{
 use model::measure::Transport;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use super::session::Watch;
-use crate::net::sys;
+use super::watch::Watch;
 use crate::{
     Error, ErrorContext, Result,
     control::{
         message::{DATA_MAGIC, PREAMBLE, Test, TestKind},
         secret::{nonce, unhex},
     },
-    net::options,
+    net::{data_flow::DataFlow, options, sys},
 };
 
 /// How long all data connections may take to come.
@@ -59,16 +58,6 @@ pub struct Endpoint {
     pub path: Option<PathBuf>,
     transport: Transport,
     client: Option<IpAddr>,
-}
-
-/// A data connection, or for UDP one thread's socket and whom it may answer.
-#[derive(Debug)]
-pub struct Flow {
-    pub socket: Socket,
-    /// The flow's number; for UDP sockets of many flows, the first one's.
-    pub index: u32,
-    /// UDP: the clients' addresses with their flows' numbers, empty for connected sockets.
-    pub peers: BTreeMap<SocketAddr, u32>,
 }
 
 impl Drop for Endpoint {
@@ -158,7 +147,7 @@ impl Endpoint {
             (Transport::Tcp, _) => {
                 let socket = bound(address, Type::STREAM, ports)?;
                 // Inherited by what is accepted, so that buffers count for the window.
-                options::apply(&socket, test.transport, &test.socket, nodelay(test))?;
+                options::apply(&socket, test.transport, &test.socket, test.nodelay())?;
                 socket.listen(backlog(test)).doing(|| "cannot listen for data")?;
                 this.add(socket)?;
             }
@@ -205,12 +194,12 @@ impl Endpoint {
     ///
     /// # Errors
     /// Not all came in time, or the client went away.
-    pub fn gather(&mut self, test: &Test, watch: &Watch<'_>) -> Result<Vec<Flow>> {
+    pub fn gather(&mut self, test: &Test, watch: &Watch<'_>) -> Result<Vec<DataFlow>> {
         let token = unhex(&self.token).unwrap_or_default();
         let until = Instant::now() + PATIENCE;
         match self.transport {
             Transport::Udp => self.gather_datagrams(test, &token, until, watch),
-            _ => self.gather_connections(total_flows(test), &token, until, watch),
+            _ => self.gather_connections(test.total_flows(), &token, until, watch),
         }
     }
 
@@ -220,7 +209,7 @@ impl Endpoint {
         token: &[u8],
         until: Instant,
         watch: &Watch<'_>,
-    ) -> Result<Vec<Flow>> {
+    ) -> Result<Vec<DataFlow>> {
         let Some(listener) = self.sockets.first() else { return Ok(vec![]) };
         listener.set_nonblocking(true).doing(|| "data socket")?;
         let (mut all, mut silent) = (BTreeMap::new(), VecDeque::new());
@@ -267,7 +256,7 @@ impl Endpoint {
         }
         Ok(all
             .into_iter()
-            .map(|(index, socket)| Flow { socket, index, peers: BTreeMap::new() })
+            .map(|(index, socket)| DataFlow { socket, index, peers: BTreeMap::new() })
             .collect())
     }
 
@@ -277,8 +266,8 @@ impl Endpoint {
         token: &[u8],
         until: Instant,
         watch: &Watch<'_>,
-    ) -> Result<Vec<Flow>> {
-        let flows = total_flows(test);
+    ) -> Result<Vec<DataFlow>> {
+        let flows = test.total_flows();
         let fds: Vec<_> = self.sockets.iter().map(AsRawFd::as_raw_fd).collect();
         let mut peers: Vec<BTreeMap<SocketAddr, u32>> = vec![BTreeMap::new(); fds.len()];
         let count = |p: &Vec<BTreeMap<_, _>>| p.iter().map(BTreeMap::len).sum::<usize>();
@@ -305,9 +294,9 @@ impl Endpoint {
             let Some((only, index)) = peers.iter().next().map(|(a, i)| (*a, *i)) else { continue };
             if peers.len() == 1 {
                 socket.connect(&only.into()).doing(|| "cannot connect a data socket")?;
-                out.push(Flow { socket, index, peers: BTreeMap::new() });
+                out.push(DataFlow { socket, index, peers: BTreeMap::new() });
             } else {
-                out.push(Flow { socket, index, peers });
+                out.push(DataFlow { socket, index, peers });
             }
         }
         Ok(out)
@@ -318,23 +307,9 @@ impl Endpoint {
 /// `net.core.somaxconn`.
 fn backlog(test: &Test) -> i32 {
     match &test.kind {
-        crate::control::message::TestKind::Connect { .. } => 65_535,
+        TestKind::Connect { .. } => 65_535,
         _ => 4096,
     }
-}
-
-/// Data connections of both directions.
-pub fn total_flows(test: &Test) -> u32 {
-    use crate::control::message::TestKind;
-    match &test.kind {
-        TestKind::Stream { direction: model::measure::Direction::Both, .. } => test.flows * 2,
-        _ => test.flows,
-    }
-}
-
-/// Small messages shall not wait for others; bulk may.
-pub fn nodelay(test: &Test) -> bool {
-    !matches!(test.kind, crate::control::message::TestKind::Stream { .. })
 }
 
 /// Answers greetings on a UDP socket and remembers who greeted. Only the client's own address

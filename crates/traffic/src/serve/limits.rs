@@ -12,6 +12,7 @@ use crate::{
     Error, Result,
     budget::{Budget, Share},
     control::message::{Test, TestKind},
+    net::LARGEST_DATAGRAM,
     stream::datagram::HEADER,
 };
 
@@ -54,9 +55,6 @@ impl Default for Limits {
         }
     }
 }
-
-/// The largest UDP payload over IPv4 without options.
-pub const LARGEST_DATAGRAM: u64 = 65_507;
 
 /// Addresses that one test's connections come from.
 const MOST_ADDRESSES: usize = 256;

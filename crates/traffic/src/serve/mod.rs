@@ -10,6 +10,7 @@ pub(crate) mod limits;
 mod peer;
 mod pending;
 mod session;
+mod watch;
 mod wrong;
 
 use std::{
@@ -27,8 +28,9 @@ use model::{Nanos, measure::Pin};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::{
-    Error, ErrorContext, Result, assignments,
+    Error, ErrorContext, Result,
     control::secret::Secret,
+    engine::assignments,
     net::{self, wake},
 };
 pub use limits::Limits;

@@ -7,30 +7,54 @@ use std::{
     time::Duration,
 };
 
-use model::{CpuId, Reading, Warning, measure::Pin};
-use socket2::SockRef;
+use model::{
+    CpuId, Nanos, Reading, Warning,
+    measure::{Pin, Transport},
+};
+use socket2::{SockRef, Socket};
 
 use super::{
-    endpoint::{DataAddress, Endpoint, Flow},
-    session::Session,
+    Options,
+    endpoint::{DataAddress, Endpoint},
+    watch::Watch,
 };
 use crate::{
     Error, ErrorContext, Result,
-    assignments::{self, Assignments},
     connect::{self, peer::SharedTest},
     control::{
         message::{Counters, DATA_MAGIC, PeerReport, Test, TestKind},
         secret::unhex,
     },
+    engine::{
+        assignments::{self, Assignments},
+        service_time,
+        worker_pool::WorkerPool,
+    },
     host::{Mark, Window, between},
-    net::{now_ns, options, own_files},
+    net::{data_flow::DataFlow, now_ns, own_files},
     rtt::{self, single::RttShape},
     stream,
-    worker_pool::WorkerPool,
 };
 
 /// What setting up and ending may take beside the test itself.
 pub const SLACK: Duration = Duration::from_secs(60);
+
+/// Whom a test serves, and how.
+#[derive(Debug)]
+pub struct Client<'a> {
+    pub local: &'a DataAddress,
+    /// Whether the client runs on this very host.
+    pub same_host: bool,
+    pub options: &'a Options,
+    pub watch: Watch<'a>,
+}
+
+impl Client<'_> {
+    /// How long to spin before each response.
+    pub fn service_ns(&self, test: &Test) -> Nanos {
+        test.service_ns.unwrap_or(self.options.service_ns)
+    }
+}
 
 /// The server of one test.
 pub struct PeerTest<'a> {
@@ -42,7 +66,7 @@ pub struct PeerTest<'a> {
     greeting: Vec<u8>,
     /// Each thread's flows. They stay here, to be closed by whoever shares the session's table
     /// of descriptors: the thread may have one of its own.
-    flows: Vec<Mutex<Vec<Flow>>>,
+    flows: Vec<Mutex<Vec<DataFlow>>>,
     /// Where connections come in that are the test themselves.
     door: Option<SharedTest>,
     /// Streams keep their flows together: they are looked at from outside.
@@ -55,18 +79,18 @@ pub struct PeerTest<'a> {
 ///
 /// # Errors
 /// A CPU that was asked for is not there or not ours to use.
-pub fn choose_cpus(test: &Test, session: &Session<'_>, taken: &[CpuId]) -> Result<Assignments> {
+pub fn choose_cpus(test: &Test, client: &Client<'_>, taken: &[CpuId]) -> Result<Assignments> {
     let asked = match (&test.kind, &test.pin) {
         // It has no threads to pin.
         (TestKind::Look, _) => &Pin::No,
-        (_, Pin::Auto | Pin::Apart) => &session.options.pin,
+        (_, Pin::Auto | Pin::Apart) => &client.options.pin,
         (_, asked) => asked,
     };
-    let local = match &session.local {
+    let local = match client.local {
         DataAddress::Ip(ours, _) => Some(*ours),
         DataAddress::Unix(_) => None,
     };
-    assignments::peer(test, asked, session.same_host, local, taken)
+    assignments::peer(test, asked, client.same_host, local, taken)
 }
 
 impl<'a> PeerTest<'a> {
@@ -77,20 +101,20 @@ impl<'a> PeerTest<'a> {
     pub fn prepare(
         endpoint: &mut Endpoint,
         test: &'a Test,
-        session: &Session<'_>,
+        client: &Client<'_>,
         cpus: &[CpuId],
     ) -> Result<Self> {
         let mut greeting = DATA_MAGIC.to_vec();
         greeting.extend(unhex(&endpoint.token).unwrap_or_default());
         let threads = test.threads as usize;
-        let mut flows: Vec<Vec<Flow>> = (0..threads).map(|_| vec![]).collect();
-        let door = door(endpoint, test, session)?;
+        let mut flows: Vec<Vec<DataFlow>> = (0..threads).map(|_| vec![]).collect();
+        let door = door(endpoint, test, client)?;
         let mut gathered = match door {
             Some(_) => vec![],
             None if test.kind == TestKind::Look => vec![],
-            None => endpoint.gather(test, &session.watching())?,
+            None => endpoint.gather(test, &client.watch)?,
         };
-        gathered.iter().for_each(|f| options::apply_late(&SockRef::from(&f.socket), test));
+        gathered.iter().for_each(|f| set_late(&SockRef::from(&f.socket), test));
         let stream = matches!(test.kind, TestKind::Stream { .. }).then(|| {
             stream::peer::PeerEnd::new(test, std::mem::take(&mut gathered), greeting.clone())
         });
@@ -104,7 +128,7 @@ impl<'a> PeerTest<'a> {
             test,
             pool: WorkerPool::new(threads),
             cpus: cpus.to_vec(),
-            service_ns: session.service_ns(test).0,
+            service_ns: client.service_ns(test).0,
             greeting,
             flows: flows.into_iter().map(Mutex::new).collect(),
             door,
@@ -159,7 +183,7 @@ impl<'a> PeerTest<'a> {
                 };
                 let (engine, greeting) = (self.test.engine, &self.greeting);
                 rtt::peer::run(&flows, &shape, *queue_depth, engine, greeting, &self.pool, worker);
-                worker.see(|seen| seen.served_ns += rtt::single::served_ns());
+                worker.see(|seen| seen.served_ns += service_time::served_ns());
             }
             TestKind::Connect { request_bytes, response_bytes, close, .. } => {
                 let shape = connect::ConnectShape {
@@ -277,13 +301,20 @@ impl<'a> PeerTest<'a> {
     }
 }
 
+/// Sets what a listening socket did not hand on.
+fn set_late(socket: &Socket, test: &Test) {
+    if test.transport == Transport::Tcp {
+        let _ = socket.set_tcp_nodelay(test.socket.nodelay.unwrap_or_else(|| test.nodelay()));
+    }
+}
+
 /// The open door of a test whose connections are what is measured.
-fn door(endpoint: &Endpoint, test: &Test, session: &Session<'_>) -> Result<Option<SharedTest>> {
+fn door(endpoint: &Endpoint, test: &Test, client: &Client<'_>) -> Result<Option<SharedTest>> {
     let (TestKind::Connect { from, .. }, Some(listener)) = (&test.kind, endpoint.listener()) else {
         return Ok(None);
     };
-    let from = match session.local {
-        DataAddress::Ip(_, theirs) => Some(from.iter().copied().chain([theirs]).collect()),
+    let from = match client.local {
+        DataAddress::Ip(_, theirs) => Some(from.iter().copied().chain([*theirs]).collect()),
         DataAddress::Unix(_) => None,
     };
     let listener = listener.try_clone().doing(|| "data socket")?;

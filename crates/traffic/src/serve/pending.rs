@@ -13,7 +13,6 @@ use model::measure::Wait;
 use socket2::Socket;
 
 use super::{Options, endpoint::DataAddress, wrong::Wrong};
-use crate::net::{epoll::Epoll, now_ns};
 use crate::{
     Error, ErrorContext, Result,
     control::{
@@ -21,8 +20,8 @@ use crate::{
         message::{PROTOCOL, ToClient, ToServer},
         secret::{EndRole, nonce},
     },
-    host, host_identity,
-    net::descriptor_limit,
+    host::{self, identity::of_this_host},
+    net::{descriptor_limit, epoll::Epoll, now_ns},
 };
 
 /// How long a connection may take to say who it is.
@@ -240,7 +239,7 @@ impl<'a> PendingConnections<'a> {
             }
             ours = Some(secret.proof(EndRole::Server, &waiting.nonce, nonce));
         }
-        let me = host_identity();
+        let me = of_this_host();
         let same_host = host::same_host(boot_id, &me.boot_id);
         let mut end = me.end;
         end.address = match &waiting.local {

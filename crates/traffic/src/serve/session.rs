@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    os::fd::{AsRawFd, RawFd},
+    os::fd::AsRawFd,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -16,16 +16,16 @@ use socket2::{SockRef, Socket};
 use super::{
     Options,
     endpoint::{DataAddress, Endpoint},
-    peer::{self, PeerTest},
+    peer::{self, Client, PeerTest},
+    watch::{LOOK, OUT_OF_TURN, Watch, poll},
 };
-use crate::net::sys;
 use crate::{
     Error, Result,
-    assignments::Assignments,
     control::{
         frame::{self, ASKED, Inbox},
         message::{Ready, RefusalKind, Test, ToClient, ToServer},
     },
+    engine::assignments::Assignments,
 };
 
 /// A control connection whose client has proved that it may ask.
@@ -42,64 +42,14 @@ pub struct Session<'a> {
     pub taken: &'a Mutex<Vec<CpuId>>,
 }
 
-/// Waits for sockets while minding that the client may go and that the server may be stopped.
-#[derive(Debug)]
-pub struct Watch<'a> {
-    control: RawFd,
-    stop: &'a AtomicBool,
-}
-
-const OUT_OF_TURN: &str = "a message out of turn";
-
-/// How long to sleep without a look at `stop`.
-const LOOK: Duration = Duration::from_millis(50);
-
-impl Watch<'_> {
-    /// Returns when one of the sockets is readable or the time is over.
-    ///
-    /// # Errors
-    /// The client closed the control connection, or the server is being stopped.
-    pub fn wait(&self, fds: &[RawFd], most: Duration) -> Result<()> {
-        let until = Instant::now() + most;
-        loop {
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(Error::Environment("the server is being stopped".into()));
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            let all: Vec<RawFd> = fds.iter().copied().chain([self.control]).collect();
-            let ready = poll(&all, left.min(LOOK));
-            if let (Some(true), Some(why)) = (ready.last(), self.over()) {
-                return Err(Error::Environment(why.into()));
-            }
-            if left.is_zero() || ready.iter().take(fds.len()).any(|r| *r) {
-                return Ok(());
-            }
-        }
-    }
-
-    /// A peek that finds the end, an error, or words: nothing is to be said now, and left
-    /// unread they would keep us from sleeping.
-    fn over(&self) -> Option<&'static str> {
-        match sys::recv(self.control, &mut [0], libc::MSG_PEEK | libc::MSG_DONTWAIT) {
-            Ok(1..) => Some(OUT_OF_TURN),
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => None,
-            _ => Some("the client went away"),
-        }
-    }
-}
-
-/// Which of the descriptors are readable or broken, after at most `most`.
-pub fn poll(fds: &[RawFd], most: Duration) -> Vec<bool> {
-    let mut all: Vec<libc::pollfd> =
-        fds.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();
-    let ms = i32::try_from(most.as_millis()).unwrap_or(i32::MAX).max(1);
-    let _ = sys::poll(&mut all, ms);
-    all.iter().map(|p| p.revents != 0).collect()
-}
-
 impl Session<'_> {
-    fn watch(&self) -> Watch<'_> {
-        Watch { control: self.socket.as_raw_fd(), stop: self.stop }
+    fn client(&self) -> Client<'_> {
+        Client {
+            local: &self.local,
+            same_host: self.same_host,
+            options: self.options,
+            watch: Watch { control: self.socket.as_raw_fd(), stop: self.stop },
+        }
     }
 
     fn send(&self, message: &ToClient) -> Result<()> {
@@ -204,9 +154,10 @@ impl Session<'_> {
             pinned: assignment.assignments.cpus.clone(),
             why: assignment.assignments.why.clone(),
             allowed: assignment.assignments.allowed.clone(),
-            service_ns: self.service_ns(test),
+            service_ns: self.client().service_ns(test),
         }))?;
-        let peer = PeerTest::prepare(&mut endpoint, test, self, &assignment.assignments.cpus)?;
+        let peer =
+            PeerTest::prepare(&mut endpoint, test, &self.client(), &assignment.assignments.cpus)?;
         let result = std::thread::scope(|threads| {
             peer.start(threads);
             let result = match peer.broken() {
@@ -218,11 +169,6 @@ impl Session<'_> {
         });
         result?;
         self.send(&ToClient::Report(Box::new(peer.report())))
-    }
-
-    /// How long to spin before each response.
-    pub fn service_ns(&self, test: &Test) -> Nanos {
-        test.service_ns.unwrap_or(self.options.service_ns)
     }
 
     /// Answers marks until the client says that the test is over.
@@ -246,10 +192,6 @@ impl Session<'_> {
             }
         }
     }
-
-    pub fn watching(&self) -> Watch<'_> {
-        self.watch()
-    }
 }
 
 /// The CPUs that a test's threads sit on, given back when it ends.
@@ -261,7 +203,7 @@ struct Assignment<'a> {
 impl<'a> Assignment<'a> {
     fn take(session: &Session<'a>, test: &Test) -> Result<Self> {
         let mut taken = session.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let assignments = peer::choose_cpus(test, session, &taken)?;
+        let assignments = peer::choose_cpus(test, &session.client(), &taken)?;
         taken.extend(&assignments.cpus);
         Ok(Self { assignments, taken: session.taken })
     }

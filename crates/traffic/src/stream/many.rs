@@ -15,12 +15,13 @@ use super::{
     shared_counts::{Ledger, put},
     zerocopy,
 };
-use crate::net::sys;
 use crate::{
     Error,
-    net::{epoll::Epoll, now_ns},
-    rtt::single::server_gone,
-    worker_pool::{Worker, WorkerPool},
+    engine::{
+        wait::server_gone,
+        worker_pool::{Worker, WorkerPool},
+    },
+    net::{epoll::Epoll, now_ns, sys},
 };
 
 /// Receptions of one socket before the others get their turn.

@@ -16,16 +16,20 @@ use super::{
 };
 use crate::{
     Error, Measured, Result,
-    assignments::{self, Assignments},
-    client::{Peer, conduct::Run, confidence::Next, ends::at_server, flows},
+    client::{Peer, flows},
     control::{
         message::{Test, TestKind},
         secret::Secret,
     },
-    host::calibrate,
-    net::now_ns,
-    serve::{endpoint::Flow, limits::LARGEST_DATAGRAM},
-    worker_pool::WorkerPool,
+    engine::{
+        assignments::{self, Assignments},
+        conduct::Run,
+        confidence::Next,
+        ends::at_server,
+        floor::calibrate,
+        worker_pool::WorkerPool,
+    },
+    net::{LARGEST_DATAGRAM, data_flow::DataFlow, now_ns},
 };
 
 /// The shortest interval between two looks: a look costs a round trip and 0.2 ms at both ends.
@@ -186,7 +190,7 @@ impl Bench<'_> {
             if last.broken.is_some() || last.course.interrupted {
                 break (last.broken.clone(), None);
             }
-            match result::enough(self.spec, &test, &rounds, now_ns() - begun) {
+            match result::enough(self.spec, &rounds, now_ns() - begun) {
                 Next::Again => {}
                 Next::Done(why_not) => break (None, why_not),
             }
@@ -206,9 +210,9 @@ impl Bench<'_> {
         let sockets = flows::open(peer, &spec.common, test, &ready)?;
         let mut warnings: Vec<Warning> =
             peer.await_connected()?.into_iter().map(at_server).collect();
-        let flows: Vec<Flow> = (0..)
+        let flows: Vec<DataFlow> = (0..)
             .zip(sockets)
-            .map(|(index, socket)| Flow { socket, index, peers: BTreeMap::new() })
+            .map(|(index, socket)| DataFlow { socket, index, peers: BTreeMap::new() })
             .collect();
         let pool = WorkerPool::new(spec.common.threads as usize);
         let shape = StreamShape::of(test, true, spec.common.wait);

@@ -1,26 +1,27 @@
 //! Bytes one way, the other way, or both.
 //!
-//! [`measure`] runs one combination of sizes and flows after the other; [`course`] conducts a
-//! run. Both ends are a [`side`]: threads that send ([`send`]), receive ([`receive`]) or, with
-//! several flows each, do both in turn ([`many`]), and counters by flow ([`tally`]) that are
+//! `measure` runs one combination of sizes and flows after the other; `stream_window` conducts a
+//! run. Both ends are a `side`: threads that send (`send`), receive (`receive`) or, with
+//! several flows each, do both in turn (`many`), and counters by flow (`shared_counts`) that are
 //! looked at from outside. Figures are the receiver's, on its own clock.
 
-pub mod datagram;
-pub mod lowat;
-pub mod many;
-pub mod measure;
+pub(crate) mod datagram;
+mod lowat;
+mod many;
+pub(crate) mod measure;
 pub mod modes;
-pub mod pace;
-pub mod peer;
-pub mod receive;
-pub mod result;
-pub mod send;
-pub mod series;
-pub mod shared_counts;
-pub mod side;
-pub mod stream_window;
+mod pace;
+mod part;
+pub(crate) mod peer;
+pub(crate) mod receive;
+mod result;
+mod send;
+mod series;
+pub(crate) mod shared_counts;
+mod side;
+pub(crate) mod stream_window;
 pub mod tcp_info;
-pub mod zerocopy;
+mod zerocopy;
 
 use model::measure::{Direction, Transport, Wait, ZeroCopy};
 

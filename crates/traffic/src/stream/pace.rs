@@ -5,7 +5,7 @@ use model::measure::{SPIN_NS, Wait};
 use probe::samples::clock::sleep_until;
 
 use super::shared_counts::Ledger;
-use crate::{net::now_ns, worker_pool::WorkerPool};
+use crate::{engine::worker_pool::WorkerPool, net::now_ns};
 
 /// A sleep costs as much CPU as some ten sends, so none is shorter: at high rates the messages
 /// that became due meanwhile follow each other at once.

@@ -15,9 +15,8 @@ use super::{
 };
 use crate::{
     control::message::{Test, TestKind},
-    net::now_ns,
-    serve::endpoint::Flow,
-    worker_pool::WorkerPool,
+    engine::worker_pool::WorkerPool,
+    net::{data_flow::DataFlow, now_ns},
 };
 
 /// The server, and what it received by time.
@@ -31,7 +30,7 @@ pub struct PeerEnd {
 
 impl PeerEnd {
     /// Of the data connections of a test.
-    pub fn new(test: &Test, flows: Vec<Flow>, greeting: Vec<u8>) -> Self {
+    pub fn new(test: &Test, flows: Vec<DataFlow>, greeting: Vec<u8>) -> Self {
         let shape = StreamShape::of(test, false, test.wait);
         let (side, warnings) = Side::new(shape, flows, test.threads as usize, greeting);
         Self { side, warnings, series: Mutex::default() }

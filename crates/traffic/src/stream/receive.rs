@@ -17,15 +17,15 @@ use super::{
     lowat::LowWater,
     shared_counts::{Ledger, put},
 };
-use crate::net::sys;
 use crate::{
     Error,
-    net::{incoming::Looks, now_ns},
-    rtt::{
-        exchange::current_cpu,
-        single::{Ran, server_gone},
+    engine::{
+        looks::Looks,
+        ran_on::{RanOn, current_cpu},
+        wait::server_gone,
+        worker_pool::{Worker, WorkerPool},
     },
-    worker_pool::{Worker, WorkerPool},
+    net::{now_ns, sys},
 };
 
 /// Bytes asked for at once: half of a common second-level cache.
@@ -90,14 +90,14 @@ pub fn wait_for(fd: RawFd, room: &mut [u8], flags: i32, wait: Wait) -> Result<us
 /// What one thread notes of its receptions.
 #[derive(Debug)]
 pub struct Notes {
-    ran_on: Ran,
+    ran_on: RanOn,
     looks: Looks,
     done: u64,
 }
 
 impl Notes {
     pub fn new(fd: RawFd) -> Self {
-        Self { ran_on: Ran::default(), looks: Looks::new(fd), done: 0 }
+        Self { ran_on: RanOn::default(), looks: Looks::new(fd), done: 0 }
     }
 
     #[inline]

@@ -16,15 +16,14 @@ use super::{
     shared_counts::{Ledger, SharedCounts, put},
     zerocopy::{self, REAP_EVERY},
 };
-use crate::net::sys;
 use crate::{
     Error,
-    net::now_ns,
-    rtt::{
-        exchange::current_cpu,
-        single::{Ran, server_gone},
+    engine::{
+        ran_on::{RanOn, current_cpu},
+        wait::server_gone,
+        worker_pool::{Worker, WorkerPool},
     },
-    worker_pool::{Worker, WorkerPool},
+    net::{now_ns, sys},
 };
 
 /// What is sent, again and again.
@@ -203,7 +202,7 @@ pub fn one(
         nonblocking(lane.fd);
     }
     let rate = share(shape, 1);
-    let mut ran_on = Ran::default();
+    let mut ran_on = RanOn::default();
     let result = match shape.bytes() {
         true => stream(&mut lane, shape, rate, tally, ledger, pool, worker, &mut ran_on),
         false => datagrams(&mut lane, shape, rate, tally, ledger, pool, worker, &mut ran_on),
@@ -221,7 +220,7 @@ fn stream(
     ledger: &Ledger,
     pool: &WorkerPool,
     worker: &Worker,
-    ran_on: &mut Ran,
+    ran_on: &mut RanOn,
 ) -> Result<(), Error> {
     let source = Source::new(shape, length(shape, rate))
         .map_err(|e| Error::io("no file in memory (memfd_create)", &e))?;
@@ -290,7 +289,7 @@ fn datagrams(
     ledger: &Ledger,
     pool: &WorkerPool,
     worker: &Worker,
-    ran_on: &mut Ran,
+    ran_on: &mut RanOn,
 ) -> Result<(), Error> {
     let mut bytes = vec![0x5au8; shape.message_bytes.max(HEADER)];
     let mut pacer = rate.map(|r| Pacer::new(r, shape.wait));

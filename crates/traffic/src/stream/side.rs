@@ -18,9 +18,8 @@ use super::{
 };
 use crate::{
     control::message::Counters,
-    net::{now_ns, options},
-    serve::endpoint::Flow,
-    worker_pool::{Worker, WorkerPool},
+    engine::worker_pool::{Worker, WorkerPool},
+    net::{data_flow::DataFlow, now_ns, options},
 };
 
 /// One end. It keeps its sockets open until it is dropped.
@@ -28,7 +27,7 @@ use crate::{
 pub struct Side {
     pub shape: StreamShape,
     pub ledger: Ledger,
-    flows: Vec<Flow>,
+    flows: Vec<DataFlow>,
     greeting: Vec<u8>,
     threads: usize,
 }
@@ -38,7 +37,7 @@ impl Side {
     /// comes late.
     pub fn new(
         shape: StreamShape,
-        flows: Vec<Flow>,
+        flows: Vec<DataFlow>,
         threads: usize,
         greeting: Vec<u8>,
     ) -> (Self, Vec<Warning>) {
@@ -61,7 +60,7 @@ impl Side {
         (Self { shape, ledger, flows, greeting, threads: threads.max(1) }, warnings)
     }
 
-    fn mine(&self, n: usize) -> impl Iterator<Item = &Flow> {
+    fn mine(&self, n: usize) -> impl Iterator<Item = &DataFlow> {
         self.flows.iter().filter(move |f| f.index as usize % self.threads == n)
     }
 

@@ -11,30 +11,27 @@ use model::{
     measure::{Common, Direction, StreamInterval, Transport},
 };
 
-use super::{result, series::Series, side::Side};
+use super::{
+    part::{StreamCounters, StreamPart, directions},
+    series::Series,
+    side::Side,
+};
 use crate::{
     Error,
-    client::{
-        Peer,
-        conduct::{Run, sleep_until},
-    },
+    client::Peer,
     control::message::Counters,
+    engine::{
+        conduct::{Run, sleep_until},
+        worker_pool::WorkerPool,
+    },
     host::Mark,
     net::now_ns,
-    worker_pool::WorkerPool,
 };
 
 /// How long to wait for datagrams that are still on their way.
 const DRAIN: Duration = Duration::from_millis(500);
 /// When nothing more came for so long, nothing will.
 const SILENCE: Duration = Duration::from_millis(100);
-
-/// Both ends at one moment.
-#[derive(Debug, Clone)]
-pub struct StreamCounters {
-    pub local: Counters,
-    pub peer: Counters,
-}
 
 /// A window that is over.
 #[derive(Debug)]
@@ -157,8 +154,8 @@ impl Conductor<'_> {
 
     /// Notes a look, and tells of the interval that it ends.
     fn add(&self, looks: &mut Looks, look: StreamCounters) {
-        for direction in result::directions(self.side.shape.direction) {
-            let of = result::StreamPart { shape: &self.side.shape, direction };
+        for direction in directions(self.side.shape.direction) {
+            let of = StreamPart { shape: &self.side.shape, direction };
             let interval = of.interval(&looks.first, &looks.last, &look);
             (self.heard)(direction, &interval);
             looks.intervals.push((direction, interval));

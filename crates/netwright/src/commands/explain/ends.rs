@@ -13,7 +13,8 @@ use model::{
         SocketOptions, TlsSpec, Transport,
     },
 };
-use traffic::{RedisUrl, Secret, Url, is_here};
+use traffic::{Secret, is_here};
+use workloads::{RedisUrl, Url};
 
 use super::{
     args::ExplainArgs,
@@ -61,7 +62,7 @@ impl Target {
             }
             Some(("redis" | "rediss", _)) => Ok(Self::Redis(RedisUrl::of(text)?.shown)),
             Some(("pg" | "postgres" | "postgresql", _)) => {
-                Ok(Self::Pg(traffic::pg::without_password(text)?.0))
+                Ok(Self::Pg(workloads::pg::without_password(text)?.0))
             }
             _ => Err(Failure::Usage(format!(
                 "{text:?} is no target; write rtt://HOST[:PORT], http://HOST[:PORT]/PATH or https://…, \
@@ -233,7 +234,7 @@ fn pg(args: &ExplainArgs, target: &str) -> Result<Pg, Failure> {
             driver: PgDriver::default(),
             answer_delay_ns: Nanos(0),
         },
-        password: traffic::pg::without_password(&args.target)?.1,
+        password: workloads::pg::without_password(&args.target)?.1,
         beginning_ns: Cell::new(BEGINNING_NS),
         server: Server::default(),
     })

@@ -70,7 +70,7 @@ impl Workload for Http {
         spec.common.duration_ns = window;
         spec.common.threads = spec.common.threads.min(clients);
         let (measured, looks) =
-            self.server.watched(run, |run| traffic::measure_http(&spec, None, run));
+            self.server.watched(run, |run| workloads::measure_http(&spec, None, run));
         let measured = measured?;
         if let Some(why) = measured.broken {
             return Err(why.into());

@@ -49,7 +49,7 @@ impl Pg {
             let one = self.beginning_ns.get();
             let all = one.saturating_mul(clients.into()).min(LONGEST_NS);
             spec.common.warmup_ns.0 = self.spec.common.warmup_ns.0.saturating_add(all);
-            let measured = traffic::measure_pg(&spec, self.password.as_deref(), None, run)?;
+            let measured = workloads::measure_pg(&spec, self.password.as_deref(), None, run)?;
             if let Some(why) = measured.broken {
                 return Err(why.into());
             }

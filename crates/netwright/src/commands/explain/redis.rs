@@ -8,7 +8,7 @@ use model::{
     measure::{Pin, RedisSpec},
 };
 use stats::decompose::Round;
-use traffic::RedisUrl;
+use workloads::RedisUrl;
 
 use super::{
     http::not_served,
@@ -34,7 +34,7 @@ impl Workload for Redis {
         spec.common.threads = spec.common.threads.min(clients);
         let password = password();
         let (measured, looks) = self.server.watched(run, |run| {
-            traffic::measure_redis(&spec, &self.url, password.as_deref(), None, run)
+            workloads::measure_redis(&spec, &self.url, password.as_deref(), None, run)
         });
         let measured = measured?;
         if let Some(why) = measured.broken {

@@ -47,7 +47,7 @@ impl RoundCounts {
     /// Puts it into the document.
     pub fn tell(&self, document: &mut ExplainDocument) {
         let Counts { statuses, failures, left_out } = &*self.counts.borrow();
-        document.warnings.extend(traffic::what_statuses_say(statuses));
+        document.warnings.extend(workloads::what_statuses_say(statuses));
         document.warnings.extend(failed(failures).into_iter().chain(nothing(left_out)));
         if let Some(why) = unserved(statuses, failures) {
             document.sum.conclusive = false;

@@ -160,7 +160,7 @@ pub fn run(spec: &HttpSpec, from: &SecretArgs, output: &OutputArgs) -> Result<Co
             let hear: &(dyn Fn(&ServedInterval) + Sync) = &interval;
             let asked_for = spec.interval_ns.is_some() && !output.talk.quiet;
             let heard = (asked_for || rows_wanted(output.talk.quiet)).then_some(hear);
-            traffic::measure_http(spec, secret.as_ref(), traffic::Run { heard, ..run })
+            workloads::measure_http(spec, secret.as_ref(), traffic::Run { heard, ..run })
         },
         |document, look| report::measure::http(document, *look),
     )

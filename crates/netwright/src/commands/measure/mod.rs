@@ -119,7 +119,7 @@ fn rerun(file: &Path, args: &MeasureArgs) -> Result<CommandEnd, Failure> {
         "redis" => {
             let spec: RedisSpec =
                 serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
-            let url = traffic::RedisUrl::of(&spec.common.target)?;
+            let url = workloads::RedisUrl::of(&spec.common.target)?;
             redis::run(&spec, &url, &args.secret, &args.output)
         }
         "stream" => {
@@ -143,7 +143,7 @@ fn rtt(
             let hear = |end_s: f64, per_s: f64| second(end_s, per_s, "round trips");
             let run = traffic::Run { second: each_second(output, &hear), ..run };
             match spec.common.peer {
-                PeerProgram::Qperf => traffic::qperf::client_rtt(spec, run),
+                PeerProgram::Qperf => interop::qperf::client_rtt(spec, run),
                 PeerProgram::Netwright | PeerProgram::Iperf3 | PeerProgram::Server => {
                     traffic::measure_rtt(spec, secret.as_ref(), run)
                 }

@@ -198,7 +198,7 @@ pub fn variable(text: &str) -> Result<(String, String), String> {
 /// # Errors
 /// Its weight is none.
 pub fn script(text: &str) -> Result<PgScript, Failure> {
-    let (name, weight) = traffic::pg::script::weighted(text).map_err(Failure::Usage)?;
+    let (name, weight) = workloads::pg::script::weighted(text).map_err(Failure::Usage)?;
     Ok(PgScript { name: name.into(), weight })
 }
 
@@ -207,7 +207,7 @@ pub fn script(text: &str) -> Result<PgScript, Failure> {
 /// # Errors
 /// Something asked for cannot be.
 pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
-    let (target, password) = traffic::pg::without_password(&args.url)?;
+    let (target, password) = workloads::pg::without_password(&args.url)?;
     let mut scripts = args.script.iter().map(|s| script(s)).collect::<Result<Vec<_>, _>>()?;
     if scripts.is_empty() {
         scripts.push(PgScript { name: "select-only".into(), weight: 1 });
@@ -255,7 +255,7 @@ pub fn init(args: &PgArgs) -> Result<CommandEnd, Failure> {
         }
     };
     let run = traffic::Run::new(window.stop(), &progress);
-    let made = traffic::pg::init::init(&spec, password.as_deref(), run);
+    let made = workloads::pg::init::init(&spec, password.as_deref(), run);
     drop(shown);
     let made = made?;
     match args.output.json {
@@ -295,7 +295,7 @@ pub fn run(
             let hear: &(dyn Fn(&ServedInterval) + Sync) = &interval;
             let asked_for = spec.interval_ns.is_some() && !output.talk.quiet;
             let heard = (asked_for || rows_wanted(output.talk.quiet)).then_some(hear);
-            traffic::measure_pg(spec, password, secret.as_ref(), traffic::Run { heard, ..run })
+            workloads::measure_pg(spec, password, secret.as_ref(), traffic::Run { heard, ..run })
         },
         |document, look| report::measure::pg(document, *look),
     )

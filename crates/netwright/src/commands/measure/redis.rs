@@ -7,7 +7,7 @@ use model::{
     Nanos,
     measure::{Common, RedisSpec, ServedInterval, TlsSpec, Transport},
 };
-use traffic::RedisUrl;
+use workloads::RedisUrl;
 
 use super::{
     args::SecretArgs,
@@ -153,7 +153,7 @@ pub fn run(
             let asked_for = spec.interval_ns.is_some() && !output.talk.quiet;
             let heard = (asked_for || rows_wanted(output.talk.quiet)).then_some(hear);
             let run = traffic::Run { heard, ..run };
-            traffic::measure_redis(spec, url, password.as_deref(), secret.as_ref(), run)
+            workloads::measure_redis(spec, url, password.as_deref(), secret.as_ref(), run)
         },
         |document, look| report::measure::redis(document, *look),
     )

@@ -31,8 +31,8 @@ pub fn run(
             PeerProgram::Netwright | PeerProgram::Server => {
                 traffic::measure_stream(spec, secret.as_ref(), run, &heard)
             }
-            PeerProgram::Iperf3 => traffic::iperf3::client(spec, run, &heard),
-            PeerProgram::Qperf => traffic::qperf::client_stream(spec, run),
+            PeerProgram::Iperf3 => interop::iperf3::client(spec, run, &heard),
+            PeerProgram::Qperf => interop::qperf::client_stream(spec, run),
         },
         |document, look| report::measure::stream(document, *look),
     )

@@ -6,11 +6,9 @@ use std::{
     time::Duration,
 };
 
+use interop::iperf3::{Event, Limits, Server};
 use serde_json::json;
-use traffic::{
-    budget::Budget,
-    iperf3::{Event, Limits, Server},
-};
+use traffic::budget::Budget;
 
 use super::{args::ServeArgs, log::Log};
 use crate::{exit::Failure, output::Sink};

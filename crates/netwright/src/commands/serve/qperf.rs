@@ -6,11 +6,9 @@ use std::{
     time::Duration,
 };
 
+use interop::qperf::{self, Event, Limits};
 use serde_json::json;
-use traffic::{
-    budget::Budget,
-    qperf::{self, Event, Limits},
-};
+use traffic::budget::Budget;
 
 use super::{args::ServeArgs, log::Log};
 use crate::{exit::Failure, output::Sink};

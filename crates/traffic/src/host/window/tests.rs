@@ -13,9 +13,9 @@ use model::{CpuId, CpuSet, Reading};
 use probe::Root;
 
 use super::*;
-use crate::host::{
-    clocks::{current_tid, thread_ns},
-    pin,
+use crate::{
+    host::{clocks::thread_ns, pin},
+    net::wake::current_tid,
 };
 
 /// A thread that lives while it is looked at from outside: told to work, and to end.

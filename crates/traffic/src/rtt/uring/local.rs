@@ -5,12 +5,11 @@ use std::os::fd::RawFd;
 use super::lines::{Event, Lines};
 use crate::{
     Error,
-    net::{incoming::Looks, now_ns},
+    engine::{looks::Looks, rtt_recorder::RttRecorder, wait::server_gone},
+    net::now_ns,
     rtt::{
         flow::{Answer, Flow},
         many::RttClient,
-        recorder::Recorder,
-        single::server_gone,
     },
 };
 
@@ -21,13 +20,13 @@ const LOOK_EVERY: u64 = 1024;
 struct UringLoop<'r> {
     flows: Vec<Flow>,
     lines: Lines,
-    recorder: &'r mut Recorder,
+    recorder: &'r mut RttRecorder,
     looks: Looks,
     done: u64,
 }
 
 /// Runs one thread's flows in closed loop until the pool ends.
-pub fn run(local: &RttClient<'_>, lines: Lines, fds: &[RawFd], recorder: &mut Recorder) {
+pub fn run(local: &RttClient<'_>, lines: Lines, fds: &[RawFd], recorder: &mut RttRecorder) {
     let mut state = UringLoop {
         flows: fds.iter().map(|fd| Flow::new(*fd, local.queue_depth)).collect(),
         lines,

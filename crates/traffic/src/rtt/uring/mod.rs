@@ -17,14 +17,12 @@ use model::{Warning, measure::Engine};
 
 pub use lines::Lines;
 
-use crate::worker_pool::Worker;
+use crate::engine::worker_pool::Worker;
 
 /// One call for many messages.
 pub const IO_URING: &str = "io_uring";
 /// A call for each message, on sockets that are ready.
 pub const EPOLL: &str = "epoll";
-/// A call for each message, on the only socket.
-pub const PLAIN: &str = "send/recv";
 
 /// From so many flows on a thread on, io_uring does more of them in a second.
 const FEWEST_FLOWS: usize = 8;

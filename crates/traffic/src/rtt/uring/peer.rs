@@ -6,12 +6,13 @@ use std::os::fd::RawFd;
 use super::lines::{Event, Lines};
 use crate::{
     Error,
-    net::incoming::Looks,
-    rtt::{
-        exchange::{UNKNOWN_CPU, current_cpu, stamp_cpu},
-        single::{Ran, RttShape, serve_for},
+    engine::{
+        looks::Looks,
+        ran_on::{RanOn, UNKNOWN_CPU, current_cpu},
+        service_time::serve_for,
+        worker_pool::{Worker, WorkerPool},
     },
-    worker_pool::{Worker, WorkerPool},
+    rtt::{exchange::stamp_cpu, single::RttShape},
 };
 
 /// Looks at the receiving CPU once in so many requests.
@@ -22,7 +23,7 @@ struct Answering<'a> {
     lines: Lines,
     /// Bytes of a request that is not whole, by flow.
     got: Vec<u64>,
-    ran_on: Ran,
+    ran_on: RanOn,
     stamped: u16,
     done: u64,
 }
@@ -34,7 +35,7 @@ pub fn run(lines: Lines, fds: &[RawFd], shape: &RttShape, pool: &WorkerPool, wor
         // The service time of one shall not delay the answers before it.
         lines: if shape.service_ns > 0 { lines.careful() } else { lines },
         got: vec![0; fds.len()],
-        ran_on: Ran::default(),
+        ran_on: RanOn::default(),
         stamped: UNKNOWN_CPU,
         done: 0,
     };

@@ -1,0 +1,207 @@
+//! The client against an unmodified `iperf3 -s`.
+//!
+//! The server counts what it receives between the warm-up's end and the word that the test is
+//! over, and tells in one sum; between, this end tells what its own kernel knows.
+
+mod dialogue;
+mod document;
+mod interval;
+mod running_test;
+
+use std::{
+    net::SocketAddr,
+    sync::atomic::Ordering,
+    thread,
+    time::{Duration, Instant},
+};
+
+use model::{
+    Nanos,
+    measure::{Direction, Floor, Pin, StreamDocument, StreamSpec, Transport, Wait, ZeroCopy},
+};
+use traffic::{
+    Error, Heard, Measured, Result, Run,
+    engine::{assignments, floor},
+    net::{
+        options,
+        target::{Target, resolve},
+    },
+};
+
+use self::dialogue::Dialogue;
+use super::params::{Params, STREAMS};
+
+/// A server that has just ended a test is not there for a moment, and then busy for another.
+const AGAIN: Duration = Duration::from_millis(200);
+/// For how long that is borne.
+const PATIENCE: Duration = Duration::from_millis(1500);
+/// The longest warm-up that iperf3 knows.
+const WARMUP_S: u64 = 60;
+
+/// One combination of a block's size and flows.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    message_bytes: u64,
+    flows: u32,
+}
+
+/// Measures streams against an unmodified iperf3 server, as asked.
+///
+/// # Errors
+/// Nothing could be measured at all: the request is none that iperf3 knows, nobody answers, the
+/// server is busy. What breaks later is in [`Measured::broken`].
+pub fn client(
+    spec: &StreamSpec,
+    run: Run<'_>,
+    heard: Heard<'_>,
+) -> Result<Measured<StreamDocument>> {
+    check(spec)?;
+    options::check(&spec.common)?;
+    let Target::Host(host, port) = spec.common.target.parse()? else {
+        return Err(Error::Usage("iperf3 has no Unix sockets; name a host".into()));
+    };
+    let addresses = resolve(&host, port.unwrap_or(super::PORT), spec.common.family)?;
+    let mut document = document::empty(spec);
+    let mut broken = None;
+    for point in points(spec) {
+        if run.stop.load(Ordering::Relaxed) || broken.is_some() {
+            document.interrupted = true;
+            break;
+        }
+        match one(spec, point, &addresses, run, heard) {
+            Ok(done) => {
+                document.interrupted |= done.interrupted || done.broken.is_some();
+                document.local.address = done.local.to_string();
+                document.peer.address = done.remote.to_string();
+                broken.clone_from(&done.broken);
+                document.runs.extend(document::runs(spec, done));
+            }
+            Err(e) if document.runs.is_empty() => return Err(e),
+            Err(e) => broken = Some(e),
+        }
+    }
+    document.floor = floor(&document);
+    Ok(Measured { document, broken })
+}
+
+/// What this end's loops cost, measured on the CPU where they ran.
+fn floor(document: &StreamDocument) -> Floor {
+    let pinned = document.runs.first().and_then(|r| r.placement.local.pinned.first());
+    match floor::calibrate(pinned.copied()) {
+        Ok(calibration) => calibration.certificate(document.runs.iter().map(|r| &r.cpu.local)),
+        Err(e) => floor::not_measured(&e.to_string()),
+    }
+}
+
+fn points(spec: &StreamSpec) -> Vec<Point> {
+    let sizes = &spec.message_bytes;
+    let of = |flows| sizes.iter().map(move |&message_bytes| Point { message_bytes, flows });
+    spec.flows.iter().flat_map(|&flows| of(flows)).collect()
+}
+
+fn check(spec: &StreamSpec) -> Result<()> {
+    let usage = |why: String| Err(Error::Usage(why));
+    let common = &spec.common;
+    if common.transport == Transport::Unix {
+        return usage("iperf3 has no Unix sockets; use TCP or UDP".into());
+    }
+    if common.wait != Wait::Block {
+        return usage("with an iperf3 server this end waits by blocking only".into());
+    }
+    if common.confidence_per_mille.is_some() {
+        return usage("an iperf3 server cannot be asked to repeat until confident".into());
+    }
+    if spec.zerocopy == Some(ZeroCopy::Msg) {
+        return usage("iperf3 spares copies by sendfile only".into());
+    }
+    if spec.flows.is_empty() || spec.message_bytes.is_empty() || common.duration_ns == Nanos(0) {
+        return usage("no size, no flows or no time is given".into());
+    }
+    if common.transport == Transport::Udp && spec.rate.is_none() {
+        return usage("UDP needs a rate: nothing else keeps it from flooding the path".into());
+    }
+    if let Some(n) = spec.flows.iter().find(|n| **n == 0 || u64::from(**n) > STREAMS) {
+        return usage(format!("{n} flows: iperf3 has 1 to {STREAMS}"));
+    }
+    if common.warmup_ns.0.div_ceil(1_000_000_000) > WARMUP_S {
+        return usage(format!("iperf3 warms up for {WARMUP_S} s at most"));
+    }
+    let most = if common.transport == Transport::Udp { 65_507 } else { 1 << 20 };
+    let least = if common.transport == Transport::Udp { 16 } else { 1 };
+    match spec.message_bytes.iter().find(|n| **n < least || **n > most) {
+        Some(n) => usage(format!("blocks of {n} bytes: iperf3 has {least} to {most}")),
+        None => Ok(()),
+    }
+}
+
+/// What the server is asked.
+fn params(spec: &StreamSpec, point: Point) -> Params {
+    let common = &spec.common;
+    let socket = &common.socket;
+    let server_cpu = match &common.peer_pin {
+        Pin::List(cpus) => cpus.iter().next().map(|c| c.0),
+        Pin::Auto | Pin::Apart | Pin::No => None,
+    };
+    Params {
+        udp: common.transport == Transport::Udp,
+        omit_s: common.warmup_ns.0.div_ceil(1_000_000_000),
+        time_s: common.duration_ns.0.div_ceil(1_000_000_000),
+        parallel: point.flows as usize,
+        len: point.message_bytes as usize,
+        reverse: spec.direction == Direction::Reverse,
+        bidirectional: spec.direction == Direction::Both,
+        nodelay: socket.nodelay == Some(true),
+        window: socket.buffer_bytes.map(|b| u32::try_from(b.0).unwrap_or(u32::MAX)),
+        mss: socket.mss_bytes,
+        rate: spec.rate.map_or(0, |r| (r.0 / u64::from(point.flows)).max(1)),
+        tos: socket.dscp.unwrap_or(0) << 2,
+        congestion: socket.congestion.clone(),
+        server_cpu,
+        udp_counters_64bit: common.transport == Transport::Udp,
+        zerocopy: spec.zerocopy.is_some(),
+        skip_rx_copy: spec.skip_receive_copy,
+        client_version: traffic::PROGRAM.into(),
+        ..Params::default()
+    }
+}
+
+fn one(
+    spec: &StreamSpec,
+    point: Point,
+    addresses: &[SocketAddr],
+    run: Run<'_>,
+    heard: Heard<'_>,
+) -> Result<running_test::FinishedTest> {
+    let asked = params(spec, point);
+    let dialogue = open(spec, &asked, addresses, run)?;
+    let threads = u32::try_from(asked.streams()).unwrap_or(u32::MAX);
+    let remote = dialogue.remote;
+    let assignments =
+        assignments::beside(&spec.common.pin, threads, dialogue.same_host(), Some(remote))?;
+    running_test::run(spec, point, &asked, dialogue, assignments, (run, heard))
+}
+
+/// A server that goes along with the test, its streams not yet open.
+fn open(
+    spec: &StreamSpec,
+    asked: &Params,
+    addresses: &[SocketAddr],
+    run: Run<'_>,
+) -> Result<Dialogue> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let mut last = Error::Environment(format!("{} has no address", spec.common.target));
+        for address in addresses {
+            match Dialogue::begin(*address, spec, asked, run.stop) {
+                Ok(done) => return Ok(done),
+                Err((e, _)) if Instant::now() > until => last = e,
+                Err((e, dialogue::Again::Maybe)) => last = e,
+                Err((e, dialogue::Again::No)) => return Err(e),
+            }
+        }
+        if Instant::now() > until || run.stop.load(Ordering::Relaxed) {
+            return Err(last);
+        }
+        thread::sleep(AGAIN);
+    }
+}

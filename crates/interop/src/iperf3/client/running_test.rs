@@ -1,0 +1,282 @@
+//! One test: streams, warm-up, window, results.
+
+use std::{net::SocketAddr, sync::atomic::Ordering, thread, time::Duration};
+
+use model::measure::{Direction, StreamInterval, StreamSpec};
+use probe::Root;
+use traffic::{
+    Error, ErrorContext, Heard, Result, Run, engine::assignments::Assignments,
+    host::Mark as HostMark, net::now_ns,
+};
+
+use super::{
+    Point,
+    dialogue::Dialogue,
+    interval::{Arrivals, IperfCounters, interval},
+};
+use crate::iperf3::{
+    flow::{Flow, FlowCounters, FlowThreads, Load, Mark},
+    params::Params,
+    results::{self, Results, Stream},
+    sock,
+    wire::{Broken, Until},
+};
+
+/// How often the stop flag and the server are looked at.
+const SLICE: Duration = Duration::from_millis(50);
+/// What is on its way when the last datagram was sent has so long to arrive: the server counts
+/// nothing after it has heard that the test is over.
+const LANDING: Duration = Duration::from_millis(200);
+
+/// A test that is over.
+#[derive(Debug)]
+pub struct FinishedTest {
+    pub local: SocketAddr,
+    pub remote: SocketAddr,
+    pub same_host: bool,
+    pub asked: Params,
+    pub point: Point,
+    pub assignments: Assignments,
+    pub start: IperfCounters,
+    pub end: IperfCounters,
+    /// When all senders had stopped.
+    pub stopped: Mark,
+    pub intervals: [Vec<StreamInterval>; 2],
+    pub arrivals: Arrivals,
+    /// Of what this end sends.
+    pub congestion: Option<String>,
+    pub ids: Vec<u64>,
+    /// What the server says.
+    pub theirs: Option<Results>,
+    pub interrupted: bool,
+    pub broken: Option<Error>,
+}
+
+/// Runs one test with a server that awaits its streams.
+pub fn run(
+    spec: &StreamSpec,
+    point: Point,
+    asked: &Params,
+    dialogue: Dialogue,
+    assignments: Assignments,
+    (run, heard): (Run<'_>, Heard<'_>),
+) -> Result<FinishedTest> {
+    let sockets = dialogue.streams(spec, asked)?;
+    let flow = |(n, socket)| Flow::new(results::stream_id(n), asked.client_sends(n), socket);
+    let flows: Vec<Flow> = sockets.into_iter().enumerate().map(flow).collect();
+    let load = Load::new(asked).doing(|| "no memory for what is sent")?;
+    let cpus: Vec<u32> = assignments.cpus.iter().map(|c| c.0).collect();
+    thread::scope(|scope| {
+        let pool = FlowThreads::start(scope, &flows, &load, &cpus).doing(|| "no thread")?;
+        let tids = pool.tids();
+        dialogue.await_running(run.stop)?;
+        pool.go();
+        let root = Root::live();
+        let mut course = RunningTest {
+            spec,
+            asked,
+            dialogue: &dialogue,
+            flows: &flows,
+            pool: &pool,
+            run,
+            heard,
+            tids,
+            root: &root,
+            begun: now_ns(),
+            what: format!("stream {} B, {} flows", point.message_bytes, point.flows),
+            interrupted: false,
+            broken: None,
+        };
+        let parts = course.measure()?;
+        Ok(FinishedTest {
+            local: dialogue.local,
+            remote: dialogue.remote,
+            same_host: dialogue.same_host(),
+            asked: asked.clone(),
+            point,
+            assignments,
+            start: parts.start,
+            end: parts.end,
+            stopped: parts.stopped,
+            intervals: parts.intervals,
+            arrivals: parts.arrivals,
+            congestion: flows.first().and_then(|f| sock::congestion(&f.socket)),
+            ids: flows.iter().map(|f| f.id).collect(),
+            theirs: parts.theirs,
+            interrupted: course.interrupted,
+            broken: course.broken.take(),
+        })
+    })
+}
+
+struct RunningTest<'a> {
+    spec: &'a StreamSpec,
+    asked: &'a Params,
+    dialogue: &'a Dialogue,
+    flows: &'a [Flow],
+    pool: &'a FlowThreads<'a>,
+    run: Run<'a>,
+    heard: Heard<'a>,
+    tids: Vec<i32>,
+    root: &'a Root,
+    begun: u64,
+    what: String,
+    interrupted: bool,
+    broken: Option<Error>,
+}
+
+struct Parts {
+    start: IperfCounters,
+    end: IperfCounters,
+    stopped: Mark,
+    intervals: [Vec<StreamInterval>; 2],
+    arrivals: Arrivals,
+    theirs: Option<Results>,
+}
+
+impl RunningTest<'_> {
+    fn measure(&mut self) -> Result<Parts> {
+        let warm = self.begun + self.asked.omit_s * 1_000_000_000;
+        self.wait_until(warm);
+        if let Some(e) = self.broken.take() {
+            return Err(e);
+        }
+        // What the host's look costs shall not be within the window.
+        let host = HostMark::take(&self.tids, self.root);
+        let start = IperfCounters { host, flows: self.pool.mark() };
+        let (end, intervals, arrivals) = self.window(&start);
+        self.pool.stop(|f| f.sends);
+        let stopped = self.pool.mark();
+        let theirs =
+            if self.broken.is_none() { self.results(&start, &end, &stopped) } else { None };
+        self.pool.stop(|_| true);
+        Ok(Parts { start, end, stopped, intervals, arrivals, theirs })
+    }
+
+    /// The window, with a look at the end of each interval.
+    fn window(
+        &mut self,
+        start: &IperfCounters,
+    ) -> (IperfCounters, [Vec<StreamInterval>; 2], Arrivals) {
+        let from = start.flows.at_ns;
+        let end = from + self.spec.common.duration_ns.0;
+        let every = self.spec.interval_ns.0.max(1_000_000);
+        let mut lines = [Vec::new(), Vec::new()];
+        let mut arrivals = Arrivals::default();
+        let mut before = start.clone();
+        let mut next = from + every;
+        loop {
+            // A last interval that is a mere moment becomes part of the one before.
+            let at = if next + every / 10 >= end { end } else { next };
+            self.wait_until(at);
+            let flows = self.pool.mark();
+            let now = IperfCounters { flows, host: HostMark::take(&self.tids, self.root) };
+            arrivals.look(self.flows);
+            for (sends, lines) in [true, false].into_iter().zip(&mut lines) {
+                if now.flows.flows.iter().any(|f| f.sends == sends) {
+                    let line = interval(start, &before, &now, sends, self.asked.udp);
+                    (self.heard)(
+                        if sends { Direction::Forward } else { Direction::Reverse },
+                        &line,
+                    );
+                    lines.push(line);
+                }
+            }
+            if at == end || self.interrupted || self.broken.is_some() {
+                return (now, lines, arrivals);
+            }
+            before = now;
+            next += every;
+        }
+    }
+
+    /// Until then, a stop, or bad news.
+    fn wait_until(&mut self, at: u64) {
+        let whole = self.asked.omit_s * 1_000_000_000 + self.spec.common.duration_ns.0;
+        while !self.interrupted && self.broken.is_none() {
+            let now = now_ns();
+            if now >= at {
+                return;
+            }
+            let share = (now - self.begun) as f64 / whole.max(1) as f64;
+            (self.run.progress)(&self.what, share.min(1.0));
+            let left = Duration::from_nanos(at - now);
+            // The control connection is waited on in milliseconds; the rest is slept.
+            match left.checked_sub(Duration::from_millis(2)) {
+                Some(most) => self.listen(most.min(SLICE)),
+                None => thread::sleep(left),
+            }
+            self.interrupted |= self.run.stop.load(Ordering::Relaxed);
+        }
+    }
+
+    /// Hears what the server says amidst the test, which it should not.
+    fn listen(&mut self, time: Duration) {
+        let until = Until::after(Duration::from_secs(1), self.run.stop);
+        self.broken = match self.dialogue.control.listen(time) {
+            Ok(None) => None,
+            Ok(Some(state)) => Some(self.dialogue.odd(state, until)),
+            Err(b) => Some(self.died(b)),
+        };
+        let broke = self.flows.iter().find_map(Flow::failed);
+        if let (None, Some(e)) = (&self.broken, broke) {
+            let what = format!("{}: a stream broke", self.dialogue.remote);
+            self.broken = Some(Error::io(what, &e));
+        }
+    }
+
+    fn died(&self, b: Broken) -> Error {
+        match b {
+            Broken::Closed => Error::Environment(format!(
+                "{}: the server died within the test: the control connection is closed",
+                self.dialogue.remote
+            )),
+            b => self.dialogue.error(b),
+        }
+    }
+
+    /// Ends the test and hears what the server saw.
+    fn results(
+        &mut self,
+        start: &IperfCounters,
+        end: &IperfCounters,
+        stopped: &Mark,
+    ) -> Option<Results> {
+        if self.asked.udp && self.flows.iter().any(|f| f.sends) {
+            thread::sleep(LANDING);
+        }
+        let ours = || self.ours(start, end, stopped);
+        match self.dialogue.exchange(ours) {
+            Ok(results) => Some(results),
+            Err(e) => {
+                self.broken = Some(e);
+                None
+            }
+        }
+    }
+
+    /// What this end saw, for the server.
+    fn ours(&self, start: &IperfCounters, end: &IperfCounters, stopped: &Mark) -> Results {
+        let sends = self.flows.iter().any(|f| f.sends);
+        let marks = start.flows.flows.iter().zip(&stopped.flows);
+        let seconds = end.flows.seconds_since(&start.flows);
+        let one = |(flow, (from, to)): (&Flow, (&FlowCounters, &FlowCounters))| Stream {
+            id: flow.id,
+            bytes: to.bytes.saturating_sub(from.bytes),
+            retransmits: super::interval::retransmits(from, to),
+            jitter_s: to.jitter_ns as f64 / 1e9,
+            errors: to.missing(),
+            packets: if flow.sends { to.datagrams } else { to.highest },
+            omitted: Some((from.missing(), if flow.sends { from.datagrams } else { from.highest })),
+            start_s: 0.0,
+            end_s: seconds,
+        };
+        Results {
+            cpu: self.pool.cpu(&start.flows, &end.flows),
+            sender_has_retransmits: sends.then_some(!self.asked.udp),
+            congestion: self.flows.first().and_then(|f| sock::congestion(&f.socket)),
+            output: None,
+            streams: self.flows.iter().zip(marks).map(one).collect(),
+        }
+    }
+}

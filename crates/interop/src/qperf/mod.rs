@@ -1,0 +1,26 @@
+//! qperf 0.4.11 (frozen upstream, as in Debian), both ends: [`serve()`] answers its unmodified
+//! clients, [`client_rtt`] and [`client_stream`] measure against its unmodified server.
+//!
+//! qperf's client prints half of the mean round trip, over a count of messages and ticks of
+//! 10 ms. Here a round trip is a round trip, each one recorded.
+
+mod clock;
+mod data;
+pub(crate) mod fuzzed;
+mod limits;
+mod local;
+mod peer;
+mod result;
+mod rtt;
+mod sender;
+mod serve;
+mod session;
+mod stream;
+mod talk;
+pub mod wire;
+
+pub use limits::Limits;
+pub use rtt::client_rtt;
+pub use serve::{Event, listen, serve};
+pub use stream::client_stream;
+pub use wire::PORT;

@@ -1,0 +1,175 @@
+//! What qperf's counters say, in this program's terms.
+
+use std::collections::BTreeMap;
+
+use model::{
+    CpuId, CpuSet, Nanos, Reading, Warning,
+    measure::{Common, EndCpu, Engine, Pin, Transport, Wait},
+};
+use traffic::{
+    Error, Result,
+    control::message::{PeerReport, Ready, TestKind},
+    engine::assignments::{self, Assignments},
+};
+
+use super::wire::{Stat, Test, Times};
+
+const UNTOLD: &str = "qperf does not tell";
+
+/// The server's CPU over its own window, which reaches from its first message to its last,
+/// warm-up and cool-down included. qperf looks at the whole host alone.
+pub fn end_cpu(stat: &Stat) -> Reading<EndCpu> {
+    if stat.ticks_per_s == 0 {
+        return Reading::absent("qperf names no length of its ticks");
+    }
+    let ns = |of: fn(&Times) -> u64| {
+        let ticks = u128::from(of(&stat.end).saturating_sub(of(&stat.start)));
+        let ns = ticks * 1_000_000_000 / u128::from(stat.ticks_per_s);
+        u64::try_from(ns).unwrap_or(u64::MAX)
+    };
+    let states: [(&str, u64); 8] = [
+        ("user", ns(|t| t.user)),
+        ("nice", ns(|t| t.nice)),
+        ("system", ns(|t| t.system)),
+        ("idle", ns(|t| t.idle)),
+        ("iowait", ns(|t| t.iowait)),
+        ("irq", ns(|t| t.irq)),
+        ("softirq", ns(|t| t.softirq)),
+        ("steal", ns(|t| t.steal)),
+    ];
+    let host: BTreeMap<String, u64> = states.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect();
+    Reading::Known(EndCpu {
+        window_ns: Nanos(ns(|t| t.real)),
+        threads_ns: Reading::absent(UNTOLD),
+        threads_user_ns: Reading::absent(UNTOLD),
+        threads_system_ns: Reading::absent(UNTOLD),
+        process_ns: Reading::absent(UNTOLD),
+        host_ns: Reading::Known(host),
+        host_busy_per_unit_ns: Reading::absent("not set against anything"),
+        threads_per_unit_ns: Reading::absent(UNTOLD),
+        voluntary_switches: Reading::absent(UNTOLD),
+        involuntary_switches: Reading::absent(UNTOLD),
+    })
+}
+
+/// The server's report, as far as qperf makes one.
+pub fn report(stat: &Stat) -> PeerReport {
+    PeerReport {
+        cpu: end_cpu(stat),
+        moved: BTreeMap::new(),
+        ran_on: BTreeMap::new(),
+        received_on: BTreeMap::new(),
+        napi_ids: BTreeMap::new(),
+        migrations: Reading::absent(UNTOLD),
+        congestion: Reading::absent(UNTOLD),
+        mss_bytes: Reading::absent(UNTOLD),
+        accepted: None,
+        received: vec![],
+        busy_ns: BTreeMap::new(),
+        engine: String::new(),
+        service_ns: None,
+        warnings: vec![],
+    }
+}
+
+/// Where the server is asked to run: qperf takes one CPU or none, and only on this host is
+/// known which ones there are.
+///
+/// # Errors
+/// As [`assignments::peer`].
+pub fn peer_assignment(
+    common: &Common,
+    kind: &TestKind,
+    local: &Assignments,
+    same_host: bool,
+    to: std::net::SocketAddr,
+) -> Result<Ready> {
+    let pinned = |cpus: Vec<CpuId>, why: String| Ready { pinned: cpus, why, ..Ready::default() };
+    match &common.peer_pin {
+        Pin::No => Ok(pinned(vec![], "not pinned".into())),
+        Pin::List(list) => Ok(pinned(list.iter().take(1).collect(), "asked for".into())),
+        Pin::Auto | Pin::Apart if !same_host => {
+            Ok(pinned(vec![], "not pinned: which CPUs it has qperf does not tell".into()))
+        }
+        Pin::Auto | Pin::Apart => {
+            let test = traffic::control::message::Test {
+                kind: kind.clone(),
+                transport: common.transport,
+                flows: 1,
+                threads: 1,
+                wait: Wait::Block,
+                pin: Pin::Auto,
+                local_cpus: local.cpus.iter().copied().collect::<CpuSet>(),
+                socket: common.socket.clone(),
+                max_time_ns: Nanos(0),
+                engine: Engine::PerMessage,
+                service_ns: None,
+            };
+            let peer = assignments::peer(&test, &Pin::Auto, true, Some(to.ip()), &[])?;
+            Ok(Ready { allowed: peer.allowed, ..pinned(peer.cpus, peer.why) })
+        }
+    }
+}
+
+/// The field of the request for a far assigned CPU.
+pub fn affinity(assignment: &Ready) -> u32 {
+    assignment.pinned.first().map_or(0, |c| c.0.saturating_add(1))
+}
+
+/// The test of a transport, there and back or one way.
+///
+/// # Errors
+/// [`Error::Usage`] for what qperf does not speak here.
+pub fn test_of(transport: Transport, and_back: bool) -> Result<Test> {
+    match (transport, and_back) {
+        (Transport::Tcp, true) => Ok(Test::TcpLat),
+        (Transport::Tcp, false) => Ok(Test::TcpBw),
+        (Transport::Udp, true) => Ok(Test::UdpLat),
+        (Transport::Udp, false) => Ok(Test::UdpBw),
+        (Transport::Unix, _) => {
+            Err(Error::Usage("qperf has no Unix sockets; only TCP and UDP".into()))
+        }
+    }
+}
+
+/// What a qperf server cannot do is refused, not passed over.
+///
+/// # Errors
+/// [`Error::Usage`].
+pub fn check_common(common: &Common, flows: &[u32]) -> Result<()> {
+    let usage = |why: &str| Err(Error::Usage(why.into()));
+    if common.threads != 1 || flows != [1] {
+        return usage("with qperf at the server there is one flow on one thread");
+    }
+    if common.duration_ns.0 == 0 {
+        return usage("a window of no length measures nothing");
+    }
+    Ok(())
+}
+
+/// What every run with qperf says of the server.
+pub fn warnings(common: &Common) -> Vec<Warning> {
+    let mut all = vec![];
+    if common.peer_wait != Wait::Block {
+        all.push(Warning::QperfBlocks);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_become_time() {
+        let start = Times { real: 100, user: 10, idle: 1000, ..Times::default() };
+        let end = Times { real: 350, user: 60, idle: 900, softirq: 5, ..Times::default() };
+        let stat = Stat { ticks_per_s: 100, start, end, ..Stat::default() };
+        let cpu = end_cpu(&stat).into_known().unwrap();
+        assert_eq!(cpu.window_ns, Nanos(2_500_000_000));
+        let host = cpu.host_ns.into_known().unwrap();
+        assert_eq!((host["user"], host["softirq"]), (500_000_000, 50_000_000));
+        assert_eq!(host["idle"], 0, "a clock that went back did not move");
+        assert!(!end_cpu(&Stat::default()).is_known());
+    }
+}

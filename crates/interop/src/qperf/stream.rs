@@ -1,0 +1,450 @@
+//! `measure stream --peer qperf`: one flow to qperf's server, its tests `tcp_bw` and `udp_bw`.
+//!
+//! The server counts all that it received between its first message and its last, and says so
+//! once, at the end. Over TCP the window is cut out of that by what its kernel acknowledged;
+//! over UDP the window is the whole test, so there is no warm-up.
+
+use std::{
+    os::fd::AsRawFd,
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+};
+
+use model::{
+    Nanos, Reading, Warning,
+    measure::{
+        BothCpu, BothEvidence, Datagrams, Direction, EndPlacement, Placement, StreamDocument,
+        StreamInterval, StreamRun, StreamSpec, Transport, Wait,
+    },
+};
+use stats::interval;
+use traffic::{
+    Error, Result,
+    control::message::{Ready, TestKind},
+    engine::{
+        assignments::{self, Assignments},
+        conduct::Run,
+        floor::calibrate,
+        measured::{Measured, unix_s},
+        worker_pool::WorkerPool,
+    },
+    host::{self, Mark},
+    net::now_ns,
+};
+
+use super::{
+    local::{Ask, PlacedEnd, Session, find},
+    result::{affinity, check_common, end_cpu, peer_assignment, test_of, warnings},
+    sender::Sender,
+    wire::Stat,
+};
+use crate::iperf3::sock::{TcpInfo, congestion, tcp_info};
+
+const SECOND: u64 = 1_000_000_000;
+/// The largest message over TCP and over UDP.
+const LARGEST: (u64, u64) = (16 << 20, 65_507);
+/// How much longer than this end the server goes on if nobody ends it.
+const SLACK_S: u64 = 3;
+/// How often a wait looks whether it shall end.
+const LOOK_NS: u64 = 50_000_000;
+const UNTOLD: &str = "qperf does not tell";
+
+/// Streams to an unmodified qperf server.
+///
+/// # Errors
+/// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
+pub fn client_stream(spec: &StreamSpec, run: Run<'_>) -> Result<Measured<StreamDocument>> {
+    check(spec)?;
+    let place = find(&spec.common, run.stop)?;
+    let assignments =
+        assignments::local(&spec.common.pin, 1, place.same_host, Some(place.address))?;
+    let calibration = calibrate(assignments.cpus.first().copied())?;
+    let mut document = StreamDocument {
+        schema_version: model::SCHEMA_VERSION,
+        kind: "stream".into(),
+        started_unix_s: unix_s(),
+        request: spec.clone(),
+        local: place.local.clone(),
+        peer: place.end.clone(),
+        floor: calibration.certificate([]),
+        runs: vec![],
+        interrupted: false,
+    };
+    let mut broken = None;
+    for &bytes in &spec.message_bytes {
+        if run.stop.load(Ordering::Relaxed) || broken.is_some() {
+            break;
+        }
+        match one(spec, bytes, &place, &assignments, run) {
+            Ok((done, cpus, why)) => {
+                document.peer.cpus = cpus.unwrap_or(document.peer.cpus);
+                document.runs.push(done);
+                broken = why;
+            }
+            Err(e) => broken = Some(e),
+        }
+    }
+    document.interrupted = broken.is_some() || run.stop.load(Ordering::Relaxed);
+    document.floor = calibration.certificate(document.runs.iter().map(|r| &r.cpu.local));
+    match (document.runs.is_empty(), broken) {
+        (true, Some(why)) => Err(why),
+        (_, broken) => Ok(Measured { document, broken }),
+    }
+}
+
+/// What qperf cannot do is refused, not passed over.
+fn check(spec: &StreamSpec) -> Result<()> {
+    check_common(&spec.common, &spec.flows)?;
+    test_of(spec.common.transport, false)?;
+    let usage = |why: String| Err(Error::Usage(why));
+    if spec.direction != Direction::Forward {
+        return usage("qperf's server only receives: no --direction but forward".into());
+    }
+    if spec.zerocopy.is_some() || spec.skip_receive_copy {
+        return usage("zero copy and skipping the receiver's copy are not done with qperf".into());
+    }
+    if spec.rate.is_some_and(|r| r.0 == 0) {
+        return usage("a rate of 0 sends nothing".into());
+    }
+    if spec.message_bytes.is_empty() {
+        return usage("no size is given".into());
+    }
+    let udp = spec.common.transport == Transport::Udp;
+    let most = if udp { LARGEST.1 } else { LARGEST.0 };
+    match spec.message_bytes.iter().find(|b| !(1..=most).contains(*b)) {
+        Some(b) => usage(format!("a message of {b} bytes; 1 to {most} are possible")),
+        None => Ok(()),
+    }
+}
+
+fn one(
+    spec: &StreamSpec,
+    bytes: u64,
+    place: &PlacedEnd,
+    assignments: &Assignments,
+    run: Run<'_>,
+) -> Result<(StreamRun, Option<u32>, Option<Error>)> {
+    let mut spec = spec.clone();
+    let udp = spec.common.transport == Transport::Udp;
+    let mut reported = warnings(&spec.common);
+    if udp && spec.common.warmup_ns.0 + spec.common.cooldown_ns.0 > 0 {
+        (spec.common.warmup_ns, spec.common.cooldown_ns) = (Nanos(0), Nanos(0));
+        reported.push(Warning::QperfNoWarmup);
+    }
+    let common = &spec.common;
+    let more = common.warmup_ns.0.saturating_add(common.cooldown_ns.0);
+    let whole = common.duration_ns.0.saturating_add(more);
+    let seconds = whole.div_ceil(SECOND) + SLACK_S;
+    let kind = TestKind::Stream {
+        direction: Direction::Forward,
+        message_bytes: bytes,
+        rate_bps: None,
+        zerocopy: None,
+        skip_receive_copy: false,
+    };
+    let assignment = peer_assignment(common, &kind, assignments, place.same_host, place.address)?;
+    let ask = Ask {
+        test: test_of(common.transport, false)?,
+        message: u32::try_from(bytes).unwrap_or(u32::MAX),
+        seconds: u32::try_from(seconds).unwrap_or(u32::MAX),
+        affinity: affinity(&assignment),
+    };
+    let mut session = Session::open(place, common, ask, run.stop)?;
+    let sender = Sender {
+        message: bytes as usize,
+        udp,
+        rate: spec.rate.map(|r| r.0),
+        refused: AtomicU64::new(0),
+    };
+    let pool = WorkerPool::new(1);
+    let course = send(&spec, &mut session, &sender, assignments, &pool, run);
+    let mut broken = pool.broken();
+    if let Some(words) = broken.is_some().then(|| session.gone()).flatten() {
+        broken = Some(words);
+    }
+    let early = run.stop.load(Ordering::Relaxed);
+    let stat = match &broken {
+        Some(_) => None,
+        None => match session.finish(early) {
+            Ok(stat) => Some(stat),
+            Err(_) if early => None,
+            Err(e) => {
+                broken = Some(e);
+                None
+            }
+        },
+    };
+    let cpus = stat.as_ref().map(|s| s.cpus);
+    let run = Parts {
+        spec: &spec,
+        bytes,
+        place,
+        assignments,
+        assignment,
+        sender,
+        pool,
+        course,
+        stat,
+        reported,
+    };
+    Ok((run.run(), cpus, broken))
+}
+
+/// The sender's kernel at one moment.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    at_ns: u64,
+    tcp: Option<TcpInfo>,
+}
+
+/// A test that was sent.
+struct SentTest {
+    marks: (Mark, Mark),
+    /// At the window's beginning, each interval's end, and the window's end.
+    samples: Vec<Sample>,
+    congestion: Option<String>,
+    /// When the sender began and when it had ended.
+    sent_ns: (u64, u64),
+}
+
+/// Sends, and looks at it.
+fn send(
+    spec: &StreamSpec,
+    session: &mut Session,
+    sender: &Sender,
+    assignments: &Assignments,
+    pool: &WorkerPool,
+    run: Run<'_>,
+) -> SentTest {
+    let (fd, cpu) = (session.data.as_raw_fd(), assignments.cpus.first().copied());
+    thread::scope(|threads| {
+        let work = || {
+            let Some(worker) = pool.workers.first() else { return };
+            if let Some(Err(e)) = cpu.map(assignments::pin) {
+                worker.see(|seen| seen.warnings.push(Warning::NotPinned { why: e.to_string() }));
+            }
+            let _running = worker.sleeper.begin();
+            sender.run(fd, pool, worker);
+        };
+        let begun = now_ns();
+        let spawned = thread::Builder::new().name("nw-client-0".into()).spawn_scoped(threads, work);
+        if let Err(e) = spawned {
+            pool.break_off(Error::io("no thread", &e));
+        }
+        while pool.tids().is_empty() && !pool.stopping() {
+            thread::yield_now();
+        }
+        let mut course = watch(spec, session, pool, run);
+        pool.end();
+        course.sent_ns = (begun, now_ns());
+        course
+    })
+}
+
+/// Warm-up, window with its intervals, cool-down.
+fn watch(spec: &StreamSpec, session: &mut Session, pool: &WorkerPool, run: Run<'_>) -> SentTest {
+    let (root, common) = (probe::Root::live(), &spec.common);
+    let what = format!("stream to qperf, {} B", session.message());
+    let begun = now_ns();
+    let whole = (common.warmup_ns.0 + common.duration_ns.0 + common.cooldown_ns.0).max(1) as f64;
+    let until = |session: &mut Session, end: u64| {
+        loop {
+            let now = now_ns();
+            (run.progress)(&what, ((now - begun) as f64 / whole).min(1.0));
+            if let Some(why) = session.gone() {
+                pool.break_off(why);
+            }
+            if now >= end || pool.stopping() || run.stop.load(Ordering::Relaxed) {
+                return now < end;
+            }
+            thread::sleep(std::time::Duration::from_nanos((end - now).min(LOOK_NS)));
+        }
+    };
+    let sample = |session: &Session| Sample { at_ns: now_ns(), tcp: tcp_info(&session.data) };
+    until(session, begun + common.warmup_ns.0);
+    let first = Mark::take(&pool.tids(), &root);
+    let mut samples = vec![sample(session)];
+    let start = now_ns();
+    let end = start + common.duration_ns.0;
+    let each = spec.interval_ns.0.max(LOOK_NS);
+    let mut next = start;
+    loop {
+        next = (next + each).min(end);
+        let cut = until(session, next);
+        samples.push(sample(session));
+        if cut || next >= end {
+            break;
+        }
+    }
+    let last = Mark::take(&pool.tids(), &root);
+    until(session, now_ns() + common.cooldown_ns.0);
+    let congestion = congestion(&session.data);
+    SentTest { marks: (first, last), samples, congestion, sent_ns: (0, 0) }
+}
+
+/// What a run is made of.
+struct Parts<'a> {
+    spec: &'a StreamSpec,
+    bytes: u64,
+    place: &'a PlacedEnd,
+    assignments: &'a Assignments,
+    assignment: Ready,
+    sender: Sender,
+    pool: WorkerPool,
+    course: SentTest,
+    stat: Option<Stat>,
+    reported: Vec<Warning>,
+}
+
+impl Parts<'_> {
+    fn run(self) -> StreamRun {
+        let common = &self.spec.common;
+        let udp = common.transport == Transport::Udp;
+        let here = host::between(&self.course.marks.0, &self.course.marks.1);
+        let (bytes, window_ns) = if udp { self.datagram_window() } else { self.stream_window() };
+        let intervals = if udp { vec![] } else { self.intervals() };
+        let ends = || self.course.samples.first().zip(self.course.samples.last());
+        let tcp = |of: fn(&TcpInfo, &TcpInfo) -> u64| match ends().map(|(a, b)| (a.tcp, b.tcp)) {
+            Some((Some(a), Some(b))) => Reading::Known(of(&a, &b)),
+            _ => Reading::absent("TCP_INFO: not read"),
+        };
+        let only_tcp = |r: Reading<u64>| match udp {
+            true => Reading::absent("UDP has none"),
+            false => r,
+        };
+        let peer = match &self.stat {
+            Some(stat) => end_cpu(stat).map(|cpu| host::per_unit(cpu, stat.received.bytes)),
+            None => Reading::absent("the server did not report"),
+        };
+        let rates: Vec<f64> = intervals.iter().map(|i| i.bits_per_s).collect();
+        let each = self.spec.interval_ns.0;
+        StreamRun {
+            transport: common.transport,
+            direction: Direction::Forward,
+            flows: 1,
+            threads: 1,
+            message_bytes: self.bytes,
+            wait: common.wait,
+            peer_wait: Wait::Block,
+            placement: self.placement(here.extras.migrations),
+            window_ns: Nanos(window_ns),
+            trimmed_ns: Nanos(common.warmup_ns.0 + common.cooldown_ns.0),
+            bytes,
+            bits_per_s: bytes as f64 * 8e9 / window_ns.max(1) as f64,
+            bits_per_s_interval: interval::of_values(&rates, each).ok().map(|e| e.interval),
+            retransmits: only_tcp(tcp(|a, b| {
+                u64::from(b.retransmits.saturating_sub(a.retransmits))
+            })),
+            datagrams: self.stat.filter(|_| udp).map(|s| self.datagrams(&s)),
+            modes: traffic::stream::modes::of(&intervals),
+            flow_bytes: vec![bytes],
+            intervals,
+            zerocopy_copied: None,
+            congestion: match (&self.course.congestion, udp) {
+                (Some(name), false) => Reading::Known(name.clone()),
+                _ => Reading::absent("UDP has none"),
+            },
+            mss_bytes: only_tcp(tcp(|_, b| u64::from(b.snd_mss))),
+            cpu: BothCpu { local: host::per_unit(here.cpu, bytes), peer },
+            evidence: BothEvidence { local: here.moved, peer: Default::default() },
+            warnings: self.warnings(udp),
+        }
+    }
+
+    /// What the server's kernel acknowledged within the window.
+    fn stream_window(&self) -> (u64, u64) {
+        let (first, last) = (self.course.samples.first(), self.course.samples.last());
+        let Some((a, b)) = first.zip(last) else { return (0, 0) };
+        let acked = |s: &Sample| s.tcp.map_or(0, |t| t.bytes_acked);
+        (acked(b).saturating_sub(acked(a)), b.at_ns - a.at_ns)
+    }
+
+    /// All that the server received, over the time in which it was sent.
+    fn datagram_window(&self) -> (u64, u64) {
+        let (from, to) = self.course.sent_ns;
+        (self.stat.map_or(0, |s| s.received.bytes), to - from)
+    }
+
+    fn intervals(&self) -> Vec<StreamInterval> {
+        let Some(start) = self.course.samples.first() else { return vec![] };
+        let since = |s: &Sample| (s.at_ns - start.at_ns) as f64 / 1e9;
+        let pairs = self.course.samples.iter().zip(self.course.samples.iter().skip(1));
+        pairs
+            .filter_map(|(a, b)| {
+                let (before, after) = (a.tcp?, b.tcp?);
+                let bytes = after.bytes_acked.saturating_sub(before.bytes_acked);
+                let sent_again = after.retransmits.saturating_sub(before.retransmits);
+                let window = u64::from(after.snd_cwnd) * u64::from(after.snd_mss);
+                Some(StreamInterval {
+                    start_s: since(a),
+                    end_s: since(b),
+                    bytes,
+                    bits_per_s: bytes as f64 * 8e9 / (b.at_ns - a.at_ns).max(1) as f64,
+                    retransmits: Reading::Known(u64::from(sent_again)),
+                    cwnd_bytes: Reading::Known(window),
+                    rtt_ns: Reading::Known(u64::from(after.rtt_us) * 1000),
+                    migrations: Reading::absent("seen for the whole window alone"),
+                    datagrams: None,
+                })
+            })
+            .collect()
+    }
+
+    fn datagrams(&self, stat: &Stat) -> Datagrams {
+        let (sent, received) = (self.pool.transactions(), stat.received.messages);
+        Datagrams {
+            sent,
+            received,
+            lost: sent.saturating_sub(received),
+            reordered: Reading::absent(UNTOLD),
+            duplicates: Reading::absent(UNTOLD),
+            jitter_ns: Reading::absent(UNTOLD),
+            send_refused: self.sender.refused.load(Ordering::Relaxed),
+        }
+    }
+
+    fn placement(&self, migrations: Reading<u64>) -> Placement {
+        let local = EndPlacement {
+            pinned: self.assignments.cpus.clone(),
+            why: self.assignments.why.clone(),
+            ran_on: self.pool.seen().ran_on,
+            allowed: self.assignments.allowed.clone(),
+            migrations,
+            ..EndPlacement::default()
+        };
+        let peer = EndPlacement {
+            pinned: self.assignment.pinned.clone(),
+            why: self.assignment.why.clone(),
+            allowed: self.assignment.allowed.clone(),
+            migrations: Reading::absent(UNTOLD),
+            ..EndPlacement::default()
+        };
+        Placement { local, peer, same_host: self.place.same_host }
+    }
+
+    fn warnings(&self, udp: bool) -> Vec<Warning> {
+        let mut all = self.reported.clone();
+        all.extend(self.pool.seen().warnings);
+        if udp {
+            all.push(Warning::QperfNoIntervals);
+        }
+        // Whole messages here; the last, interrupted by the end, may count there.
+        let sent = self.pool.transactions().saturating_mul(self.bytes);
+        match &self.stat {
+            Some(s) if !udp && !(sent..sent + self.bytes).contains(&s.received.bytes) => {
+                all.push(Warning::EndsDisagree {
+                    here: sent,
+                    what_here: "bytes sent".into(),
+                    there: s.received.bytes,
+                    what_there: "received".into(),
+                });
+            }
+            Some(_) => {}
+            None => all.push(Warning::ReceivedNotTold),
+        }
+        if self.spec.common.confidence_per_mille.is_some() {
+            all.push(Warning::QperfNotRepeated);
+        }
+        all
+    }
+}

@@ -1,0 +1,137 @@
+//! Our streams to unmodified qperf servers.
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use interop::qperf::{self, Limits};
+use model::{
+    BitsPerSec, Nanos,
+    measure::{Direction, StreamDocument, StreamSpec, Transport},
+};
+use traffic::{Error, Run};
+
+use super::{
+    measuring::{common, run},
+    peer::PeerEnd,
+    real,
+};
+
+fn spec(target: &str, transport: Transport, ms: u64) -> StreamSpec {
+    StreamSpec {
+        common: common(target, transport, ms),
+        direction: Direction::Forward,
+        flows: vec![1],
+        message_bytes: vec![if transport == Transport::Udp { 1400 } else { 65_536 }],
+        rate: None,
+        interval_ns: Nanos(100_000_000),
+        zerocopy: None,
+        skip_receive_copy: false,
+    }
+}
+
+fn whole(spec: &StreamSpec) -> StreamDocument {
+    let m = run(|r| qperf::client_stream(spec, r)).unwrap();
+    assert_eq!(m.broken, None);
+    m.document
+}
+
+#[test]
+fn tcp_with_intervals_and_equal_counts() {
+    let server = real::Server::new();
+    for host in ["127.0.0.1", "[::1]"] {
+        let mut s = spec(&format!("{host}:{}", server.port), Transport::Tcp, 600);
+        s.message_bytes = vec![100, 65_536, 3_000_000];
+        for r in &whole(&s).runs {
+            assert!(r.bytes > 100_000 && r.bits_per_s > 1e6, "{r:?}");
+            let parts: u64 = r.intervals.iter().map(|i| i.bytes).sum();
+            assert_eq!(parts, r.bytes);
+            assert!(r.intervals.len() >= 3, "{:?}", r.intervals);
+            assert!(
+                !r.warnings.iter().any(|w| w.to_string().contains("disagree")),
+                "{:?}",
+                r.warnings
+            );
+            assert!(r.congestion.is_known() && r.mss_bytes.is_known() && r.retransmits.is_known());
+            assert!(r.cpu.peer.known().unwrap().host_busy_per_unit_ns.is_known());
+        }
+    }
+}
+
+#[test]
+fn udp_at_a_rate() {
+    let server = real::Server::new();
+    let mut s = spec(&server.target(), Transport::Udp, 800);
+    s.rate = Some(BitsPerSec(20_000_000));
+    let d = whole(&s);
+    let r = &d.runs[0];
+    let g = r.datagrams.as_ref().unwrap();
+    assert!(g.sent > 50 && g.received + g.lost == g.sent, "{g:?}");
+    assert_eq!(r.bytes, g.received * 1400);
+    // A busy machine sends less, none sends more.
+    assert!(r.bits_per_s > 1e6 && r.bits_per_s < 21e6, "{}", r.bits_per_s);
+    assert_eq!(r.trimmed_ns, Nanos(0));
+}
+
+/// Interleaved with qperf's client. The bound fails an error of a factor of two (bits for bytes, one
+/// end's time for both) and is wide enough for a machine that others use.
+#[test]
+fn as_fast_as_qperf() {
+    let server = real::Server::new();
+    let (mut ours, mut theirs) = (vec![], vec![]);
+    for _ in 0..5 {
+        ours.push(whole(&spec(&server.target(), Transport::Tcp, 700)).runs[0].bits_per_s);
+        let p = real::client(server.port, "127.0.0.1", &["-t", "1", "--", "tcp_bw"]);
+        theirs.push(p.value("tcp_bw", "bw") * 8.0);
+    }
+    ours.sort_by(f64::total_cmp);
+    theirs.sort_by(f64::total_cmp);
+    assert!((0.6..1.67).contains(&(ours[2] / theirs[2])), "{ours:?} {theirs:?}");
+}
+
+#[test]
+fn our_own_far_end_counts_the_same() {
+    let peer = PeerEnd::new(Limits::default());
+    let s = spec(&format!("127.0.0.1:{}", peer.port), Transport::Tcp, 300);
+    let r = whole(&s).runs.remove(0);
+    assert!(!r.warnings.iter().any(|w| w.to_string().contains("disagree")), "{:?}", r.warnings);
+    let (_, received, _) = peer.ended(1)[0];
+    assert!(received * 65_536 >= r.bytes / 2, "{received} messages there, {} bytes here", r.bytes);
+}
+
+#[test]
+fn what_qperf_cannot_do_is_refused() {
+    let says = |change: fn(&mut StreamSpec)| {
+        let mut s = spec("127.0.0.1:1", Transport::Tcp, 100);
+        change(&mut s);
+        match run(|r| qperf::client_stream(&s, r)).unwrap_err() {
+            Error::Usage(why) => why,
+            other => panic!("{other}"),
+        }
+    };
+    assert!(says(|s| s.direction = Direction::Reverse).contains("only receives"));
+    assert!(says(|s| s.flows = vec![1, 2]).contains("one flow"));
+    assert!(says(|s| s.message_bytes = vec![0]).contains("1 to"));
+    assert!(says(|s| s.rate = Some(BitsPerSec(0))).contains("sends nothing"));
+}
+
+#[test]
+fn ctrl_c_reports_what_went_through() {
+    let server = real::Server::new();
+    for transport in [Transport::Tcp, Transport::Udp] {
+        let (stop, begun) = (AtomicBool::new(false), Instant::now());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(700));
+                stop.store(true, Ordering::Relaxed);
+            });
+            let mut s = spec(&server.target(), transport, 30_000);
+            s.rate = Some(BitsPerSec(50_000_000));
+            let m = qperf::client_stream(&s, Run::new(&stop, &|_, _| {})).unwrap();
+            assert!(m.document.interrupted && m.document.runs[0].bytes > 1000, "{m:?}");
+        });
+        assert!(begun.elapsed() < Duration::from_secs(20));
+    }
+}

@@ -1,0 +1,55 @@
+//! Which CPU and which NAPI instance received a socket's last packets.
+
+use std::{
+    collections::BTreeMap,
+    os::fd::{BorrowedFd, RawFd},
+};
+
+use model::CpuId;
+
+use super::worker_pool::ThreadReport;
+use crate::host::incoming;
+
+/// Looks taken now and then, counted.
+#[derive(Debug)]
+pub struct Looks {
+    fd: RawFd,
+    cpus: BTreeMap<CpuId, u64>,
+    napi_ids: BTreeMap<u32, u64>,
+}
+
+impl Looks {
+    pub fn new(fd: RawFd) -> Self {
+        Self { fd, cpus: BTreeMap::new(), napi_ids: BTreeMap::new() }
+    }
+
+    /// At another socket from now on.
+    pub fn turn_to(&mut self, fd: RawFd) {
+        self.fd = fd;
+    }
+
+    /// Takes a look: two system calls.
+    pub fn look(&mut self) {
+        if self.fd < 0 {
+            return;
+        }
+        // SAFETY: whoever made this keeps the socket open as long as it looks.
+        let socket = unsafe { BorrowedFd::borrow_raw(self.fd) };
+        if let Some(cpu) = incoming::cpu(socket) {
+            *self.cpus.entry(cpu).or_default() += 1;
+        }
+        if let Some(id) = incoming::napi_id(socket) {
+            *self.napi_ids.entry(id).or_default() += 1;
+        }
+    }
+
+    /// Hands the counts over.
+    pub fn tell(&self, seen: &mut ThreadReport) {
+        for (cpu, n) in &self.cpus {
+            *seen.received_on.entry(*cpu).or_default() += n;
+        }
+        for (id, n) in &self.napi_ids {
+            *seen.napi_ids.entry(*id).or_default() += n;
+        }
+    }
+}

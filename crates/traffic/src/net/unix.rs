@@ -1,0 +1,16 @@
+//! Unix sockets of a server.
+
+use std::{io, time::Duration};
+
+use socket2::{SockAddr, Socket};
+
+/// Connects a Unix socket, which waits where the server's queue is full, but not for ever.
+pub fn connect_within(socket: &Socket, to: &SockAddr, patience: Duration) -> io::Result<()> {
+    socket.set_write_timeout(Some(patience))?;
+    let connected = socket.connect(to).map_err(|e| match e.kind() {
+        io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
+        _ => e,
+    });
+    socket.set_write_timeout(None)?;
+    connected
+}

@@ -1,0 +1,284 @@
+//! How a session is protected: what libpq makes of `sslmode` and what belongs to it.
+//!
+//! **Source**: PostgreSQL's documentation, "libpq", "SSL Support" and "Parameter Key Words".
+
+use std::{collections::BTreeMap, fs, net::IpAddr, os::unix::fs::MetadataExt};
+
+use model::Warning;
+use rustls::pki_types::ServerName;
+use traffic::{
+    Error, Result,
+    net::tls::{
+        Tls, TlsRequest,
+        fault::{Remedies, advice},
+    },
+};
+
+use super::around::Around;
+
+/// What can be done about a certificate.
+const REMEDIES: Remedies = Remedies {
+    trust: "sslrootcert=FILE",
+    unchecked: "sslmode=require without a root certificate measures without checking",
+    plain: "is it PostgreSQL?",
+    own: "another client's certificate (sslcert)",
+};
+
+/// What `sslmode` asks for, from least to most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mode {
+    Disable,
+    Allow,
+    Prefer,
+    Require,
+    VerifyCa,
+    VerifyFull,
+}
+
+/// Whether the login is tied to the TLS connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Binding {
+    Disable,
+    /// Where both ends can.
+    #[default]
+    Prefer,
+    Require,
+}
+
+/// One way to try for a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Try {
+    Plain,
+    /// TLS, or none where the server has none.
+    Either,
+    Tls,
+}
+
+/// Whose certificates are believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Root {
+    Anybody,
+    System,
+    File(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Security {
+    pub mode: Mode,
+    pub binding: Binding,
+    root: Root,
+    own: Option<(String, String)>,
+    untold: bool,
+}
+
+impl Security {
+    /// What the parameters say; `warnings` gets what is to be told of it.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for what libpq would not take or we cannot do, [`Error::Environment`] for
+    /// a file that is missing.
+    pub fn of(
+        all: &BTreeMap<&str, String>,
+        around: &Around<'_>,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Self> {
+        let get = |key: &str| all.get(key).map(String::as_str);
+        for (key, why) in [
+            ("sslcrl", "revocation is not looked up"),
+            ("sslcrldir", "revocation is not looked up"),
+            ("sslpassword", "a key with a password cannot be read; give one without"),
+            ("ssl_min_protocol_version", "TLS 1.2 and 1.3 are spoken"),
+            ("ssl_max_protocol_version", "TLS 1.2 and 1.3 are spoken"),
+            ("requirepeer", "who serves a Unix socket is not looked up"),
+        ] {
+            let harmless = key == "ssl_min_protocol_version" && get(key) == Some("TLSv1.2");
+            if get(key).is_some() && !harmless {
+                return Err(Error::Usage(format!("{key}: {why}; leave it out")));
+            }
+        }
+        if get("sslnegotiation").is_some_and(|n| n != "postgres") {
+            return Err(Error::Usage(
+                "sslnegotiation: only postgres is spoken; servers before 17 know no other".into(),
+            ));
+        }
+        let home = |name: &str| {
+            let path = around.home()?.join(".postgresql").join(name);
+            path.exists().then(|| path.to_string_lossy().into_owned())
+        };
+        let named_root = get("sslrootcert");
+        let mode = mode(get("sslmode"), named_root == Some("system"))?;
+        let root = match named_root {
+            Some("system") => Root::System,
+            // As libpq: one that is not there checks nothing, where nothing has to be checked.
+            Some(file) if mode < Mode::VerifyCa && fs::metadata(file).is_err() => {
+                if mode > Mode::Disable {
+                    warnings.push(Warning::NoRootCertificate { file: file.to_owned() });
+                }
+                Root::Anybody
+            }
+            Some(file) => Root::File(file.to_owned()),
+            None => home("root.crt").map_or(Root::Anybody, Root::File),
+        };
+        if mode >= Mode::VerifyCa && root == Root::Anybody {
+            return Err(Error::Environment(
+                "sslmode=verify-ca and verify-full need the authority's certificate: \
+                 ~/.postgresql/root.crt, or sslrootcert=FILE"
+                    .into(),
+            ));
+        }
+        let binding = match get("channel_binding") {
+            None | Some("prefer") => Binding::Prefer,
+            Some("disable") => Binding::Disable,
+            Some("require") => Binding::Require,
+            Some(other) => {
+                return Err(Error::Usage(format!(
+                    "channel_binding={other}: write disable, prefer or require"
+                )));
+            }
+        };
+        Ok(Self {
+            mode,
+            binding,
+            root,
+            own: if mode == Mode::Disable { None } else { own(all, home)? },
+            untold: get("sslsni") == Some("0"),
+        })
+    }
+
+    /// What is tried for a session, one after the other; over a Unix socket there is no TLS.
+    pub fn tries(&self, unix: bool) -> &'static [Try] {
+        match self.mode {
+            _ if unix => &[Try::Plain],
+            Mode::Disable => &[Try::Plain],
+            Mode::Allow => &[Try::Plain, Try::Tls],
+            Mode::Prefer => &[Try::Either, Try::Plain],
+            _ => &[Try::Tls],
+        }
+    }
+
+    /// For a server of this name or address, which is at `ip`: where any name will do, that stands
+    /// for one that no certificate could have (`fe80::1%eth0`).
+    ///
+    /// # Errors
+    /// As [`Tls::new`].
+    pub fn tls(&self, name: &str, ip: Option<IpAddr>) -> Result<Tls> {
+        let any_name = self.mode != Mode::VerifyFull;
+        let address = ip.filter(|_| any_name && ServerName::try_from(name).is_err());
+        let address = address.map(|ip| ip.to_string());
+        let asked = TlsRequest {
+            ca: if let Root::File(path) = &self.root { Some(path) } else { None },
+            insecure: self.root == Root::Anybody,
+            any_name,
+            untold: self.untold,
+            own: self.own.as_ref().map(|(c, k)| (c.as_str(), k.as_str())),
+            ..TlsRequest::default()
+        };
+        Tls::new(address.as_deref().unwrap_or(name), &asked)
+    }
+
+    /// Whether certificates are checked.
+    pub fn verifies(&self) -> bool {
+        self.root != Root::Anybody
+    }
+}
+
+/// What is wrong with a server's TLS, and what to do.
+pub fn reported(server: &str, why: &rustls::Error) -> Error {
+    Error::Environment(advice(server, why, &REMEDIES))
+}
+
+fn mode(asked: Option<&str>, system: bool) -> Result<Mode> {
+    let mode = match asked {
+        None if system => Mode::VerifyFull,
+        None | Some("prefer") => Mode::Prefer,
+        Some("disable") => Mode::Disable,
+        Some("allow") => Mode::Allow,
+        Some("require") => Mode::Require,
+        Some("verify-ca") => Mode::VerifyCa,
+        Some("verify-full") => Mode::VerifyFull,
+        Some(other) => {
+            return Err(Error::Usage(format!(
+                "sslmode={other}: write disable, allow, prefer, require, verify-ca or verify-full"
+            )));
+        }
+    };
+    match system && mode != Mode::VerifyFull {
+        true => Err(Error::Usage(
+            "sslrootcert=system: anybody can have a certificate of the system's authorities; \
+             write sslmode=verify-full"
+                .into(),
+        )),
+        false => Ok(mode),
+    }
+}
+
+/// Our own certificate and its key, where they are named or lie where libpq looks.
+fn own(
+    all: &BTreeMap<&str, String>,
+    home: impl Fn(&str) -> Option<String>,
+) -> Result<Option<(String, String)>> {
+    let found = |key: &str, name: &str| all.get(key).cloned().or_else(|| home(name));
+    let Some(certificate) = found("sslcert", "postgresql.crt") else { return Ok(None) };
+    let Some(key) = found("sslkey", "postgresql.key") else {
+        return Err(Error::Environment(format!(
+            "{certificate} has no key: name it by sslkey=FILE, or leave out sslcert"
+        )));
+    };
+    let about =
+        fs::metadata(&key).map_err(|e| Error::io(format!("cannot read the key {key}"), &e))?;
+    // As libpq: root's may be read by its group.
+    let readable = if about.uid() == 0 { 0o037 } else { 0o077 };
+    if about.is_file() && about.mode() & readable != 0 {
+        return Err(Error::Denied(format!("the key {key} may be read by others; chmod 600 it")));
+    }
+    Ok(Some((certificate, key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(all: &[(&'static str, &str)]) -> Result<Security> {
+        let all = all.iter().map(|(k, v)| (*k, (*v).to_owned())).collect();
+        Security::of(&all, &Around { variable: &|_| None, who: &|_| None }, &mut vec![])
+    }
+
+    #[test]
+    fn what_is_tried_is_what_libpq_tries() {
+        for (mode, tries) in [
+            ("disable", &[Try::Plain][..]),
+            ("allow", &[Try::Plain, Try::Tls]),
+            ("prefer", &[Try::Either, Try::Plain]),
+            ("require", &[Try::Tls]),
+        ] {
+            let security = of(&[("sslmode", mode)]).expect(mode);
+            assert_eq!(security.tries(false), tries, "{mode}");
+            assert_eq!(security.tries(true), [Try::Plain], "{mode}");
+            assert!(!security.verifies());
+        }
+        assert_eq!(of(&[]).expect("nothing").mode, Mode::Prefer);
+        let system = of(&[("sslrootcert", "system")]).expect("system");
+        assert!(system.mode == Mode::VerifyFull && system.verifies());
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        for (all, says) in [
+            (&[("sslmode", "on")][..], "write disable"),
+            (&[("sslmode", "verify-full")], "sslrootcert=FILE"),
+            (&[("sslmode", "require"), ("sslrootcert", "system")], "verify-full"),
+            (&[("channel_binding", "yes")], "write disable, prefer or require"),
+            (&[("sslnegotiation", "direct")], "only postgres"),
+            (&[("sslcrl", "/x")], "revocation"),
+            (&[("sslcert", "/nonexistent/c")], "sslkey=FILE"),
+            (&[("sslcert", "/nonexistent/c"), ("sslkey", "/nonexistent/k")], "cannot read"),
+        ] {
+            match of(all) {
+                Err(Error::Usage(why) | Error::Environment(why)) => {
+                    assert!(why.contains(says), "{all:?}: {why}");
+                }
+                other => panic!("{all:?}: {other:?}"),
+            }
+        }
+    }
+}
