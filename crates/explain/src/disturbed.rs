@@ -2,7 +2,7 @@
 
 use stats::{decompose::STANDS_OUT, paired::median};
 
-use super::{interleaving::Pairs, workload::Observed};
+use crate::{interleaving::Pairs, workload::Observed};
 
 /// CPUs that were busy more than in the other rounds, before something else is said to have run.
 const BUSIER: f64 = 0.2;

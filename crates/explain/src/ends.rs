@@ -9,88 +9,36 @@ use model::{
     Nanos, Warning,
     explain::Exchange,
     measure::{
-        Common, Engine, HttpSpec, PeerProgram, PgDriver, PgScript, PgSpec, Pin, RedisSpec, RttSpec,
-        SocketOptions, TlsSpec, Transport,
+        Common, Engine, HttpSpec, PeerProgram, PgDriver, PgSpec, Pin, RedisSpec, RttSpec,
+        SocketOptions, Transport,
     },
 };
-use traffic::{RedisUrl, Secret, Url, is_here};
+use traffic::{Error, RedisUrl, Result, Url, is_here};
 
-use super::{
-    args::ExplainArgs,
+use crate::{
     http::Http,
     pg::{BEGINNING_NS, Pg},
     redis::Redis,
+    request::{Request, Target},
     responder::{Responder, ServerCpus},
     rtt::Rtt,
     server::Server,
     workload::{Observed, Workload},
 };
-use crate::{
-    commands::measure::{self, counts::OneSize, pg::ProtocolArg},
-    exit::Failure,
-};
 
 /// When a request counts as failed.
 const TIMEOUT: Nanos = Nanos(5_000_000_000);
 
-/// What the target names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// A server of ours: `HOST[:PORT]`.
-    Rtt(String),
-    Http(String),
-    /// A URL, without the password that may have stood in it.
-    Redis(String),
-    /// A connection string, without the password that may have stood in it.
-    Pg(String),
-}
-
-impl Target {
-    /// From what was typed.
-    ///
-    /// # Errors
-    /// It is nothing that can be explained.
-    pub fn parse(text: &str) -> Result<Self, Failure> {
-        match text.split_once("://") {
-            Some(("rtt", rest)) if !rest.is_empty() => {
-                Ok(Self::Rtt(rest.trim_end_matches('/').into()))
-            }
-            Some(("http" | "https" | "http+unix", _)) => {
-                text.parse::<Url>()?;
-                Ok(Self::Http(text.into()))
-            }
-            Some(("redis" | "rediss", _)) => Ok(Self::Redis(RedisUrl::of(text)?.shown)),
-            Some(("pg" | "postgres" | "postgresql", _)) => {
-                Ok(Self::Pg(traffic::pg::without_password(text)?.0))
-            }
-            _ => Err(Failure::Usage(format!(
-                "{text:?} is no target; write rtt://HOST[:PORT], http://HOST[:PORT]/PATH or https://…, \
-                 http+unix://%2Frun%2Fapp.sock/PATH, redis://HOST[:PORT] or rediss://…, or \
-                 pg://USER@HOST/DATABASE, postgres:// and postgresql:// being the same"
-            ))),
-        }
-    }
-
-    /// As it may be shown.
-    pub fn shown(&self) -> String {
-        match self {
-            Self::Rtt(host) => format!("rtt://{host}"),
-            Self::Http(text) | Self::Redis(text) | Self::Pg(text) => text.clone(),
-        }
-    }
-}
-
-fn common(args: &ExplainArgs, target: String, peer: PeerProgram) -> Common {
-    let wait = measure::wait(args.wait);
-    let pin = match measure::pin(&args.cpu, args.no_pin) {
+fn common(request: &Request, target: String, peer: PeerProgram) -> Common {
+    let pin = match request.pin.clone() {
         // All rounds and the synthetic workload are to run in the same places.
         Pin::Auto => Pin::Apart,
         other => other,
     };
-    let peer_pin = match peer {
+    let peer_pin = match (peer, request.peer_pin.clone()) {
         // Where a server of another kind runs is the scheduler's choice, and so its synthetic workload's.
-        PeerProgram::Server if args.peer_cpu.is_none() => Pin::No,
-        _ => measure::pin(&args.peer_cpu, args.no_pin),
+        (PeerProgram::Server, Pin::Auto) => Pin::No,
+        (_, pin) => pin,
     };
     Common {
         target,
@@ -98,17 +46,17 @@ fn common(args: &ExplainArgs, target: String, peer: PeerProgram) -> Common {
         transport: Transport::Tcp,
         family: None,
         bind: None,
-        duration_ns: args.round,
-        warmup_ns: super::workload::WARMUP,
-        cooldown_ns: super::workload::COOLDOWN,
-        wait,
-        peer_wait: wait,
+        duration_ns: request.round,
+        warmup_ns: crate::workload::WARMUP,
+        cooldown_ns: crate::workload::COOLDOWN,
+        wait: request.wait,
+        peer_wait: request.wait,
         pin,
         peer_pin,
-        threads: args.threads,
+        threads: request.threads,
         socket: SocketOptions::default(),
         confidence_per_mille: None,
-        max_time_ns: args.round,
+        max_time_ns: request.round,
     }
 }
 
@@ -118,16 +66,15 @@ pub fn transport(target: &str) -> Transport {
 }
 
 /// A workload of a server of ours.
-pub fn rtt(args: &ExplainArgs, host: &str, secret: Option<Secret>) -> Rtt {
-    let response = args.response.unwrap_or(args.request).0;
+pub fn rtt(request: &Request, host: &str) -> Rtt {
     Rtt {
         spec: RttSpec {
             common: Common {
                 transport: transport(host),
-                ..common(args, host.into(), PeerProgram::Netwright)
+                ..common(request, host.into(), PeerProgram::Netwright)
             },
-            request_bytes: vec![args.request.0],
-            response_bytes: vec![response],
+            request_bytes: vec![request.request_bytes],
+            response_bytes: vec![request.response_bytes],
             flows: vec![1],
             queue_depth: 1,
             rate_per_s: None,
@@ -139,29 +86,34 @@ pub fn rtt(args: &ExplainArgs, host: &str, secret: Option<Secret>) -> Rtt {
             think_time_ns: None,
             peer_threads: None,
         },
-        secret,
+        secret: request.secret.clone(),
         trips: 1.0,
     }
 }
 
+/// What carries requests to a URL.
+fn http_transport(url: &str) -> Transport {
+    if url.starts_with("http+unix:") { Transport::Unix } else { Transport::Tcp }
+}
+
 /// A workload of an HTTP server.
-pub fn http(args: &ExplainArgs, url: &str) -> Http {
+pub fn http(request: &Request, url: &str) -> Http {
     Http {
         spec: HttpSpec {
             common: Common {
-                transport: measure::http::transport(url),
-                ..common(args, url.into(), PeerProgram::Server)
+                transport: http_transport(url),
+                ..common(request, url.into(), PeerProgram::Server)
             },
             urls: vec![url.into()],
             method: "GET".into(),
-            headers: args.header.clone(),
+            headers: request.headers.clone(),
             body: None,
             body_file: None,
             flows: vec![1],
             pipeline: 1,
             new_connections: false,
             rate_per_s: None,
-            tls: TlsSpec { ca: args.ca.clone(), insecure: args.insecure, resume: false },
+            tls: request.tls.clone(),
             responder: None,
             requests: None,
             interval_ns: None,
@@ -175,18 +127,14 @@ pub fn http(args: &ExplainArgs, url: &str) -> Http {
 ///
 /// # Errors
 /// It is no URL.
-fn redis(args: &ExplainArgs, target: &str) -> Result<Redis, Failure> {
-    let mut commands = args.command.clone();
-    if commands.is_empty() {
-        commands.push(measure::redis::COMMAND.into());
-    }
+fn redis(request: &Request, target: &str) -> Result<Redis> {
     Ok(Redis {
         spec: RedisSpec {
-            common: common(args, target.into(), PeerProgram::Server),
-            commands,
-            keys: measure::redis::KEYS,
-            data_bytes: measure::redis::DATA_BYTES,
-            tls: TlsSpec { ca: args.ca.clone(), insecure: args.insecure, resume: false },
+            common: common(request, target.into(), PeerProgram::Server),
+            commands: request.commands.clone(),
+            keys: request.keys,
+            data_bytes: request.data_bytes,
+            tls: request.tls.clone(),
             responder: None,
             flows: vec![1],
             pipeline: 1,
@@ -196,7 +144,8 @@ fn redis(args: &ExplainArgs, target: &str) -> Result<Redis, Failure> {
             timeout_ns: TIMEOUT,
             interval_ns: None,
         },
-        url: RedisUrl::of(&args.target)?,
+        url: RedisUrl::of(&request.url)?,
+        password: request.redis_password.clone(),
         server: Server::default(),
     })
 }
@@ -205,17 +154,12 @@ fn redis(args: &ExplainArgs, target: &str) -> Result<Redis, Failure> {
 ///
 /// # Errors
 /// A script that cannot be.
-fn pg(args: &ExplainArgs, target: &str) -> Result<Pg, Failure> {
-    let mut scripts =
-        args.script.iter().map(|s| measure::pg::script(s)).collect::<Result<Vec<_>, _>>()?;
-    if scripts.is_empty() {
-        scripts.push(PgScript { name: "select-only".into(), weight: 1 });
-    }
+fn pg(request: &Request, target: &str) -> Result<Pg> {
     Ok(Pg {
         spec: PgSpec {
-            common: common(args, target.into(), PeerProgram::Server),
-            scripts,
-            protocol: args.protocol.into(),
+            common: common(request, target.into(), PeerProgram::Server),
+            scripts: request.scripts.clone(),
+            protocol: request.protocol,
             clients: vec![1],
             pipeline: false,
             connect_each: false,
@@ -224,16 +168,16 @@ fn pg(args: &ExplainArgs, target: &str) -> Result<Pg, Failure> {
             // One that loses against another is tried again, as applications do.
             max_tries: 0,
             per_statement: false,
-            scale: args.scale,
+            scale: request.scale,
             seed: None,
-            variables: args.define.iter().cloned().collect(),
+            variables: request.variables.clone(),
             interval_ns: None,
             timeout_ns: TIMEOUT,
             responder: None,
             driver: PgDriver::default(),
             answer_delay_ns: Nanos(0),
         },
-        password: traffic::pg::without_password(&args.target)?.1,
+        password: traffic::pg::without_password(&request.url)?.1,
         beginning_ns: Cell::new(BEGINNING_NS),
         server: Server::default(),
     })
@@ -241,21 +185,17 @@ fn pg(args: &ExplainArgs, target: &str) -> Result<Pg, Failure> {
 
 /// The network alone: the same exchange with a responder that answers at once, as many times as
 /// the workload waits for an answer in a transaction, with messages of the mean size.
-pub fn network(
-    args: &ExplainArgs,
-    target: &Target,
-    responder: &Responder,
-    exchange: Exchange,
-) -> Rtt {
-    let mut alone = rtt(args, &responder.target, responder.secret.clone());
+pub fn network(request: &Request, responder: &Responder, exchange: Exchange) -> Rtt {
+    let mut alone = rtt(request, &responder.target);
+    alone.secret = responder.secret.clone();
     alone.spec.service_ns = Some(Nanos(0));
     let trips = exchange.round_trips.max(1.0);
     let each = |bytes: u64| vec![((bytes as f64 / trips).round() as u64).max(1)];
     alone.trips = trips;
     alone.spec.request_bytes = each(exchange.request_bytes);
     alone.spec.response_bytes = each(exchange.response_bytes);
-    if let Target::Http(name) | Target::Redis(name) | Target::Pg(name) = target {
-        let Common { peer_pin, .. } = common(args, name.clone(), PeerProgram::Server);
+    if let Target::Http(name) | Target::Redis(name) | Target::Pg(name) = &request.target {
+        let Common { peer_pin, .. } = common(request, name.clone(), PeerProgram::Server);
         alone.spec.common.peer_pin = peer_pin;
     }
     alone
@@ -267,54 +207,48 @@ pub fn network(
 /// # Errors
 /// The server is elsewhere and none is given, or none starts.
 pub fn responder(
-    args: &ExplainArgs,
-    target: &Target,
+    request: &Request,
     learned: &Observed,
     notes: &mut Vec<Warning>,
-) -> Result<Responder, Failure> {
+) -> Result<Responder> {
     // Where the server may run, its synthetic workload may.
     let mut where_it_is = || {
         let found = ServerCpus::of_server(&learned.server);
         notes.extend(found.as_ref().err().cloned());
         found.ok().flatten()
     };
-    let secret = || measure::secret(&args.secret);
-    match (target, &args.responder) {
-        (_, Some(given)) => Ok(Responder::given(given.clone(), secret()?)),
-        (Target::Rtt(host), None) => Ok(Responder::given(host.clone(), secret()?)),
+    let secret = || request.secret.clone();
+    match (&request.target, &request.responder) {
+        (_, Some(given)) => Ok(Responder::given(given.clone(), secret())),
+        (Target::Rtt(host), None) => Ok(Responder::given(host.clone(), secret())),
         (Target::Http(url), None) => match here(url)? {
-            LocalServer::Address(ip) => Responder::start(&ip.to_string(), where_it_is()),
-            LocalServer::Socket => Responder::start_on_unix_socket(where_it_is()),
+            LocalServer::Address(ip) => {
+                Responder::start(&request.ours, &ip.to_string(), where_it_is())
+            }
+            LocalServer::Socket => Responder::start_on_unix_socket(&request.ours, where_it_is()),
             LocalServer::No => Err(other_paths()),
         },
         (Target::Redis(_) | Target::Pg(_), None) => match learned.server.parse::<SocketAddr>() {
             Ok(address) if is_here(address) => {
-                Responder::start(&address.ip().to_string(), where_it_is())
+                Responder::start(&request.ours, &address.ip().to_string(), where_it_is())
             }
             Ok(_) => Err(other_paths()),
             // A Unix socket's path.
-            Err(_) => Responder::start_on_unix_socket(where_it_is()),
+            Err(_) => Responder::start_on_unix_socket(&request.ours, where_it_is()),
         },
     }
 }
 
-/// Whether an option is another kind of target's, or a responder is needed that was not named, as far
-/// as can be told before anything is measured.
+/// Whether a responder is needed that was not named, as far as can be told before anything is measured.
 ///
 /// # Errors
 /// It is.
-pub fn check(args: &ExplainArgs, target: &Target) -> Result<(), Failure> {
-    if let Some((option, kind)) = foreign(args, target) {
-        return Err(Failure::Usage(format!(
-            "{option} is for {kind} targets, and means nothing for {}",
-            target.shown()
-        )));
-    }
-    match target {
-        Target::Http(url) if args.responder.is_none() && here(url)? == LocalServer::No => {
+pub fn check(request: &Request) -> Result<()> {
+    match &request.target {
+        Target::Http(url) if request.responder.is_none() && here(url)? == LocalServer::No => {
             Err(other_paths())
         }
-        Target::Redis(url) if args.responder.is_none() => {
+        Target::Redis(url) if request.responder.is_none() => {
             let url = RedisUrl::of(url)?;
             let Some((host, port)) = url.host() else { return Ok(()) };
             let here = traffic::addresses(host, port, None)?.into_iter().any(is_here);
@@ -324,35 +258,8 @@ pub fn check(args: &ExplainArgs, target: &Target) -> Result<(), Failure> {
     }
 }
 
-const REDIS: &str = "redis:// and rediss://";
-
-/// An option that was given and is for another kind of target, and which.
-fn foreign(args: &ExplainArgs, target: &Target) -> Option<(&'static str, &'static str)> {
-    let own = match target {
-        Target::Rtt(_) => "rtt://",
-        Target::Http(_) => "http:// and https://",
-        Target::Redis(_) => REDIS,
-        Target::Pg(_) => "pg://",
-    };
-    let tls = if own == REDIS { REDIS } else { "http:// and https://" };
-    let given = [
-        ("--request", "rtt://", args.request != OneSize(64)),
-        ("--response", "rtt://", args.response.is_some()),
-        ("--header", "http:// and https://", !args.header.is_empty()),
-        ("--ca", tls, args.ca.is_some()),
-        ("--insecure", tls, args.insecure),
-        ("--command", REDIS, !args.command.is_empty()),
-        ("--script", "pg://", !args.script.is_empty()),
-        ("--protocol", "pg://", args.protocol != ProtocolArg::Simple),
-        ("--scale", "pg://", args.scale.is_some()),
-        ("--define", "pg://", !args.define.is_empty()),
-    ];
-    let foreign = given.into_iter().find(|(_, kind, given)| *given && *kind != own);
-    foreign.map(|(option, kind, _)| (option, kind))
-}
-
-fn other_paths() -> Failure {
-    Failure::Usage(
+fn other_paths() -> Error {
+    Error::Usage(
         "the server is on another host: run `netwright serve` there and name it with \
          --responder HOST"
             .into(),
@@ -370,7 +277,7 @@ enum LocalServer {
     No,
 }
 
-fn here(url: &str) -> Result<LocalServer, Failure> {
+fn here(url: &str) -> Result<LocalServer> {
     let url: Url = url.parse()?;
     if url.socket.is_some() {
         return Ok(LocalServer::Socket);
@@ -384,32 +291,18 @@ fn here(url: &str) -> Result<LocalServer, Failure> {
 ///
 /// # Errors
 /// No secret to be read.
-pub fn workload(args: &ExplainArgs, target: &Target) -> Result<Box<dyn Workload>, Failure> {
-    Ok(match target {
-        Target::Rtt(host) => Box::new(rtt(args, host, measure::secret(&args.secret)?)),
-        Target::Http(url) => Box::new(http(args, url)),
-        Target::Redis(url) => Box::new(redis(args, url)?),
-        Target::Pg(text) => Box::new(pg(args, text)?),
+pub fn workload(request: &Request) -> Result<Box<dyn Workload>> {
+    Ok(match &request.target {
+        Target::Rtt(host) => Box::new(rtt(request, host)),
+        Target::Http(url) => Box::new(http(request, url)),
+        Target::Redis(url) => Box::new(redis(request, url)?),
+        Target::Pg(text) => Box::new(pg(request, text)?),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn targets_are_told_by_their_scheme() {
-        assert_eq!(Target::parse("rtt://db1:7471/").ok(), Some(Target::Rtt("db1:7471".into())));
-        let url = "http://web1:8080/a?b";
-        assert_eq!(Target::parse(url).ok(), Some(Target::Http(url.into())));
-        let plain = Target::Pg("pg://app@db1/shop".into());
-        assert_eq!(Target::parse("pg://app:secret@db1/shop").ok(), Some(plain));
-        let plain = Target::Redis("redis://app@c1:6379/2".into());
-        assert_eq!(Target::parse("redis://app:secret@c1/2").ok(), Some(plain));
-        for wrong in ["db1", "rtt://", "https:///x", "ftp://x", ""] {
-            assert!(matches!(Target::parse(wrong), Err(Failure::Usage(_))), "{wrong}");
-        }
-    }
 
     #[test]
     fn a_server_of_this_host_is_known_by_its_address() {

@@ -9,12 +9,12 @@ use model::{
     warning::PERHAPS_TLS,
 };
 use stats::decompose::Round;
+use traffic::{Error, Result};
 
-use super::{
+use crate::{
     server::{Round as Watched, Server},
     workload::{Observed, Workload, cipher, steal},
 };
-use crate::exit::Failure;
 
 /// Requests to a server.
 #[derive(Debug, Clone)]
@@ -64,7 +64,7 @@ fn connect_round_trips(tls: Option<&TlsRun>) -> f64 {
 }
 
 impl Workload for Http {
-    fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed, Failure> {
+    fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed> {
         let mut spec = self.spec.clone();
         spec.flows = vec![clients];
         spec.common.duration_ns = window;
@@ -73,13 +73,13 @@ impl Workload for Http {
             self.server.watched(run, |run| traffic::measure_http(&spec, None, run));
         let measured = measured?;
         if let Some(why) = measured.broken {
-            return Err(why.into());
+            return Err(why);
         }
         let done = measured.document.runs.into_iter().next();
-        let done = done.ok_or_else(|| Failure::Environment("nothing was measured".into()))?;
+        let done = done.ok_or_else(|| Error::Environment("nothing was measured".into()))?;
         if done.transactions == 0 {
             let why = done.failures.keys().next().cloned();
-            return Err(Failure::Environment(format!(
+            return Err(Error::Environment(format!(
                 "{}: no request was answered in {window}{}{}",
                 spec.common.target,
                 why.map_or_else(String::new, |w| format!(": {w}")),
@@ -91,7 +91,7 @@ impl Workload for Http {
         let each = done.latency_ns.mean + anew * (done.connect_ns.mean + handshake);
         let at_once = done.transactions_per_s * each / 1e9;
         if let Some(why) = not_served(clients, at_once, done.window_ns, &done.failures) {
-            return Err(Failure::Environment(format!("{}: {why}", spec.common.target)));
+            return Err(Error::Environment(format!("{}: {why}", spec.common.target)));
         }
         // Of the statuses of all rounds more is said than of each.
         let mut warnings = done.warnings;

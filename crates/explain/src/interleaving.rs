@@ -10,12 +10,12 @@ use stats::{
     decompose::{Pair, Round},
     paired::{centre, median, spread},
 };
+use traffic::{Error, Result};
 
-use super::{
+use crate::{
     round_counts::RoundCounts,
     workload::{Observed, Workload},
 };
-use crate::exit::Failure;
 
 /// Rounds of a level for the predictions.
 const LEVEL_ROUNDS: usize = 3;
@@ -40,7 +40,7 @@ pub fn at_first(
     round: Nanos,
     run: traffic::Run<'_>,
     tally: &RoundCounts,
-) -> Result<Observed, Failure> {
+) -> Result<Observed> {
     let again = |tries: usize, took: Duration| tries == 1 && took < AT_FIRST;
     repeated(|| what.run(clients, round, run), again, run, tally)
 }
@@ -48,15 +48,15 @@ pub fn at_first(
 /// A round, measured again while it comes to nothing and `again` says so, of how many tries there
 /// were and how long they took.
 fn repeated(
-    measure: impl Fn() -> Result<Observed, Failure>,
+    measure: impl Fn() -> Result<Observed>,
     again: impl Fn(usize, Duration) -> bool,
     run: traffic::Run<'_>,
     tally: &RoundCounts,
-) -> Result<Observed, Failure> {
+) -> Result<Observed> {
     let (begun, mut nothing) = (Instant::now(), vec![]);
     loop {
         match measure() {
-            Err(Failure::Environment(why))
+            Err(Error::Environment(why) | Error::Silent(why))
                 if again(nothing.len() + 1, begun.elapsed())
                     && !run.stop.load(Ordering::Relaxed) =>
             {
@@ -113,7 +113,7 @@ impl Interleaving<'_> {
 
     /// Pairs for so long, in blocks of A B B A; at least so many. What came before a failure is
     /// kept.
-    pub fn pairs(&self, clients: u32, length: Nanos, least: usize) -> (Pairs, Option<Failure>) {
+    pub fn pairs(&self, clients: u32, length: Nanos, least: usize) -> (Pairs, Option<Error>) {
         self.pairs_until(clients, Lengths { first: length, most: length }, least, |_| true)
     }
 
@@ -125,7 +125,7 @@ impl Interleaving<'_> {
         lengths: Lengths,
         least: usize,
         enough: impl Fn(&Pairs) -> bool,
-    ) -> (Pairs, Option<Failure>) {
+    ) -> (Pairs, Option<Error>) {
         let (begun, mut all) = (Instant::now(), Pairs::default());
         let (mut turn, mut length) = (0, lengths.first.0);
         let mut what = format!("explain, {clients} client{}", if clients == 1 { "" } else { "s" });
@@ -160,12 +160,12 @@ impl Interleaving<'_> {
     }
 
     /// A round; tried again for a while where nothing was answered.
-    fn round(&self, what: &dyn Workload, clients: u32) -> Result<Observed, Failure> {
+    fn round(&self, what: &dyn Workload, clients: u32) -> Result<Observed> {
         let again = |tries, took| took < PATIENCE || (tries == 1 && took < STILL);
         repeated(|| what.run(clients, self.round, self.quiet()), again, self.run, self.tally)
     }
 
-    fn pair(&self, clients: u32, first: bool) -> Result<(Observed, Observed), Failure> {
+    fn pair(&self, clients: u32, first: bool) -> Result<(Observed, Observed)> {
         let workload = || self.round(self.workload, clients);
         let network = || self.round(self.network, clients);
         let (w, n) = match first {
@@ -186,7 +186,7 @@ impl Interleaving<'_> {
     ///
     /// # Errors
     /// The workload failed; what came before is of no use.
-    pub fn levels(&self, clients: &[u32]) -> Result<Vec<Level>, Failure> {
+    pub fn levels(&self, clients: &[u32]) -> Result<Vec<Level>> {
         self.levels_of(self.workload, clients)
     }
 
@@ -194,7 +194,7 @@ impl Interleaving<'_> {
     ///
     /// # Errors
     /// See [`Interleaving::levels`].
-    pub fn levels_of(&self, what: &dyn Workload, clients: &[u32]) -> Result<Vec<Level>, Failure> {
+    pub fn levels_of(&self, what: &dyn Workload, clients: &[u32]) -> Result<Vec<Level>> {
         let mut all: Vec<Vec<Observed>> = clients.iter().map(|_| vec![]).collect();
         for pass in 0..LEVEL_ROUNDS {
             (self.run.progress)("explain, levels", pass as f64 / LEVEL_ROUNDS as f64);
@@ -270,7 +270,7 @@ mod tests {
     struct Idle;
 
     impl Workload for Idle {
-        fn run(&self, _: u32, _: Nanos, _: traffic::Run<'_>) -> Result<Observed, Failure> {
+        fn run(&self, _: u32, _: Nanos, _: traffic::Run<'_>) -> Result<Observed> {
             std::thread::sleep(Duration::from_millis(1));
             Ok(Observed::nothing())
         }
@@ -308,8 +308,8 @@ mod tests {
         assert_eq!(looks(20, 20, 100).0, 0, "the most is the first");
     }
 
-    fn nothing() -> Failure {
-        Failure::Environment("no request was answered".into())
+    fn nothing() -> Error {
+        Error::Environment("no request was answered".into())
     }
 
     /// How often it is measured where it fails so often first, and what came of it.

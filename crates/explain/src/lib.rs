@@ -1,132 +1,77 @@
-//! `netwright explain`: how much of a response time is the network, and what would happen on
-//! another path.
+//! What a response time is made of, and what another path or load would make of it.
+//!
+//! A [`request`] → [`interleaving`] (workload and network alone, in turns) → [`stats::decompose`] (the
+//! parts) → [`verdict`] (the document) → [`verify`]. A [`workload`] is a file; [`passive`] watches a server
+//! that runs, and sends nothing.
 
-pub mod args;
 mod disturbed;
 mod ends;
 mod http;
 mod interleaving;
-mod passive;
+pub mod passive;
 mod paths;
 mod pg;
 mod redis;
+pub mod request;
 mod responder;
 mod round_counts;
 mod rtt;
 mod server;
+mod service;
 mod synthetic;
 mod verdict;
 mod verify;
 mod workload;
 
-use std::sync::{Mutex, atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use model::{
     Bytes, Nanos,
     explain::{Exchange, ExplainDocument},
 };
+use traffic::{Error, Result};
 
-use self::{
-    args::ExplainArgs,
-    ends::Target,
+use crate::{
     interleaving::{Interleaving, Lengths, Pairs, at_first},
+    request::Request,
     round_counts::RoundCounts,
     synthetic::SyntheticWorkload,
     verdict::Measured,
     workload::{Workload, pooled},
 };
-use crate::{
-    exit::{CommandEnd, Failure},
-    interrupt::Window,
-    output::{Progress, Sink},
-};
 
 /// Pairs of rounds at least.
 const PAIRS: usize = 6;
-const HOUR_NS: u64 = 3_600_000_000_000;
 /// Pairs for a first guess of the service time.
 const GUESSES: usize = 3;
 
-/// Explains a target and prints what it found.
-pub fn run(args: &ExplainArgs) -> Result<CommandEnd, Failure> {
-    if args.passive.is_asked_for() {
-        return passive::run(args);
-    }
-    check(args)?;
-    let target = Target::parse(&args.target)?;
-    let sink = Sink::new(args.output.output.clone());
-    sink.check()?;
-    traffic::exact_timers();
-    let window = Window::open();
-    let shown = Mutex::new(Progress::new(args.output.talk.quiet, ""));
-    let progress = |what: &str, share: f64| {
-        if let Ok(mut line) = shown.lock() {
-            line.rename(what);
-            line.show(share);
-        }
-    };
-    let explained = explain(args, &target, traffic::Run::new(window.stop(), &progress));
-    drop(shown);
-    drop(window);
-    let (document, broken) = explained?;
-    match args.output.json {
-        true => sink.json(&document)?,
-        false => {
-            sink.text(&report::explain::text(&document, sink.look(args.output.talk.verbose)))?
-        }
-    }
-    match (broken, document.sum.conclusive) {
-        (Some(why), _) => Err(why),
-        (None, true) => Ok(CommandEnd::Yes),
-        (None, false) => Ok(CommandEnd::No),
-    }
-}
-
-fn check(args: &ExplainArgs) -> Result<(), Failure> {
-    if args.target.is_empty() {
-        return Err(Failure::Usage(
-            "what is to be explained? a TARGET (rtt://HOST, http://HOST/), or a server that runs: --port PORT, --pid PID".into(),
-        ));
-    }
-    let most = stats::queueing::MOST_CLIENTS;
-    if let Some(n) = args.flows.0.iter().find(|n| **n > most) {
-        return Err(Failure::Usage(format!("--flows {n}: at most {most}")));
-    }
-    if !(20_000_000..=10_000_000_000).contains(&args.round.0) {
-        return Err(Failure::Usage("--round: from 20ms to 10s".into()));
-    }
-    if args.duration.0 > HOUR_NS {
-        return Err(Failure::Usage("--duration: at most 1h".into()));
-    }
-    if args.max_duration.is_some_and(|most| most.0 < args.duration.0 || most.0 > 3 * HOUR_NS) {
-        return Err(Failure::Usage(format!(
-            "--max-duration: from --duration, {}, to 3h",
-            args.duration
-        )));
-    }
-    Ok(())
+/// What came of it.
+#[derive(Debug)]
+pub struct Explained {
+    pub document: ExplainDocument,
+    /// Why it broke off, where it did.
+    pub broken: Option<Error>,
 }
 
 /// The story: find a responder, learn the exchange, measure workload and network interleaved, measure levels, take it
 /// apart, predict, verify.
-fn explain(
-    args: &ExplainArgs,
-    target: &Target,
-    run: traffic::Run<'_>,
-) -> Result<(ExplainDocument, Option<Failure>), Failure> {
+///
+/// # Errors
+/// Nothing could be measured.
+pub fn explain(request: &Request, run: traffic::Run<'_>) -> Result<Explained> {
     let started_unix_s = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |d| d.as_secs());
-    ends::check(args, target)?;
-    let mut workload = ends::workload(args, target)?;
-    paths::reachable(args, run)?;
+    ends::check(request)?;
+    let mut workload = ends::workload(request)?;
+    paths::reachable(request, run)?;
     let tally = RoundCounts::default();
-    let begins = |clients| at_first(workload.as_ref(), clients, args.round, run, &tally);
+    let begins = |clients| at_first(workload.as_ref(), clients, request.round, run, &tally);
     let learned = begins(1).map_err(|why| match run.stop.load(Ordering::Relaxed) {
-        true => Failure::Environment("ended before anything was measured".into()),
+        true => Error::Environment("ended before anything was measured".into()),
         false => why,
     })?;
-    if let Some(most) = args.flows.0.iter().copied().max().filter(|n| *n > 1) {
+    if let Some(most) = request.flows.iter().copied().max().filter(|n| *n > 1) {
         // Whether the server admits so many is known before anything takes its time.
         match begins(most) {
             Err(why) if !run.stop.load(Ordering::Relaxed) => return Err(why),
@@ -134,14 +79,14 @@ fn explain(
         }
     }
     let mut notes = vec![];
-    let responder = ends::responder(args, target, &learned, &mut notes)?;
+    let responder = ends::responder(request, &learned, &mut notes)?;
     // Both with their threads in the same places, whoever chose them.
     let pins = !learned.pinned.is_empty();
     if pins {
         workload.pin(&learned.pinned);
     }
     let network = |exchange| {
-        let mut alone = ends::network(args, target, &responder, exchange);
+        let mut alone = ends::network(request, &responder, exchange);
         if pins {
             Workload::pin(&mut alone, &learned.pinned);
         }
@@ -151,7 +96,7 @@ fn explain(
     let interleaving = Interleaving {
         workload: workload.as_ref(),
         network: &rough,
-        round: args.round,
+        round: request.round,
         run,
         tally: &tally,
     };
@@ -163,14 +108,14 @@ fn explain(
     let exchange = pooled(met());
     let network = network(exchange);
     let interleaving = Interleaving { network: &network, ..interleaving };
-    let clients = args.flows.0.first().copied().unwrap_or(1);
+    let clients = request.flows.first().copied().unwrap_or(1);
     let share = if clients == 1 { 1 } else { 2 };
-    let length = Nanos(args.duration.0 / share);
-    let lengths = Lengths { first: length, most: Nanos(args.longest().0 / share) };
+    let length = Nanos(request.duration.0 / share);
+    let lengths = Lengths { first: length, most: Nanos(request.longest.0 / share) };
     // A client that waits longer sleeps deeper, and takes longer to wake up, which is no service:
     // for one client the responder computes about as long as the server does.
-    let mixed = verdict::mixed(args, &exchange);
-    let matched = network.computing(verdict::guess(&first, mixed));
+    let mixed = service::mixed(request, &exchange);
+    let matched = network.computing(service::guess(&first, mixed));
     let alone = Interleaving { network: &matched, ..interleaving };
     let (ones, mut broken) = match clients {
         1 => alone.pairs_until(1, lengths, PAIRS, |ones| add_up(ones, ones)),
@@ -183,15 +128,14 @@ fn explain(
         (all, broken) = (Some(pairs), why);
     }
     let levels = match broken.is_none() {
-        true => levels(args, &interleaving, &mut broken),
+        true => levels(request, &interleaving, &mut broken),
         false => vec![],
     };
     let others = match broken.is_none() {
         true => {
             let (interleaving, levels) = (interleaving, &levels);
             let synthetic = SyntheticWorkload {
-                args,
-                target,
+                request,
                 interleaving,
                 here: &matched,
                 ones: &ones,
@@ -204,9 +148,8 @@ fn explain(
     };
     let found = Measured {
         others,
-        args,
+        request,
         started_unix_s,
-        target: target.shown(),
         responder: &responder.target,
         exchange: pooled(met().chain(&ones.workload)),
         mixed,
@@ -224,14 +167,14 @@ fn explain(
         (None, Some(why)) => return Err(why),
         (None, None) => return Err(too_early(met())),
     };
-    if args.verify && broken.is_none() && !interleaving.over() {
+    if request.verify && broken.is_none() && !interleaving.over() {
         match interleaving.levels(&verdict::asked(&document)) {
             Ok(measured) => verify::verify(&mut document, &measured),
             Err(why) => broken = Some(why),
         }
     }
     tally.tell(&mut document);
-    Ok((document, broken))
+    Ok(Explained { document, broken })
 }
 
 /// Whether the parts add up to the whole.
@@ -240,10 +183,10 @@ fn add_up(ones: &Pairs, all: &Pairs) -> bool {
 }
 
 /// What is known before three pairs of rounds are: of the workload alone, and no more than this.
-fn too_early<'a>(met: impl Iterator<Item = &'a workload::Observed> + Clone) -> Failure {
+fn too_early<'a>(met: impl Iterator<Item = &'a workload::Observed> + Clone) -> Error {
     let Exchange { request_bytes, response_bytes, .. } = pooled(met.clone());
     let rounds: Vec<f64> = met.map(|o| o.round.mean_ns).collect();
-    Failure::Environment(format!(
+    Error::Environment(format!(
         "ended before 3 pairs of rounds were measured, without which nothing is said of the network. One \
          client has waited {} in the mean for each answer, {} there and {} back",
         Nanos(stats::paired::median(&rounds) as u64),
@@ -254,11 +197,11 @@ fn too_early<'a>(met: impl Iterator<Item = &'a workload::Observed> + Clone) -> F
 
 /// Powers of 2 up to the most clients that are predicted, for the curve; none where only one is.
 fn levels(
-    args: &ExplainArgs,
+    request: &Request,
     interleaving: &Interleaving<'_>,
-    broken: &mut Option<Failure>,
+    broken: &mut Option<Error>,
 ) -> Vec<model::explain::Level> {
-    let most = args.flows.0.iter().copied().max().unwrap_or(1);
+    let most = request.flows.iter().copied().max().unwrap_or(1);
     let mut all: Vec<u32> = (0..).map(|i| 1 << i).take_while(|n| *n < most).collect();
     all.push(most);
     if most == 1 || interleaving.over() {

@@ -8,16 +8,16 @@ use model::{
     explain::{Exchange, Level, OtherPath},
 };
 use stats::paired::{Centre, centre, differences, median};
+use traffic::{Error, Result};
 
-use super::{
-    args::{ExplainArgs, PathArg},
+use crate::{
     ends::{self, transport},
     interleaving::{Interleaving, Pairs},
+    request::{Path, Request},
     rtt::Rtt,
     synthetic::SyntheticWorkload,
     workload::{Observed, Workload, pooled},
 };
-use crate::exit::Failure;
 
 /// Pairs of rounds for each question.
 const PAIRS: usize = 5;
@@ -26,11 +26,10 @@ const PAIRS: usize = 5;
 ///
 /// # Errors
 /// One does not.
-pub fn reachable(args: &ExplainArgs, run: traffic::Run<'_>) -> Result<(), Failure> {
-    for path in &args.path {
-        let PathArg::Host(host) = path else { continue };
-        let secret = crate::commands::measure::secret(&args.secret)?;
-        match ends::rtt(args, host, secret).run(1, args.round, run) {
+pub fn reachable(request: &Request, run: traffic::Run<'_>) -> Result<()> {
+    for path in &request.paths {
+        let Path::Host(host) = path else { continue };
+        match ends::rtt(request, host).run(1, request.round, run) {
             // Interrupted by Ctrl-C it may have answered nothing.
             Err(why) if !run.stop.load(Ordering::Relaxed) => return Err(within(path, why)),
             _ => {}
@@ -40,12 +39,12 @@ pub fn reachable(args: &ExplainArgs, run: traffic::Run<'_>) -> Result<(), Failur
 }
 
 /// The same, with the path that it is of.
-fn within(path: &PathArg, why: Failure) -> Failure {
+fn within(path: &Path, why: Error) -> Error {
     let said = |why: String| format!("--path {}: {why}", path.name());
     match why {
-        Failure::Usage(why) => Failure::Usage(said(why)),
-        Failure::Denied(why) => Failure::Denied(said(why)),
-        Failure::Environment(why) => Failure::Environment(said(why)),
+        Error::Usage(why) => Error::Usage(said(why)),
+        Error::Denied(why) => Error::Denied(said(why)),
+        Error::Environment(why) => Error::Environment(said(why)),
         other => other,
     }
 }
@@ -53,22 +52,22 @@ fn within(path: &PathArg, why: Failure) -> Failure {
 /// Each path that was asked for, as far as it came.
 pub fn others(
     synthetic: &SyntheticWorkload<'_>,
-    broken: &mut Option<Failure>,
-) -> Result<Vec<OtherPath>, Failure> {
-    let SyntheticWorkload { args, interleaving, here, ones, .. } = synthetic;
+    broken: &mut Option<Error>,
+) -> Result<Vec<OtherPath>> {
+    let SyntheticWorkload { request, interleaving, here, ones, .. } = synthetic;
     let mut all = vec![];
-    for path in &args.path {
+    for path in &request.paths {
         let mut there = None;
         let seen = match path {
-            PathArg::Rtt(rtt) => {
+            Path::Rtt(rtt) => {
                 let network: Vec<f64> = ones.network.iter().map(|o| o.round.mean_ns).collect();
                 Ok(centre(&network).map(|c| c.less_than(rtt.0 as f64 * here.trips)))
             }
-            PathArg::Host(host) => {
+            Path::Host(host) => {
                 let mut to = Rtt::clone(here);
                 to.spec.common.target.clone_from(host);
                 to.spec.common.transport = transport(host);
-                to.secret = crate::commands::measure::secret(&args.secret)?;
+                to.secret = request.secret.clone();
                 longer(interleaving, there.insert(to), *here)
             }
         };
@@ -118,7 +117,7 @@ fn longer(
     interleaving: &Interleaving<'_>,
     one: &dyn Workload,
     other: &dyn Workload,
-) -> Result<Option<Centre>, Failure> {
+) -> Result<Option<Centre>> {
     let interleaving = Interleaving { workload: one, network: other, ..*interleaving };
     let (pairs, why) = interleaving.pairs(1, Nanos(0), PAIRS);
     let both: Vec<(f64, f64)> =
@@ -151,7 +150,7 @@ fn idle(
     here: &Rtt,
     ones: &Pairs,
     added_ns: f64,
-) -> Result<Option<Centre>, Failure> {
+) -> Result<Option<Centre>> {
     let gap = added_ns / here.trips;
     let mean =
         |all: &[Observed]| median(&all.iter().map(|o| o.round.cycle_ns()).collect::<Vec<_>>());
@@ -177,9 +176,9 @@ fn idle(
 /// The workload here with each answer as much later as the path is slower, with one client and each
 /// number that is asked for: locks that are held over round trips, and what as many clients that come
 /// back late make of the server, are in it.
-fn delayed(synthetic: &SyntheticWorkload<'_>, added_ns: f64) -> Result<Vec<Level>, Failure> {
-    let SyntheticWorkload { args, interleaving, here, .. } = synthetic;
-    let mut asked = args.flows.0.clone();
+fn delayed(synthetic: &SyntheticWorkload<'_>, added_ns: f64) -> Result<Vec<Level>> {
+    let SyntheticWorkload { request, interleaving, here, .. } = synthetic;
+    let mut asked = request.flows.clone();
     asked.push(1);
     asked.sort_unstable();
     asked.dedup();

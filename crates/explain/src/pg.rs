@@ -8,12 +8,12 @@ use model::{
     measure::{PgRun, PgSpec, Pin},
 };
 use stats::decompose::Round;
+use traffic::{Error, Result};
 
-use super::{
+use crate::{
     server::{Round as Watched, Server},
     workload::{Observed, Workload, cipher, steal},
 };
-use crate::exit::Failure;
 
 /// What a session's beginning takes of a CPU, generously: a process there and its caches. Where a
 /// round saw it take longer, that counts from then on.
@@ -40,7 +40,7 @@ impl Pg {
         clients: u32,
         window: Nanos,
         run: traffic::Run<'_>,
-    ) -> Result<(String, PgRun), Failure> {
+    ) -> Result<(String, PgRun)> {
         let mut spec = self.spec.clone();
         spec.clients = vec![clients];
         spec.common.duration_ns = window;
@@ -51,11 +51,11 @@ impl Pg {
             spec.common.warmup_ns.0 = self.spec.common.warmup_ns.0.saturating_add(all);
             let measured = traffic::measure_pg(&spec, self.password.as_deref(), None, run)?;
             if let Some(why) = measured.broken {
-                return Err(why.into());
+                return Err(why);
             }
             let server = measured.document.peer.address;
             let done = measured.document.runs.into_iter().next();
-            let done = done.ok_or_else(|| Failure::Environment("nothing was measured".into()))?;
+            let done = done.ok_or_else(|| Error::Environment("nothing was measured".into()))?;
             if done.transactions > 0 {
                 let each = done.connect_ns.max / u64::from(clients.max(1));
                 self.beginning_ns.set(one.max(each).min(LONGEST_NS));
@@ -63,7 +63,7 @@ impl Pg {
             }
             if done.failed > 0 || all == LONGEST_NS || run.stop.load(Ordering::Relaxed) {
                 let why = done.failures.keys().next().cloned();
-                return Err(Failure::Environment(format!(
+                return Err(Error::Environment(format!(
                     "{server}: no transaction was answered in {window}{}",
                     why.map_or_else(String::new, |w| format!(": {w}"))
                 )));
@@ -74,7 +74,7 @@ impl Pg {
 }
 
 impl Workload for Pg {
-    fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed, Failure> {
+    fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed> {
         let (done, looks) = self.server.watched(run, |run| self.measured(clients, window, run));
         let (server, done) = done?;
         let took = self.server.took(
@@ -87,7 +87,7 @@ impl Workload for Pg {
             },
         );
         if let Some(why) = not_admitted(&done, clients) {
-            return Err(Failure::Environment(format!("{server}: {why}")));
+            return Err(Error::Environment(format!("{server}: {why}")));
         }
         let mut warnings = done.warnings.clone();
         if done.tls.is_some() {
@@ -156,12 +156,13 @@ fn not_admitted(done: &PgRun, clients: u32) -> Option<String> {
 }
 
 /// What a transaction moved, in the mean.
-fn exchange(done: &PgRun) -> Result<Exchange, Failure> {
-    let moved = done.moved.known().ok_or_else(|| {
-        Failure::Environment("what a transaction moves was not counted".to_owned())
-    })?;
+fn exchange(done: &PgRun) -> Result<Exchange> {
+    let moved = done
+        .moved
+        .known()
+        .ok_or_else(|| Error::Environment("what a transaction moves was not counted".to_owned()))?;
     if moved.sends == 0 {
-        return Err(Failure::Usage(
+        return Err(Error::Usage(
             "no transaction sent the server a statement, so there is no network in its time; give a --script \
              with one in it, such as SELECT 1;"
                 .into(),

@@ -8,14 +8,13 @@ use model::{
     measure::{Pin, RedisSpec},
 };
 use stats::decompose::Round;
-use traffic::RedisUrl;
+use traffic::{Error, RedisUrl, Result};
 
-use super::{
+use crate::{
     http::not_served,
     server::{Round as Watched, Server},
     workload::{Observed, Workload, cipher, steal},
 };
-use crate::{commands::measure::redis::password, exit::Failure};
 
 /// Commands to a server.
 #[derive(Debug, Clone)]
@@ -23,29 +22,30 @@ pub struct Redis {
     /// Flows that each round replaces.
     pub spec: RedisSpec,
     pub url: RedisUrl,
+    /// For a URL that has none.
+    pub password: Option<String>,
     pub server: Server,
 }
 
 impl Workload for Redis {
-    fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed, Failure> {
+    fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed> {
         let mut spec = self.spec.clone();
         spec.flows = vec![clients];
         spec.common.duration_ns = window;
         spec.common.threads = spec.common.threads.min(clients);
-        let password = password();
         let (measured, looks) = self.server.watched(run, |run| {
-            traffic::measure_redis(&spec, &self.url, password.as_deref(), None, run)
+            traffic::measure_redis(&spec, &self.url, self.password.as_deref(), None, run)
         });
         let measured = measured?;
         if let Some(why) = measured.broken {
-            return Err(why.into());
+            return Err(why);
         }
         let done = measured.document.runs.into_iter().next();
-        let done = done.ok_or_else(|| Failure::Environment("nothing was measured".into()))?;
+        let done = done.ok_or_else(|| Error::Environment("nothing was measured".into()))?;
         let target = &spec.common.target;
         if done.transactions == 0 {
             let why = done.failures.keys().next().cloned();
-            return Err(Failure::Environment(format!(
+            return Err(Error::Environment(format!(
                 "{target}: no command was answered in {window}{}",
                 why.map_or_else(String::new, |w| format!(": {w}"))
             )));
@@ -54,7 +54,7 @@ impl Workload for Redis {
         let each = done.latency_ns.mean + anew * done.connect_ns.mean;
         let at_once = done.transactions_per_s * each / 1e9;
         if let Some(why) = not_served(clients, at_once, done.window_ns, &done.failures) {
-            return Err(Failure::Environment(format!("{target}: {why}")));
+            return Err(Error::Environment(format!("{target}: {why}")));
         }
         let mut warnings = done.warnings;
         if done.tls.is_some() {

@@ -4,15 +4,15 @@
 use std::{
     io::{BufRead, BufReader},
     os::unix::process::CommandExt,
+    path::Path,
     process::{Child, Command, Stdio},
 };
 
 use model::{CpuSet, Warning};
 use probe::{Root, serving};
-use traffic::{Secret, temp_folder::TempFolder};
+use traffic::{Error, Result, Secret, temp_folder::TempFolder};
 
-use super::server;
-use crate::exit::Failure;
+use crate::server;
 
 #[derive(Debug)]
 pub struct Responder {
@@ -70,28 +70,27 @@ impl Responder {
     ///
     /// # Errors
     /// It does not start.
-    pub fn start(address: &str, place: Option<ServerCpus>) -> Result<Self, Failure> {
-        Self::child(&["--port", "0", "--bind", address], address, place)
+    pub fn start(ours: &Path, address: &str, place: Option<ServerCpus>) -> Result<Self> {
+        Self::child(ours, &["--port", "0", "--bind", address], address, place)
     }
 
     /// Starts one on a Unix socket in a folder of its own.
     ///
     /// # Errors
     /// It does not start.
-    pub fn start_on_unix_socket(place: Option<ServerCpus>) -> Result<Self, Failure> {
-        let no = |e| Failure::Environment(format!("cannot make a folder for a socket: {e}"));
+    pub fn start_on_unix_socket(ours: &Path, place: Option<ServerCpus>) -> Result<Self> {
+        let no = |e| Error::Environment(format!("cannot make a folder for a socket: {e}"));
         let folder = TempFolder::new("explain").map_err(no)?;
         let path = folder.path().join("socket").display().to_string();
-        let mut this = Self::child(&["--unix", &path], &path, place)?;
+        let mut this = Self::child(ours, &["--unix", &path], &path, place)?;
         this.folder = Some(folder);
         Ok(this)
     }
 
-    fn child(args: &[&str], at: &str, place: Option<ServerCpus>) -> Result<Self, Failure> {
+    fn child(ours: &Path, args: &[&str], at: &str, place: Option<ServerCpus>) -> Result<Self> {
         let no =
-            |why: String| Failure::Environment(format!("cannot start a responder on {at}: {why}"));
-        let program = std::env::current_exe().map_err(|e| no(e.to_string()))?;
-        let mut command = Command::new(program);
+            |why: String| Error::Environment(format!("cannot start a responder on {at}: {why}"));
+        let mut command = Command::new(ours);
         command
             .args(["serve", "--json", "--quiet"])
             .args(args)

@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::BTreeMap};
 
 use model::{Warning, explain::ExplainDocument};
 
-use super::workload::Observed;
+use crate::workload::Observed;
 
 /// The counts so far.
 #[derive(Debug, Default)]

@@ -9,10 +9,9 @@ use model::{
     measure::{Pin, Quantiles, RttRun, RttSpec},
 };
 use stats::{decompose::Round, predict::Receiving};
-use traffic::Secret;
+use traffic::{Error, Result, Secret};
 
-use super::workload::{Observed, Workload, steal};
-use crate::exit::Failure;
+use crate::workload::{Observed, Workload, steal};
 
 /// Request and response with a server of ours.
 #[derive(Debug, Clone)]
@@ -62,7 +61,7 @@ fn times(q: &Quantiles, spun: f64, reported: f64, trips: f64) -> Quantiles {
 }
 
 impl Workload for Rtt {
-    fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed, Failure> {
+    fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed> {
         let mut spec = self.spec.clone();
         spec.flows = vec![clients];
         spec.common.duration_ns = window;
@@ -70,11 +69,11 @@ impl Workload for Rtt {
         spec.peer_threads = spec.peer_threads.map(|n| n.min(clients));
         let measured = traffic::measure_rtt(&spec, self.secret.as_ref(), run)?;
         if let Some(why) = measured.broken {
-            return Err(why.into());
+            return Err(why);
         }
         let done = measured.document.runs.into_iter().next();
         let done = done.filter(|r| r.transactions > 0).ok_or_else(|| {
-            Failure::Environment(format!("{}: nothing was answered", spec.common.target))
+            Error::Environment(format!("{}: nothing was answered", spec.common.target))
         })?;
         let (peer, trips) = (done.cpu.peer.known(), self.trips);
         let rtt_ns = done.rtt_from_send_ns.clone().unwrap_or_else(|| done.rtt_ns.clone());

@@ -16,15 +16,14 @@ use stats::{
     paired::Centre,
     predict::{Evidence, Known, MeasuredPath, Model},
 };
+use traffic::{Error, Result};
 
-use super::{
-    args::ExplainArgs,
-    ends::Target,
+use crate::{
     interleaving::{Interleaving, Pairs},
+    request::{Request, Target},
     rtt::Rtt,
-    verdict,
+    service,
 };
-use crate::{commands::measure, exit::Failure};
 
 /// The most clients that a synthetic workload is made of: a thread for each.
 const MOST: u32 = 256;
@@ -43,10 +42,10 @@ enum Answers {
 /// PostgreSQL has a process for each client, and our server the threads that it was told. Of
 /// others it is not known: nginx and its like have a worker or several, each with an event loop,
 /// and more of them than work at once do not show.
-fn answers(args: &ExplainArgs, target: &Target, busy: f64) -> Answers {
-    match target {
+fn answers(request: &Request, busy: f64) -> Answers {
+    match &request.target {
         Target::Pg(_) => Answers::Each,
-        Target::Rtt(_) => Answers::Threads(args.threads),
+        Target::Rtt(_) => Answers::Threads(request.threads),
         // One thread runs all commands.
         Target::Redis(_) => Answers::Threads(1),
         Target::Http(_) => Answers::Threads((busy.round() as u32).max(1)),
@@ -55,9 +54,7 @@ fn answers(args: &ExplainArgs, target: &Target, busy: f64) -> Answers {
 
 /// What a synthetic workload is made of.
 pub struct SyntheticWorkload<'a> {
-    pub args: &'a ExplainArgs,
-    /// Whose synthetic workload it is.
-    pub target: &'a Target,
+    pub request: &'a Request,
     /// How rounds are made.
     pub interleaving: Interleaving<'a>,
     /// The network alone here.
@@ -76,8 +73,8 @@ impl SyntheticWorkload<'_> {
     ///
     /// # Errors
     /// Nothing was answered.
-    pub fn other_paths(&self, there: &Rtt, added_ns: f64) -> Result<Vec<PathLoad>, Failure> {
-        let mut asked: Vec<u32> = self.args.flows.0.iter().map(|n| (*n).min(MOST)).collect();
+    pub fn other_paths(&self, there: &Rtt, added_ns: f64) -> Result<Vec<PathLoad>> {
+        let mut asked: Vec<u32> = self.request.flows.iter().map(|n| (*n).min(MOST)).collect();
         asked.retain(|n| *n > 1);
         asked.sort_unstable();
         asked.dedup();
@@ -91,7 +88,8 @@ impl SyntheticWorkload<'_> {
         curve.dedup();
         let Some(local) = self.fitted(most)? else { return Ok(vec![]) };
         let here = self.interleaving.levels_of(&local, &curve)?;
-        let mut peer = self.of(there, measure::pin(&None, self.args.no_pin));
+        let client = if self.request.pin == Pin::No { Pin::No } else { Pin::Auto };
+        let mut peer = self.of(there, client);
         peer.spec.think_time_ns = local.spec.think_time_ns;
         let peer = self.interleaving.levels_of(&peer, &asked)?;
         let Some(model) = model(here.clone()) else { return Ok(vec![]) };
@@ -109,7 +107,7 @@ impl SyntheticWorkload<'_> {
                     host_cpu_ns: l.host_cpu_ns,
                 })
             });
-            let path = path.transpose().map_err(|e| Failure::Environment(e.to_string()))?;
+            let path = path.transpose().map_err(|e| Error::Environment(e.to_string()))?;
             let path = path.flatten();
             all.push(PathLoad {
                 clients,
@@ -129,7 +127,7 @@ impl SyntheticWorkload<'_> {
     /// The synthetic workload here, which computes for as long as makes it as fast as the workload is with so
     /// many clients: what one client has computed for it is not what each takes of many at once.
     /// None where that was interrupted.
-    fn fitted(&self, clients: u32) -> Result<Option<Rtt>, Failure> {
+    fn fitted(&self, clients: u32) -> Result<Option<Rtt>> {
         let mut synthetic = self.of(self.here, self.here.spec.common.pin.clone());
         let cycle = |per_s: f64| f64::from(clients) * 1e9 / per_s;
         let Some(workload) = self.levels.iter().find(|l| l.clients == clients) else {
@@ -151,16 +149,16 @@ impl SyntheticWorkload<'_> {
 
     /// The synthetic workload that has its client at this server.
     fn of(&self, peer: &Rtt, client: Pin) -> Rtt {
-        let service = verdict::guess(self.ones, self.mixed);
+        let service = service::guess(self.ones, self.mixed);
         let most = self.levels.iter().map(|l| l.per_s).fold(0.0, f64::max);
         let mut synthetic = peer.computing(Nanos(0));
         let each = (service.0 as f64 / synthetic.trips) as u64;
         synthetic.spec.think_time_ns = Some(Nanos(each));
         // What the server sends is what our threads do.
         std::mem::swap(&mut synthetic.spec.request_bytes, &mut synthetic.spec.response_bytes);
-        synthetic.spec.peer_threads = Some(self.args.threads);
+        synthetic.spec.peer_threads = Some(self.request.threads);
         let common = &mut synthetic.spec.common;
-        common.threads = match answers(self.args, self.target, most * service.0 as f64 / 1e9) {
+        common.threads = match answers(self.request, most * service.0 as f64 / 1e9) {
             Answers::Each => MOST,
             Answers::Threads(n) => n.min(MOST),
         };
@@ -172,7 +170,7 @@ impl SyntheticWorkload<'_> {
 
 /// Holds each measurement there against what the nearest other one says of it: how far a path's CPU time
 /// is from being the same for all.
-fn hold_out(all: &mut [PathLoad], model: &Model, added_ns: f64) -> Result<(), Failure> {
+fn hold_out(all: &mut [PathLoad], model: &Model, added_ns: f64) -> Result<()> {
     let known: Vec<(u32, f64)> = all.iter().filter_map(|l| Some((l.clients, l.cpu_ns?))).collect();
     for load in all.iter_mut() {
         let (Some(per_s), Some(own)) = (load.other_path_per_s, load.cpu_ns) else { continue };
@@ -180,7 +178,7 @@ fn hold_out(all: &mut [PathLoad], model: &Model, added_ns: f64) -> Result<(), Fa
         let local = others.min_by_key(|(n, _)| n.abs_diff(load.clients));
         let cpu_ns = local.map_or(own / 2.0, |(_, ns)| *ns);
         let said = model.other_path_per_s(added_ns, cpu_ns, load.clients);
-        let said = said.map_err(|e| Failure::Environment(e.to_string()))?;
+        let said = said.map_err(|e| Error::Environment(e.to_string()))?;
         load.held_out = Some((said / per_s).ln().abs());
     }
     Ok(())

@@ -1,31 +1,28 @@
 //! From all rounds to the document.
 
 use model::{
-    Nanos, Warning,
-    explain::{
-        Exchange, ExplainDocument, Level, Naive, OtherPath, Prediction, SideBySide, Typical, WhatIf,
-    },
+    Warning,
+    explain::{Exchange, ExplainDocument, Level, Naive, OtherPath, Prediction, SideBySide, WhatIf},
 };
 use stats::{
     decompose::{Decomposition, RECONNECTING, decompose},
-    paired::{Centre, centre, median},
+    paired::{Centre, centre},
     predict::{Added, Known, Model, Receiving, THIS},
 };
 
-use super::{
-    args::{ExplainArgs, PathArg},
+use crate::{
     disturbed,
     interleaving::{Pairs, level, of, quantiles},
+    request::{Path, Request, Target},
+    service::typical,
     synthetic,
     workload::{Observed, pooled},
 };
 
 pub struct Measured<'a> {
-    pub args: &'a ExplainArgs,
+    pub request: &'a Request,
     /// When it began.
     pub started_unix_s: u64,
-    /// The workload, as it may be shown.
-    pub target: String,
     /// The server of the network alone.
     pub responder: &'a str,
     /// What a transaction moves.
@@ -63,9 +60,10 @@ impl Measured<'_> {
             network_ns: parts.network_one.value,
             service: parts.service,
             own_ns: parts.client.value + parts.tls_ns,
-            client_threads: self.args.threads,
+            client_threads: self.request.threads,
             cpus: synthetic::cpus(),
-            server_threads: self.args.target.starts_with("rtt:").then_some(self.args.threads),
+            server_threads: matches!(self.request.target, Target::Rtt(_))
+                .then_some(self.request.threads),
         };
         let model = Model::new(known)?;
         let one_way = parts.network_all.value / 2.0;
@@ -74,13 +72,13 @@ impl Measured<'_> {
             schema_version: model::SCHEMA_VERSION,
             kind: "explain".into(),
             started_unix_s: self.started_unix_s,
-            target: self.target.clone(),
+            target: self.request.target.shown(),
             responder: self.responder.into(),
             exchange: self.exchange,
             clients,
             rounds: u32::try_from(self.ones.pairs.len() + self.all.map_or(0, |a| a.pairs.len()))
                 .unwrap_or(u32::MAX),
-            round_ns: self.args.round,
+            round_ns: self.request.round,
             quantiles: SideBySide {
                 workload_ns: quantiles(&all.workload),
                 network_ns: quantiles(&all.network),
@@ -91,7 +89,7 @@ impl Measured<'_> {
             levels,
             knee_clients: model.knee(),
             limiting: model.limiting(),
-            predictions: predictions(self.args, &model, &self.others),
+            predictions: predictions(self.request, &model, &self.others),
             other_paths: self.others.clone(),
             what_if: self.what_if(&model, clients),
             verified: None,
@@ -121,9 +119,9 @@ impl Measured<'_> {
 
     /// No network, other CPUs, other channels where the far host tells of those it has.
     fn what_if(&self, model: &Model, clients: u32) -> Vec<WhatIf> {
-        let mut all = model.what_if(clients, self.args.cores).unwrap_or_default();
-        if let (Some(asked), Some(now)) = (&self.args.channels, self.receiving()) {
-            all.extend(model.channels(clients, now, &asked.0).unwrap_or_default());
+        let mut all = model.what_if(clients, self.request.cores).unwrap_or_default();
+        if let (Some(asked), Some(now)) = (&self.request.channels, self.receiving()) {
+            all.extend(model.channels(clients, now, asked).unwrap_or_default());
         }
         all
     }
@@ -171,16 +169,16 @@ impl Measured<'_> {
     fn warnings(&self, pairs: &Pairs, conclusive: bool, reported: bool) -> Vec<Warning> {
         let named = if conclusive { vec![] } else { disturbing(pairs) };
         let mut all = standing(pairs, &named);
-        if self.args.channels.is_some() && self.receiving().is_none() {
+        if self.request.channels.is_some() && self.receiving().is_none() {
             all.push(Warning::ReceivingNotKnown);
         }
         all.extend(self.others.iter().filter_map(synthetic::doubt));
         all.extend(others(&pairs.workload));
         all.extend(self.notes.iter().cloned());
-        if self.args.cores.is_some() && !reported {
+        if self.request.cores.is_some() && !reported {
             all.push(Warning::CoresNotPredicted);
         }
-        let unknown = self.args.path.iter().map(PathArg::name);
+        let unknown = self.request.paths.iter().map(Path::name);
         let unknown = unknown.filter(|name| self.others.iter().all(|o| o.path != *name));
         all.extend(unknown.map(|path| Warning::PathNotMeasured { path }));
         all
@@ -205,49 +203,6 @@ fn others(rounds: &[Observed]) -> Option<Warning> {
 /// What the cipher takes here, over rounds.
 fn cipher(rounds: &[Observed]) -> Option<Centre> {
     centre(&rounds.iter().map(|o| o.tls_ns).collect::<Option<Vec<f64>>>()?)
-}
-
-/// The longest that a responder is told to compute.
-const MOST: f64 = 50e6;
-
-/// Whether transactions are of several kinds: more than one script, or one that makes now more
-/// round trips and now fewer.
-pub fn mixed(args: &ExplainArgs, exchange: &Exchange) -> bool {
-    let trips = exchange.round_trips.max(1.0);
-    args.script.len() > 1 || (trips - trips.round()).abs() > 0.05
-}
-
-/// A first guess of the service time; 0 where it would be lost in a round trip's own spread: below
-/// 2% of it, and not above nothing in all pairs. Of transactions of several kinds the median is of
-/// no kind: then of means.
-pub fn guess(pairs: &Pairs, mixed: bool) -> Nanos {
-    let known = match mixed {
-        false => typical(pairs),
-        true => held(pairs, |o| o.round.mean_ns),
-    };
-    let Some(Typical { network_ns, service_ns, low_ns, .. }) = known else { return Nanos(0) };
-    match service_ns >= network_ns * 0.02 || low_ns > 0.0 {
-        true => Nanos(service_ns.clamp(0.0, MOST) as u64),
-        false => Nanos(0),
-    }
-}
-
-/// The same as the decomposition's, of medians.
-fn typical(ones: &Pairs) -> Option<Typical> {
-    held(ones, |o| o.quantiles.p50 as f64)
-}
-
-/// One figure of the workload's rounds against that of the network's.
-fn held(ones: &Pairs, figure: impl Fn(&Observed) -> f64) -> Option<Typical> {
-    let network: Vec<f64> = ones.network.iter().map(&figure).collect();
-    let both = ones.workload.iter().zip(&ones.network);
-    let service = centre(&both.map(|(w, n)| figure(w) - figure(n)).collect::<Vec<_>>())?;
-    Some(Typical {
-        network_ns: median(&network),
-        service_ns: service.value,
-        low_ns: service.low,
-        high_ns: service.high,
-    })
 }
 
 /// What disturbed more than half of all rounds. What is so of the workload's alone, as TLS is, is none of
@@ -279,16 +234,16 @@ fn frequent<'a>(rounds: impl Iterator<Item = &'a Observed>, more_than: usize) ->
     seen.into_iter().filter(|(_, n)| *n > more_than).map(|(w, _)| w.clone()).collect()
 }
 
-fn predictions(args: &ExplainArgs, model: &Model, others: &[OtherPath]) -> Vec<Prediction> {
+fn predictions(request: &Request, model: &Model, others: &[OtherPath]) -> Vec<Prediction> {
     let here = Added::default();
-    let asked = args.flows.0.iter().filter_map(|n| model.predict(THIS, here, *n).ok());
-    let between = if args.verify { between(&args.flows.0) } else { vec![] };
+    let asked = request.flows.iter().filter_map(|n| model.predict(THIS, here, *n).ok());
+    let between = if request.verify { between(&request.flows) } else { vec![] };
     let between = between.iter().filter_map(|n| model.predict(THIS, here, *n).ok());
     let mut all: Vec<Prediction> = asked.chain(between).collect();
     all.sort_by_key(|p| p.clients);
     all.dedup_by_key(|p| p.clients);
     for path in others {
-        all.extend(args.flows.0.iter().filter_map(|n| {
+        all.extend(request.flows.iter().filter_map(|n| {
             let (cpu_ns, cpu_bounded) = synthetic::cpu_ns(path, *n);
             let unseen_ns = path.idle_ns + path.reconnecting_ns.unwrap_or(0.0);
             let added = Added { ns: path.added_ns + unseen_ns, unseen_ns, cpu_ns };

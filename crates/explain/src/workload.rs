@@ -8,8 +8,7 @@ use model::{
     measure::{EndCpu, Quantiles, TlsRun},
 };
 use stats::{decompose::Round, predict::Receiving};
-
-use crate::exit::Failure;
+use traffic::Result;
 
 /// A workload. A new kind is one file that implements this.
 pub trait Workload {
@@ -17,7 +16,7 @@ pub trait Workload {
     ///
     /// # Errors
     /// Nothing could be measured.
-    fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed, Failure>;
+    fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed>;
 
     /// The same by schedule, so many a second over all clients; times are from the moment of
     /// sending.

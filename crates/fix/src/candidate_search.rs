@@ -9,7 +9,10 @@ use model::{
 };
 use tune::change_request::ChangeRequest;
 
-use super::{Attempt, judge};
+use crate::{
+    attempt::{self, Attempt},
+    candidates,
+};
 
 /// Looks since something was last kept, each so many windows long and judged in so many parts of a
 /// window: a CPU that is at its limit in one half second of four is at three quarters of it in the
@@ -102,7 +105,7 @@ impl CandidateSearch {
         self.looks += 1;
         self.watched.0 = self.watched.0.saturating_add(look.long().0);
         let mut fresh = Vec::new();
-        for (candidate, change_requests) in judge::candidates(findings, also) {
+        for (candidate, change_requests) in candidates::candidates(findings, also) {
             let attempt = Attempt { candidate, change_requests, plan: None };
             // Whoever asks for it, it is tried once; why it is not is told by each.
             let key = match attempt.change_requests.is_empty() {
@@ -158,7 +161,7 @@ impl CandidateSearch {
 /// Leaves out what waited and is tried now.
 pub fn no_longer_waits(all: &mut Vec<Candidate>, fresh: &[Attempt]) {
     let now = |c: &Candidate| {
-        let same = |a: &Attempt| !a.change_requests.is_empty() && a.key() == super::key(c);
+        let same = |a: &Attempt| !a.change_requests.is_empty() && a.key() == attempt::key(c);
         fresh.iter().any(same)
     };
     all.retain(|c| c.status != CandidateStatus::NotTried || c.verdict.is_some() || !now(c));

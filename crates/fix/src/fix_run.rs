@@ -2,7 +2,6 @@
 
 use std::{
     path::Path,
-    sync::Mutex,
     time::{Duration, Instant},
 };
 
@@ -16,34 +15,31 @@ use prove::{
     Experiment, Knobs, ProveError,
     conduct::{self, Means},
     record::{Record, RecordHead},
-    spec::Spec,
+    spec::{Spec, of_changes},
 };
-use tune::{change_request::ChangeRequest, trial::Trials};
-
-use super::{
-    Attempt,
-    answers::Answers,
-    args::FixArgs,
-    candidate_search::Observation,
+use remote::{
+    LEASE,
     hosts::{Hosts, TrialSets},
-    time_budget::{Allotment, FEWEST_RUNS, Pace, TimeBudget},
 };
+use tune::{TuneError, change_request::ChangeRequest, operator::Operator, trial::Trials};
+
 use crate::{
-    commands::{
-        prove::{failure, spec::of_changes},
-        tune::failure as tune_failure,
-    },
-    exit::Failure,
-    interrupt::Window,
-    output::{Progress, note},
+    Result,
+    attempt::Attempt,
+    candidate_search::Observation,
+    request::Request,
+    time_budget::{Allotment, FEWEST_RUNS, Pace, TimeBudget},
 };
 
 pub struct FixRun<'a> {
-    pub args: &'a FixArgs,
+    pub request: &'a Request,
     /// This host, and the server's where it may be tuned.
     pub hosts: &'a Hosts<'a>,
-    /// Whether somebody wants an end.
-    pub window: &'a Window,
+    pub operator: &'a dyn Operator,
+    /// Whether the operator wants a plan tried.
+    pub ask: &'a mut dyn FnMut(&Plan) -> bool,
+    /// Our own program.
+    pub ours: &'a Path,
     /// When all began,
     pub began: Instant,
     /// as seconds since 1970.
@@ -57,8 +53,6 @@ pub struct FixRun<'a> {
     /// What helped, in order: its change requests and its change, which is on trial.
     pub kept: Vec<(Vec<ChangeRequest>, u64)>,
     pub made: usize,
-    /// What the operator says.
-    pub answers: Answers,
 }
 
 /// What an experiment came to.
@@ -73,7 +67,7 @@ pub enum ExperimentEnd {
 impl FixRun<'_> {
     /// What is left of the budget.
     pub fn time_budget(&self) -> TimeBudget {
-        let room = Duration::from_nanos(self.args.budget.0).saturating_sub(self.began.elapsed());
+        let room = Duration::from_nanos(self.request.budget.0).saturating_sub(self.began.elapsed());
         TimeBudget { room, pace: self.pace, looks: self.looks }
     }
 
@@ -118,34 +112,28 @@ impl FixRun<'_> {
         plan: Plan,
         name: &str,
         slice: Allotment,
-    ) -> Result<ExperimentEnd, Failure> {
+    ) -> Result<ExperimentEnd> {
         self.made += 1;
         let changes: Vec<String> =
             plan.changes.iter().map(|c| format!("{}={}", c.knob, c.new)).collect();
         let mut spec = Spec { factors: vec![of_changes(&changes)], ..self.bounded() };
-        match self.args.runs {
+        match self.request.runs {
             Some(runs) => spec.runs = Some(runs),
             None => spec.budget = Some(format!("{}ms", slice.share.as_millis().max(1))),
         }
-        let experiment = Experiment::check(spec.clone(), name).map_err(failure)?;
+        let experiment = Experiment::check(spec.clone(), name)?;
         let seed = self.started_unix_s.wrapping_add(self.made as u64);
         let begun =
             RecordHead { started_unix_s: self.started_unix_s, name: name.to_owned(), spec, seed };
         let file = format!("{}-{}.jsonl", self.started_unix_s, self.made);
         let path = self.hosts.local().state().join("fix").join(file);
-        let mut record = Record::create(&path, &begun).map_err(failure)?;
+        let mut record = Record::create(&path, &begun)?;
         let plans = [Plan { changes: vec![], ..plan.clone() }, plan];
-        let shown = Mutex::new(Progress::new(self.args.output.talk.quiet, ""));
-        let progress = |what: &str, share: f64| {
-            if let Ok(mut line) = shown.lock() {
-                line.rename(&format!("{name}: {what}"));
-                line.show(share);
-            }
-        };
-        let ours = super::ours()?;
+        let progress =
+            |what: &str, share: f64| self.operator.progress(&format!("{name}: {what}"), share);
         let means = Means {
-            ours: Path::new(&ours),
-            stop: self.window.stop(),
+            ours: self.ours,
+            stop: self.operator.stop(),
             knobs: Some(Knobs { bench: self.hosts, plans: &plans }),
             progress: &progress,
             disruption: slice.disruption,
@@ -162,42 +150,40 @@ impl FixRun<'_> {
             worked.for_each(|r| self.pace.ran(Duration::from_secs_f64(r.took_s)));
         }
         match (conducted.broken, document) {
-            (Some(e @ ProveError::File { .. }), _) => Err(failure(e)),
+            (Some(e @ ProveError::File { .. }), _) => Err(e),
             (Some(e), _) => Ok(ExperimentEnd::Failed(e.to_string())),
-            (None, document) if self.window.was_interrupted() => Ok(ExperimentEnd::Ended(document)),
+            (None, document) if self.operator.wants_end() => Ok(ExperimentEnd::Ended(document)),
             (None, Some(document)) => Ok(ExperimentEnd::Reported(document)),
             (None, None) => Ok(ExperimentEnd::Ended(None)),
         }
     }
 
     /// After an experiment only what was kept is set.
-    fn nothing_is_left(&self) -> Result<(), Failure> {
+    fn nothing_is_left(&self) -> Result<()> {
         let kept = |id: u64| self.kept.iter().any(|(_, k)| *k == id);
         let left = |(id, made): (u64, TrialSets)| (!kept(id)).then_some(made);
         match self.hosts.on_trial().into_iter().find_map(left) {
             None => Ok(()),
-            Some(TrialSets { local: Some(id), .. }) => Err(Failure::Environment(format!(
+            Some(TrialSets { local: Some(id), .. }) => Err(not_put_back(format!(
                 "change {id} could not be put back; `netwright tune rollback {id}` tries again"
             ))),
-            Some(_) => Err(Failure::Environment(format!(
+            Some(_) => Err(not_put_back(format!(
                 "a change of the server could not be put back; when we are gone it does so by \
                  itself, within {} s",
-                crate::commands::peer::LEASE.as_secs()
+                LEASE.as_secs()
             ))),
         }
     }
 
     /// One candidate, all the way. `false` when somebody wants an end.
-    pub fn candidate(&mut self, attempt: &mut Attempt, slice: Allotment) -> Result<bool, Failure> {
+    pub fn candidate(&mut self, attempt: &mut Attempt, slice: Allotment) -> Result<bool> {
         let Some(plan) = attempt.plan.take() else { return Ok(true) };
         let name = attempt.name();
         let came = self.experiment(plan, &name, slice)?;
         let c = &mut attempt.candidate;
         let (document, goes_on) = match came {
             ExperimentEnd::Failed(why) => {
-                if !self.args.output.talk.quiet {
-                    note(&format!("undone: {name}: {why}"));
-                }
+                self.operator.note(&format!("undone: {name}: {why}"));
                 (c.status, c.why) = (CandidateStatus::Undone, why);
                 return Ok(true);
             }
@@ -211,7 +197,8 @@ impl FixRun<'_> {
         };
         c.runs = document.runs.len();
         c.why = report::prove::headline(&document);
-        if document.verdict.outcome == Outcome::Undecided && goes_on && self.args.runs.is_none() {
+        if document.verdict.outcome == Outcome::Undecided && goes_on && self.request.runs.is_none()
+        {
             let share = Nanos(u64::try_from(slice.share.as_nanos()).unwrap_or(u64::MAX));
             c.why += &format!("; its share of --budget, {share}, is used up");
         }
@@ -224,19 +211,13 @@ impl FixRun<'_> {
         if document.verdict.outcome == Outcome::Better {
             self.keep(c, &attempt.change_requests)?;
         }
-        if !self.args.output.talk.quiet {
-            let status = if c.status == CandidateStatus::Kept { "kept" } else { "undone" };
-            note(&format!("{status}: {name}: {}", reported(&document)));
-        }
+        let status = if c.status == CandidateStatus::Kept { "kept" } else { "undone" };
+        self.operator.note(&format!("{status}: {name}: {}", reported(&document)));
         Ok(goes_on)
     }
 
-    fn keep(
-        &mut self,
-        c: &mut Candidate,
-        change_requests: &[ChangeRequest],
-    ) -> Result<(), Failure> {
-        let plan = self.hosts.plan(self.args.allow_disconnect, change_requests.to_vec())?;
+    fn keep(&mut self, c: &mut Candidate, change_requests: &[ChangeRequest]) -> Result<()> {
+        let plan = self.hosts.plan(self.request.allow_disconnect, change_requests.to_vec())?;
         match self.hosts.try_out(&plan) {
             Ok(id) => {
                 self.kept.push((change_requests.to_vec(), id));
@@ -248,14 +229,18 @@ impl FixRun<'_> {
     }
 
     /// Undoes what was kept, the last first.
-    pub fn undo_kept(&mut self) -> Result<(), Failure> {
+    pub fn undo_kept(&mut self) -> Result<()> {
         // Where one is left, the others are not.
         let mut undone = Ok(());
         while let Some((_, id)) = self.kept.pop() {
-            undone = undone.and(self.hosts.take_back(id).map_err(tune_failure));
+            undone = undone.and(self.hosts.take_back(id).map_err(ProveError::from));
         }
         undone
     }
+}
+
+fn not_put_back(why: String) -> ProveError {
+    TuneError::Environment(why).into()
 }
 
 /// `better, +5.1% (+4.8% to +5.4%)`.

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::placement::{Assignment, CLASSES};
+use crate::{
+    ProveError,
+    placement::{Assignment, CLASSES},
+};
 
 /// Reads a file's text.
 ///
@@ -207,6 +210,49 @@ pub struct MetricSpec {
     pub limit: Option<String>,
 }
 
+/// The factor of a change: as it is against changed.
+pub fn of_changes(change: &[String]) -> FactorSpec {
+    let level = |name: String, change: &[String]| {
+        LevelSpec::Full(FullLevelSpec { name, change: change.to_vec(), ..FullLevelSpec::default() })
+    };
+    FactorSpec {
+        name: "change".into(),
+        levels: vec![level("as it is".into(), &[]), level(change.join(", "), change)],
+        ..FactorSpec::default()
+    }
+}
+
+/// `NAME=PATH:lower[:guard]`, `NAME=/REGEX/:higher`, `NAME=exit:lower`, `NAME=time:lower`.
+///
+/// # Errors
+/// It is no such line.
+pub fn metric(text: &str) -> Result<MetricSpec, ProveError> {
+    let bad = || {
+        ProveError::Spec(format!(
+            "--metric {text}: NAME=WHERE:higher or :lower, with WHERE a path in JSON, /REGEX/, \
+             exit_code or time"
+        ))
+    };
+    let (name, rest) = text.split_once('=').ok_or_else(bad)?;
+    let (rest, guard) = match rest.strip_suffix(":guard") {
+        Some(rest) => (rest, true),
+        None => (rest, false),
+    };
+    let (place, better) = rest.rsplit_once(':').ok_or_else(bad)?;
+    let regex = place.strip_prefix('/').and_then(|p| p.strip_suffix('/'));
+    let json = (regex.is_none() && place != "exit_code" && place != "time").then_some(place);
+    Ok(MetricSpec {
+        name: name.into(),
+        json: json.map(str::to_owned),
+        regex: regex.map(str::to_owned),
+        exit_code: place == "exit_code",
+        time: place == "time",
+        better: better.into(),
+        guard,
+        limit: None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,5 +271,15 @@ mod tests {
         assert_eq!(spec.differences(&more), ["factor[0].levels: [1,2] there, [1,2,3] here"]);
         let none = parse(&text.replace("budget = \"60s\"\n", "")).unwrap();
         assert_eq!(spec.differences(&none), ["budget: \"60s\" there, nothing here"]);
+    }
+
+    #[test]
+    fn metrics_are_typed_in_a_word() {
+        let m = metric("tps=/tps = ([0-9.]+)/:higher").unwrap();
+        assert_eq!((m.regex.as_deref(), m.better.as_str()), (Some("tps = ([0-9.]+)"), "higher"));
+        let m = metric("p99=runs.0.rtt_ns.p99:lower:guard").unwrap();
+        assert_eq!((m.json.as_deref(), m.guard), (Some("runs.0.rtt_ns.p99"), true));
+        assert!(metric("code=exit_code:lower").unwrap().exit_code);
+        assert!(metric("tps").is_err() && metric("tps=x").is_err());
     }
 }

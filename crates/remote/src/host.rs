@@ -1,8 +1,6 @@
 //! The end that is changed: plans, tries and puts back for one client at a time, through the same
 //! journal as `netwright tune`.
 
-use std::time::Duration;
-
 use diagnose::{Case, diagnose};
 use model::{
     Nanos,
@@ -15,16 +13,12 @@ use probe::{
     samples::{self, Options},
     watch::OverWindow,
 };
-use tune::{Host, TuneError, change_request::ChangeRequests, netns, trial::Bench};
-
-use super::{Answer, PeerRequest, Request};
-use crate::{
-    commands::tune::{failure, plan, trial},
-    exit::Failure,
-    interrupt::Window,
-    output::note,
-    request::readings,
+use tune::{
+    Host, Store, TuneError, bench, change_request::ChangeRequests, netns, operator::Operator,
+    planner, trial::Bench,
 };
+
+use crate::{Answer, PeerRequest, Request};
 
 /// The longest that the host is watched for a client.
 const LONGEST: Nanos = Nanos(60_000_000_000);
@@ -34,8 +28,8 @@ const MOST_CHANGE_REQUESTS: usize = 256;
 const MOST_PLANS: usize = 4096;
 
 /// This host in one client's hands. When it is dropped, what is on trial is put back.
-#[derive(Debug)]
-pub struct Lent {
+pub struct Lent<'a> {
+    operator: &'a dyn Operator,
     /// The client's address.
     client: String,
     /// The connection over which the client came, as `SSH_CONNECTION` has it.
@@ -47,12 +41,13 @@ pub struct Lent {
     tried: Vec<u64>,
 }
 
-impl Lent {
+impl<'a> Lent<'a> {
     /// `connection` is sshd's `SSH_CONNECTION`: the client's address and port, and this host's.
-    pub fn new(connection: Option<String>) -> Self {
+    pub fn new(connection: Option<String>, operator: &'a dyn Operator) -> Self {
         let connection = connection.filter(|c| !c.is_empty());
         let client = connection.as_deref().and_then(|c| c.split(' ').next());
         Self {
+            operator,
             client: client.unwrap_or("another host").to_owned(),
             connection,
             bench: None,
@@ -65,78 +60,76 @@ impl Lent {
     pub fn answer(&mut self, line: &str) -> Answer {
         match serde_json::from_str::<Request>(line) {
             Ok(request) => self.one(request).unwrap_or_else(|e| Answer::failed(&e)),
-            Err(e) => Answer::failed(&Failure::Usage(format!("is no request: {e}"))),
+            Err(e) => Answer::failed(&TuneError::Usage(format!("is no request: {e}"))),
         }
     }
-}
 
-impl Lent {
-    fn one(&mut self, request: Request) -> Result<Answer, Failure> {
+    fn one(&mut self, request: Request) -> Result<Answer, TuneError> {
         match request {
             Request::Alive => Ok(Answer::Done),
             Request::Begin => self.begin(),
-            Request::Look { window_ns, goal } => look(window_ns, goal),
+            Request::Look { window_ns, goal } => self.look(window_ns, goal),
             Request::Plan { change_requests, own_connection } => {
                 self.plan(change_requests, own_connection)
             }
             Request::Try { plan } => {
-                let none = || Failure::Usage(format!("there is no plan {plan}"));
+                let none = || TuneError::Usage(format!("there is no plan {plan}"));
                 let plan = self.plans.get(plan).ok_or_else(none)?;
                 if let Some(r) = plan.refused.first() {
-                    return Err(Failure::Usage(format!("{}: {}", r.knob, r.why)));
+                    return Err(TuneError::Usage(format!("{}: {}", r.knob, r.why)));
                 }
-                let id = self.bench()?.try_out(plan).map_err(failure)?;
+                let id = self.bench()?.try_out(plan)?;
                 self.tried.push(id);
                 Ok(Answer::Made { id })
             }
             Request::Holds { id } => {
                 self.own(id)?;
-                self.bench()?.holds(id).map(|()| Answer::Done).map_err(failure)
+                self.bench()?.holds(id).map(|()| Answer::Done)
             }
             Request::TakeBack { id } => {
                 self.own(id)?;
-                self.bench()?.take_back(id).map_err(failure)?;
+                self.bench()?.take_back(id)?;
                 self.tried.retain(|t| *t != id);
                 Ok(Answer::Done)
             }
             Request::Keep { id } => {
                 self.own(id)?;
-                self.bench()?.keep(id).map_err(failure)?;
+                self.bench()?.keep(id)?;
                 self.tried.retain(|t| *t != id);
                 Ok(Answer::Done)
             }
             Request::Rollback { id } => {
-                let rolled_back = self.bench()?.roll_back(id, trial::LENT);
+                let rolled_back = self.bench()?.roll_back(id, bench::LENT);
                 let left = match rolled_back {
                     Err(TuneError::Changed(why)) => Some(why),
-                    done => done.map(|()| None).map_err(failure)?,
+                    done => done.map(|()| None)?,
                 };
                 self.tried.retain(|t| *t != id);
                 Ok(left.map_or(Answer::Done, |why| Answer::Left { why }))
             }
             Request::Status => {
-                let store = trial::journal();
-                let status = tune::status::status(&Host::live(), &store, None).map_err(failure)?;
+                let store = Store::of(None);
+                let status = tune::status::status(&Host::live(), &store, None)?;
                 Ok(Answer::Standing(Box::new(status)))
             }
         }
     }
 
-    fn begin(&mut self) -> Result<Answer, Failure> {
+    fn begin(&mut self) -> Result<Answer, TuneError> {
         if self.bench.is_none() {
-            self.bench = Some(trial::lent(&self.client)?);
+            self.bench = Some(bench::lent(&self.client)?);
         }
         Ok(Answer::Done)
     }
 
-    fn bench(&self) -> Result<&Bench, Failure> {
-        self.bench.as_ref().ok_or_else(|| Failure::Usage("`begin` comes first".into()))
+    fn bench(&self) -> Result<&Bench, TuneError> {
+        self.bench.as_ref().ok_or_else(|| TuneError::Usage("`begin` comes first".into()))
     }
 
-    fn own(&self, id: u64) -> Result<(), Failure> {
+    fn own(&self, id: u64) -> Result<(), TuneError> {
         match self.tried.contains(&id) {
             true => Ok(()),
-            false => Err(Failure::Denied(format!("change {id} is not on trial for this client"))),
+            false => Err(TuneError::Denied(format!("change {id} is not on trial for this client"))),
         }
     }
 
@@ -146,12 +139,12 @@ impl Lent {
         &mut self,
         change_requests: Vec<PeerRequest>,
         own_connection: bool,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answer, TuneError> {
         if change_requests.len() > MOST_CHANGE_REQUESTS || self.plans.len() >= MOST_PLANS {
             let most = format!(
                 "{MOST_CHANGE_REQUESTS} change requests in a plan and {MOST_PLANS} plans at most"
             );
-            return Err(Failure::Usage(most));
+            return Err(TuneError::Usage(most));
         }
         let host = Host::live();
         let mut change_requests = ChangeRequests {
@@ -163,10 +156,10 @@ impl Lent {
             let why = "is the whole host's, and netwright was started in a namespace of it";
             change_requests.only_of_namespace(RefusedAs::Denied, why);
         }
-        let facts = plan::facts(&host, &change_requests);
+        let facts = planner::facts(&host, &change_requests);
         let mut plan =
-            plan::of_session(&host, &facts, change_requests, self.connection.as_deref())?;
-        if let Some(why) = trial::cuts(&plan).filter(|_| !own_connection) {
+            planner::of_session(&host, &facts, change_requests, self.connection.as_deref())?;
+        if let Some(why) = bench::cuts(&plan).filter(|_| !own_connection) {
             plan.refused.extend(plan.changes.drain(..).map(|c| Refused {
                 asked_by: c.asked_by,
                 knob: c.knob,
@@ -181,34 +174,29 @@ impl Lent {
         self.plans.push(plan.clone());
         Ok(Answer::Planned { number, plan: Box::new(plan) })
     }
-}
 
-/// `doctor` here, for one who loads us from there.
-fn look(window: Nanos, goal: model::Goal) -> Result<Answer, Failure> {
-    if window > LONGEST {
-        return Err(Failure::Usage(format!("a window of {window}; at most {LONGEST}")));
+    /// `doctor` here, for one who loads us from there.
+    fn look(&self, window: Nanos, goal: model::Goal) -> Result<Answer, TuneError> {
+        if window > LONGEST {
+            return Err(TuneError::Usage(format!("a window of {window}; at most {LONGEST}")));
+        }
+        let root = Root::live();
+        let facts = facts::collect(&root, &FactsRequest { processes: vec![] });
+        let options = Options::over(window);
+        let softirq = OverWindow::begin(&root, true);
+        let taken = samples::take(&root, &options, self.operator.stop(), &mut |_| {});
+        let samples = reading(taken.map(|samples| softirq.end(samples)));
+        let findings = diagnose(&Case { facts: &facts, samples: &samples, goal }).findings;
+        Ok(Answer::Found { findings })
     }
-    let root = Root::live();
-    let facts = facts::collect(&root, &FactsRequest { processes: vec![] });
-    let options = Options {
-        window: Duration::from_nanos(window.0),
-        readings: readings(window),
-        pids: vec![],
-        sockets: true,
-    };
-    let softirq = OverWindow::begin(&root, true);
-    let taken = samples::take(&root, &options, Window::stopped(), &mut |_| {});
-    let samples = reading(taken.map(|samples| softirq.end(samples)));
-    let findings = diagnose(&Case { facts: &facts, samples: &samples, goal }).findings;
-    Ok(Answer::Found { findings })
 }
 
-impl Drop for Lent {
+impl Drop for Lent<'_> {
     fn drop(&mut self) {
         let Some(bench) = self.bench.take() else { return };
         while let Some(id) = self.tried.pop() {
             if let Err(e) = bench.take_back(id) {
-                note(&format!("change {id}: {e}"));
+                self.operator.warn(&format!("change {id}: {e}"));
             }
         }
     }

@@ -12,15 +12,12 @@ use std::{
 use model::tune::Plan;
 use tune::{
     Host, TuneError,
-    change_request::ChangeRequest,
+    change_request::{ChangeRequest, PEER},
+    planner,
     trial::{Bench, Trials},
 };
 
-use super::judge;
-use crate::{
-    commands::peer::{PEER, local::PeerEnd},
-    exit::Failure,
-};
+use crate::local::PeerEnd;
 
 /// Where changes are tried; each is one at either host or at both.
 #[derive(Debug)]
@@ -52,15 +49,15 @@ pub fn plan(
     peer: Option<&PeerEnd>,
     own_connection: bool,
     change_requests: Vec<ChangeRequest>,
-) -> Result<(Plan, Option<usize>), Failure> {
+) -> Result<(Plan, Option<usize>), TuneError> {
     let (there, here): (Vec<ChangeRequest>, Vec<ChangeRequest>) =
         change_requests.into_iter().partition(|w| w.knob.starts_with(PEER));
-    let mut plan = judge::plan(host, here)?;
+    let mut plan = planner::of_trial(host, here)?;
     if there.is_empty() {
         return Ok((plan, None));
     }
     let Some(peer) = peer else {
-        return Err(Failure::Usage(format!("{PEER}… is a knob of the server: --responder HOST")));
+        return Err(TuneError::Usage(format!("{PEER}… is a knob of the server: --responder HOST")));
     };
     let bare =
         |w: ChangeRequest| ChangeRequest { knob: w.knob.trim_start_matches(PEER).to_owned(), ..w };
@@ -123,7 +120,7 @@ impl<'a> Hosts<'a> {
         &self,
         own_connection: bool,
         change_requests: Vec<ChangeRequest>,
-    ) -> Result<Plan, Failure> {
+    ) -> Result<Plan, TuneError> {
         let (plan, number) = plan(self.local.host(), self.peer, own_connection, change_requests)?;
         if let Some(number) = number {
             locked(&self.plans).insert(key(&plan), number);

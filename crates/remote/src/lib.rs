@@ -1,10 +1,12 @@
 //! Changes on another host: what is said ([`Request`], [`Answer`]), who answers there ([`host`],
-//! `netwright remote`), who asks here ([`local`]) and over what ([`ssh`]), and who puts back when
-//! the one who answers is killed ([`tune::watchdog::maker`]).
+//! `netwright remote`), who asks here ([`local`]) and over what ([`ssh`]), both hosts as one
+//! ([`hosts`], for an experiment [`tuned`]), and who puts back when the one who answers is killed ([`tune::watchdog::maker`]).
 
 pub mod host;
+pub mod hosts;
 pub mod local;
 pub mod ssh;
+pub mod tuned;
 
 use std::time::Duration;
 
@@ -13,12 +15,7 @@ use model::{
     tune::{Plan, Status},
 };
 use serde::{Deserialize, Serialize};
-use tune::change_request::ChangeRequest;
-
-use crate::exit::Failure;
-
-/// Begins the name of a knob of the server, where those of both ends stand together.
-pub const PEER: &str = "peer:";
+use tune::{TuneError, change_request::ChangeRequest};
 
 /// So long the end that asks may say nothing; then it counts as gone.
 pub const LEASE: Duration = Duration::from_secs(20);
@@ -125,12 +122,12 @@ impl PeerRequest {
 }
 
 impl Answer {
-    fn failed(failure: &Failure) -> Self {
-        let code = match failure {
-            Failure::Usage(_) => 2,
-            Failure::Denied(_) => 3,
+    fn failed(e: &TuneError) -> Self {
+        let code = match e {
+            TuneError::Usage(_) => 2,
+            TuneError::Denied(_) => 3,
             _ => 4,
         };
-        Self::Failed { code, why: failure.to_string() }
+        Self::Failed { code, why: e.to_string() }
     }
 }

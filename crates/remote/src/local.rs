@@ -8,8 +8,7 @@ use model::{
 };
 use tune::{TuneError, change_request::ChangeRequest};
 
-use super::{Answer, PeerRequest, Request, ssh::Ssh};
-use crate::exit::Failure;
+use crate::{Answer, PeerRequest, Request, ssh::Ssh};
 
 /// Another host, reached over ssh. When it is dropped, what is on trial there is put back.
 #[derive(Debug)]
@@ -19,43 +18,34 @@ pub struct PeerEnd {
     pub name: String,
 }
 
-/// A failure of this end as an error of `tune`'s.
-fn of_tune(failure: Failure) -> TuneError {
-    match failure {
-        Failure::Usage(why) => TuneError::Usage(why),
-        Failure::Denied(why) => TuneError::Denied(why),
-        other => TuneError::Environment(other.to_string()),
-    }
-}
-
 impl PeerEnd {
     /// Connects and starts netwright there; changes nothing yet.
     ///
     /// # Errors
     /// As [`Ssh::connect`].
-    pub fn connect(name: &str) -> Result<Self, Failure> {
+    pub fn connect(name: &str) -> Result<Self, TuneError> {
         Ok(Self { ssh: Ssh::connect(name)?, name: name.to_owned() })
     }
 
-    fn ask(&self, request: &Request, takes: Duration) -> Result<Answer, Failure> {
+    fn ask(&self, request: &Request, takes: Duration) -> Result<Answer, TuneError> {
         let answer = self.ssh.ask(request, takes)?;
         let Answer::Failed { code, why } = answer else { return Ok(answer) };
         let why = format!("{}: {why}", self.name);
         Err(match code {
-            2 => Failure::Usage(why),
-            3 => Failure::Denied(why),
-            _ => Failure::Environment(why),
+            2 => TuneError::Usage(why),
+            3 => TuneError::Denied(why),
+            _ => TuneError::Environment(why),
         })
     }
 
-    fn odd<T>(&self) -> Result<T, Failure> {
-        Err(Failure::Environment(format!("{} answers something else", self.name)))
+    fn odd<T>(&self) -> Result<T, TuneError> {
+        Err(TuneError::Environment(format!("{} answers something else", self.name)))
     }
 
     fn done(&self, request: &Request) -> Result<(), TuneError> {
-        match self.ask(request, Duration::ZERO).map_err(of_tune)? {
+        match self.ask(request, Duration::ZERO)? {
             Answer::Done => Ok(()),
-            _ => self.odd().map_err(of_tune),
+            _ => self.odd(),
         }
     }
 
@@ -71,7 +61,7 @@ impl PeerEnd {
     ///
     /// # Errors
     /// It is gone.
-    pub fn look(&self, window_ns: Nanos, goal: model::Goal) -> Result<Vec<Finding>, Failure> {
+    pub fn look(&self, window_ns: Nanos, goal: model::Goal) -> Result<Vec<Finding>, TuneError> {
         let takes = Duration::from_nanos(window_ns.0);
         match self.ask(&Request::Look { window_ns, goal }, takes)? {
             Answer::Found { findings } => Ok(findings),
@@ -87,7 +77,7 @@ impl PeerEnd {
         &self,
         change_requests: &[ChangeRequest],
         own_connection: bool,
-    ) -> Result<(usize, Plan), Failure> {
+    ) -> Result<(usize, Plan), TuneError> {
         let asked = |w: &ChangeRequest| PeerRequest {
             knob: w.knob.clone(),
             value: w.value.clone(),
@@ -105,9 +95,9 @@ impl PeerEnd {
     /// # Errors
     /// The first change that failed; then all is as it was there.
     pub fn try_out(&self, plan: usize) -> Result<u64, TuneError> {
-        match self.ask(&Request::Try { plan }, Duration::ZERO).map_err(of_tune)? {
+        match self.ask(&Request::Try { plan }, Duration::ZERO)? {
             Answer::Made { id } => Ok(id),
-            _ => self.odd().map_err(of_tune),
+            _ => self.odd(),
         }
     }
 
@@ -140,10 +130,10 @@ impl PeerEnd {
     /// # Errors
     /// As [`tune::trial::Bench::roll_back`].
     pub fn roll_back(&self, id: u64) -> Result<(), TuneError> {
-        match self.ask(&Request::Rollback { id }, Duration::ZERO).map_err(of_tune)? {
+        match self.ask(&Request::Rollback { id }, Duration::ZERO)? {
             Answer::Done => Ok(()),
             Answer::Left { why } => Err(TuneError::Changed(format!("{}: {why}", self.name))),
-            _ => self.odd().map_err(of_tune),
+            _ => self.odd(),
         }
     }
 
@@ -151,7 +141,7 @@ impl PeerEnd {
     ///
     /// # Errors
     /// It is gone.
-    pub fn status(&self) -> Result<Status, Failure> {
+    pub fn status(&self) -> Result<Status, TuneError> {
         match self.ask(&Request::Status, Duration::ZERO)? {
             Answer::Standing(status) => Ok(*status),
             _ => self.odd(),

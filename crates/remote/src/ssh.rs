@@ -16,9 +16,9 @@ use std::{
 };
 
 use model::quote;
+use tune::TuneError;
 
-use super::{Answer, Greeting, LEASE, LONGEST_LINE, Request};
-use crate::exit::Failure;
+use crate::{Answer, Greeting, LEASE, LONGEST_LINE, Request};
 
 /// How long an answer may take beyond what was asked for: the host is read meanwhile.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -135,13 +135,13 @@ impl Ssh {
     /// # Errors
     /// ssh does not get there or may not log in, sudo refuses, no netwright is there, or one of
     /// another version.
-    pub fn connect(name: &str) -> Result<Self, Failure> {
+    pub fn connect(name: &str) -> Result<Self, TuneError> {
         let target: SshTarget =
-            name.parse().map_err(|e| Failure::Usage(format!("--responder {e}")))?;
+            name.parse().map_err(|e| TuneError::Usage(format!("--responder {e}")))?;
         let mut command = target.command();
         let mut child = command.spawn().map_err(|e| {
             let program = command.get_program().to_string_lossy();
-            Failure::Environment(format!("cannot start {program}: {e}; install openssh-client"))
+            TuneError::Environment(format!("cannot start {program}: {e}; install openssh-client"))
         })?;
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -183,7 +183,7 @@ impl Ssh {
             }
         };
         let talker = std::thread::Builder::new().name("nw-alive".into()).spawn(talk);
-        let talker = talker.map_err(|e| Failure::Environment(format!("no thread: {e}")))?;
+        let talker = talker.map_err(|e| TuneError::Environment(format!("no thread: {e}")))?;
         Ok(Self { channel, over, talker: Some(talker) })
     }
 
@@ -191,7 +191,7 @@ impl Ssh {
     ///
     /// # Errors
     /// The other end is gone, or what came is no answer.
-    pub fn ask(&self, request: &Request, takes: Duration) -> Result<Answer, Failure> {
+    pub fn ask(&self, request: &Request, takes: Duration) -> Result<Answer, TuneError> {
         lock(&self.channel).ask(request, takes + PATIENCE)
     }
 }
@@ -212,7 +212,7 @@ pub fn next_line(reader: &mut impl BufRead) -> Option<String> {
 
 impl Channel {
     /// Waits until the other end says who it is.
-    fn greeted(&mut self, target: &SshTarget) -> Result<(), Failure> {
+    fn greeted(&mut self, target: &SshTarget) -> Result<(), TuneError> {
         let until = Instant::now() + GREETED;
         for _ in 0..MOST_NOISE {
             let left = until.saturating_duration_since(Instant::now());
@@ -221,7 +221,7 @@ impl Channel {
                 let (theirs, ours) = (greeting.netwright, env!("CARGO_PKG_VERSION"));
                 return match theirs == ours {
                     true => Ok(()),
-                    false => Err(Failure::Environment(format!(
+                    false => Err(TuneError::Environment(format!(
                         "{}: netwright {theirs} is installed there, this is {ours}: install the same \
                          version on both hosts",
                         self.name
@@ -235,30 +235,30 @@ impl Channel {
         let said = words.lines().last().unwrap_or("it said nothing").trim();
         let name = &self.name;
         Err(match code {
-            Some(NO_PROGRAM) => Failure::Environment(format!(
+            Some(NO_PROGRAM) => TuneError::Environment(format!(
                 "{name}: no {} is there: install it, or name it: ssh://HOST/PATH/OF/netwright",
                 target.program
             )),
-            Some(SSH_FAILED) => Failure::Environment(format!(
+            Some(SSH_FAILED) => TuneError::Environment(format!(
                 "{name}: ssh failed: {said}; `ssh {}` must log in without a password",
                 target.destination
             )),
-            Some(NO_SUDO) => Failure::Denied(format!(
+            Some(NO_SUDO) => TuneError::Denied(format!(
                 "{name}: the login is not root's, and there is no sudo: log in as root"
             )),
             // sudo's own.
-            Some(1) => Failure::Denied(format!(
+            Some(1) => TuneError::Denied(format!(
                 "{name}: {said}; log in as root, or let sudo run {} there without a password",
                 target.program
             )),
-            _ => Failure::Environment(format!("{name}: netwright did not answer: {said}")),
+            _ => TuneError::Environment(format!("{name}: netwright did not answer: {said}")),
         })
     }
 
-    fn ask(&mut self, request: &Request, most: Duration) -> Result<Answer, Failure> {
+    fn ask(&mut self, request: &Request, most: Duration) -> Result<Answer, TuneError> {
         let Some(stdin) = &mut self.stdin else { return Err(self.broke_off()) };
         let line =
-            serde_json::to_string(request).map_err(|e| Failure::Environment(e.to_string()))?;
+            serde_json::to_string(request).map_err(|e| TuneError::Environment(e.to_string()))?;
         let sent = stdin.write_all(format!("{line}\n").as_bytes()).and_then(|()| stdin.flush());
         let answer = match sent {
             Err(_) => Err(RecvTimeoutError::Disconnected),
@@ -269,7 +269,10 @@ impl Channel {
             // An answer that comes later must not be taken for another one's.
             Ok(Err(e)) => {
                 self.stdin = None;
-                Err(Failure::Environment(format!("{}: answers what is no answer: {e}", self.name)))
+                Err(TuneError::Environment(format!(
+                    "{}: answers what is no answer: {e}",
+                    self.name
+                )))
             }
             Err(_) => {
                 self.stdin = None;
@@ -278,10 +281,10 @@ impl Channel {
         }
     }
 
-    fn broke_off(&self) -> Failure {
+    fn broke_off(&self) -> TuneError {
         let words = lock_words(&self.words);
         let said = words.lines().last().map(|line| format!(" ({})", line.trim()));
-        Failure::Environment(format!(
+        TuneError::Environment(format!(
             "{}: the connection broke off{}; what was on trial there is put back within {} s",
             self.name,
             said.unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Changes on trial, for `prove` and `fix`.
+//! Opens a host for experiments, and plans what they try.
 
 use std::{path::Path, time::Duration};
 
@@ -6,110 +6,121 @@ use model::{
     Reading,
     tune::{Basis, By, ChangeState, Disruption, Plan, Planned},
 };
-use tune::{
-    Host, Store, TuneError,
-    change_request::{ChangeRequest, ChangeRequests},
-    status,
+
+use crate::{
+    Host, Store, TuneError, by,
+    change_request::{ChangeRequest, ChangeRequests, PEER},
+    operator::Operator,
+    planner, status,
     trial::Bench,
     watchdog::maker::{self, Place},
 };
 
-use super::{by, failure, plan, store};
-use crate::{
-    commands::peer::PEER,
-    exit::{CommandEnd, Failure},
-    output::note,
-};
-
 /// The host to make experiments on, alone. What killed experiments left is undone before.
-pub fn bench(what: &str, quiet: bool) -> Result<Bench, Failure> {
+///
+/// # Errors
+/// What was left cannot be undone, or another change of this host is not settled.
+pub fn own(what: &str, operator: &dyn Operator) -> Result<Bench, TuneError> {
     let host = Host::live();
-    let by = by(&host)?;
-    let mut say = |text: &str| {
-        if !quiet {
-            note(text);
-        }
-    };
-    let bench = Bench::open(host, store(None), by, what, &mut say).map_err(failure)?;
-    for line in bench.clear().map_err(failure)? {
-        note(&line.to_string());
+    let by = by::this_process(&host)?;
+    let mut waiting = |text: &str| operator.note(text);
+    let bench = Bench::open(host, Store::of(None), by, what, &mut waiting)?;
+    for line in bench.clear()? {
+        operator.warn(&line);
     }
     watched(Place::Trials(bench.state().to_owned()))?;
     Ok(bench)
-}
-
-/// The journal, for a look.
-pub fn journal() -> Store {
-    store(None)
 }
 
 /// What stands in the journal of changes that were made from afar, before the address.
 pub const LENT: &str = "netwright fix at ";
 
 /// Puts back what a process that was killed had on trial.
-pub fn undo_lost(state_dir: &Path, maker: (u32, u64)) -> Result<(), Failure> {
+///
+/// # Errors
+/// As of [`Bench::undo_lost`].
+pub fn undo_lost(state_dir: &Path, maker: (u32, u64)) -> Result<(), TuneError> {
     let host = Host::live();
-    let by = by(&host)?;
-    let store = store(Some(state_dir.to_owned()));
-    Bench::undo_lost(host, store, by, maker).map_err(failure)
+    let by = by::this_process(&host)?;
+    let store = Store::of(Some(state_dir.to_owned()));
+    Bench::undo_lost(host, store, by, maker)
 }
 
 /// Has a place put back when this process is killed.
-pub fn watched(place: Place) -> Result<(), Failure> {
-    let failed = |e| Failure::Environment(format!("no watchdog to put back if we are killed: {e}"));
+///
+/// # Errors
+/// No watchdog starts.
+pub fn watched(place: Place) -> Result<(), TuneError> {
+    let failed =
+        |e| TuneError::Environment(format!("no watchdog to put back if we are killed: {e}"));
     maker::puts_back(place).map_err(failed)
 }
 
 /// This host for somebody at the other end of a connection, who does not wait for it.
-pub fn lent(to: &str) -> Result<Bench, Failure> {
+///
+/// # Errors
+/// Somebody else is changing it, or what killed experiments left cannot be undone.
+pub fn lent(to: &str) -> Result<Bench, TuneError> {
     let host = Host::live();
-    let by = By { login: Reading::Known(format!("{to}, over ssh")), ..by(&host)? };
-    let store = store(None);
+    let by = By { login: Reading::Known(format!("{to}, over ssh")), ..by::this_process(&host)? };
+    let store = Store::of(None);
     let busy = |e: TuneError| {
-        Failure::Environment(format!(
+        TuneError::Environment(format!(
             "{e}; two ends on one machine need a journal each: NETWRIGHT_STATE"
         ))
     };
     drop(store.lock(Some(Duration::from_secs(1)), &mut |_| {}).map_err(busy)?);
     let what = format!("{LENT}{to}");
-    let bench = Bench::open(host, store, by, &what, &mut |_| {}).map_err(failure)?;
-    bench.clear().map_err(failure)?;
+    let bench = Bench::open(host, store, by, &what, &mut |_| {})?;
+    bench.clear()?;
     watched(Place::Trials(bench.state().to_owned()))?;
     Ok(bench)
 }
 
 /// Undoes what killed experiments left, for one that changes nothing itself but would find it.
 /// Whoever may not leaves it: every command says that it is there.
-pub fn clear(what: &str, quiet: bool) -> Result<(), Failure> {
-    let sets = match status::standing(&Host::live(), &store(None)) {
+///
+/// # Errors
+/// As of [`own`], and a journal that cannot be read.
+pub fn clear(what: &str, operator: &dyn Operator) -> Result<(), TuneError> {
+    let sets = match status::standing(&Host::live(), &Store::of(None)) {
         Ok((sets, _)) => sets,
         Err(TuneError::Denied(_)) => return Ok(()),
-        Err(e) => return Err(failure(e)),
+        Err(e) => return Err(e),
     };
     if !sets.iter().any(|(s, state)| *state == ChangeState::Unfinished && s.trial.is_some()) {
         return Ok(());
     }
-    match bench(what, quiet) {
-        Ok(_) | Err(Failure::Denied(_)) => Ok(()),
+    match own(what, operator) {
+        Ok(_) | Err(TuneError::Denied(_)) => Ok(()),
         Err(e) => Err(e),
     }
 }
 
-/// A plan for each of several sets of change requests, as the host is now; the refusal of the first that
-/// `tune plan` would refuse (an error, or a no that was told), but for values that lower something or
-/// do nothing: a measurement may show that. `own_connection` allows what may cut the operator's,
-/// `understood` what is asked for twice.
+/// The plans of an experiment's levels.
+pub enum TrialPlans {
+    All(Vec<Plan>),
+    /// The first that `tune plan` would refuse.
+    Refused(Box<Plan>),
+}
+
+/// A plan for each of several sets of change requests, as the host is now. Values that lower something or
+/// do nothing are not refused: a measurement may show that. `own_connection` allows what may cut the
+/// operator's, `understood` what is asked for twice.
+///
+/// # Errors
+/// The host cannot be read, or a change may cut the operator's own connection.
 pub fn plans(
     host: &Host,
     sets: Vec<Vec<ChangeRequest>>,
     own_connection: bool,
     understood: bool,
-) -> Result<Result<Vec<Plan>, CommandEnd>, Failure> {
+) -> Result<TrialPlans, TuneError> {
     let all = ChangeRequests {
         change_requests: sets.iter().flatten().cloned().collect(),
         ..ChangeRequests::default()
     };
-    let facts = plan::facts(host, &all);
+    let facts = planner::facts(host, &all);
     let mut plans = Vec::new();
     for change_requests in sets {
         let change_requests = ChangeRequests {
@@ -118,16 +129,16 @@ pub fn plans(
             trial: true,
             ..ChangeRequests::default()
         };
-        let plan = plan::of_facts(host, &facts, change_requests)?;
+        let plan = planner::of_facts(host, &facts, change_requests)?;
         if !plan.refused.is_empty() {
-            return plan::worst(&plan).map(Err);
+            return Ok(TrialPlans::Refused(Box::new(plan)));
         }
         if let Some(why) = cuts(&plan).filter(|_| !own_connection) {
-            return Err(Failure::Usage(why));
+            return Err(TuneError::Usage(why));
         }
         plans.push(plan);
     }
-    Ok(Ok(plans))
+    Ok(TrialPlans::All(plans))
 }
 
 /// The change that may cut the operator's own connection, if one may.

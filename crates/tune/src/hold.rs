@@ -6,14 +6,14 @@ use model::{
     tune::Plan,
 };
 use probe::facts::{self, Request};
-use tune::{
+
+use crate::{
     TuneError,
     change_request::{ChangeRequest, ChangeRequests},
+    operator::Operator,
+    planner,
     trial::Bench,
 };
-
-use super::{failure, plan};
-use crate::{exit::Failure, output::note};
 
 /// What is held, at which value: a knob, and the beginning of the names of all that must not be
 /// varied meanwhile.
@@ -45,7 +45,11 @@ impl<'a> Hold<'a> {
     /// Holds what can be held; `varied` are the knobs that the experiment itself sets.
     ///
     /// **Errors**: what may be done as another user. Then nothing is held.
-    pub fn begin(bench: &'a Bench, varied: &[&str]) -> Result<Self, Failure> {
+    pub fn begin(
+        bench: &'a Bench,
+        varied: &[&str],
+        operator: &dyn Operator,
+    ) -> Result<Self, TuneError> {
         let mut hold = Self { bench, sets: vec![], reported: FrozenHost::default() };
         let facts = facts::collect(bench.host().root(), &Request::default());
         for (knob, value, of) in STILL {
@@ -63,10 +67,10 @@ impl<'a> Hold<'a> {
                 change_requests: vec![change_request],
                 ..ChangeRequests::default()
             };
-            let plan = plan::of_facts(bench.host(), &facts, change_requests)?;
+            let plan = planner::of_facts(bench.host(), &facts, change_requests)?;
             if let Err(e) = hold.one(knob, value, &plan) {
-                let _ = hold.end();
-                return Err(failure(e));
+                let _ = hold.end(operator);
+                return Err(e);
             }
         }
         Ok(hold)
@@ -123,7 +127,7 @@ impl<'a> Hold<'a> {
     /// Lets the host go on, and says what was held until then.
     ///
     /// **Errors**: beside it, the first value that could not be put back.
-    pub fn end(mut self) -> (FrozenHost, Result<(), Failure>) {
+    pub fn end(mut self, operator: &dyn Operator) -> (FrozenHost, Result<(), TuneError>) {
         let mut put_back = Ok(());
         for (id, at) in std::mem::take(&mut self.sets).into_iter().rev() {
             let until = self.bench.holds(id).err().map(|e| e.to_string());
@@ -134,8 +138,8 @@ impl<'a> Hold<'a> {
             match self.bench.let_go(id) {
                 Ok(()) => {}
                 // All that is ours is back.
-                Err(e @ TuneError::Changed(_)) => note(&e.to_string()),
-                Err(e) => put_back = put_back.and(Err(failure(e))),
+                Err(e @ TuneError::Changed(_)) => operator.warn(&e.to_string()),
+                Err(e) => put_back = put_back.and(Err(e)),
             }
         }
         (self.reported, put_back)

@@ -12,6 +12,7 @@ pub mod record;
 pub mod render;
 mod starter;
 mod subject;
+pub mod work;
 
 use std::path::{Path, PathBuf};
 

@@ -18,7 +18,7 @@ use report::{
     },
 };
 
-use super::{
+use crate::{
     Screen, grid, help,
     ink::Ink,
     pane,

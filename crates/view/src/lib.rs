@@ -1,14 +1,20 @@
-//! The live view of `watch`. What is drawn is a function of a [`Screen`]; only [`terminal`]
-//! touches a terminal.
+//! The live view of `watch`: of this host ([`live`]) or of a recording ([`replay`]). What is drawn is a
+//! function of a [`Screen`]; only [`terminal`] touches a terminal.
 
 mod draw;
+pub mod error;
 mod grid;
 mod help;
 mod ink;
-pub mod only;
+pub mod live;
+mod only;
 mod pane;
+pub mod recording;
+pub mod replay;
+pub mod sampling;
 pub mod state;
 mod table;
+pub mod tape;
 pub mod terminal;
 #[cfg(test)]
 mod tests;

@@ -16,7 +16,7 @@ use report::{
     },
 };
 
-use super::{
+use crate::{
     Screen,
     ink::Ink,
     state::{Pane, TableView, ViewState},

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Stdout},
+    path::Path,
     sync::{
         Once,
         atomic::{AtomicBool, Ordering},
@@ -21,7 +22,7 @@ use ratatui::{
     },
 };
 
-use super::{Screen, draw};
+use crate::{Screen, draw, error::ViewError};
 
 /// Whether the terminal is ours now.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -122,4 +123,9 @@ pub fn listen<T: Send + 'static>(to: Sender<T>, wrap: fn(Input) -> T) -> io::Res
         }
     });
     reader.map(drop)
+}
+
+/// What became of drawing on it.
+pub(crate) fn failed(e: io::Error) -> ViewError {
+    ViewError::io(Path::new("the terminal"), e)
 }

@@ -11,7 +11,7 @@ use ratatui::{
     crossterm::event::{KeyCode, KeyEvent, KeyModifiers},
 };
 
-use super::{
+use crate::{
     Act, Screen, Seek, ViewState, draw,
     state::{Pane, ViewPosition},
 };

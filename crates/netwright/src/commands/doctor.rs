@@ -1,7 +1,5 @@
 //! `netwright doctor`: see, sample, judge, tell.
 
-use std::time::Duration;
-
 use diagnose::{Case, diagnose};
 use model::{Facts, Reading, Samples};
 use probe::{
@@ -12,10 +10,10 @@ use probe::{
 use report::{Diagnosed, document::Source};
 
 use crate::{
-    exit::{CommandEnd, Failure},
+    failure::{CommandEnd, Failure},
     interrupt::Window,
     output::{Progress, note},
-    request::{Doctor, readings},
+    request::Doctor,
 };
 
 /// Reads what the host is, watches what it does, judges both, and tells.
@@ -38,10 +36,8 @@ pub fn run(request: &Doctor) -> Result<CommandEnd, Failure> {
 /// The counters over the window; Ctrl-C ends it early.
 fn watch(request: &Doctor, facts: &Facts) -> (Reading<Samples>, bool) {
     let options = Options {
-        window: Duration::from_nanos(request.window.0),
-        readings: readings(request.window),
         pids: facts.processes.iter().map(|p| p.pid).collect(),
-        sockets: true,
+        ..Options::over(request.window)
     };
     let mut progress =
         Progress::new(request.quiet, format!("watching for {}, Ctrl-C ends it", request.window));

@@ -18,11 +18,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("lab", &["model"]),
     ("tune", &["model", "parse", "probe"]),
     ("prove", &["model", "stats", "probe", "tune"]),
+    ("remote", &["model", "diagnose", "probe", "tune", "prove"]),
+    ("explain", &["model", "stats", "probe", "traffic"]),
+    ("fix", &["model", "diagnose", "report", "probe", "tune", "prove", "remote"]),
+    ("view", &["model", "diagnose", "report", "probe"]),
     (
         "netwright",
         &[
             "model", "parse", "stats", "diagnose", "report", "probe", "traffic", "lab", "tune",
-            "prove",
+            "prove", "remote", "explain", "fix", "view",
         ],
     ),
 ];

@@ -30,20 +30,20 @@ const OWN: &str = "serde's reading of a document of ours: nothing is taken apart
 
 /// Each such file, or folder of them. A new one must come here.
 const READERS: &[(&str, Fed)] = &[
+    ("explain/src/request.rs", Not(TYPED)),
+    ("explain/src/responder.rs", Not("what this program prints in its own child")),
     ("lab/src/agent.rs", Not("the host's orders to its own guest")),
     ("lab/src/channel.rs", By("guest_frame")),
     ("lab/src/frame.rs", By("guest_frame")),
+    ("lab/src/link.rs", Not("what this program writes of its own links")),
     ("lab/src/state.rs", Not(OWN)),
     ("model/src/cpuset.rs", By("list hexmask")),
     ("model/src/knob.rs", By("knob_value")),
     ("model/src/units.rs", Not(TYPED)),
-    ("netwright/src/commands/explain/", Not(TYPED)),
-    ("netwright/src/commands/peer/", Not("serde's reading of lines of who may log in as root")),
     ("netwright/src/commands/lab/", Not("what this program prints in its own guest")),
     ("netwright/src/commands/measure/counts.rs", Not(TYPED)),
     ("netwright/src/commands/measure/mod.rs", Not(OWN)),
     ("netwright/src/commands/serve/args.rs", Not(TYPED)),
-    ("netwright/src/view/only.rs", Not(TYPED)),
     ("probe/src/ask/echo.rs", Not("the answer to our own ICMP echo: two numbers")),
     ("probe/src/ask/ethtool/reply.rs", Not(KERNEL)),
     ("probe/src/facts/host/build.rs", By("host_file")),
@@ -58,6 +58,7 @@ const READERS: &[(&str, Fed)] = &[
     ("prove/src/figure.rs", By("workload_output")),
     ("prove/src/record.rs", By("experiment_record")),
     ("prove/src/spec.rs", By("experiment")),
+    ("remote/src/", Not("serde's reading of lines of who may log in as root")),
     ("traffic/src/client/mod.rs", Not(TYPED)),
     ("traffic/src/control/frame.rs", By("control")),
     ("traffic/src/http/request.rs", Not(TYPED)),
@@ -95,6 +96,7 @@ const READERS: &[(&str, Fed)] = &[
     ("tune/src/persist/record.rs", By("persisted")),
     ("tune/src/profile.rs", By("profile")),
     ("tune/src/change_request.rs", By("changes")),
+    ("view/src/only.rs", Not(TYPED)),
 ];
 
 /// What tells that a file takes bytes apart: it makes numbers or documents of them, or defines a

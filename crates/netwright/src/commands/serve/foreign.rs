@@ -13,7 +13,7 @@ use traffic::{
 };
 
 use super::{args::ServeArgs, log::Log};
-use crate::{exit::Failure, output::Sink};
+use crate::{failure::Failure, output::Sink};
 
 /// A bound server for stock iperf3 clients, when asked for.
 pub fn iperf3(args: &ServeArgs, ips: &[IpAddr]) -> Result<Option<Server>, Failure> {

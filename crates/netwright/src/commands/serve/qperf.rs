@@ -13,7 +13,7 @@ use traffic::{
 };
 
 use super::{args::ServeArgs, log::Log};
-use crate::{exit::Failure, output::Sink};
+use crate::{failure::Failure, output::Sink};
 
 /// Listening sockets for stock qperf clients; none when nobody asked.
 pub fn listen(args: &ServeArgs, ips: &[IpAddr]) -> Result<Vec<TcpListener>, Failure> {

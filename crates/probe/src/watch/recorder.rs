@@ -7,14 +7,12 @@
 use std::{
     fs::File,
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use model::watch::{WatchHost, WatchRecord};
 use serde::Serialize;
 use zstd::stream::write::Encoder;
-
-use crate::exit::Failure;
 
 /// Intervals in a frame.
 pub const INTERVALS: u32 = 16;
@@ -27,7 +25,6 @@ const FRAME_END: u64 = 16;
 
 /// A recording in the making.
 pub struct Recorder {
-    path: PathBuf,
     file: File,
     written: u64,
     limit: u64,
@@ -51,31 +48,23 @@ impl Recorder {
     /// Begins one.
     ///
     /// # Errors
-    /// When the file cannot be made, or is there and may not be overwritten.
-    pub fn create(path: &Path, force: bool, limit: u64) -> Result<Self, Failure> {
+    /// The file cannot be made; `AlreadyExists` where it is there and may not be overwritten.
+    pub fn create(path: &Path, force: bool, limit: u64) -> io::Result<Self> {
         let mut options = File::options();
         options.write(true);
         match force {
             true => options.create(true).truncate(true),
             false => options.create_new(true),
         };
-        let file = options.open(path).map_err(|e| match e.kind() {
-            io::ErrorKind::AlreadyExists => Failure::Environment(format!(
-                "{}: is there already; --force overwrites it",
-                path.display()
-            )),
-            _ => Failure::io(path, &e),
-        })?;
-        let frame = Some(new_frame().map_err(|e| Failure::io(path, &e))?);
-        let path = path.to_owned();
-        Ok(Self { path, file, written: 0, limit, frame, in_frame: 0, intervals: 0 })
+        let (file, frame) = (options.open(path)?, Some(new_frame()?));
+        Ok(Self { file, written: 0, limit, frame, in_frame: 0, intervals: 0 })
     }
 
     /// The first line: whose intervals these are.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn host(&mut self, host: &WatchHost) -> Result<(), Failure> {
+    pub fn host(&mut self, host: &WatchHost) -> io::Result<()> {
         self.line(host).map(drop)
     }
 
@@ -83,7 +72,7 @@ impl Recorder {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn write(&mut self, record: &WatchRecord) -> Result<WriteResult, Failure> {
+    pub fn write(&mut self, record: &WatchRecord) -> io::Result<WriteResult> {
         let went = self.line(record)?;
         self.intervals += u64::from(went == WriteResult::In);
         Ok(went)
@@ -98,17 +87,13 @@ impl Recorder {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn finish(&mut self) -> Result<(), Failure> {
+    pub fn finish(&mut self) -> io::Result<()> {
         let ended = self.end_frame();
         self.frame = None;
-        ended.map_err(|e| Failure::io(&self.path, &e))
+        ended
     }
 
-    fn line(&mut self, line: &impl Serialize) -> Result<WriteResult, Failure> {
-        self.try_line(line).map_err(|e| Failure::io(&self.path, &e))
-    }
-
-    fn try_line(&mut self, line: &impl Serialize) -> io::Result<WriteResult> {
+    fn line(&mut self, line: &impl Serialize) -> io::Result<WriteResult> {
         if self.in_frame == INTERVALS {
             self.end_frame()?;
             self.frame = Some(new_frame()?);
@@ -161,7 +146,7 @@ mod tests {
     use model::watch::generated;
 
     use super::*;
-    use crate::commands::watch::recording;
+    use crate::watch::recording::Recording;
 
     /// What fits into this many bytes: how many intervals, and how large the file became.
     fn recorded(limit: u64, of: u64) -> (u64, u64, Result<usize, String>) {
@@ -177,7 +162,7 @@ mod tests {
             }
         }
         recorder.finish().unwrap();
-        let read = recording::open(&path).map_err(|e| e.to_string());
+        let read = Recording::read("r.zst".into(), std::fs::read(&path).unwrap());
         let read = read.map(|r| {
             assert_eq!(r.damage(), None, "what is in the file is whole");
             r.len()

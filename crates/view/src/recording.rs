@@ -4,7 +4,7 @@ use std::path::Path;
 
 use probe::{given, watch::recording::Recording};
 
-use crate::exit::Failure;
+use crate::error::{Result, ViewError};
 
 /// No larger file is read: it is kept in memory as it is.
 const LARGEST: u64 = 1 << 30;
@@ -13,9 +13,9 @@ const LARGEST: u64 = 1 << 30;
 ///
 /// # Errors
 /// When it cannot be read, is no recording, or not one interval of it can be read.
-pub fn open(path: &Path) -> Result<Recording, Failure> {
-    let bytes = given::read(path, LARGEST).map_err(|e| Failure::io(path, &e))?;
-    Recording::read(path.display().to_string(), bytes).map_err(Failure::Environment)
+pub fn open(path: &Path) -> Result<Recording> {
+    let bytes = given::read(path, LARGEST).map_err(|e| ViewError::io(path, e))?;
+    Recording::read(path.display().to_string(), bytes).map_err(ViewError::Recording)
 }
 
 #[cfg(test)]
@@ -23,11 +23,10 @@ mod tests {
     use model::watch::{WatchRecord, generated};
     use ratatui::{buffer::Buffer, layout::Rect};
 
+    use probe::watch::recorder::Recorder;
+
     use super::*;
-    use crate::{
-        commands::watch::recorder::Recorder,
-        view::{Screen, ViewState, draw},
-    };
+    use crate::{Screen, ViewState, draw};
 
     #[test]
     fn any_interval_of_several_frames_can_be_had_in_any_order() {
@@ -56,7 +55,8 @@ mod tests {
     /// default. (`scripts/record-softirq` makes this one again.)
     #[test]
     fn the_committed_recording_is_read_and_drawn() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/softirq.zst");
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../netwright/tests/recordings/softirq.zst");
         let mut recording = open(&path).unwrap();
         assert_eq!((recording.len(), recording.damage()), (10, None));
         let host = recording.host.clone();
