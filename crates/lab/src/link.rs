@@ -338,6 +338,27 @@ fn open_tap(link: &str, multi: bool) -> Result<OwnedFd, LabError> {
     Ok(fd)
 }
 
+/// What the lab's user-space links say of themselves.
+pub fn lines(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut lines: Vec<String> = entries
+        .filter_map(|e| {
+            let path = e.ok()?.path();
+            let name = path.file_name()?.to_str()?.strip_prefix("wire-")?.strip_suffix(".json")?.to_owned();
+            let stats: LinkStats = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+            let time = |ns: Option<u64>| ns.map_or("-".into(), |n| Nanos(n).to_string());
+            let both = |[there, back]: [u64; 2]| format!("{there} and {back}");
+            Some(format!(
+                "wire {name}, left to right and back: carried {}, lost on purpose {}, overflowed {}; its own lateness p50 {} p99 {} max {} over {} frames",
+                both(stats.carried), both(stats.lost), both(stats.overflowed),
+                time(stats.late_ns.p50), time(stats.late_ns.p99), time(stats.late_ns.max), stats.late_ns.n
+            ))
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -212,7 +212,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::args::Cli;
+    use crate::cli::Cli;
 
     /// Lines of a terminal of 100 columns.
     const SCREEN: usize = 48;

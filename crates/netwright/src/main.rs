@@ -1,25 +1,28 @@
 //! `netwright`: finds what holds a Linux host's network back.
 //!
-//! Arguments ([`args`]) → checked request ([`request`]) → the story of one command
-//! ([`commands`]) → exit code ([`exit`]).
+//! Arguments ([`cli`], [`args`]) → checked request ([`request`]) → the story of one command
+//! ([`commands`]) in its [`session`] → exit code ([`exit`]).
 
 #[macro_use]
 mod args;
+mod announce;
+mod cli;
 mod commands;
 mod exit;
+mod failure;
 mod help;
 mod interrupt;
 mod output;
 mod request;
+mod session;
 mod starved;
-mod view;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
-use args::{Cli, Command};
-use exit::{CommandEnd, Failure};
+use cli::{Cli, Command};
+use failure::{CommandEnd, Failure};
 
 #[global_allocator]
 static MEMORY: starved::Memory = starved::Memory;
@@ -46,7 +49,7 @@ fn typed() -> clap::error::Result<Cli> {
 }
 
 fn run(command: Command) -> Result<CommandEnd, Failure> {
-    commands::tune::announce(&command);
+    announce::announce(&command);
     match command {
         Command::Doctor(args) => commands::doctor::run(&request::Doctor::check(args)?),
         Command::Explain(args) => commands::explain::run(&args),

@@ -11,7 +11,7 @@ use report::TextStyle;
 use rustix::fs::Access;
 use serde::Serialize;
 
-use crate::exit::Failure;
+use crate::{args::OutputArgs, failure::Failure};
 
 /// Where an answer goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -168,6 +168,54 @@ impl Sink {
     }
 }
 
+/// Where a command's document goes, and in which form.
+pub struct Answer<'a> {
+    sink: Sink,
+    output: &'a OutputArgs,
+}
+
+impl<'a> Answer<'a> {
+    /// As it was asked for.
+    ///
+    /// # Errors
+    /// The file cannot be written, said before anybody waits for it.
+    pub fn to(output: &'a OutputArgs) -> Result<Self, Failure> {
+        let answer = Self::of(output);
+        answer.sink.check()?;
+        Ok(answer)
+    }
+
+    /// The same, unchecked: writing it says what is wrong.
+    pub fn of(output: &'a OutputArgs) -> Self {
+        Self { sink: Sink::new(output.output.clone()), output }
+    }
+
+    /// Writes a document as JSON, or as the text that people read.
+    pub fn tell<D: Serialize>(
+        &self,
+        document: &D,
+        text: impl FnOnce(&D, TextStyle) -> String,
+    ) -> Result<(), Failure> {
+        match self.output.json {
+            true => self.sink.json(document),
+            false => self.sink.text(&text(document, self.sink.look(self.output.talk.verbose))),
+        }
+    }
+
+    /// The same, where a page of dashes would say less than the line of what was wrong.
+    pub fn tell_unless<D: Serialize>(
+        &self,
+        nothing: bool,
+        document: &D,
+        text: impl FnOnce(&D, TextStyle) -> String,
+    ) -> Result<(), Failure> {
+        match nothing && !self.output.json {
+            true => Ok(()),
+            false => self.tell(document, text),
+        }
+    }
+}
+
 fn may_write(path: &Path) -> Result<(), Failure> {
     rustix::fs::access(path, Access::WRITE_OK).map_err(|e| Failure::io(path, &e.into()))
 }
@@ -256,18 +304,4 @@ impl Drop for Progress {
             let _ = io::stderr().flush();
         }
     }
-}
-
-/// This moment, `20261122-143007`, in UTC.
-pub fn utc_now() -> String {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let seconds = since.map_or(0, |s| libc::time_t::try_from(s.as_secs()).unwrap_or(0));
-    // SAFETY: all zeros are a `tm`; gmtime_r writes one, or nothing for a year that no `int` holds.
-    let t = unsafe {
-        let mut t: libc::tm = std::mem::zeroed();
-        libc::gmtime_r(&raw const seconds, &raw mut t);
-        t
-    };
-    let (year, month) = (t.tm_year + 1900, t.tm_mon + 1);
-    format!("{year:04}{month:02}{:02}-{:02}{:02}{:02}", t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec)
 }

@@ -9,11 +9,12 @@ use model::{Facts, Goal, Nanos, Severity};
 use probe::{
     Root,
     facts::{ELSEWHERE, NOT_FOUND, Request, Selector},
+    snapshot::archive_name,
 };
 
 use crate::{
     args::{DoctorArgs, GoalArg, InspectArgs, ProcessArgs, Section, SeverityArg, SnapshotArgs},
-    exit::Failure,
+    failure::Failure,
     output::Sink,
 };
 
@@ -169,16 +170,6 @@ impl Snapshot {
     }
 }
 
-/// `db1-20261122-143007.tar.zst`, in UTC; what is redacted names no host.
-fn archive_name(redacted: bool) -> PathBuf {
-    let host = Root::live().word("/proc/sys/kernel/hostname").into_known().unwrap_or_default();
-    let host = if redacted { "" } else { &host };
-    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    let host: String = host.trim_start_matches(['.', '-']).chars().map(plain).collect();
-    let host = if host.is_empty() { "snapshot" } else { &host };
-    PathBuf::from(format!("{host}-{}.tar.zst", crate::output::utc_now()))
-}
-
 impl Snapshot {
     /// Whether `/sys` is this network namespace's own, so that no mixture is archived.
     ///
@@ -286,17 +277,6 @@ fn window(asked: Option<Nanos>) -> Result<Nanos, Failure> {
         )));
     }
     Ok(window)
-}
-
-/// Between two readings of the counters, unless that makes more than [`MOST_READINGS`].
-const STEP: Nanos = Nanos(500_000_000);
-/// Enough to see where threads run; each reading costs the host a little.
-const MOST_READINGS: u64 = 60;
-
-/// How often to read the counters within a window.
-pub fn readings(window: Nanos) -> u32 {
-    let steps = (window.0 / STEP.0).clamp(1, MOST_READINGS);
-    u32::try_from(steps + 1).unwrap_or(2)
 }
 
 fn selectors(args: ProcessArgs) -> Vec<Selector> {

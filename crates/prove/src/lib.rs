@@ -22,8 +22,10 @@ mod notes;
 mod pipe_reader;
 pub mod placement;
 pub mod record;
+pub mod record_path;
 mod settings;
 pub mod spec;
+pub mod start;
 mod words;
 pub mod workload;
 

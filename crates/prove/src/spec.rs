@@ -6,6 +6,8 @@ use model::{CpuSet, prove::ProveNote};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::ProveError;
+
 /// Reads a file's text.
 ///
 /// **Errors**: the place and what is wrong there, in one line.
@@ -242,6 +244,49 @@ pub(crate) fn cpu_set(key: &str, text: &str) -> Result<CpuSet, String> {
         true => Err(format!("{key}: names no CPU")),
         false => Ok(set),
     }
+}
+
+/// The factor of a change: as it is against changed.
+pub fn of_changes(change: &[String]) -> FactorSpec {
+    let level = |name: String, change: &[String]| {
+        LevelSpec::Full(FullLevelSpec { name, change: change.to_vec(), ..FullLevelSpec::default() })
+    };
+    FactorSpec {
+        name: "change".into(),
+        levels: vec![level("as it is".into(), &[]), level(change.join(", "), change)],
+        ..FactorSpec::default()
+    }
+}
+
+/// `NAME=PATH:lower[:guard]`, `NAME=/REGEX/:higher`, `NAME=exit:lower`, `NAME=time:lower`.
+///
+/// # Errors
+/// It is no such line.
+pub fn metric(text: &str) -> Result<MetricSpec, ProveError> {
+    let bad = || {
+        ProveError::Spec(format!(
+            "--metric {text}: NAME=WHERE:higher or :lower, with WHERE a path in JSON, /REGEX/, \
+             exit_code or time"
+        ))
+    };
+    let (name, rest) = text.split_once('=').ok_or_else(bad)?;
+    let (rest, guard) = match rest.strip_suffix(":guard") {
+        Some(rest) => (rest, true),
+        None => (rest, false),
+    };
+    let (place, better) = rest.rsplit_once(':').ok_or_else(bad)?;
+    let regex = place.strip_prefix('/').and_then(|p| p.strip_suffix('/'));
+    let json = (regex.is_none() && place != "exit_code" && place != "time").then_some(place);
+    Ok(MetricSpec {
+        name: name.into(),
+        json: json.map(str::to_owned),
+        regex: regex.map(str::to_owned),
+        exit_code: place == "exit_code",
+        time: place == "time",
+        better: better.into(),
+        guard,
+        limit: None,
+    })
 }
 
 #[cfg(test)]

@@ -17,6 +17,9 @@ pub use lines::pair;
 
 use crate::{TuneError, knob::Refusal, knobs, netns, profile};
 
+/// Begins the name of a knob of the server, where those of both hosts stand together.
+pub const PEER: &str = "peer:";
+
 /// One knob and the value wanted for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeRequest {

@@ -1,10 +1,15 @@
-//! Whether a change that waits is still there to be confirmed.
+//! A change that waits: whether it is still there to be confirmed, and the confirmation.
+
+use model::tune::Event;
 
 use crate::{
-    Host,
+    Host, TuneError,
     journal::Set,
     knobs,
+    lock::Lock,
     outlook::{Outlook, outlooks},
+    target::JournalTarget,
+    undo,
     watchdog,
 };
 
@@ -29,4 +34,35 @@ pub fn undone(host: &Host, set: &Set) -> Option<(String, String)> {
         let back = knob.show(&now) == knob.show(&saved.old) && !knob.verify(&written.new, &now);
         back.then(|| (saved.knob.clone(), knob.show(&now)))
     })
+}
+
+/// Keeps a change that waits; whoever has the lock first decides, and a watchdog looks again once it has it.
+/// Whether it stays, and a line on it.
+///
+/// # Errors
+/// The journal cannot be told.
+pub fn keep(
+    target: &mut JournalTarget,
+    set: &Set,
+    lock: &Lock,
+) -> Result<(bool, String), TuneError> {
+    let id = set.id;
+    let may_look = matches!(target.go_there(set), Ok(false));
+    let back = if may_look { undone(&target.host, set) } else { None };
+    if let Some((knob, now)) = back {
+        let text = format!(
+            "Too late: change {id} was undone, and its journal was not reported: {knob} is {now} again; \
+             `netwright tune rollback {id}{}` closes it.",
+            target.options
+        );
+        return Ok((false, text));
+    }
+    let late = if is_late(set) {
+        "; its time was over, and its watchdog had not begun to undo it"
+    } else {
+        ""
+    };
+    let mut journal = target.store.resume(id, lock)?;
+    journal.sync(Event::Confirmed)?;
+    Ok((true, format!("Change {id} is confirmed and stays{late}.")))
 }

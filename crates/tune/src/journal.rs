@@ -65,6 +65,15 @@ impl Store {
         Self { state: state.into() }
     }
 
+    /// The one that was asked for, or NETWRIGHT_STATE's, or else the usual one.
+    pub fn of(state_dir: Option<PathBuf>) -> Self {
+        let asked = state_dir.or_else(|| std::env::var_os("NETWRIGHT_STATE").map(PathBuf::from));
+        let path = asked.filter(|p| !p.as_os_str().is_empty());
+        let path = path.unwrap_or_else(|| PathBuf::from(DEFAULT_STATE));
+        // The watchdog stands in another folder.
+        Self::at(std::path::absolute(&path).unwrap_or(path))
+    }
+
     /// The folder of the journals.
     pub fn folder(&self) -> PathBuf {
         self.state.join("journal")

@@ -13,6 +13,7 @@ pub mod render;
 mod section;
 mod starter;
 mod subject;
+pub mod work;
 
 use std::path::{Path, PathBuf};
 

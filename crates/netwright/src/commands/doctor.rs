@@ -1,7 +1,5 @@
 //! `netwright doctor`: see, sample, judge, tell.
 
-use std::time::Duration;
-
 use diagnose::{Case, diagnose};
 use model::{Facts, Reading, Samples};
 use probe::{
@@ -13,10 +11,10 @@ use probe::{
 use report::{Diagnosed, document::Source};
 
 use crate::{
-    exit::{CommandEnd, Failure},
+    failure::{CommandEnd, Failure},
     interrupt::Window,
     output::{Progress, note},
-    request::{Doctor, readings},
+    request::Doctor,
 };
 
 /// Reads what the host is, watches what it does, judges both, and tells.
@@ -48,10 +46,8 @@ fn between(request: &Doctor, first: &Root) -> Result<Reading<Samples>, Failure> 
 /// The counters over the window; Ctrl-C ends it early.
 fn watch(request: &Doctor, facts: &Facts) -> (Reading<Samples>, bool) {
     let options = Options {
-        window: Duration::from_nanos(request.window.0),
-        readings: readings(request.window),
         pids: facts.processes.iter().map(|p| p.pid).collect(),
-        sockets: true,
+        ..Options::over(request.window)
     };
     let mut progress =
         Progress::new(request.quiet, format!("watching for {}, Ctrl-C ends it", request.window));

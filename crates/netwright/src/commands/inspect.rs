@@ -6,7 +6,7 @@ use report::inspect;
 
 use crate::{
     args::Section,
-    exit::{CommandEnd, Failure},
+    failure::{CommandEnd, Failure},
     request::Inspect,
 };
 

@@ -6,9 +6,12 @@ use std::{
 };
 
 use clap::Args;
+use remote::{Greeting, LEASE, host::Lent, ssh::next_line};
 
-use super::peer::{Greeting, LEASE, host::Lent, ssh::next_line};
-use crate::exit::{CommandEnd, Failure};
+use crate::{
+    failure::{CommandEnd, Failure},
+    session::Listener,
+};
 
 /// `netwright remote`.
 #[derive(Debug, Args)]
@@ -38,7 +41,8 @@ pub fn run(args: RemoteArgs) -> Result<CommandEnd, Failure> {
         line.is_ok_and(|line| writeln!(stdout, "{line}").and_then(|()| stdout.flush()).is_ok())
     };
     let greeting = Greeting { netwright: env!("CARGO_PKG_VERSION").to_owned() };
-    let mut lent = Lent::new(args.connection);
+    let listener = Listener { quiet: true };
+    let mut lent = Lent::new(args.connection, &listener);
     let mut goes_on = say(serde_json::to_string(&greeting));
     while goes_on {
         let Ok(line) = lines.recv_timeout(LEASE) else { break };

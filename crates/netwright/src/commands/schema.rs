@@ -2,7 +2,7 @@
 
 use crate::{
     args::{Document, SchemaArgs},
-    exit::{CommandEnd, Failure},
+    failure::{CommandEnd, Failure},
     output::Sink,
 };
 

@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use model::Bytes;
-use probe::snapshot::{Options, SnapshotError, Summary, redact::Key, take};
+use probe::{
+    samples,
+    snapshot::{Options, SnapshotError, Summary, redact::Key, take},
+};
 
 use crate::{
-    exit::{CommandEnd, Failure},
+    failure::{CommandEnd, Failure},
     interrupt::Window,
     output::{Progress, Sink, note},
-    request::{Snapshot, readings},
+    request::Snapshot,
 };
 
 /// Reads everything, watches the counters, writes the archive, says what is in it.
@@ -19,7 +22,7 @@ pub fn run(request: &Snapshot) -> Result<CommandEnd, Failure> {
     let options = Options {
         request: request.request.clone(),
         window: Some(Duration::from_nanos(request.window.0)),
-        readings: readings(request.window),
+        readings: samples::readings(request.window),
         redact: redaction(request)?,
         overwrite: request.force,
     };

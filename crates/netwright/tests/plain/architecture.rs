@@ -20,6 +20,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("lab", &["model"]),
     ("tune", &["model", "parse", "probe"]),
     ("prove", &["model", "stats", "probe", "tune"]),
+    ("remote", &["model", "diagnose", "probe", "tune", "prove"]),
+    ("explain", &["model", "stats", "probe", "traffic", "workloads"]),
+    ("fix", &["model", "diagnose", "report", "probe", "tune", "prove", "remote"]),
+    ("view", &["model", "diagnose", "report", "probe"]),
     (
         "netwright",
         &[
@@ -35,6 +39,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "lab",
             "tune",
             "prove",
+            "remote",
+            "explain",
+            "fix",
+            "view",
         ],
     ),
 ];

@@ -31,6 +31,11 @@ mod world_tuner;
 mod support;
 
 /// What `src/exit.rs`, which the module `cli` tries, needs of the program.
+#[path = "../../src/failure.rs"]
+#[allow(dead_code, reason = "only the panic hook is tried")]
+mod failure;
+
+/// As above.
 mod output {
     pub fn note(line: &str) {
         eprintln!("netwright: {line}");

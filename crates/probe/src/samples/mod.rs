@@ -24,7 +24,7 @@ use std::{
     time::Duration,
 };
 
-use model::{IrqId, Samples, snapshot::SampleTime};
+use model::{IrqId, Nanos, Samples, snapshot::SampleTime};
 
 use crate::{ReadError, Root, facts};
 use raw::Raw;
@@ -52,6 +52,29 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self { window: Duration::from_secs(1), readings: 2, pids: Vec::new(), sockets: false }
+    }
+}
+
+/// Between two readings of the counters, unless that makes more than [`MOST_READINGS`].
+const STEP: Nanos = Nanos(500_000_000);
+/// Enough to see where threads run; each reading costs the host a little.
+const MOST_READINGS: u64 = 60;
+
+/// How often to read the counters within a window.
+pub fn readings(window: Nanos) -> u32 {
+    let steps = (window.0 / STEP.0).clamp(1, MOST_READINGS);
+    u32::try_from(steps + 1).unwrap_or(2)
+}
+
+impl Options {
+    /// All that a diagnosis needs of a window.
+    pub fn over(window: Nanos) -> Self {
+        Self {
+            window: Duration::from_nanos(window.0),
+            readings: readings(window),
+            pids: Vec::new(),
+            sockets: true,
+        }
     }
 }
 

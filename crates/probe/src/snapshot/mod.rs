@@ -4,9 +4,12 @@
 //! Unpacked (`tar --zstd -x`) it is a tree in the shape of the host's own root, for `--root DIR`
 //! and for other tools (`HWLOC_FSROOT=DIR lstopo`).
 
+mod name;
 pub mod redact;
 mod related_files;
 mod write;
+
+pub use name::archive_name;
 
 use std::{
     path::{Path, PathBuf},

@@ -19,6 +19,7 @@ mod napi_place;
 mod napi_thread;
 mod over_window;
 mod permission;
+pub mod recorder;
 pub mod recording;
 mod softirq;
 mod switch;

@@ -1,24 +1,42 @@
 //! What was typed after `explain`.
 
-use std::str::FromStr;
-
-use clap::Args;
+use clap::{Arg, Args};
+use explain::request::Path;
 use model::{CpuSet, Nanos};
-
-use super::passive::PassiveArgs;
 
 use crate::{
     args::OutputArgs,
     commands::measure::{
-        args::{SecretArgs, WaitArg},
         counts::{Counts, OneSize, within},
-        pg::{ProtocolArg, variable},
+        flags::{FlowsArgs, HeaderArgs, ScriptArgs, SecretArgs, TrustArgs, VariableArgs, WaitArg},
     },
 };
 
+const HEADER: &str = "http: a header line of each request: 'Name: value'; again for more";
+const CA: &str = "https, rediss: trust the certificates in this PEM file instead of the system's";
+const SCRIPT: &str = "pg: the transaction: tpcb-like, simple-update, select-only, select1, or a script file; \
+    again for more, NAME@3 for a weight [default: select-only, which changes nothing]";
+const SCALE: &str = "pg: the scripts' :scale [default: the rows of pgbench_branches]";
+const FLOWS: &str = "Connections at once, each a client: 1 or a list. The first is explained, all are \
+    predicted";
+
+/// A flag of a measurement, as it is said here.
+fn workload(arg: Arg, help: &'static str) -> Arg {
+    arg.help(help).help_heading("Workload")
+}
+
 /// `netwright explain`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!(
+#[command(
+    mut_arg("header", |a| workload(a, HEADER)),
+    mut_arg("ca", |a| workload(a, CA)),
+    mut_arg("insecure", |a| workload(a, "https, rediss: do not check the server's certificate")),
+    mut_arg("script", |a| workload(a, SCRIPT)),
+    mut_arg("protocol", |a| workload(a, "pg: how statements are sent, as pgbench's -M")),
+    mut_arg("scale", |a| workload(a, SCALE)),
+    mut_arg("define", |a| workload(a, "pg: a variable for the scripts: NAME=VALUE; again for more")),
+    mut_arg("flows", |a| workload(a, FLOWS).visible_alias("clients")),
+    after_help = examples!(
     "  # a server with a service time of its own
   netwright explain rtt://db1
   netwright explain http://localhost/ --flows 8        # a server on this host
@@ -37,7 +55,8 @@ use crate::{
   netwright explain --pid 4711 --duration 30s
 
 Exit code 1 also says that the parts do not add up: inconclusive."
-))]
+)
+)]
 pub struct ExplainArgs {
     /// The workload: `rtt://HOST[:PORT]`, `http://HOST[:PORT]/PATH` or `https://…`,
     /// `http+unix://%2Frun%2Fapp.sock/PATH` over a Unix socket, `redis://HOST[:PORT]`, or
@@ -59,47 +78,19 @@ pub struct ExplainArgs {
     /// rtt: size of the response [default: as the request].
     #[arg(long, value_name = "SIZE", help_heading = "Workload")]
     pub response: Option<OneSize>,
-    /// http: a header line of each request: 'Name: value'; again for more.
-    #[arg(long, short = 'H', value_name = "HEADER", help_heading = "Workload")]
-    pub header: Vec<String>,
-    /// https, rediss: trust the certificates in this PEM file instead of the system's.
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "Workload")]
-    pub ca: Option<String>,
-    /// https, rediss: do not check the server's certificate.
-    #[arg(long, help_heading = "Workload")]
-    pub insecure: bool,
+    #[command(flatten)]
+    pub header: HeaderArgs,
+    #[command(flatten)]
+    pub trust: TrustArgs,
     /// redis: the command, as of `measure redis`; again for more, in turn [default: GET key:{key}].
     #[arg(long, value_name = "COMMAND", help_heading = "Workload")]
     pub command: Vec<String>,
-    /// pg: the transaction: tpcb-like, simple-update, select-only, select1, or a script file; again
-    /// for more, NAME@3 for a weight [default: select-only, which changes nothing].
-    #[arg(long, short = 'f', value_name = "SCRIPT", help_heading = "Workload")]
-    pub script: Vec<String>,
-    /// pg: how statements are sent, as pgbench's -M.
-    #[arg(
-        long,
-        short = 'M',
-        value_enum,
-        value_name = "PROTOCOL",
-        default_value = "simple",
-        help_heading = "Workload"
-    )]
-    pub protocol: ProtocolArg,
-    /// pg: the scripts' :scale [default: the rows of pgbench_branches].
-    #[arg(long, short = 's', value_name = "N", value_parser = within::<1, 100_000>, help_heading = "Workload")]
-    pub scale: Option<u32>,
-    /// pg: a variable for the scripts: NAME=VALUE; again for more.
-    #[arg(long, short = 'D', value_name = "NAME=VALUE", value_parser = variable, help_heading = "Workload")]
-    pub define: Vec<(String, String)>,
-    /// Connections at once, each a client: 1 or a list. The first is explained, all are predicted.
-    #[arg(
-        long,
-        visible_alias = "clients",
-        value_name = "COUNTS",
-        default_value = "1",
-        help_heading = "Workload"
-    )]
-    pub flows: Counts,
+    #[command(flatten)]
+    pub script: ScriptArgs,
+    #[command(flatten)]
+    pub variables: VariableArgs,
+    #[command(flatten)]
+    pub flows: FlowsArgs,
     /// Threads of the clients.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 256>, help_heading = "Workload")]
     pub threads: u32,
@@ -107,7 +98,7 @@ pub struct ExplainArgs {
     /// that to a `netwright serve` there, which is measured interleaved with the network alone here;
     /// again for more.
     #[arg(long, value_name = "rtt=DURATION|host=HOST", help_heading = "Prediction")]
-    pub path: Vec<PathArg>,
+    pub path: Vec<Path>,
     /// Predict for a server with so many CPUs.
     #[arg(long, value_name = "N", value_parser = within::<1, 1024>, help_heading = "Prediction")]
     pub cores: Option<u32>,
@@ -168,60 +159,50 @@ impl ExplainArgs {
     }
 }
 
-/// Another path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PathArg {
-    /// `rtt=80us`: its round trip.
-    Rtt(Nanos),
-    /// `host=HOST[:PORT]`: the path to a server.
-    Host(String),
+/// A live server instead of a workload.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "A live server: nothing is sent")]
+pub struct PassiveArgs {
+    /// Whoever serves on this TCP port of this host, in any of its network namespaces; again for
+    /// more.
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), conflicts_with_all = ACTIVE)]
+    pub port: Vec<u16>,
+    /// This process and those that descend from it, with --port only there; again for more.
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ACTIVE)]
+    pub pid: Vec<u32>,
+    /// Observe every call, whatever that costs [default: as much as costs no CPU more than 1%].
+    #[arg(long, conflicts_with_all = ACTIVE)]
+    pub always: bool,
 }
 
-impl PathArg {
-    /// As it was typed.
-    pub fn name(&self) -> String {
-        match self {
-            Self::Rtt(rtt) => format!("rtt={rtt}"),
-            Self::Host(host) => format!("host={host}"),
-        }
-    }
-}
+/// What only means something where we send ourselves.
+const ACTIVE: [&str; 21] = [
+    "target",
+    "responder",
+    "secret_file",
+    "request",
+    "response",
+    "header",
+    "script",
+    "protocol",
+    "scale",
+    "define",
+    "flows",
+    "threads",
+    "path",
+    "cores",
+    "channels",
+    "verify",
+    "round",
+    "wait",
+    "cpu",
+    "peer_cpu",
+    "no_pin",
+];
 
-impl FromStr for PathArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let text = text.trim();
-        if let Some(host) = text.strip_prefix("host=").filter(|h| !h.is_empty()) {
-            return Ok(Self::Host(host.into()));
-        }
-        let value = text.strip_prefix("rtt=");
-        let value =
-            value.ok_or_else(|| format!("{text:?} is no path; write rtt=80us or host=HOST"))?;
-        if value.parse::<f64>().is_ok() {
-            return Err(format!("rtt={value}: of what? write rtt={value}us, or rtt={value}ms"));
-        }
-        let rtt: Nanos = value.parse().map_err(|e| format!("{e}"))?;
-        match rtt.0 {
-            0 => Err("a round trip of 0 is no network; that is always predicted".into()),
-            1..=60_000_000_000 => Ok(Self::Rtt(rtt)),
-            _ => Err("a round trip of at most 60s".into()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_a_round_trip_with_its_unit() {
-        assert_eq!("rtt=80us".parse(), Ok(PathArg::Rtt(Nanos(80_000))));
-        assert_eq!("host=db1:7471".parse(), Ok(PathArg::Host("db1:7471".into())));
-        let why = "rtt=80".parse::<PathArg>().unwrap_err();
-        assert!(why.contains("rtt=80us"), "{why}");
-        for wrong in ["80us", "rtt=80", "rtt=0ms", "rtt=2h", "rtt=", "host=", "delay=1ms"] {
-            assert!(wrong.parse::<PathArg>().is_err(), "{wrong}");
-        }
+impl PassiveArgs {
+    /// Whether a live server is meant.
+    pub fn is_asked_for(&self) -> bool {
+        !self.port.is_empty() || !self.pid.is_empty()
     }
 }

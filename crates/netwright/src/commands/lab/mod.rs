@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use lab::{LabError, Registry, channel::Channel, host, link::LinkSpec, state::NodeAccess};
 
-use crate::exit::{CommandEnd, Failure};
+use crate::failure::{CommandEnd, Failure};
 use args::{DownArgs, ExecArgs, LabArgs, LabCommand, ListArgs};
 
 /// Runs one lab command.
@@ -86,7 +86,7 @@ fn list(args: &ListArgs) -> Result<CommandEnd, Failure> {
         for note in &lab.notes {
             text += &format!("  {note}\n");
         }
-        for line in up::link_lines(&registry.folder_of(&lab.name)) {
+        for line in lab::link::lines(&registry.folder_of(&lab.name)) {
             text += &format!("  {line}\n");
         }
     }

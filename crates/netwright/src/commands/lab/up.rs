@@ -10,7 +10,6 @@ use lab::{
     arch::Arch,
     containers::{self, ContainersSpec},
     image,
-    link::LinkStats,
     pair::{self, PairSpec},
     preset,
     server::{self, DiskModel, Emulation, NicModel, ServerSpec},
@@ -24,7 +23,7 @@ use super::{
     },
     failure,
 };
-use crate::exit::{CommandEnd, Failure};
+use crate::failure::{CommandEnd, Failure};
 
 /// Brings a lab up, applies its preset, and says how to use it.
 pub fn run(args: UpArgs) -> Result<CommandEnd, Failure> {
@@ -268,27 +267,6 @@ fn share(text: &str) -> Result<f64, LabError> {
         .filter(|n| (0.0..=100.0).contains(n))
         .map(|n| n / 100.0)
         .ok_or_else(|| LabError::Usage(format!("--loss {text:?} is no share; write it like 0.1%")))
-}
-
-/// What the lab's user-space links say of themselves.
-pub fn link_lines(folder: &Path) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let mut lines: Vec<String> = entries
-        .filter_map(|e| {
-            let path = e.ok()?.path();
-            let name = path.file_name()?.to_str()?.strip_prefix("wire-")?.strip_suffix(".json")?.to_owned();
-            let stats: LinkStats = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
-            let time = |ns: Option<u64>| ns.map_or("-".into(), |n| Nanos(n).to_string());
-            let both = |[there, back]: [u64; 2]| format!("{there} and {back}");
-            Some(format!(
-                "wire {name}, left to right and back: carried {}, lost on purpose {}, overflowed {}; its own lateness p50 {} p99 {} max {} over {} frames",
-                both(stats.carried), both(stats.lost), both(stats.overflowed),
-                time(stats.late_ns.p50), time(stats.late_ns.p99), time(stats.late_ns.max), stats.late_ns.n
-            ))
-        })
-        .collect();
-    lines.sort();
-    lines
 }
 
 const fn model(kind: NicKind) -> NicModel {

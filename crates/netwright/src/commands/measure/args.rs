@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Subcommand, ValueEnum};
-use model::{BitsPerSec, Bytes, CpuSet, Nanos};
+use clap::{Args, Subcommand, ValueEnum};
+use model::{BitsPerSec, CpuSet, Nanos};
 
 use super::{
-    counts::{Counts, OneSize, PerSecond, Percent, Sizes, within},
+    counts::{OneSize, Percent, Sizes, within},
+    flags::{FlowsArgs, RateArgs, SecretArgs, SocketArgs, TimeoutArgs, WaitArg},
     http::HttpArgs,
     pg::PgArgs,
     redis::RedisArgs,
@@ -66,14 +67,6 @@ impl MeasureKind {
             Self::Redis(a) => a.local.softirq,
         }
     }
-}
-
-/// The secret that a server demands.
-#[derive(Debug, Args, Clone)]
-pub struct SecretArgs {
-    /// Read the server's secret from this file; else from the environment's NETWRIGHT_SECRET.
-    #[arg(long, value_name = "FILE", help_heading = "Server")]
-    pub secret_file: Option<PathBuf>,
 }
 
 /// What all kinds share.
@@ -160,27 +153,6 @@ pub struct CommonArgs {
     pub output: OutputArgs,
 }
 
-/// Options of the data sockets.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Sockets")]
-pub struct SocketArgs {
-    /// Send and receive buffers at both ends (SO_SNDBUF, SO_RCVBUF).
-    #[arg(long, value_name = "SIZE")]
-    pub buffer: Option<Bytes>,
-    /// TCP_NODELAY on or off [default: on, for stream off].
-    #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
-    pub nodelay: Option<bool>,
-    /// Largest TCP segment, bytes (TCP_MAXSEG).
-    #[arg(long, value_name = "BYTES", value_parser = within::<88, 65_495>)]
-    pub mss: Option<u32>,
-    /// Differentiated services code point, 0 to 63.
-    #[arg(long, value_name = "N", value_parser = within::<0, 63>)]
-    pub dscp: Option<u32>,
-    /// TCP congestion control: cubic, bbr, …
-    #[arg(long, value_name = "NAME")]
-    pub congestion: Option<String>,
-}
-
 /// Which system calls send and receive where a thread has many streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EngineArg {
@@ -198,11 +170,19 @@ const RTT_MORE: &str =
     "Say more: every placement of a mode, the CPUs that each end may use, the floor in numbers";
 const STREAM_MORE: &str =
     "Say more: every interval however many, the CPUs that each end may use, the floor in numbers";
+const RTT_RATE: &str = "Requests a second over all flows, 20000 or 20k, by schedule and timed from it (open \
+    loop)";
+const STREAM_FLOWS: &str =
+    "Connections at once in each direction: 1, a list, or a sweep like 1..16*2";
 const CONNECT_MORE: &str = "Say more: the CPUs that each end may use, the floor in numbers";
 
 /// `netwright measure rtt`.
 #[derive(Debug, Args)]
-#[command(mut_arg("verbose", |a| a.help(RTT_MORE)), after_help = examples!(
+#[command(
+    mut_arg("verbose", |a| a.help(RTT_MORE)),
+    mut_arg("rate", |a| a.help(RTT_RATE)),
+    mut_arg("timeout", |a| a.default_value("1s").help("When a UDP request counts as lost")),
+    after_help = examples!(
     "  # 64 bytes each way, one flow
   netwright measure rtt db1
   netwright measure rtt db1 --request '8..64k*2'         # a sweep of sizes
@@ -214,7 +194,8 @@ const CONNECT_MORE: &str = "Say more: the CPUs that each end may use, the floor 
   netwright measure rtt db1 --precision 2% --json > rtt.json
   netwright measure rtt unix:/run/nw.sock                # a Unix socket
   netwright measure rtt db1 --peer qperf                 # a stock qperf server"
-))]
+)
+)]
 pub struct RttArgs {
     #[command(flatten)]
     pub common: CommonArgs,
@@ -224,24 +205,21 @@ pub struct RttArgs {
     /// Response size in bytes [default: as the request].
     #[arg(long, value_name = "SIZES", help_heading = "Traffic")]
     pub response: Option<Sizes>,
-    /// Connections at once: 1, a list, or a sweep like 1..64*2.
-    #[arg(long, value_name = "COUNTS", default_value = "1", help_heading = "Traffic")]
-    pub flows: Counts,
+    #[command(flatten)]
+    pub flows: FlowsArgs,
     /// Requests outstanding on each flow.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 65_536>, help_heading = "Traffic")]
     pub queue_depth: u32,
-    /// Requests a second over all flows, 20000 or 20k, by schedule and timed from it (open loop).
-    #[arg(long, value_name = "PER_SECOND", help_heading = "Traffic")]
-    pub rate: Option<PerSecond>,
+    #[command(flatten)]
+    pub rate: RateArgs,
     /// Closed loop: a thread computes so long upon each response before its next request.
     #[arg(long, value_name = "DURATION", conflicts_with = "rate", help_heading = "Traffic")]
     pub think_time: Option<Nanos>,
     /// Threads at the server [default: as many as here].
     #[arg(long, value_name = "N", value_parser = within::<1, 256>, help_heading = "Traffic")]
     pub peer_threads: Option<u32>,
-    /// When a UDP request counts as lost.
-    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "1s", help_heading = "Traffic")]
-    pub timeout: Nanos,
+    #[command(flatten)]
+    pub timeout: TimeoutArgs,
     /// Run the variants that tell the stack from waking up: two CPUs blocking, two spinning, one
     /// CPU.
     #[arg(long, conflicts_with_all = ["wait", "peer_wait", "no_pin", "rate"], help_heading = "Placement and waiting")]
@@ -269,7 +247,10 @@ pub struct RttArgs {
 
 /// `netwright measure stream`.
 #[derive(Debug, Args)]
-#[command(mut_arg("verbose", |a| a.help(STREAM_MORE)), after_help = examples!(
+#[command(
+    mut_arg("verbose", |a| a.help(STREAM_MORE)),
+    mut_arg("flows", |a| a.help(STREAM_FLOWS)),
+    after_help = examples!(
     "  # one flow, from here to there
   netwright measure stream db1
   netwright measure stream db1 --direction reverse --flows 4
@@ -277,7 +258,8 @@ pub struct RttArgs {
   netwright measure stream db1 --udp --rate 500Mbit --message 1400
   netwright measure stream db1 --congestion bbr --buffer 4M
   netwright measure stream db1 --peer iperf3          # a stock iperf3 server"
-))]
+)
+)]
 pub struct StreamArgs {
     #[command(flatten)]
     pub common: CommonArgs,
@@ -290,9 +272,8 @@ pub struct StreamArgs {
         help_heading = "Traffic"
     )]
     pub direction: DirectionArg,
-    /// Connections at once in each direction: 1, a list, or a sweep like 1..16*2.
-    #[arg(long, value_name = "COUNTS", default_value = "1", help_heading = "Traffic")]
-    pub flows: Counts,
+    #[command(flatten)]
+    pub flows: FlowsArgs,
     /// Bytes of one send or datagram: a size, a list, or a sweep [default: 128k, UDP 1400].
     #[arg(long, value_name = "SIZES", help_heading = "Traffic")]
     pub message: Option<Sizes>,
@@ -328,6 +309,9 @@ const CONNECT_BIND: &str =
 #[derive(Debug, Args)]
 #[command(
     mut_arg("verbose", |a| a.help(CONNECT_MORE)),
+    mut_arg("flows", |a| a.help("Connections being made at once: 1, a list, or a sweep")),
+    mut_arg("rate", |a| a.help("Connections a second over all, 2000 or 2k, by schedule")),
+    mut_arg("timeout", |a| a.default_value("3s").help("When an attempt counts as failed")),
     mut_arg("bind", |a| a.help(CONNECT_BIND).value_name("ADDRESS[,ADDRESS]")),
     mut_arg("transport", |a| a.help("tcp, or unix, which follows from a target unix:PATH; UDP \
         makes no connections").hide_possible_values(true)),
@@ -344,12 +328,10 @@ const CONNECT_BIND: &str =
 pub struct ConnectArgs {
     #[command(flatten)]
     pub common: CommonArgs,
-    /// Connections being made at once: 1, a list, or a sweep.
-    #[arg(long, value_name = "COUNTS", default_value = "1", help_heading = "Traffic")]
-    pub flows: Counts,
-    /// Connections a second over all, 2000 or 2k, by schedule.
-    #[arg(long, value_name = "PER_SECOND", help_heading = "Traffic")]
-    pub rate: Option<PerSecond>,
+    #[command(flatten)]
+    pub flows: FlowsArgs,
+    #[command(flatten)]
+    pub rate: RateArgs,
     /// Bytes of a request on each connection; 0 for none.
     #[arg(long, value_name = "SIZE", default_value = "0", help_heading = "Traffic")]
     pub request: OneSize,
@@ -359,9 +341,8 @@ pub struct ConnectArgs {
     /// Who closes.
     #[arg(long, value_enum, value_name = "HOW", default_value = "peer", help_heading = "Traffic")]
     pub close: CloseArg,
-    /// When an attempt counts as failed.
-    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "3s", help_heading = "Traffic")]
-    pub timeout: Nanos,
+    #[command(flatten)]
+    pub timeout: TimeoutArgs,
 }
 
 /// What carries the bytes.
@@ -373,19 +354,6 @@ pub enum TransportArg {
     Udp,
     /// A Unix stream socket.
     Unix,
-}
-
-/// How a thread waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum WaitArg {
-    /// Sleep in the kernel.
-    Block,
-    /// Ask again and again.
-    Spin,
-    /// Ask for 50 µs, then sleep.
-    SpinThenBlock,
-    /// Sleep while the kernel polls the NIC's queue.
-    BusyPoll,
 }
 
 /// Which way.

@@ -2,10 +2,10 @@
 
 use model::measure::ConnectSpec;
 
-use super::{SecretArgs, conduct, each_second, second, secret};
+use super::{conduct, each_second, flags::SecretArgs, second, secret};
 use crate::{
     args::OutputArgs,
-    exit::{CommandEnd, Failure},
+    failure::{CommandEnd, Failure},
     output::note,
 };
 
@@ -26,6 +26,6 @@ pub fn run(
             let run = traffic::Run { second: each_second(output, &hear), ..run };
             traffic::measure_connect(spec, secret.as_ref(), run)
         },
-        |document, look| report::measure::connect(document, *look),
+        report::measure::connect,
     )
 }

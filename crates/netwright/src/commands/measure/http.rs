@@ -1,24 +1,19 @@
 //! `netwright measure http`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use model::{
-    Nanos,
-    measure::{Common, HttpSpec, ServedInterval, TlsSpec, Transport},
-};
+use model::measure::{Common, HttpSpec, Transport};
 
 use super::{
-    args::SecretArgs,
-    conduct,
-    counts::{Counts, PerSecond, within},
-    local::{ClientArgs, interval},
-    secret,
+    conduct, each_interval,
+    flags::{HeaderArgs, RequestLoadArgs, SecretArgs},
+    local::ClientArgs,
+    named, secret,
 };
 use crate::{
     args::OutputArgs,
-    exit::{CommandEnd, Failure},
-    output::rows_wanted,
+    failure::{CommandEnd, Failure},
 };
 
 /// `netwright measure http`.
@@ -51,46 +46,16 @@ pub struct HttpArgs {
     /// The method [default: GET, with a body POST].
     #[arg(long, short = 'X', value_name = "METHOD", help_heading = "Traffic")]
     pub method: Option<String>,
-    /// A header line of each request: 'Name: value'; again for more.
-    #[arg(long, short = 'H', value_name = "HEADER", help_heading = "Traffic")]
-    pub header: Vec<String>,
+    #[command(flatten)]
+    pub header: HeaderArgs,
     /// The body of each request.
     #[arg(long, value_name = "TEXT", conflicts_with = "body_file", help_heading = "Traffic")]
     pub body: Option<String>,
     /// A file that is the body of each request.
     #[arg(long, value_name = "FILE", help_heading = "Traffic")]
     pub body_file: Option<PathBuf>,
-    /// Connections at once: 1, a list, or a sweep like 1..64*2.
-    #[arg(long, value_name = "COUNTS", default_value = "1", help_heading = "Traffic")]
-    pub flows: Counts,
-    /// Requests outstanding on each connection; few servers answer more than one at a time.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 1024>, help_heading = "Traffic")]
-    pub pipeline: u32,
-    /// A connection of its own for each request.
-    #[arg(long, conflicts_with = "pipeline", help_heading = "Traffic")]
-    pub new_connections: bool,
-    /// Requests a second over all connections, by schedule and timed from it (open loop).
-    #[arg(long, value_name = "PER_SECOND", help_heading = "Traffic")]
-    pub rate: Option<PerSecond>,
-    /// When a request counts as failed.
-    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "10s", help_heading = "Traffic")]
-    pub timeout: Nanos,
-    /// The measured window of each run [default: 5s; with --requests its limit, 10m].
-    #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
-    pub duration: Option<Nanos>,
-    /// So many requests instead; they begin with the window.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Time")]
-    pub requests: Option<u64>,
-    /// With https: trust the certificates in this PEM file instead of the system's.
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "TLS")]
-    pub ca: Option<PathBuf>,
-    /// With https: do not check the server's certificate.
-    #[arg(long, help_heading = "TLS")]
-    pub insecure: bool,
-    /// With https: connections take up the session of an earlier one where the server lets them
-    /// [default: every handshake is whole].
-    #[arg(long, help_heading = "TLS")]
-    pub tls_resume: bool,
+    #[command(flatten)]
+    pub load: RequestLoadArgs,
     #[command(flatten)]
     pub local: ClientArgs,
     #[command(flatten)]
@@ -102,6 +67,7 @@ pub struct HttpArgs {
 /// # Errors
 /// Something asked for cannot be.
 pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
+    let load = &args.load;
     let body_file = named(args.body_file.as_deref())?;
     let has_body = args.body.is_some() || body_file.is_some();
     let method = if has_body { "POST" } else { "GET" };
@@ -109,46 +75,32 @@ pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
     Ok(HttpSpec {
         common: Common {
             transport: transport(&target),
-            ..args.local.common(target, args.duration, args.requests.is_some())?
+            ..args.local.common(target, load.duration.duration, load.requests.is_some())?
         },
         urls: args.urls.clone(),
-        tls: TlsSpec {
-            ca: named(args.ca.as_deref())?,
-            insecure: args.insecure,
-            resume: args.tls_resume,
-        },
+        tls: load.trust.spec(load.tls_resume)?,
         responder: args.local.responder.clone(),
         method: args.method.clone().unwrap_or_else(|| method.into()),
-        headers: args.header.clone(),
+        headers: args.header.header.clone(),
         body: args.body.clone(),
         body_file,
-        flows: args.flows.0.clone(),
-        pipeline: args.pipeline,
-        new_connections: args.new_connections,
-        rate_per_s: args.rate.map(|r| r.0),
-        requests: args.requests,
-        timeout_ns: args.timeout,
+        flows: load.flows.flows.0.clone(),
+        pipeline: load.pipeline,
+        new_connections: load.new_connections,
+        rate_per_s: load.rate.per_s(),
+        requests: load.requests,
+        timeout_ns: load.timeout.timeout,
         interval_ns: args.local.interval,
     })
 }
 
 /// What carries requests to a URL.
-pub fn transport(url: &str) -> Transport {
+fn transport(url: &str) -> Transport {
     let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
     match scheme.eq_ignore_ascii_case("http+unix") {
         true => Transport::Unix,
         false => Transport::Tcp,
     }
-}
-
-/// A file by its name, as a request keeps it.
-pub fn named(path: Option<&Path>) -> Result<Option<String>, Failure> {
-    let name = |p: &Path| {
-        p.to_str().map(str::to_owned).ok_or_else(|| {
-            Failure::Usage(format!("{}: the name is not UTF-8; rename it", p.display()))
-        })
-    };
-    path.map(name).transpose()
 }
 
 /// Measures and prints.
@@ -157,11 +109,9 @@ pub fn run(spec: &HttpSpec, from: &SecretArgs, output: &OutputArgs) -> Result<Co
     conduct(
         output,
         |run| {
-            let hear: &(dyn Fn(&ServedInterval) + Sync) = &interval;
-            let asked_for = spec.interval_ns.is_some() && !output.talk.quiet;
-            let heard = (asked_for || rows_wanted(output.talk.quiet)).then_some(hear);
+            let heard = each_interval(spec.interval_ns, output);
             workloads::measure_http(spec, secret.as_ref(), traffic::Run { heard, ..run })
         },
-        |document, look| report::measure::http(document, *look),
+        report::measure::http,
     )
 }

@@ -4,15 +4,14 @@
 use clap::Args;
 use model::{
     CpuSet, Nanos,
-    measure::{Common, PeerProgram, Pin, ServedInterval, SocketOptions, Transport},
+    measure::{Common, PeerProgram, Pin, ServedInterval, Transport},
 };
 
 use super::{
-    args::{SecretArgs, SocketArgs, WaitArg},
     counts::{Percent, within},
-    spec,
+    flags::{SecretArgs, SocketArgs, WaitArg, pin},
 };
-use crate::{exit::Failure, output::row};
+use crate::{failure::Failure, output::row};
 
 /// The window when nothing is asked for.
 const WINDOW: Nanos = Nanos(5_000_000_000);
@@ -111,12 +110,12 @@ impl ClientArgs {
             duration_ns,
             warmup_ns: self.warmup.unwrap_or(WARMUP),
             cooldown_ns: if counted { Nanos(0) } else { self.cooldown.unwrap_or(COOLDOWN) },
-            wait: spec::wait(self.wait),
-            peer_wait: spec::wait(self.wait),
-            pin: spec::pin(&self.cpu, self.no_pin),
+            wait: self.wait.into(),
+            peer_wait: self.wait.into(),
+            pin: pin(&self.cpu, self.no_pin),
             peer_pin: Pin::No,
             threads: self.threads,
-            socket: socket(&self.socket),
+            socket: self.socket.options(),
             confidence_per_mille: self.precision.map(|p| p.0),
             max_time_ns: self.max_time,
         })
@@ -138,15 +137,4 @@ pub fn interval(i: &ServedInterval) {
         .map_or_else(|| "lat - ms".to_owned(), |ns| format!("lat {:.3} ms", ns as f64 / 1e6));
     let (end, per_s, failed) = (i.end_s, i.transactions_per_s, i.failed);
     row(&format!("progress: {end:.1} s, {per_s:.1} tps, {latency}, {failed} failed"));
-}
-
-/// What was asked of the sockets.
-pub fn socket(args: &SocketArgs) -> SocketOptions {
-    SocketOptions {
-        nodelay: args.nodelay,
-        buffer_bytes: args.buffer,
-        mss_bytes: args.mss,
-        dscp: args.dscp.and_then(|n| u8::try_from(n).ok()),
-        congestion: args.congestion.clone(),
-    }
 }

@@ -3,27 +3,35 @@
 pub mod args;
 mod connect;
 pub mod counts;
-pub mod http;
+pub mod flags;
+mod http;
 mod local;
 pub mod pg;
 pub mod redis;
 mod spec;
 mod stream;
 
-use std::{path::Path, sync::Mutex};
+use std::path::Path;
 
-use model::measure::{ConnectSpec, HttpSpec, PeerProgram, PgSpec, RedisSpec, RttSpec, StreamSpec};
+use model::{
+    Nanos,
+    measure::{PeerProgram, RedisSpec, RttSpec, ServedInterval},
+};
 use probe::given;
-use serde::Serialize;
+use report::TextStyle;
+use serde::{Serialize, de::DeserializeOwned};
 use traffic::{Judged, Measured, Secret};
+use tune::operator::Operator;
 
-use self::args::{MeasureArgs, MeasureKind, SecretArgs};
-pub use self::spec::{pin, wait};
+use self::{
+    args::{MeasureArgs, MeasureKind},
+    flags::SecretArgs,
+};
 use crate::{
     args::OutputArgs,
-    exit::{CommandEnd, Failure},
-    interrupt::Window,
-    output::{Progress, Sink, row, rows_wanted},
+    failure::{CommandEnd, Failure},
+    output::{Answer, row, rows_wanted},
+    session::Session,
 };
 
 /// Measures what was asked, or what an earlier result was asked.
@@ -58,18 +66,6 @@ pub fn run(args: &MeasureArgs) -> Result<CommandEnd, Failure> {
     }
 }
 
-impl From<traffic::Error> for Failure {
-    fn from(e: traffic::Error) -> Self {
-        match e {
-            traffic::Error::Usage(why) => Self::Usage(why),
-            traffic::Error::Denied(why) => Self::Denied(why),
-            traffic::Error::Environment(why) | traffic::Error::Silent(why) => {
-                Self::Environment(why)
-            }
-        }
-    }
-}
-
 /// The longest file of a secret.
 const MOST_SECRET: u64 = 64 << 10;
 
@@ -85,50 +81,45 @@ pub fn secret(args: &SecretArgs) -> Result<Option<Secret>, Failure> {
     Ok(text.map(|t| Secret::new(&t)).transpose()?)
 }
 
+/// A file by its name, as a request keeps it.
+pub fn named(path: Option<&Path>) -> Result<Option<String>, Failure> {
+    let name = |p: &Path| {
+        p.to_str().map(str::to_owned).ok_or_else(|| {
+            Failure::Usage(format!("{}: the name is not UTF-8; rename it", p.display()))
+        })
+    };
+    path.map(name).transpose()
+}
+
 /// The request of an earlier result.
 fn rerun(file: &Path, args: &MeasureArgs) -> Result<CommandEnd, Failure> {
     let text = given::text(file, MOST_RESULT).map_err(|e| Failure::io(file, &e))?;
-    let no_result = |why: String| {
-        Failure::Environment(format!("{}: no result of `measure --json`: {why}", file.display()))
-    };
     let document: serde_json::Value =
-        serde_json::from_str(&text).map_err(|e| no_result(e.to_string()))?;
+        serde_json::from_str(&text).map_err(|e| no_result(file, &e.to_string()))?;
     let kind = document.get("kind").and_then(|k| k.as_str()).unwrap_or_default();
     let request = document.get("request").cloned().unwrap_or_default();
+    let (secret, output) = (&args.secret, &args.output);
     match kind {
-        "rtt" => {
-            let spec: RttSpec =
-                serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
-            rtt(&spec, &args.secret, &args.output)
-        }
-        "connect" => {
-            let spec: ConnectSpec =
-                serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
-            connect::run(&spec, &args.secret, &args.output)
-        }
-        "http" => {
-            let spec: HttpSpec =
-                serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
-            http::run(&spec, &args.secret, &args.output)
-        }
-        "pg" => {
-            let spec: PgSpec =
-                serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
-            pg::run(&spec, None, &args.secret, &args.output)
-        }
+        "rtt" => rtt(&asked(request, file)?, secret, output),
+        "connect" => connect::run(&asked(request, file)?, secret, output),
+        "http" => http::run(&asked(request, file)?, secret, output),
+        "pg" => pg::run(&asked(request, file)?, None, secret, output),
         "redis" => {
-            let spec: RedisSpec =
-                serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
+            let spec: RedisSpec = asked(request, file)?;
             let url = workloads::RedisUrl::of(&spec.common.target)?;
-            redis::run(&spec, &url, &args.secret, &args.output)
+            redis::run(&spec, &url, secret, output)
         }
-        "stream" => {
-            let spec: StreamSpec =
-                serde_json::from_value(request).map_err(|e| no_result(e.to_string()))?;
-            stream::run(&spec, &args.secret, &args.output)
-        }
-        other => Err(no_result(format!("its kind is {other:?}"))),
+        "stream" => stream::run(&asked(request, file)?, secret, output),
+        other => Err(no_result(file, &format!("its kind is {other:?}"))),
     }
+}
+
+fn asked<T: DeserializeOwned>(request: serde_json::Value, file: &Path) -> Result<T, Failure> {
+    serde_json::from_value(request).map_err(|e| no_result(file, &e.to_string()))
+}
+
+fn no_result(file: &Path, why: &str) -> Failure {
+    Failure::Environment(format!("{}: no result of `measure --json`: {why}", file.display()))
 }
 
 fn rtt(
@@ -149,16 +140,25 @@ fn rtt(
                 }
             }
         },
-        |document, look| report::measure::rtt(document, *look),
+        report::measure::rtt,
     )
 }
 
 /// Hears each second of a window: its end, in seconds since the window began, and a rate.
 type Second<'a> = &'a (dyn Fn(f64, f64) + Sync);
 
+/// Hears an interval of a server's answers.
+type Interval<'a> = &'a (dyn Fn(&ServedInterval) + Sync);
+
 /// Whoever hears of each second, where a person reads the rows.
 fn each_second<'a>(output: &OutputArgs, hear: Second<'a>) -> Option<Second<'a>> {
     rows_wanted(output.talk.quiet).then_some(hear)
+}
+
+/// Whoever hears of each interval of a server's answers: who asked for it, or a person reads the rows.
+fn each_interval(asked_for: Option<Nanos>, output: &OutputArgs) -> Option<Interval<'static>> {
+    let wanted = asked_for.is_some() && !output.talk.quiet;
+    (wanted || rows_wanted(output.talk.quiet)).then_some(&local::interval)
 }
 
 /// A row for a second that is over, in the form of `pgbench -P`.
@@ -171,29 +171,16 @@ fn second(end_s: f64, per_s: f64, what: &str) {
 fn conduct<D: Serialize + Judged>(
     output: &OutputArgs,
     measure: impl FnOnce(traffic::Run<'_>) -> traffic::Result<Measured<D>>,
-    text: impl FnOnce(&D, &report::TextStyle) -> String,
+    text: impl FnOnce(&D, TextStyle) -> String,
 ) -> Result<CommandEnd, Failure> {
-    let sink = Sink::new(output.output.clone());
-    sink.check()?;
+    let answer = Answer::to(output)?;
     traffic::exact_timers();
-    let window = Window::open();
-    let shown = Mutex::new(Progress::new(output.talk.quiet, ""));
-    let progress = |what: &str, share: f64| {
-        if let Ok(mut line) = shown.lock() {
-            line.rename(what);
-            line.show(share);
-        }
-    };
-    let result = measure(traffic::Run::new(window.stop(), &progress));
-    drop(shown);
-    drop(window);
+    let session = Session::open(&output.talk);
+    let progress = |what: &str, share: f64| session.progress(what, share);
+    let result = measure(traffic::Run::new(session.stop(), &progress));
+    drop(session);
     let (Measured { document, broken }, nothing) = result?.judged();
-    match output.json {
-        true => sink.json(&document)?,
-        // A page of dashes says less than the line of what was wrong.
-        false if nothing => {}
-        false => sink.text(&text(&document, &sink.look(output.talk.verbose)))?,
-    }
+    answer.tell_unless(nothing, &document, text)?;
     match broken {
         Some(why) => Err(why.into()),
         None => Ok(CommandEnd::Yes),

@@ -1,26 +1,20 @@
 //! `netwright measure redis`.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use model::{
-    Nanos,
-    measure::{Common, RedisSpec, ServedInterval, TlsSpec, Transport},
-};
+use model::measure::{Common, RedisSpec, Transport};
 use workloads::RedisUrl;
 
 use super::{
-    args::SecretArgs,
     conduct,
-    counts::{Counts, OneSize, PerSecond, within},
-    http::named,
-    local::{ClientArgs, interval},
+    counts::OneSize,
+    each_interval,
+    flags::{RequestLoadArgs, SecretArgs},
+    local::ClientArgs,
     secret,
 };
 use crate::{
     args::OutputArgs,
-    exit::{CommandEnd, Failure},
-    output::rows_wanted,
+    failure::{CommandEnd, Failure},
 };
 
 /// Where `redis-cli` and `redis-benchmark` take a password from.
@@ -33,9 +27,24 @@ pub const KEYS: u64 = 100_000;
 /// The length of a value.
 pub const DATA_BYTES: u64 = 3;
 
+const RATE: &str =
+    "Commands a second over all connections, by schedule and timed from it (open loop)";
+const CA: &str = "With rediss: trust the certificates in this PEM file instead of the system's";
+const TLS_RESUME: &str = "With rediss: connections take up the session of an earlier one where the server \
+    lets them [default: every handshake is whole]";
+
 /// `netwright measure redis`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!(
+#[command(
+    mut_arg("pipeline", |a| a.help("Commands outstanding on each connection")),
+    mut_arg("new_connections", |a| a.help("A connection of its own for each command")),
+    mut_arg("rate", |a| a.help(RATE)),
+    mut_arg("timeout", |a| a.help("When a command counts as failed")),
+    mut_arg("requests", |a| a.help("So many commands instead; they begin with the window")),
+    mut_arg("ca", |a| a.help(CA)),
+    mut_arg("insecure", |a| a.help("With rediss: do not check the server's certificate")),
+    mut_arg("tls_resume", |a| a.help(TLS_RESUME)),
+    after_help = examples!(
     "  # GET of 100,000 keys, one connection, one command at a time
   netwright measure redis redis://cache1
   # 1 to 64 connections, 16 commands outstanding on each
@@ -49,7 +58,8 @@ pub const DATA_BYTES: u64 = 3;
   # an ACL user, over TLS
   REDISCLI_AUTH=… netwright measure redis rediss://app@cache1 --ca ours.pem
   netwright measure redis unix:/run/redis/redis-server.sock"
-))]
+)
+)]
 pub struct RedisArgs {
     /// The server: `redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]`, `rediss://…` over TLS, or
     /// `unix:PATH`. A password is better in REDISCLI_AUTH.
@@ -65,37 +75,8 @@ pub struct RedisArgs {
     /// The length of `{data}`.
     #[arg(long, value_name = "SIZE", default_value = "3", help_heading = "Traffic")]
     pub data: OneSize,
-    /// Connections at once: 1, a list, or a sweep like 1..64*2.
-    #[arg(long, value_name = "COUNTS", default_value = "1", help_heading = "Traffic")]
-    pub flows: Counts,
-    /// Commands outstanding on each connection.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 1024>, help_heading = "Traffic")]
-    pub pipeline: u32,
-    /// A connection of its own for each command.
-    #[arg(long, conflicts_with = "pipeline", help_heading = "Traffic")]
-    pub new_connections: bool,
-    /// Commands a second over all connections, by schedule and timed from it (open loop).
-    #[arg(long, value_name = "PER_SECOND", help_heading = "Traffic")]
-    pub rate: Option<PerSecond>,
-    /// When a command counts as failed.
-    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "10s", help_heading = "Traffic")]
-    pub timeout: Nanos,
-    /// The measured window of each run [default: 5s; with --requests its limit, 10m].
-    #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
-    pub duration: Option<Nanos>,
-    /// So many commands instead; they begin with the window.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Time")]
-    pub requests: Option<u64>,
-    /// With rediss: trust the certificates in this PEM file instead of the system's.
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "TLS")]
-    pub ca: Option<PathBuf>,
-    /// With rediss: do not check the server's certificate.
-    #[arg(long, help_heading = "TLS")]
-    pub insecure: bool,
-    /// With rediss: connections take up the session of an earlier one where the server lets them
-    /// [default: every handshake is whole].
-    #[arg(long, help_heading = "TLS")]
-    pub tls_resume: bool,
+    #[command(flatten)]
+    pub load: RequestLoadArgs,
     #[command(flatten)]
     pub local: ClientArgs,
     #[command(flatten)]
@@ -109,24 +90,22 @@ pub struct RedisArgs {
 pub fn spec(args: &RedisArgs) -> Result<(RedisSpec, RedisUrl), Failure> {
     let url = RedisUrl::of(&args.url)?;
     let transport = if args.url.starts_with("unix:") { Transport::Unix } else { Transport::Tcp };
-    let common = args.local.common(url.shown.clone(), args.duration, args.requests.is_some())?;
+    let load = &args.load;
+    let common =
+        args.local.common(url.shown.clone(), load.duration.duration, load.requests.is_some())?;
     let spec = RedisSpec {
         common: Common { transport, ..common },
         commands: args.command.clone(),
         keys: args.keys,
         data_bytes: args.data.0,
-        tls: TlsSpec {
-            ca: named(args.ca.as_deref())?,
-            insecure: args.insecure,
-            resume: args.tls_resume,
-        },
+        tls: load.trust.spec(load.tls_resume)?,
         responder: args.local.responder.clone(),
-        flows: args.flows.0.clone(),
-        pipeline: args.pipeline,
-        new_connections: args.new_connections,
-        rate_per_s: args.rate.map(|r| r.0),
-        requests: args.requests,
-        timeout_ns: args.timeout,
+        flows: load.flows.flows.0.clone(),
+        pipeline: load.pipeline,
+        new_connections: load.new_connections,
+        rate_per_s: load.rate.per_s(),
+        requests: load.requests,
+        timeout_ns: load.timeout.timeout,
         interval_ns: args.local.interval,
     };
     Ok((spec, url))
@@ -149,12 +128,10 @@ pub fn run(
     conduct(
         output,
         |run| {
-            let hear: &(dyn Fn(&ServedInterval) + Sync) = &interval;
-            let asked_for = spec.interval_ns.is_some() && !output.talk.quiet;
-            let heard = (asked_for || rows_wanted(output.talk.quiet)).then_some(hear);
+            let heard = each_interval(spec.interval_ns, output);
             let run = traffic::Run { heard, ..run };
             workloads::measure_redis(spec, url, password.as_deref(), secret.as_ref(), run)
         },
-        |document, look| report::measure::redis(document, *look),
+        report::measure::redis,
     )
 }

@@ -3,41 +3,24 @@
 use model::{
     BitsPerSec,
     measure::{
-        Close, Common, ConnectSpec, Direction, Engine, PeerProgram, Pin, RttSpec, StreamSpec,
-        Transport, Wait, ZeroCopy,
+        Close, Common, ConnectSpec, Direction, Engine, PeerProgram, RttSpec, StreamSpec, Transport,
+        Wait, ZeroCopy,
     },
 };
 
 use super::{
     args::{
         CloseArg, CommonArgs, ConnectArgs, DirectionArg, EngineArg, RttArgs, RttPeer, StreamArgs,
-        StreamPeer, TransportArg, WaitArg, ZeroCopyArg,
+        StreamPeer, TransportArg, ZeroCopyArg,
     },
-    local::socket,
+    flags::pin,
 };
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// Bits a second of UDP streams when no rate is asked for.
 const UDP_RATE: BitsPerSec = BitsPerSec(100_000_000);
 const TCP_MESSAGE: u64 = 128 << 10;
 const UDP_MESSAGE: u64 = 1400;
-
-pub fn wait(arg: WaitArg) -> Wait {
-    match arg {
-        WaitArg::Block => Wait::Block,
-        WaitArg::Spin => Wait::Spin,
-        WaitArg::SpinThenBlock => Wait::SpinThenBlock,
-        WaitArg::BusyPoll => Wait::BusyPoll,
-    }
-}
-
-pub fn pin(list: &Option<model::CpuSet>, no: bool) -> Pin {
-    match list {
-        _ if no => Pin::No,
-        Some(list) => Pin::List(list.clone()),
-        None => Pin::Auto,
-    }
-}
 
 /// The target with the port that a flag or a foreign protocol gives it.
 fn target(args: &CommonArgs, foreign_port: Option<u16>) -> Result<String, Failure> {
@@ -76,7 +59,7 @@ fn common(args: &CommonArgs, peer: PeerProgram) -> Result<Common, Failure> {
     if args.duration.0 < 10_000_000 {
         return Err(Failure::Usage("--duration: at least 10ms".into()));
     }
-    let here = wait(args.wait);
+    let here = args.wait.into();
     Ok(Common {
         target: target(args, foreign_port)?,
         peer,
@@ -87,11 +70,11 @@ fn common(args: &CommonArgs, peer: PeerProgram) -> Result<Common, Failure> {
         warmup_ns: args.warmup,
         cooldown_ns: args.cooldown,
         wait: here,
-        peer_wait: args.peer_wait.map_or(here, wait),
+        peer_wait: args.peer_wait.map_or(here, Wait::from),
         pin: pin(&args.cpu, args.no_pin),
         peer_pin: pin(&args.peer_cpu, args.no_pin),
         threads: args.threads,
-        socket: socket(&args.socket),
+        socket: args.socket.options(),
         confidence_per_mille: args.precision.map(|p| p.0),
         max_time_ns: args.max_time,
     })
@@ -107,10 +90,10 @@ pub fn rtt(args: &RttArgs) -> Result<RttSpec, Failure> {
         common: common(&args.common, peer)?,
         request_bytes: args.request.0.clone(),
         response_bytes: args.response.as_ref().map(|s| s.0.clone()).unwrap_or_default(),
-        flows: args.flows.0.clone(),
+        flows: args.flows.flows.0.clone(),
         queue_depth: args.queue_depth,
-        rate_per_s: args.rate.map(|r| r.0),
-        timeout_ns: args.timeout,
+        rate_per_s: args.rate.per_s(),
+        timeout_ns: args.timeout.timeout,
         wait_split: args.wait_split,
         engine: match args.engine {
             EngineArg::Auto => Engine::Auto,
@@ -139,7 +122,7 @@ pub fn stream(args: &StreamArgs) -> Result<StreamSpec, Failure> {
             DirectionArg::Reverse => Direction::Reverse,
             DirectionArg::Both => Direction::Both,
         },
-        flows: args.flows.0.clone(),
+        flows: args.flows.flows.0.clone(),
         message_bytes: args.message.as_ref().map_or_else(|| vec![message], |s| s.0.clone()),
         rate: args.rate.or(udp.then_some(UDP_RATE)),
         interval_ns: args.interval,
@@ -156,8 +139,8 @@ pub fn stream(args: &StreamArgs) -> Result<StreamSpec, Failure> {
 pub fn connect(args: &ConnectArgs) -> Result<ConnectSpec, Failure> {
     Ok(ConnectSpec {
         common: common(&args.common, PeerProgram::Netwright)?,
-        flows: args.flows.0.clone(),
-        rate_per_s: args.rate.map(|r| r.0),
+        flows: args.flows.flows.0.clone(),
+        rate_per_s: args.rate.per_s(),
         request_bytes: args.request.0,
         response_bytes: args.response.unwrap_or(args.request).0,
         close: match args.close {
@@ -165,6 +148,6 @@ pub fn connect(args: &ConnectArgs) -> Result<ConnectSpec, Failure> {
             CloseArg::Peer => Close::Peer,
             CloseArg::Reset => Close::Reset,
         },
-        timeout_ns: args.timeout,
+        timeout_ns: args.timeout.timeout,
     })
 }

@@ -5,10 +5,10 @@ use model::{
     measure::{Direction, PeerProgram, StreamInterval, StreamSpec},
 };
 
-use super::SecretArgs;
+use super::flags::SecretArgs;
 use crate::{
     args::OutputArgs,
-    exit::{CommandEnd, Failure},
+    failure::{CommandEnd, Failure},
     output::{row, rows_wanted},
 };
 
@@ -34,7 +34,7 @@ pub fn run(
             PeerProgram::Iperf3 => interop::iperf3::client(spec, run, &heard),
             PeerProgram::Qperf => interop::qperf::client_stream(spec, run),
         },
-        |document, look| report::measure::stream(document, *look),
+        report::measure::stream,
     )
 }
 

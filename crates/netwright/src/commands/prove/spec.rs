@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use probe::{Root, facts, given};
 use prove::{
     Experiment, placement,
-    spec::{FactorSpec, FullLevelSpec, LevelSpec, MetricSpec, PlacementSpec, Spec},
+    spec::{FactorSpec, LevelSpec, PlacementSpec, Spec},
 };
 
 use super::args::ProveArgs;
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// What an experiment is called that no file names.
 const BY_FLAGS: &str = "prove";
@@ -63,7 +63,7 @@ fn any_flag(args: &ProveArgs) -> bool {
 
 /// The experiment that a record tells, its name, and what its errors begin with.
 fn recorded(path: &Path) -> Result<(Spec, String, String), Failure> {
-    let begun = prove::record::read(path).map_err(super::failure)?.begun;
+    let begun = prove::record::read(path).map_err(Failure::from)?.begun;
     Ok((begun.spec, begun.name, format!("{}: ", path.display())))
 }
 
@@ -74,27 +74,18 @@ fn flags(args: &ProveArgs) -> Result<Spec, Failure> {
                 .into(),
         ));
     }
-    let of_changes = || of_changes(&args.change);
-    let factor = if args.change.is_empty() { of_levels(args) } else { of_changes() };
+    let factor = if args.change.is_empty() {
+        of_levels(args)
+    } else {
+        prove::spec::of_changes(&args.change)
+    };
     Ok(Spec {
         workload: args.workload.clone(),
         command: args.command.clone(),
         factors: vec![factor],
-        metrics: args.metric.iter().map(|m| metric(m)).collect::<Result<_, _>>()?,
+        metrics: args.metric.iter().map(|m| prove::spec::metric(m)).collect::<Result<_, _>>()?,
         ..Spec::default()
     })
-}
-
-/// As it is against changed.
-pub fn of_changes(change: &[String]) -> FactorSpec {
-    let level = |name: String, change: &[String]| {
-        LevelSpec::Full(FullLevelSpec { name, change: change.to_vec(), ..FullLevelSpec::default() })
-    };
-    FactorSpec {
-        name: "change".into(),
-        levels: vec![level("as it is".into(), &[]), level(change.join(", "), change)],
-        ..FactorSpec::default()
-    }
 }
 
 fn of_levels(args: &ProveArgs) -> FactorSpec {
@@ -108,49 +99,11 @@ fn of_levels(args: &ProveArgs) -> FactorSpec {
     }
 }
 
-/// `NAME=PATH:lower[:guard]`, `NAME=/REGEX/:higher`, `NAME=exit:lower`, `NAME=time:lower`.
-pub fn metric(text: &str) -> Result<MetricSpec, Failure> {
-    let bad = || {
-        Failure::Usage(format!(
-            "--metric {text}: NAME=WHERE:higher or :lower, with WHERE a path in JSON, /REGEX/, \
-             exit_code or time"
-        ))
-    };
-    let (name, rest) = text.split_once('=').ok_or_else(bad)?;
-    let (rest, guard) = match rest.strip_suffix(":guard") {
-        Some(rest) => (rest, true),
-        None => (rest, false),
-    };
-    let (place, better) = rest.rsplit_once(':').ok_or_else(bad)?;
-    let regex = place.strip_prefix('/').and_then(|p| p.strip_suffix('/'));
-    let json = (regex.is_none() && place != "exit_code" && place != "time").then_some(place);
-    Ok(MetricSpec {
-        name: name.into(),
-        json: json.map(str::to_owned),
-        regex: regex.map(str::to_owned),
-        exit_code: place == "exit_code",
-        time: place == "time",
-        better: better.into(),
-        guard,
-        limit: None,
-    })
-}
-
-/// Where an experiment's record is. One by flags has a name of its own for what it tries, so that another
-/// one's is not in its way; how long it goes on makes no difference.
+/// Where an experiment's record is.
 pub fn record(args: &ProveArgs, experiment: &Experiment) -> PathBuf {
-    if let Some(path) = &args.record {
-        return path.clone();
-    }
-    let name = match args.file {
-        Some(_) => experiment.name.clone(),
-        None => format!("{}-{:08x}", experiment.name, what(&experiment.spec)),
-    };
-    let file: String = name
-        .chars()
-        .map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' })
-        .collect();
-    folder().join(format!("{}.jsonl", file.trim_start_matches('.')))
+    args.record
+        .clone()
+        .unwrap_or_else(|| prove::record_path::usual(experiment, args.file.is_some()))
 }
 
 /// What goes on with the experiment of a record, for a shell.
@@ -182,48 +135,9 @@ pub fn begun(args: &ProveArgs, path: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// A number for what is run, varied and looked at (FNV-1a, folded to 32 bits).
-fn what(spec: &Spec) -> u32 {
-    let tried = Spec {
-        workload: spec.workload.clone(),
-        command: spec.command.clone(),
-        factors: spec.factors.clone(),
-        metrics: spec.metrics.clone(),
-        ..Spec::default()
-    };
-    let text = serde_json::to_string(&tried).unwrap_or_default();
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, step);
-    (hash ^ hash >> 32) as u32
-}
-
-fn folder() -> PathBuf {
-    if let Some(state) = std::env::var_os("NETWRIGHT_STATE").filter(|s| !s.is_empty()) {
-        return PathBuf::from(state).join("prove");
-    }
-    if rustix::process::geteuid().is_root() {
-        return PathBuf::from("/var/lib/netwright/prove");
-    }
-    let var = |name| std::env::var_os(name).filter(|v: &std::ffi::OsString| !v.is_empty());
-    let state = var("XDG_STATE_HOME").map(PathBuf::from);
-    let home = || PathBuf::from(var("HOME").unwrap_or_else(|| ".".into())).join(".local/state");
-    state.unwrap_or_else(home).join("netwright/prove")
-}
-
 #[cfg(test)]
 mod tests {
     use super::{super::tests::typed, *};
-
-    #[test]
-    fn what_is_tried_by_flags_names_its_record_and_how_long_does_not() {
-        let spec = |command: &str, budget: &str| Spec {
-            command: Some(command.into()),
-            budget: Some(budget.into()),
-            ..Spec::default()
-        };
-        assert_eq!(what(&spec("a", "1m")), what(&spec("a", "2m")));
-        assert_ne!(what(&spec("a", "1m")), what(&spec("b", "1m")));
-    }
 
     #[test]
     fn what_goes_on_with_a_record_is_a_line_for_a_shell() {
@@ -238,15 +152,5 @@ mod tests {
             "netwright prove --resume --record 'it'\\''s.jsonl' --responder 'ssh://db1/opt/a b'"
         );
         assert!(any_flag(&typed(&["--metric", "t=time:lower"])) && !any_flag(&peer));
-    }
-
-    #[test]
-    fn metrics_are_typed_in_a_word() {
-        let m = metric("tps=/tps = ([0-9.]+)/:higher").unwrap();
-        assert_eq!((m.regex.as_deref(), m.better.as_str()), (Some("tps = ([0-9.]+)"), "higher"));
-        let m = metric("p99=runs.0.rtt_ns.p99:lower:guard").unwrap();
-        assert_eq!((m.json.as_deref(), m.guard), (Some("runs.0.rtt_ns.p99"), true));
-        assert!(metric("code=exit_code:lower").unwrap().exit_code);
-        assert!(metric("tps").is_err() && metric("tps=x").is_err());
     }
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use traffic::budget::Budget;
 
 use super::{args::ServeArgs, log::Log};
-use crate::{exit::Failure, output::Sink};
+use crate::{failure::Failure, output::Sink};
 
 /// A bound server for stock iperf3 clients, when asked for.
 pub fn iperf3(args: &ServeArgs, ips: &[IpAddr]) -> Result<Option<Server>, Failure> {

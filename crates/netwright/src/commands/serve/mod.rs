@@ -22,8 +22,8 @@ use traffic::{
 
 use self::{args::ServeArgs, log::Log};
 use crate::{
-    commands::measure::{args::SecretArgs, secret},
-    exit::{CommandEnd, Failure},
+    commands::measure::{flags::SecretArgs, secret},
+    failure::{CommandEnd, Failure},
     interrupt::Window,
     output::Sink,
 };

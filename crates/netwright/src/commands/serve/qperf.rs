@@ -11,7 +11,7 @@ use serde_json::json;
 use traffic::budget::Budget;
 
 use super::{args::ServeArgs, log::Log};
-use crate::{exit::Failure, output::Sink};
+use crate::{failure::Failure, output::Sink};
 
 /// Listening sockets for stock qperf clients; none when nobody asked.
 pub fn listen(args: &ServeArgs, ips: &[IpAddr]) -> Result<Vec<TcpListener>, Failure> {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use model::Nanos;
+use tune::target::TargetNames;
 
 use crate::args::OutputArgs;
 
@@ -55,6 +56,13 @@ pub struct PlaceArgs {
     /// Go to the network namespace of this container, or of this process.
     #[arg(long, value_name = "NAME|ID|PID", conflicts_with_all = ["root", "netns"])]
     pub container: Option<String>,
+}
+
+impl From<PlaceArgs> for TargetNames {
+    fn from(args: PlaceArgs) -> Self {
+        let PlaceArgs { state_dir, root, netns, container } = args;
+        Self { state_dir, root, netns, container }
+    }
 }
 
 /// A profile to take changes from.

@@ -5,17 +5,13 @@ use model::{
     tune::{ChangeState, Drift, Profiles},
 };
 use probe::facts::{self, Request};
-use tune::{profile, status};
+use remote::local::PeerEnd;
+use tune::{profile, status, target::JournalTarget};
 
-use super::{
-    JournalTarget,
-    args::{LogArgs, ProfilesArgs, StatusArgs},
-    failure,
-};
+use super::args::{LogArgs, ProfilesArgs, StatusArgs};
 use crate::{
-    commands::peer::local::PeerEnd,
-    exit::{CommandEnd, Failure},
-    output::Sink,
+    failure::{CommandEnd, Failure},
+    output::{Answer, Sink},
 };
 
 /// What is in force, and what of it no longer holds.
@@ -24,24 +20,19 @@ pub fn status(args: StatusArgs) -> Result<CommandEnd, Failure> {
     let document = match &args.peer.responder {
         Some(name) => PeerEnd::connect(name)?.status()?,
         None => {
-            let place = JournalTarget::open(args.place)?;
-            let status = |facts| status::status(&place.host, &place.store, facts).map_err(failure);
+            let target = JournalTarget::open(args.place.into())?;
+            let status = |facts| status::status(&target.host, &target.store, facts);
             let mut document = status(None)?;
             if !holds(&document) {
                 // Only now is it worth asking who else is about.
-                let facts = facts::collect(place.host.root(), &Request::default());
+                let facts = facts::collect(target.host.root(), &Request::default());
                 document = status(Some(&facts))?;
             }
-            document.sets = document.sets.into_iter().map(|s| place.with_options(s)).collect();
+            document.sets = document.sets.into_iter().map(|s| target.with_options(s)).collect();
             document
         }
     };
-    let sink = Sink::new(args.output.output);
-    if args.output.json {
-        sink.json(&document)?;
-    } else {
-        sink.text(&report::tune::status(&document, sink.look(args.output.talk.verbose)))?;
-    }
+    Answer::of(&args.output).tell(&document, report::tune::status)?;
     if !document.damaged.is_empty() {
         return Err(Failure::Environment(document.damaged.join("; ")));
     }
@@ -55,15 +46,10 @@ pub fn status(args: StatusArgs) -> Result<CommandEnd, Failure> {
 
 /// Every change set there ever was.
 pub fn log(args: LogArgs) -> Result<CommandEnd, Failure> {
-    let place = JournalTarget::open(args.place)?;
-    let mut document = status::log(&place.host, &place.store).map_err(failure)?;
-    document.sets = document.sets.into_iter().map(|s| place.with_options(s)).collect();
-    let sink = Sink::new(args.output.output);
-    if args.output.json {
-        sink.json(&document)?;
-    } else {
-        sink.text(&report::tune::log(&document, sink.look(args.output.talk.verbose)))?;
-    }
+    let target = JournalTarget::open(args.place.into())?;
+    let mut document = status::log(&target.host, &target.store)?;
+    document.sets = document.sets.into_iter().map(|s| target.with_options(s)).collect();
+    Answer::of(&args.output).tell(&document, report::tune::log)?;
     if document.damaged.is_empty() {
         return Ok(CommandEnd::Yes);
     }
@@ -74,8 +60,7 @@ pub fn profiles(args: &ProfilesArgs) -> Result<CommandEnd, Failure> {
     let profiles = match &args.name {
         None => profile::all(),
         Some(name) => profile::load(name).map(|p| vec![p]),
-    }
-    .map_err(failure)?;
+    }?;
     let document = Profiles { schema_version: model::SCHEMA_VERSION, profiles };
     let sink = Sink::new(args.output.output.clone());
     if args.output.json {

@@ -2,20 +2,18 @@
 
 pub mod args;
 mod attaching;
-mod judge;
 mod live;
 mod only;
-mod picture;
-mod recorder;
-mod recording;
 mod replay;
 mod show;
+
+use std::io::IsTerminal;
 
 use model::Nanos;
 
 use self::args::WatchArgs;
 use crate::{
-    exit::{CommandEnd, Failure},
+    failure::{CommandEnd, Failure},
     output::Sink,
 };
 
@@ -49,4 +47,11 @@ fn check(args: &WatchArgs) -> Result<(), Failure> {
         return usage(format!("a duration below {SHORTEST}, the shortest interval"));
     }
     Ok(())
+}
+
+/// Whether there is somebody to look, and he did not ask for something else.
+fn on_terminal(args: &WatchArgs, sink: &Sink) -> bool {
+    let dumb = std::env::var_os("TERM").is_none_or(|t| t == "dumb" || t.is_empty());
+    let other = args.output.json || args.plain || args.output.talk.quiet;
+    sink.is_terminal() && std::io::stdin().is_terminal() && !dumb && !other
 }

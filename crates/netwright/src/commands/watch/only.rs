@@ -4,7 +4,7 @@ use model::{CpuSet, Reading, watch::WatchFilter};
 use probe::{Root, facts::Selector, watch::recording::Recording};
 
 use super::args::OnlyArgs;
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// The filter that was asked for.
 pub fn filter(args: &OnlyArgs) -> WatchFilter {

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use super::{args::WatchArgs, only, picture, recording, show::Show};
+use view::recording;
+
+use super::{args::WatchArgs, only, show::Show};
 use crate::{
-    exit::{CommandEnd, Failure},
+    failure::{CommandEnd, Failure},
     interrupt::Window,
     output::Sink,
 };
@@ -17,10 +19,12 @@ pub fn run(args: &WatchArgs, path: &Path, sink: &Sink) -> Result<CommandEnd, Fai
     let cpus = host.cpus.iter().map(|c| c.id).collect();
     only::cpus(&args.only, &cpus, "in this recording")?;
     only::pids_of(&args.only, &mut recording)?;
-    if picture::wanted(args, sink) {
-        return picture::replay(args, sink, recording);
-    }
     let window = Window::open();
+    if super::on_terminal(args, sink) {
+        let (filter, colour) = (only::filter(&args.only), sink.look(false).colour);
+        view::replay::show(recording, filter, colour, window.stop())?;
+        return Ok(CommandEnd::Yes);
+    }
     let mut show = Show::new(args, sink, only::filter(&args.only), &host)?;
     for number in 0..recording.len() {
         if window.was_interrupted() {

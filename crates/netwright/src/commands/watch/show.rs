@@ -5,7 +5,7 @@ use report::watch::Teller;
 
 use super::args::WatchArgs;
 use crate::{
-    exit::Failure,
+    failure::Failure,
     output::{Lines, Sink},
 };
 

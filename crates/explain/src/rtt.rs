@@ -1,0 +1,166 @@
+//! `rtt://`: a server of ours, with the service time that it was given; and the same without
+//! any, which is the network alone.
+
+use std::collections::BTreeMap;
+
+use model::{
+    CpuId, Nanos,
+    explain::Exchange,
+    measure::{Pin, Quantiles, RttRun, RttSpec},
+};
+use stats::{decompose::Round, predict::Receiving};
+use traffic::{Error, Result, Secret};
+
+use crate::workload::{Observed, Workload, steal};
+
+/// Request and response with a server of ours.
+#[derive(Debug, Clone)]
+pub struct Rtt {
+    /// One size, and flows that each round replaces.
+    pub spec: RttSpec,
+    /// What the server demands.
+    pub secret: Option<Secret>,
+    /// So many of them are what a transaction of the workload is; all figures are of as many.
+    pub trips: f64,
+}
+
+impl Rtt {
+    /// Has the server compute so long in all before the responses of a transaction; what it did
+    /// is taken off again.
+    pub fn computing(&self, service: Nanos) -> Self {
+        let mut this = self.clone();
+        this.spec.service_ns = Some(Nanos((service.0 as f64 / self.trips) as u64));
+        this
+    }
+}
+
+/// What a server spins beyond what it was told, a look at its clock, on a slow CPU.
+const CLOCK_NS: f64 = 2_000.0;
+
+/// All of them by what the server spun less, and so many times that: for the mean exact, for quantiles as
+/// if the trips of a transaction were alike. `spun` is its mean, which one that lost its CPU in the midst
+/// lifts above most; that is no part of a quantile, so that those are less what it was `reported`.
+fn times(q: &Quantiles, spun: f64, reported: f64, trips: f64) -> Quantiles {
+    let typical = spun.min(reported + CLOCK_NS);
+    let less =
+        |value: u64| (value.saturating_sub(typical.round() as u64) as f64 * trips).round() as u64;
+    Quantiles {
+        count: (q.count as f64 / trips) as u64,
+        min: less(q.min),
+        p50: less(q.p50),
+        p75: less(q.p75),
+        p90: less(q.p90),
+        p99: less(q.p99),
+        p999: less(q.p999),
+        p9999: less(q.p9999),
+        max: less(q.max),
+        mean: (q.mean - spun) * trips,
+        // Of trips that do not depend on each other.
+        sd: q.sd * trips.sqrt(),
+    }
+}
+
+impl Workload for Rtt {
+    fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed> {
+        let mut spec = self.spec.clone();
+        spec.flows = vec![clients];
+        spec.common.duration_ns = window;
+        spec.common.threads = spec.common.threads.min(clients);
+        spec.peer_threads = spec.peer_threads.map(|n| n.min(clients));
+        let measured = traffic::measure_rtt(&spec, self.secret.as_ref(), run)?;
+        if let Some(why) = measured.broken {
+            return Err(why);
+        }
+        let done = measured.document.runs.into_iter().next();
+        let done = done.filter(|r| r.transactions > 0).ok_or_else(|| {
+            Error::Environment(format!("{}: nothing was answered", spec.common.target))
+        })?;
+        let (peer, trips) = (done.cpu.peer.known(), self.trips);
+        let rtt_ns = done.rtt_from_send_ns.clone().unwrap_or_else(|| done.rtt_ns.clone());
+        // What it was told to spin is no part of the network.
+        let reported = spec.service_ns.map_or(0.0, |ns| ns.0 as f64);
+        let spun = spec.service_ns.and(done.peer_service_ns).unwrap_or(0.0);
+        Ok(Observed {
+            round: Round {
+                clients,
+                transactions: ((done.transactions as f64 / trips) as u64).max(1),
+                window_ns: done.window_ns.0 as f64,
+                mean_ns: (rtt_ns.mean - spun) * trips,
+                disconnected_ns: 0.0,
+            },
+            client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().map(|ns| ns * trips),
+            server_cpu_ns: peer.and_then(|p| p.threads_per_unit_ns.known()).map(|ns| ns * trips),
+            others_cpus: None,
+            exchange: Exchange {
+                request_bytes: done.request_bytes,
+                response_bytes: done.response_bytes,
+                messages: 2,
+                round_trips: trips,
+                sends: 1.0,
+                receives: 1.0,
+                new_connections: 0.0,
+                connect_round_trips: None,
+            },
+            host_cpu_ns: done.cpu.local.host_busy_per_unit_ns.known().map(|ns| ns * trips),
+            tls_ns: None,
+            receiving: receiving(&done, trips),
+            injected_ns: done.peer_service_ns.map(|ns| ns * trips),
+            pinned: done.placement.local.pinned.clone(),
+            steal_ns: steal(&done.cpu.local),
+            server: spec.common.target,
+            statuses: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            quantiles: times(&rtt_ns, spun, reported, trips),
+            warnings: done.warnings,
+        })
+    }
+
+    fn paced(&self, per_s: u64) -> Box<dyn Workload> {
+        let mut this = self.clone();
+        this.spec.rate_per_s = Some(per_s);
+        Box::new(this)
+    }
+
+    fn beside(&self, mine: Observed, workload: &Observed) -> Observed {
+        let trips = workload.exchange.round_trips.max(1.0);
+        mine.times(trips / self.trips)
+    }
+
+    fn pin(&mut self, cpus: &[CpuId]) {
+        if !cpus.is_empty() {
+            self.spec.common.pin = Pin::List(cpus.iter().copied().collect());
+        }
+    }
+}
+
+/// CPUs that got fewer of the packets than this did not receive.
+const RECEIVES: f64 = 0.05;
+
+/// What receiving took of the far host.
+fn receiving(done: &RttRun, trips: f64) -> Option<Receiving> {
+    let (peer, host) = (&done.placement.peer, done.cpu.peer.known()?.host_ns.known()?);
+    let looks: u64 = peer.received_on.values().sum();
+    let many = |n: &&u64| **n as f64 >= looks as f64 * RECEIVES;
+    let cpus = peer.received_on.values().filter(many).count();
+    let ns = *host.get("softirq")? + host.get("irq").copied().unwrap_or(0);
+    (!done.placement.same_host && looks > 0).then_some(Receiving {
+        ns: ns as f64 / done.transactions as f64 * trips,
+        cpus: u32::try_from(cpus).ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One spin of a hundred that lost its CPU for 40 ms lifts the mean by 400 µs, which the others did
+    /// not take.
+    #[test]
+    fn a_spin_that_lost_its_cpu_takes_nothing_from_the_median() {
+        let at = |ns| Quantiles { p50: ns, mean: ns as f64 + 400_000.0, ..Quantiles::default() };
+        let network = times(&at(3_090_500), 3_400_500.0, 3_000_000.0, 1.0);
+        assert_eq!((network.p50, network.mean), (88_500, 90_000.0));
+        // What it spins longer each time, for its clock is slow, is all its own.
+        assert_eq!(times(&at(90_500), 500.0, 0.0, 2.0).p50, 180_000);
+    }
+}

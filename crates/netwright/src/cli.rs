@@ -1,0 +1,82 @@
+//! The commands, and who runs each.
+
+use clap::{Parser, Subcommand};
+
+use crate::{
+    args::{DoctorArgs, InspectArgs, SchemaArgs, SnapshotArgs},
+    commands::{explain, fix, lab, measure, prove, remote, serve, tune, watch},
+};
+
+/// Finds what holds a Linux host's network back.
+///
+/// Reads the host, watches its counters for a few seconds, and says what limits it, on which
+/// evidence, and what to change. Changes nothing unless told to (`tune apply`); needs no root, and says what root
+/// would add.
+#[derive(Debug, Parser)]
+#[command(name = "netwright", version, max_term_width = 100, after_help = examples!(
+    "  netwright doctor                       # diagnose this host
+  netwright inspect                      # its packet path: NIC, queue, IRQ, CPU
+  netwright snapshot -o host.tar.zst     # take it along
+  netwright doctor --root host.tar.zst   # diagnose it elsewhere
+  netwright inspect --json | jq .nics    # for programs"
+))]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Diagnose: read the host, sample its counters, judge, list findings and a plan.
+    Doctor(DoctorArgs),
+    /// Say what a workload's response time is made of, and predict other paths and loads.
+    Explain(Box<explain::args::ExplainArgs>),
+    /// Diagnose, try each remedy, prove it under a workload, keep what helps and undo the rest.
+    Fix(Box<fix::args::FixArgs>),
+    /// Show what the host is: NICs, queues, IRQs, CPUs, nodes, settings.
+    Inspect(InspectArgs),
+    /// Practice hosts on this machine: namespaces, containers, a guest with NUMA and queues.
+    Lab(lab::args::LabArgs),
+    /// Send traffic with known shape to a server, and say what it achieved.
+    Measure(measure::args::MeasureArgs),
+    /// Make an experiment: runs interleaved, and a verdict on a change with known rates of error.
+    Prove(Box<prove::args::ProveArgs>),
+    /// Answer another host's `fix`, `prove` or `tune`, which start this over ssh.
+    #[command(hide = true)]
+    Remote(remote::RemoteArgs),
+    /// Be the server of measurements.
+    Serve(serve::args::ServeArgs),
+    /// Write the host's facts and raw sources into one archive, for use elsewhere.
+    Snapshot(SnapshotArgs),
+    /// Change the host, reversibly: plan, apply, confirm, roll back.
+    Tune(tune::args::TuneArgs),
+    /// See live where softirq time goes, who pays for it, and where packets wait.
+    Watch(watch::args::WatchArgs),
+    /// Print the JSON schema of a command's --json document.
+    Schema(SchemaArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// A longer line is wrapped on a terminal, a command in the middle.
+    #[test]
+    fn every_example_fits_on_80_columns() {
+        let mut commands = vec![Cli::command()];
+        let mut seen = 0;
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands().cloned());
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in help.lines() {
+                let long = line.chars().count();
+                assert!(long <= 80, "{}: {long} columns: {line}", command.get_name());
+                seen += 1;
+            }
+        }
+        assert!(seen > 200, "only {seen} lines were seen");
+    }
+}

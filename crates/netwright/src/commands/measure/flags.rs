@@ -1,0 +1,248 @@
+//! Flags that several kinds of traffic have, each declared once. Where a kind says it in other words, or has
+//! a letter for it, its `mut_arg` says so.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, ValueEnum};
+use model::{
+    Bytes, CpuSet, Nanos,
+    measure::{PgProtocol, Pin, SocketOptions, TlsSpec, Wait},
+};
+
+use super::counts::{Counts, PerSecond, within};
+use crate::failure::Failure;
+
+/// The secret that a server demands.
+#[derive(Debug, Args, Clone)]
+pub struct SecretArgs {
+    /// Read the server's secret from this file; else from the environment's NETWRIGHT_SECRET.
+    #[arg(long, value_name = "FILE", help_heading = "Server")]
+    pub secret_file: Option<PathBuf>,
+}
+
+/// How many flows.
+#[derive(Debug, Args)]
+pub struct FlowsArgs {
+    /// Connections at once: 1, a list, or a sweep like 1..64*2.
+    #[arg(long, value_name = "COUNTS", default_value = "1", help_heading = "Traffic")]
+    pub flows: Counts,
+}
+
+/// How many requests a second.
+#[derive(Debug, Args)]
+pub struct RateArgs {
+    /// Requests a second over all connections, by schedule and timed from it (open loop).
+    #[arg(long, value_name = "PER_SECOND", help_heading = "Traffic")]
+    pub rate: Option<PerSecond>,
+}
+
+impl RateArgs {
+    pub fn per_s(&self) -> Option<u64> {
+        self.rate.map(|r| r.0)
+    }
+}
+
+/// When one counts as failed.
+#[derive(Debug, Args)]
+pub struct TimeoutArgs {
+    /// When a request counts as failed.
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "10s", help_heading = "Traffic")]
+    pub timeout: Nanos,
+}
+
+/// How long the window is.
+#[derive(Debug, Args)]
+pub struct DurationArgs {
+    /// The measured window of each run [default: 5s; with --requests its limit, 10m].
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
+    pub duration: Option<Nanos>,
+}
+
+/// Whose certificates are trusted.
+#[derive(Debug, Args)]
+pub struct TrustArgs {
+    /// With https: trust the certificates in this PEM file instead of the system's.
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "TLS")]
+    pub ca: Option<PathBuf>,
+    /// With https: do not check the server's certificate.
+    #[arg(long, help_heading = "TLS")]
+    pub insecure: bool,
+}
+
+impl TrustArgs {
+    /// As a request keeps it.
+    ///
+    /// # Errors
+    /// A name that is not UTF-8.
+    pub fn spec(&self, resume: bool) -> Result<TlsSpec, Failure> {
+        Ok(TlsSpec { ca: super::named(self.ca.as_deref())?, insecure: self.insecure, resume })
+    }
+}
+
+/// How requests are put to a server that answers one after the other on each connection.
+#[derive(Debug, Args)]
+pub struct RequestLoadArgs {
+    #[command(flatten)]
+    pub flows: FlowsArgs,
+    /// Requests outstanding on each connection; few servers answer more than one at a time.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 1024>, help_heading = "Traffic")]
+    pub pipeline: u32,
+    /// A connection of its own for each request.
+    #[arg(long, conflicts_with = "pipeline", help_heading = "Traffic")]
+    pub new_connections: bool,
+    #[command(flatten)]
+    pub rate: RateArgs,
+    #[command(flatten)]
+    pub timeout: TimeoutArgs,
+    #[command(flatten)]
+    pub duration: DurationArgs,
+    /// So many requests instead; they begin with the window.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Time")]
+    pub requests: Option<u64>,
+    #[command(flatten)]
+    pub trust: TrustArgs,
+    /// With https: connections take up the session of an earlier one where the server lets them
+    /// [default: every handshake is whole].
+    #[arg(long, help_heading = "TLS")]
+    pub tls_resume: bool,
+}
+
+/// A header line of HTTP.
+#[derive(Debug, Args)]
+pub struct HeaderArgs {
+    /// A header line of each request: 'Name: value'; again for more.
+    #[arg(long, short = 'H', value_name = "HEADER", help_heading = "Traffic")]
+    pub header: Vec<String>,
+}
+
+/// The transactions of PostgreSQL.
+#[derive(Debug, Args)]
+pub struct ScriptArgs {
+    /// The transaction: tpcb-like, simple-update, select-only, select1, or a script file; NAME@3
+    /// for a weight, again for more [default: select-only,
+    /// which changes nothing].
+    #[arg(long, short = 'f', value_name = "SCRIPT", help_heading = "Traffic")]
+    pub script: Vec<String>,
+    /// How statements are sent, as pgbench's -M.
+    #[arg(
+        long,
+        short = 'M',
+        value_enum,
+        value_name = "PROTOCOL",
+        default_value = "simple",
+        help_heading = "Traffic"
+    )]
+    pub protocol: ProtocolArg,
+}
+
+/// The variables of its scripts.
+#[derive(Debug, Args)]
+pub struct VariableArgs {
+    /// The scripts' :scale [default: the rows of pgbench_branches; with --init 1].
+    #[arg(long, short = 's', value_name = "N", value_parser = within::<1, 100_000>, help_heading = "Traffic")]
+    pub scale: Option<u32>,
+    /// A variable for the scripts: NAME=VALUE; again for more.
+    #[arg(long, short = 'D', value_name = "NAME=VALUE", value_parser = variable, help_heading = "Traffic")]
+    pub define: Vec<(String, String)>,
+}
+
+/// How statements are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProtocolArg {
+    /// As text, values and all.
+    Simple,
+    /// Parsed anew each time, values beside the text.
+    Extended,
+    /// Parsed once on each connection.
+    Prepared,
+}
+
+impl From<ProtocolArg> for PgProtocol {
+    fn from(arg: ProtocolArg) -> Self {
+        match arg {
+            ProtocolArg::Simple => Self::Simple,
+            ProtocolArg::Extended => Self::Extended,
+            ProtocolArg::Prepared => Self::Prepared,
+        }
+    }
+}
+
+/// `NAME=VALUE`.
+///
+/// # Errors
+/// It is no such pair.
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    let letters = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    match letters && !name.is_empty() {
+        true => Ok((name.into(), value.into())),
+        false => Err("a name is of letters, digits and _".into()),
+    }
+}
+
+/// Options of the data sockets.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sockets")]
+pub struct SocketArgs {
+    /// Send and receive buffers at both ends (SO_SNDBUF, SO_RCVBUF).
+    #[arg(long, value_name = "SIZE")]
+    pub buffer: Option<Bytes>,
+    /// TCP_NODELAY on or off [default: on, for stream off].
+    #[arg(long, value_name = "BOOL", action = ArgAction::Set)]
+    pub nodelay: Option<bool>,
+    /// Largest TCP segment, bytes (TCP_MAXSEG).
+    #[arg(long, value_name = "BYTES", value_parser = within::<88, 65_495>)]
+    pub mss: Option<u32>,
+    /// Differentiated services code point, 0 to 63.
+    #[arg(long, value_name = "N", value_parser = within::<0, 63>)]
+    pub dscp: Option<u32>,
+    /// TCP congestion control: cubic, bbr, …
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<String>,
+}
+
+impl SocketArgs {
+    /// What was asked of the sockets.
+    pub fn options(&self) -> SocketOptions {
+        SocketOptions {
+            nodelay: self.nodelay,
+            buffer_bytes: self.buffer,
+            mss_bytes: self.mss,
+            dscp: self.dscp.and_then(|n| u8::try_from(n).ok()),
+            congestion: self.congestion.clone(),
+        }
+    }
+}
+
+/// How a thread waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WaitArg {
+    /// Sleep in the kernel.
+    Block,
+    /// Ask again and again.
+    Spin,
+    /// Ask for 50 µs, then sleep.
+    SpinThenBlock,
+    /// Sleep while the kernel polls the NIC's queue.
+    BusyPoll,
+}
+
+impl From<WaitArg> for Wait {
+    fn from(arg: WaitArg) -> Self {
+        match arg {
+            WaitArg::Block => Self::Block,
+            WaitArg::Spin => Self::Spin,
+            WaitArg::SpinThenBlock => Self::SpinThenBlock,
+            WaitArg::BusyPoll => Self::BusyPoll,
+        }
+    }
+}
+
+/// Where threads are pinned.
+pub fn pin(list: &Option<CpuSet>, no: bool) -> Pin {
+    match list {
+        _ if no => Pin::No,
+        Some(list) => Pin::List(list.clone()),
+        None => Pin::Auto,
+    }
+}

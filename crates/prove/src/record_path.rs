@@ -1,0 +1,63 @@
+//! Where records are kept.
+
+use std::path::PathBuf;
+
+use crate::{Experiment, spec::Spec};
+
+/// Where the record of an experiment is kept, unless somewhere else is named. One by flags has a name of its own for what it tries, so that another
+/// one's is not in its way; how long it goes on makes no difference.
+pub fn usual(experiment: &Experiment, of_file: bool) -> PathBuf {
+    let name = match of_file {
+        true => experiment.name.clone(),
+        false => format!("{}-{:08x}", experiment.name, what(&experiment.spec)),
+    };
+    let file: String = name
+        .chars()
+        .map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' })
+        .collect();
+    folder().join(format!("{}.jsonl", file.trim_start_matches('.')))
+}
+
+/// A number for what is run, varied and looked at (FNV-1a, folded to 32 bits).
+fn what(spec: &Spec) -> u32 {
+    let tried = Spec {
+        workload: spec.workload.clone(),
+        command: spec.command.clone(),
+        factors: spec.factors.clone(),
+        metrics: spec.metrics.clone(),
+        ..Spec::default()
+    };
+    let text = serde_json::to_string(&tried).unwrap_or_default();
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    (hash ^ hash >> 32) as u32
+}
+
+fn folder() -> PathBuf {
+    if let Some(state) = std::env::var_os("NETWRIGHT_STATE").filter(|s| !s.is_empty()) {
+        return PathBuf::from(state).join("prove");
+    }
+    if rustix::process::geteuid().is_root() {
+        return PathBuf::from("/var/lib/netwright/prove");
+    }
+    let var = |name| std::env::var_os(name).filter(|v: &std::ffi::OsString| !v.is_empty());
+    let state = var("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || PathBuf::from(var("HOME").unwrap_or_else(|| ".".into())).join(".local/state");
+    state.unwrap_or_else(home).join("netwright/prove")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_tried_by_flags_names_its_record_and_how_long_does_not() {
+        let spec = |command: &str, budget: &str| Spec {
+            command: Some(command.into()),
+            budget: Some(budget.into()),
+            ..Spec::default()
+        };
+        assert_eq!(what(&spec("a", "1m")), what(&spec("a", "2m")));
+        assert_ne!(what(&spec("a", "1m")), what(&spec("b", "1m")));
+    }
+}

@@ -1,0 +1,203 @@
+//! The end that is changed: plans, tries and puts back for one client at a time, through the same
+//! journal as `netwright tune`.
+
+use diagnose::{Case, diagnose};
+use model::{
+    Nanos,
+    tune::{Plan, Refused, RefusedAs},
+};
+use probe::{
+    Root,
+    error::reading,
+    facts::{self, Request as FactsRequest},
+    samples::{self, Options},
+    watch::OverWindow,
+};
+use tune::{
+    Host, Store, TuneError, bench, change_request::ChangeRequests, netns, operator::Operator,
+    planner, trial::Bench,
+};
+
+use crate::{Answer, PeerRequest, Request};
+
+/// The longest that the host is watched for a client.
+const LONGEST: Nanos = Nanos(60_000_000_000);
+/// Change requests of one plan.
+const MOST_CHANGE_REQUESTS: usize = 256;
+/// Plans of one client; `fix` makes one or two for each candidate.
+const MOST_PLANS: usize = 4096;
+
+/// This host in one client's hands. When it is dropped, what is on trial is put back.
+pub struct Lent<'a> {
+    operator: &'a dyn Operator,
+    /// The client's address.
+    client: String,
+    /// The connection over which the client came, as `SSH_CONNECTION` has it.
+    connection: Option<String>,
+    bench: Option<Bench>,
+    /// Plans made, to be tried by number: a client's own plans are not taken.
+    plans: Vec<Plan>,
+    /// Change sets of this client that are on trial.
+    tried: Vec<u64>,
+}
+
+impl<'a> Lent<'a> {
+    /// `connection` is sshd's `SSH_CONNECTION`: the client's address and port, and this host's.
+    pub fn new(connection: Option<String>, operator: &'a dyn Operator) -> Self {
+        let connection = connection.filter(|c| !c.is_empty());
+        let client = connection.as_deref().and_then(|c| c.split(' ').next());
+        Self {
+            operator,
+            client: client.unwrap_or("another host").to_owned(),
+            connection,
+            bench: None,
+            plans: Vec::new(),
+            tried: Vec::new(),
+        }
+    }
+
+    /// The answer to one line.
+    pub fn answer(&mut self, line: &str) -> Answer {
+        match serde_json::from_str::<Request>(line) {
+            Ok(request) => self.one(request).unwrap_or_else(|e| Answer::failed(&e)),
+            Err(e) => Answer::failed(&TuneError::Usage(format!("is no request: {e}"))),
+        }
+    }
+
+    fn one(&mut self, request: Request) -> Result<Answer, TuneError> {
+        match request {
+            Request::Alive => Ok(Answer::Done),
+            Request::Begin => self.begin(),
+            Request::Look { window_ns, goal } => self.look(window_ns, goal),
+            Request::Plan { change_requests, own_connection } => {
+                self.plan(change_requests, own_connection)
+            }
+            Request::Try { plan } => {
+                let none = || TuneError::Usage(format!("there is no plan {plan}"));
+                let plan = self.plans.get(plan).ok_or_else(none)?;
+                if let Some(r) = plan.refused.first() {
+                    return Err(TuneError::Usage(format!("{}: {}", r.knob, r.why)));
+                }
+                let id = self.bench()?.try_out(plan)?;
+                self.tried.push(id);
+                Ok(Answer::Made { id })
+            }
+            Request::Holds { id } => {
+                self.own(id)?;
+                self.bench()?.holds(id).map(|()| Answer::Done)
+            }
+            Request::TakeBack { id } => {
+                self.own(id)?;
+                self.bench()?.take_back(id)?;
+                self.tried.retain(|t| *t != id);
+                Ok(Answer::Done)
+            }
+            Request::Keep { id } => {
+                self.own(id)?;
+                self.bench()?.keep(id)?;
+                self.tried.retain(|t| *t != id);
+                Ok(Answer::Done)
+            }
+            Request::Rollback { id } => {
+                let rolled_back = self.bench()?.roll_back(id, bench::LENT);
+                let left = match rolled_back {
+                    Err(TuneError::Changed(why)) => Some(why),
+                    done => done.map(|()| None)?,
+                };
+                self.tried.retain(|t| *t != id);
+                Ok(left.map_or(Answer::Done, |why| Answer::Left { why }))
+            }
+            Request::Status => {
+                let store = Store::of(None);
+                let status = tune::status::status(&Host::live(), &store, None)?;
+                Ok(Answer::Standing(Box::new(status)))
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Result<Answer, TuneError> {
+        if self.bench.is_none() {
+            self.bench = Some(bench::lent(&self.client)?);
+        }
+        Ok(Answer::Done)
+    }
+
+    fn bench(&self) -> Result<&Bench, TuneError> {
+        self.bench.as_ref().ok_or_else(|| TuneError::Usage("`begin` comes first".into()))
+    }
+
+    fn own(&self, id: u64) -> Result<(), TuneError> {
+        match self.tried.contains(&id) {
+            true => Ok(()),
+            false => Err(TuneError::Denied(format!("change {id} is not on trial for this client"))),
+        }
+    }
+
+    /// What the operator here would not be allowed without saying so twice is refused as it is
+    /// there: `--i-understand` cannot be said from afar.
+    fn plan(
+        &mut self,
+        change_requests: Vec<PeerRequest>,
+        own_connection: bool,
+    ) -> Result<Answer, TuneError> {
+        if change_requests.len() > MOST_CHANGE_REQUESTS || self.plans.len() >= MOST_PLANS {
+            let most = format!(
+                "{MOST_CHANGE_REQUESTS} change requests in a plan and {MOST_PLANS} plans at most"
+            );
+            return Err(TuneError::Usage(most));
+        }
+        let host = Host::live();
+        let mut change_requests = ChangeRequests {
+            change_requests: change_requests.into_iter().map(PeerRequest::change_request).collect(),
+            trial: true,
+            ..ChangeRequests::default()
+        };
+        if !netns::is_first(host.root()) {
+            let why = "is the whole host's, and netwright was started in a namespace of it";
+            change_requests.only_of_namespace(RefusedAs::Denied, why);
+        }
+        let facts = planner::facts(&host, &change_requests);
+        let mut plan =
+            planner::of_session(&host, &facts, change_requests, self.connection.as_deref())?;
+        if let Some(why) = bench::cuts(&plan).filter(|_| !own_connection) {
+            plan.refused.extend(plan.changes.drain(..).map(|c| Refused {
+                asked_by: c.asked_by,
+                knob: c.knob,
+                new: c.new,
+                kind: RefusedAs::Denied,
+                why: why.clone(),
+                verdict: None,
+                source: String::new(),
+            }));
+        }
+        let number = self.plans.len();
+        self.plans.push(plan.clone());
+        Ok(Answer::Planned { number, plan: Box::new(plan) })
+    }
+
+    /// `doctor` here, for one who loads us from there.
+    fn look(&self, window: Nanos, goal: model::Goal) -> Result<Answer, TuneError> {
+        if window > LONGEST {
+            return Err(TuneError::Usage(format!("a window of {window}; at most {LONGEST}")));
+        }
+        let root = Root::live();
+        let facts = facts::collect(&root, &FactsRequest { processes: vec![] });
+        let options = Options::over(window);
+        let softirq = OverWindow::begin(&root, true);
+        let taken = samples::take(&root, &options, self.operator.stop(), &mut |_| {});
+        let samples = reading(taken.map(|samples| softirq.end(samples)));
+        let findings = diagnose(&Case { facts: &facts, samples: &samples, goal }).findings;
+        Ok(Answer::Found { findings })
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        let Some(bench) = self.bench.take() else { return };
+        while let Some(id) = self.tried.pop() {
+            if let Err(e) = bench.take_back(id) {
+                self.operator.warn(&format!("change {id}: {e}"));
+            }
+        }
+    }
+}

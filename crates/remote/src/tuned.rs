@@ -1,0 +1,144 @@
+//! The knobs that an experiment sets: of this host and, where its operator consents, of the server.
+
+use model::tune::Plan;
+use prove::{Experiment, ProveError};
+use tune::{
+    bench::{self, TrialPlans},
+    change_request::PEER,
+    hold::Hold,
+    operator::Operator,
+    trial::Bench,
+};
+
+use crate::{hosts::Hosts, local::PeerEnd};
+
+/// What the operator allows.
+#[derive(Debug, Clone)]
+pub struct Consent {
+    /// The server, where it may be changed.
+    pub responder: Option<String>,
+    /// Whether what may cut the operator's own connection is tried.
+    pub allow_disconnect: bool,
+    /// Whether dangerous settings are meant.
+    pub understood: bool,
+}
+
+/// The hosts whose knobs are set, where the experiment sets some.
+pub struct Tuned {
+    consent: Consent,
+    bench: Option<Bench>,
+    peer: Option<PeerEnd>,
+}
+
+impl Tuned {
+    /// Takes this host's changes to itself, and connects to the server.
+    ///
+    /// # Errors
+    /// A knob of a server that is not named, or somebody else is changing a host.
+    pub fn open(
+        consent: Consent,
+        experiment: &Experiment,
+        operator: &dyn Operator,
+    ) -> Result<Self, ProveError> {
+        let change_requests = experiment.change_requests();
+        let theirs = change_requests.iter().flatten().find(|w| w.knob.starts_with(PEER));
+        if let (Some(change_request), None) = (theirs, &consent.responder) {
+            return Err(ProveError::Spec(format!(
+                "{}: is a knob of the server: --responder ssh://[USER@]HOST",
+                change_request.knob
+            )));
+        }
+        let what = format!("the experiment {}", experiment.name);
+        if change_requests.iter().all(Vec::is_empty) && !experiment.spec.freeze_host {
+            bench::clear(&what, operator)?;
+            return Ok(Self { consent, bench: None, peer: None });
+        }
+        let bench = bench::own(&what, operator)?;
+        let responder = consent.responder.as_ref().filter(|_| theirs.is_some());
+        let peer = responder.map(|name| PeerEnd::connect(name)).transpose()?;
+        Ok(Self { consent, bench: Some(bench), peer })
+    }
+
+    /// Both hosts as one.
+    ///
+    /// # Errors
+    /// Somebody else is changing the server.
+    pub fn hosts(&self) -> Result<Option<Hosts<'_>>, ProveError> {
+        let of = |bench| Hosts::open(bench, self.peer.as_ref());
+        Ok(self.bench.as_ref().map(of).transpose()?)
+    }
+
+    /// Plans every combination before anything runs.
+    ///
+    /// # Errors
+    /// A host cannot be read, the operator's connection may be cut, or nothing would be changed.
+    pub fn plans(
+        &self,
+        experiment: &Experiment,
+        hosts: Option<&Hosts<'_>>,
+        operator: &dyn Operator,
+    ) -> Result<TrialPlans, ProveError> {
+        let Consent { responder, allow_disconnect, understood } = &self.consent;
+        let (allow_disconnect, understood) = (*allow_disconnect, *understood);
+        let change_requests = experiment.change_requests();
+        let (Some(hosts), false) = (hosts, change_requests.iter().all(Vec::is_empty)) else {
+            return Ok(TrialPlans::All(vec![]));
+        };
+        let plans = match &self.peer {
+            None => match bench::plans(
+                hosts.local().host(),
+                change_requests,
+                allow_disconnect,
+                understood,
+            )? {
+                TrialPlans::All(plans) => plans,
+                refused => return Ok(refused),
+            },
+            Some(_) => {
+                let mut plans = Vec::new();
+                for change_requests in change_requests {
+                    let plan = hosts.plan(allow_disconnect, change_requests)?;
+                    if !plan.refused.is_empty() {
+                        return Ok(TrialPlans::Refused(Box::new(plan)));
+                    }
+                    if let Some(why) = bench::cuts(&plan).filter(|_| !allow_disconnect) {
+                        return Err(ProveError::Spec(why));
+                    }
+                    plans.push(plan);
+                }
+                plans
+            }
+        };
+        let changes = || plans.iter().flat_map(|p| &p.changes);
+        if changes().next().is_none() {
+            return Err(ProveError::Spec("all levels are what is there already".into()));
+        }
+        let mut names: Vec<&str> = changes().map(|c| c.knob.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let hosts = match responder {
+            Some(peer) if self.peer.is_some() => format!("this host and {peer} ({PEER}…)"),
+            _ => "this host".to_owned(),
+        };
+        operator.note(&format!("changes {hosts} and puts everything back: {}", names.join(", ")));
+        Ok(TrialPlans::All(plans))
+    }
+
+    /// Holds the host still, where this is wanted.
+    ///
+    /// # Errors
+    /// What may be done as another user.
+    pub fn hold(
+        &self,
+        experiment: &Experiment,
+        plans: &[Plan],
+        operator: &dyn Operator,
+    ) -> Result<Option<Hold<'_>>, ProveError> {
+        let Some(bench) = self.bench.as_ref().filter(|_| experiment.spec.freeze_host) else {
+            return Ok(None);
+        };
+        let varied: Vec<&str> =
+            plans.iter().flat_map(|p| &p.changes).map(|c| c.knob.as_str()).collect();
+        Ok(Some(Hold::begin(bench, &varied, operator)?))
+    }
+}

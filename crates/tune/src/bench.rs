@@ -1,0 +1,209 @@
+//! Opens a host for experiments, and plans what they try.
+
+use std::{path::Path, time::Duration};
+
+use model::{
+    Reading,
+    tune::{Basis, By, ChangeState, Disruption, Plan, Planned},
+};
+
+use crate::{
+    Host, Store, TuneError, by,
+    change_request::{ChangeRequest, ChangeRequests, PEER},
+    operator::Operator,
+    planner, status,
+    trial::Bench,
+    watchdog::maker::{self, Place},
+};
+
+/// The host to make experiments on, alone. What killed experiments left is undone before.
+///
+/// # Errors
+/// What was left cannot be undone, or another change of this host is not settled.
+pub fn own(what: &str, operator: &dyn Operator) -> Result<Bench, TuneError> {
+    let host = Host::live();
+    let by = by::this_process(&host)?;
+    let mut waiting = |text: &str| operator.note(text);
+    let bench = Bench::open(host, Store::of(None), by, what, &mut waiting)?;
+    for line in bench.clear()? {
+        operator.warn(&line);
+    }
+    watched(Place::Trials(bench.state().to_owned()))?;
+    Ok(bench)
+}
+
+/// What stands in the journal of changes that were made from afar, before the address.
+pub const LENT: &str = "netwright fix at ";
+
+/// Puts back what a process that was killed had on trial.
+///
+/// # Errors
+/// As of [`Bench::undo_lost`].
+pub fn undo_lost(state_dir: &Path, maker: (u32, u64)) -> Result<(), TuneError> {
+    let host = Host::live();
+    let by = by::this_process(&host)?;
+    let store = Store::of(Some(state_dir.to_owned()));
+    Bench::undo_lost(host, store, by, maker)
+}
+
+/// Has a place put back when this process is killed.
+///
+/// # Errors
+/// No watchdog starts.
+pub fn watched(place: Place) -> Result<(), TuneError> {
+    let failed =
+        |e| TuneError::Environment(format!("no watchdog to put back if we are killed: {e}"));
+    maker::puts_back(place).map_err(failed)
+}
+
+/// This host for somebody at the other end of a connection, who does not wait for it.
+///
+/// # Errors
+/// Somebody else is changing it, or what killed experiments left cannot be undone.
+pub fn lent(to: &str) -> Result<Bench, TuneError> {
+    let host = Host::live();
+    let by = By { login: Reading::Known(format!("{to}, over ssh")), ..by::this_process(&host)? };
+    let store = Store::of(None);
+    let busy = |e: TuneError| {
+        TuneError::Environment(format!(
+            "{e}; two ends on one machine need a journal each: NETWRIGHT_STATE"
+        ))
+    };
+    drop(store.lock(Some(Duration::from_secs(1)), &mut |_| {}).map_err(busy)?);
+    let what = format!("{LENT}{to}");
+    let bench = Bench::open(host, store, by, &what, &mut |_| {})?;
+    bench.clear()?;
+    watched(Place::Trials(bench.state().to_owned()))?;
+    Ok(bench)
+}
+
+/// Undoes what killed experiments left, for one that changes nothing itself but would find it.
+/// Whoever may not leaves it: every command says that it is there.
+///
+/// # Errors
+/// As of [`own`], and a journal that cannot be read.
+pub fn clear(what: &str, operator: &dyn Operator) -> Result<(), TuneError> {
+    let sets = match status::standing(&Host::live(), &Store::of(None)) {
+        Ok((sets, _)) => sets,
+        Err(TuneError::Denied(_)) => return Ok(()),
+        Err(e) => return Err(e),
+    };
+    if !sets.iter().any(|(s, state)| *state == ChangeState::Unfinished && s.trial.is_some()) {
+        return Ok(());
+    }
+    match own(what, operator) {
+        Ok(_) | Err(TuneError::Denied(_)) => Ok(()),
+        Err(e) => Err(e),
+    }
+}
+
+/// The plans of an experiment's levels.
+pub enum TrialPlans {
+    All(Vec<Plan>),
+    /// The first that `tune plan` would refuse.
+    Refused(Box<Plan>),
+}
+
+/// A plan for each of several sets of change requests, as the host is now. Values that lower something or
+/// do nothing are not refused: a measurement may show that. `own_connection` allows what may cut the
+/// operator's, `understood` what is asked for twice.
+///
+/// # Errors
+/// The host cannot be read, or a change may cut the operator's own connection.
+pub fn plans(
+    host: &Host,
+    sets: Vec<Vec<ChangeRequest>>,
+    own_connection: bool,
+    understood: bool,
+) -> Result<TrialPlans, TuneError> {
+    let all = ChangeRequests {
+        change_requests: sets.iter().flatten().cloned().collect(),
+        ..ChangeRequests::default()
+    };
+    let facts = planner::facts(host, &all);
+    let mut plans = Vec::new();
+    for change_requests in sets {
+        let change_requests = ChangeRequests {
+            change_requests,
+            understood,
+            trial: true,
+            ..ChangeRequests::default()
+        };
+        let plan = planner::of_facts(host, &facts, change_requests)?;
+        if !plan.refused.is_empty() {
+            return Ok(TrialPlans::Refused(Box::new(plan)));
+        }
+        if let Some(why) = cuts(&plan).filter(|_| !own_connection) {
+            return Err(TuneError::Usage(why));
+        }
+        plans.push(plan);
+    }
+    Ok(TrialPlans::All(plans))
+}
+
+/// The change that may cut the operator's own connection, if one may.
+pub fn cuts(plan: &Plan) -> Option<String> {
+    let change = plan.changes.iter().find(|c| c.impact.own_connection && !only_stalls(c))?;
+    Some(format!(
+        "{}={}: your own connection may be cut ({}), which an experiment would do again and \
+         again; --allow-disconnect allows it",
+        change.knob, change.new, change.impact.why
+    ))
+}
+
+/// Whether it holds packets up for a moment at the worst, known for sure, and no value of it could
+/// keep them from passing, as one of an MTU or a queueing discipline could.
+fn only_stalls(change: &Planned) -> bool {
+    let known =
+        change.impact.disruption <= Disruption::BriefStall && change.impact.basis != Basis::Assumed;
+    // By the name that it has on its own host.
+    let knob = change.knob.strip_prefix(PEER).unwrap_or(&change.knob);
+    let parts: Vec<&str> = knob.split('.').collect();
+    let spreads = matches!(
+        parts[..],
+        ["irq", _, "affinity"]
+            | ["nic", .., "channels"]
+            | ["nic", .., "rings", _]
+            | ["nic", .., "rss", _]
+    );
+    known && spreads
+}
+
+#[cfg(test)]
+mod tests {
+    use model::tune::Impact;
+
+    use super::*;
+
+    fn planned(knob: &str, disruption: Disruption, basis: Basis) -> Plan {
+        let mut impact = Impact { basis, ..Impact::of(disruption, "why") };
+        impact.own_connection = true;
+        let change = serde_json::json!({
+            "knob": knob, "old": "1", "new": "2", "unit": "", "impact": impact, "owner": "",
+            "undo": "", "command": "", "asked_by": ""
+        });
+        serde_json::from_value(serde_json::json!({
+            "schema_version": 1, "changes": [change], "refused": [], "unchanged": [], "notes": [],
+            "host": {"name": {"absent": ""}, "machine_id": {"absent": ""}, "boot_id": {"absent": ""},
+                "net_namespace": {"absent": ""}},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_only_stalls_the_own_connection_is_tried_and_what_may_cut_it_is_not() {
+        use {Basis::*, Disruption::*};
+        let cut = |knob: &str, disruption, basis| cuts(&planned(knob, disruption, basis)).is_some();
+        assert!(!cut("nic.eth0.channels", BriefStall, Driver));
+        assert!(!cut("nic.eth0.100.rings.rx", BriefStall, Driver));
+        assert!(!cut("irq.28.affinity", BriefStall, General));
+        assert!(!cut("peer:irq.28.affinity", BriefStall, General));
+        assert!(!cut("peer:nic.eth0.channels", BriefStall, Driver));
+        assert!(cut("nic.eth0.channels", LinkReset, Driver));
+        assert!(cut("nic.eth0.channels", LinkReset, Assumed));
+        assert!(cut("nic.eth0.channels", BriefStall, Assumed), "nobody knows");
+        assert!(cut("nic.eth0.mtu", BriefStall, Driver), "the path may not carry it");
+        assert!(cut("nic.eth0.qdisc", BriefStall, General), "it may drop");
+        assert!(cut("sysctl.net.ipv4.ip_forward", ConnectionLoss, General));
+    }
+}

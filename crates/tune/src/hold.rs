@@ -1,0 +1,147 @@
+//! `--freeze-host`: what moves interrupts and frequencies by itself is stopped for an experiment,
+//! through the journal, so that it goes on whatever ends the experiment.
+
+use model::{
+    prove::{FrozenHost, HeldSetting, NotHeld},
+    tune::Plan,
+};
+use probe::facts::{self, Request};
+
+use crate::{
+    TuneError,
+    change_request::{ChangeRequest, ChangeRequests},
+    operator::Operator,
+    planner,
+    trial::Bench,
+};
+
+/// What is held, at which value: a knob, and the beginning of the names of all that must not be
+/// varied meanwhile.
+const STILL: [(&str, &str, Varied); 2] = [
+    // A stopped one takes no list of bans.
+    ("irqbalance.paused", "on", |knob| knob.starts_with("irqbalance.")),
+    // It takes the energy preference with it.
+    ("cpu.governor", "performance", |knob| {
+        knob.starts_with("cpu.") && !knob.ends_with(".idle_limit")
+    }),
+];
+
+type Varied = fn(&str) -> bool;
+
+/// Whether a knob is one of those that `--freeze-host` holds.
+pub fn holds(knob: &str) -> bool {
+    STILL.iter().any(|(_, _, of)| of(knob))
+}
+
+/// A host that is held still until [`Hold::end`].
+pub struct Hold<'a> {
+    bench: &'a Bench,
+    /// Change sets, each with the place of what it holds in `reported`.
+    sets: Vec<(u64, usize)>,
+    reported: FrozenHost,
+}
+
+impl<'a> Hold<'a> {
+    /// Holds what can be held; `varied` are the knobs that the experiment itself sets.
+    ///
+    /// **Errors**: what may be done as another user. Then nothing is held.
+    pub fn begin(
+        bench: &'a Bench,
+        varied: &[&str],
+        operator: &dyn Operator,
+    ) -> Result<Self, TuneError> {
+        let mut hold = Self { bench, sets: vec![], reported: FrozenHost::default() };
+        let facts = facts::collect(bench.host().root(), &Request::default());
+        for (knob, value, of) in STILL {
+            if let Some(own) = varied.iter().find(|k| of(k)) {
+                hold.not(knob, format!("the experiment sets {own} itself"));
+                continue;
+            }
+            let change_request = ChangeRequest {
+                knob: knob.into(),
+                value: value.into(),
+                asked_by: "--freeze-host".into(),
+                ..ChangeRequest::default()
+            };
+            let change_requests = ChangeRequests {
+                change_requests: vec![change_request],
+                ..ChangeRequests::default()
+            };
+            let plan = planner::of_facts(bench.host(), &facts, change_requests)?;
+            if let Err(e) = hold.one(knob, value, &plan) {
+                let _ = hold.end(operator);
+                return Err(e);
+            }
+        }
+        Ok(hold)
+    }
+
+    fn one(&mut self, knob: &str, value: &str, plan: &Plan) -> Result<(), TuneError> {
+        let mut refusals: Vec<&String> = plan.refused.iter().map(|r| &r.why).collect();
+        refusals.dedup();
+        if let Some(why) = refusals.first() {
+            self.not(knob, (*why).clone());
+        }
+        if !plan.unchanged.is_empty() {
+            self.held(knob, plan.unchanged.len(), value, value);
+        }
+        if plan.changes.is_empty() {
+            return Ok(());
+        }
+        let mut olds: Vec<&str> = plan.changes.iter().map(|c| c.old.as_str()).collect();
+        olds.sort_unstable();
+        olds.dedup();
+        match self.bench.try_out(plan) {
+            Ok(id) => {
+                self.sets.push((id, self.reported.held.len()));
+                self.held(knob, plan.changes.len(), &olds.join(", "), value);
+                Ok(())
+            }
+            Err(e @ TuneError::Denied(_)) => Err(e),
+            Err(e) => {
+                self.not(knob, e.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    fn held(&mut self, knob: &str, settings: usize, old: &str, new: &str) {
+        self.reported.held.push(HeldSetting {
+            knob: knob.into(),
+            settings: settings as u64,
+            old: old.into(),
+            new: new.into(),
+            until: None,
+        });
+    }
+
+    fn not(&mut self, knob: &str, why: String) {
+        self.reported.not_frozen.push(NotHeld { knob: knob.into(), why });
+    }
+
+    /// What is held so far.
+    pub fn reported(&self) -> &FrozenHost {
+        &self.reported
+    }
+
+    /// Lets the host go on, and says what was held until then.
+    ///
+    /// **Errors**: beside it, the first value that could not be put back.
+    pub fn end(mut self, operator: &dyn Operator) -> (FrozenHost, Result<(), TuneError>) {
+        let mut put_back = Ok(());
+        for (id, at) in std::mem::take(&mut self.sets).into_iter().rev() {
+            let until = self.bench.holds(id).err().map(|e| e.to_string());
+            if let Some(held) = self.reported.held.get_mut(at) {
+                held.until = until;
+            }
+            // What is gone needs no putting back.
+            match self.bench.let_go(id) {
+                Ok(()) => {}
+                // All that is ours is back.
+                Err(e @ TuneError::Changed(_)) => operator.warn(&e.to_string()),
+                Err(e) => put_back = put_back.and(Err(e)),
+            }
+        }
+        (self.reported, put_back)
+    }
+}

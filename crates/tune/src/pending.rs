@@ -1,0 +1,130 @@
+//! What `apply` looks at before it begins or goes on: changes that wait, peers, the operator's way here.
+
+use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
+
+use model::{Nanos, tune::ChangeState};
+
+use crate::{
+    Host, TuneError,
+    change_request::ChangeRequests,
+    journal::Armed,
+    netns, planner, privilege,
+    session::Session,
+    status,
+    target::JournalTarget,
+    watchdog::deadline::{self, Orders},
+};
+
+/// One change set at a time: what was interrupted or waits comes first.
+///
+/// # Errors
+/// Which is left, and what ends it.
+pub fn nothing_pending(target: &JournalTarget) -> Result<(), TuneError> {
+    let (sets, damaged) = status::standing(&target.host, &target.store)?;
+    if let Some(damaged) = damaged.first() {
+        return Err(TuneError::Environment(damaged.clone()));
+    }
+    let pending = |s: &ChangeState| {
+        matches!(
+            s,
+            ChangeState::Unfinished | ChangeState::AwaitingConfirmation | ChangeState::InProgress
+        )
+    };
+    match sets.iter().find(|(s, state)| pending(state) || (!s.applied && status::is_open(*state))) {
+        None => Ok(()),
+        Some((s, ChangeState::AwaitingConfirmation)) => Err(TuneError::Environment(format!(
+            "change {0} waits for a confirmation; `netwright tune confirm {0}{1}` or `rollback \
+             {0}{1}` first",
+            s.id, target.options
+        ))),
+        Some((s, _)) if s.trial.is_some() => Err(TuneError::Environment(format!(
+            "{} was interrupted, and change {} of it is left; `netwright tune rollback \
+             --unfinished{}` first",
+            s.trial.as_deref().unwrap_or_default(),
+            s.id,
+            target.options
+        ))),
+        Some((s, _)) => Err(TuneError::Environment(format!(
+            "change {0} was interrupted; `netwright tune rollback {0}{1}` or `apply --finish {0}{1}` \
+             first",
+            s.id, target.options
+        ))),
+    }
+}
+
+/// Goes where a set that was interrupted was made, if it can be completed.
+///
+/// # Errors
+/// There is none, it is not to be completed, or its network namespace is gone.
+pub fn to_finish(target: &mut JournalTarget, id: u64) -> Result<(), TuneError> {
+    let (sets, _) = status::standing(&target.host, &target.store)?;
+    match sets.iter().find(|(s, _)| s.id == id) {
+        None => Err(target.no_change(id)),
+        // Our own lock makes it look as if somebody were at work.
+        Some((s, ChangeState::Unfinished | ChangeState::InProgress)) if !s.undoing => {
+            match target.go_there(s)? {
+                false => Ok(()),
+                true => Err(TuneError::Environment(format!(
+                    "change {id}: {}; `netwright tune rollback {id}{}` closes it",
+                    netns::GONE,
+                    target.options
+                ))),
+            }
+        }
+        Some((_, state)) => {
+            Err(TuneError::Usage(format!("change {id} is {state}: there is nothing to complete")))
+        }
+    }
+}
+
+/// Starts a watchdog that undoes after so long.
+pub fn watchdog_for(
+    target: &JournalTarget,
+    wait: Nanos,
+    maker: (u32, u64),
+) -> impl FnMut(u64) -> Result<Armed, TuneError> {
+    move |id| {
+        let deadline_boot_ms = deadline::boot_ms() + wait.0 / 1_000_000;
+        let orders = Orders { id, deadline_boot_ms, maker };
+        deadline::arm(&target.store, &orders, target.tree.as_deref())
+    }
+}
+
+/// Whether the operator works over a connection that ends here.
+pub fn is_afar(host: &Host) -> bool {
+    let facts = planner::facts(host, &ChangeRequests::default());
+    let ssh = std::env::var("SSH_CONNECTION").ok();
+    Session::find(host.root(), &facts, ssh.as_deref()).remote.is_some()
+}
+
+/// The IPv4 addresses of the hosts that a raised MTU must reach.
+///
+/// # Errors
+/// A name that has none.
+pub fn peers(names: &[String]) -> Result<Vec<Ipv4Addr>, TuneError> {
+    let one = |name: &String| {
+        let found = (name.as_str(), 0).to_socket_addrs().ok();
+        let mut found = found.into_iter().flatten().filter_map(|a| match a.ip() {
+            IpAddr::V4(v4) => Some(v4),
+            IpAddr::V6(_) => None,
+        });
+        found.next().ok_or_else(|| {
+            TuneError::Environment(format!("--peer {name}: no IPv4 address of that name is known"))
+        })
+    };
+    names.iter().map(one).collect()
+}
+
+/// Whoever may not keep a journal is told at once what else is missing.
+pub fn no_lock(
+    target: &JournalTarget,
+    change_requests: Option<ChangeRequests>,
+    e: TuneError,
+) -> TuneError {
+    let TuneError::Denied(why) = &e else { return e };
+    let plan = change_requests.and_then(|w| planner::make(&target.host, w).ok());
+    match plan.and_then(|(p, _)| privilege::missing(&target.host, &p.changes)) {
+        Some(more) => TuneError::Denied(format!("{why}; {more}; nothing was written")),
+        None => e,
+    }
+}

@@ -1,0 +1,36 @@
+//! The live view of `watch`: of this host ([`live`]) or of a recording ([`replay`]). What is drawn is a
+//! function of a [`Screen`]; only [`terminal`] touches a terminal.
+
+mod draw;
+pub mod error;
+mod grid;
+mod help;
+mod ink;
+pub mod live;
+mod only;
+mod pane;
+pub mod recording;
+pub mod replay;
+pub mod sampling;
+pub mod state;
+mod table;
+pub mod tape;
+pub mod terminal;
+#[cfg(test)]
+mod tests;
+
+use model::watch::{WatchHost, WatchRecord};
+
+pub use draw::draw;
+pub use state::{Act, Seek, ViewState};
+
+/// Everything that one picture shows.
+pub struct Screen<'a> {
+    pub host: &'a WatchHost,
+    /// The interval; none until the first is over.
+    pub record: Option<&'a WatchRecord>,
+    /// What the user chose.
+    pub state: &'a ViewState,
+    /// Whether colours may be used.
+    pub colour: bool,
+}

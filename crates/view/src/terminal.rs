@@ -1,0 +1,131 @@
+//! The terminal: taken, drawn on, and always given back: at the end, on a signal, on a panic.
+
+use std::{
+    io::{self, Stdout},
+    path::Path,
+    sync::{
+        Once,
+        atomic::{AtomicBool, Ordering},
+        mpsc::Sender,
+    },
+    thread,
+};
+
+use ratatui::{
+    Terminal,
+    backend::CrosstermBackend,
+    crossterm::{
+        cursor::Show,
+        event::{self, Event, KeyEvent, KeyEventKind},
+        execute,
+        terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
+    },
+};
+
+use crate::{Screen, draw, error::ViewError};
+
+/// Whether the terminal is ours now.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// A terminal that is ours while this lives.
+pub struct Tty {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+}
+
+/// What comes from the user.
+pub enum Input {
+    Key(KeyEvent),
+    /// The terminal has another size.
+    Resize,
+    /// The terminal is gone.
+    Gone,
+}
+
+impl Tty {
+    /// Takes it.
+    ///
+    /// # Errors
+    /// When it cannot be had: not one, or gone.
+    pub fn take() -> io::Result<Self> {
+        give_back_on_panic();
+        TAKEN.store(true, Ordering::SeqCst);
+        let taken = enable_raw_mode()
+            .and_then(|()| execute!(io::stdout(), EnterAlternateScreen))
+            .and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
+        match taken {
+            Ok(terminal) => Ok(Self { terminal }),
+            Err(e) => {
+                give_back();
+                Err(e)
+            }
+        }
+    }
+
+    /// Draws.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn draw(&mut self, screen: &Screen<'_>) -> io::Result<()> {
+        let drawn = self.terminal.draw(|frame| {
+            let area = frame.area();
+            draw(screen, area, frame.buffer_mut());
+        });
+        drawn.map(drop)
+    }
+}
+
+impl Drop for Tty {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// Gives the terminal back, once.
+fn give_back() {
+    if TAKEN.swap(false, Ordering::SeqCst) {
+        // A terminal that is gone needs nothing.
+        let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
+        let _ = disable_raw_mode();
+    }
+}
+
+/// Before the line about the bug is printed, which would vanish with the alternate screen.
+fn give_back_on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            give_back();
+            before(info);
+        }));
+    });
+}
+
+/// Sends what the user does, from a thread of its own: waiting for a key is waiting for nothing
+/// else. It ends with the receiver or the process.
+///
+/// # Errors
+/// No thread can be started.
+pub fn listen<T: Send + 'static>(to: Sender<T>, wrap: fn(Input) -> T) -> io::Result<()> {
+    let reader = thread::Builder::new().spawn(move || {
+        loop {
+            let input = match event::read() {
+                Ok(Event::Key(key)) if key.kind == KeyEventKind::Release => continue,
+                Ok(Event::Key(key)) => Input::Key(key),
+                Ok(Event::Resize(..)) => Input::Resize,
+                Ok(_) => continue,
+                Err(_) => Input::Gone,
+            };
+            let gone = matches!(input, Input::Gone);
+            if to.send(wrap(input)).is_err() || gone {
+                return;
+            }
+        }
+    });
+    reader.map(drop)
+}
+
+/// What became of drawing on it.
+pub(crate) fn failed(e: io::Error) -> ViewError {
+    ViewError::io(Path::new("the terminal"), e)
+}
