@@ -2,7 +2,10 @@
 
 use model::{
     Warning,
-    explain::{Disturbance, Exchange, ExplainDocument, Level, Naive, OtherPath, Prediction, SideBySide, WhatIf},
+    explain::{
+        Disturbance, Exchange, ExplainDocument, Level, Naive, OtherPath, Prediction, SideBySide,
+        WhatIf,
+    },
 };
 use stats::{
     decompose::{Decomposition, RECONNECTING, decompose},

@@ -182,11 +182,7 @@ pub fn settle(course: &mut FixRun<'_>, document: &mut FixDocument) -> Result<()>
 }
 
 /// The last experiment, if there is time for it.
-fn last(
-    course: &mut FixRun<'_>,
-    plan: &Plan,
-    notes: &mut Vec<FixNote>,
-) -> Result<Option<Verdict>> {
+fn last(course: &mut FixRun<'_>, plan: &Plan, notes: &mut Vec<FixNote>) -> Result<Option<Verdict>> {
     if course.operator.wants_end() {
         notes.push(FixNote::EndedBeforeTotal);
         return Ok(None);

@@ -9,7 +9,6 @@ use crate::{
     lock::Lock,
     outlook::{Outlook, outlooks},
     target::JournalTarget,
-    undo,
     watchdog,
 };
 
