@@ -1,8 +1,8 @@
 //! What a response time is made of, and what another path or load would make of it.
 //!
-//! A [`request`] → [`interleaving`] (workload and network alone, in turns) → [`stats::decompose`] (the
-//! parts) → [`verdict`] (the document) → [`verify`]. A [`workload`] is a file; [`passive`] watches a server
-//! that runs, and sends nothing.
+//! A [`request`] → `interleaving` (workload and network alone, in turns) → [`stats::decompose`] (the
+//! parts) → `verdict` (the document) → `verify`. A kind of workload is a file that implements `workload`;
+//! [`passive`] watches a server that runs, and sends nothing.
 
 mod disturbed;
 mod ends;

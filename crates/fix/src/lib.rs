@@ -1,7 +1,7 @@
 //! Remedies tried one by one: diagnose, try, prove, keep what helps and undo the rest.
 //!
-//! A [`request`] → [`judge`] (what limits the host under its workload) → [`candidates`] →
-//! [`fix_run`] (each proven against what was before it, within the [`time_budget`]) → [`rounds`] (again,
+//! A [`request`] → `judge` (what limits the host under its workload) → `candidates` →
+//! `fix_run` (each proven against what was before it, within the `time_budget`) → `rounds` (again,
 //! and at the end all together).
 
 mod attempt;

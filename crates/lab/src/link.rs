@@ -338,6 +338,23 @@ fn open_tap(link: &str, multi: bool) -> Result<OwnedFd, LabError> {
     Ok(fd)
 }
 
+/// The same until SIGTERM or SIGQUIT.
+///
+/// # Errors
+/// As of [`run`].
+pub fn run_until_signal(spec: &LinkSpec, ready: &mut dyn Write) -> Result<LinkStats, LabError> {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    extern "C" fn stop(_: libc::c_int) {
+        STOP.store(true, Ordering::Relaxed);
+    }
+    // SAFETY: the handler only stores to an atomic.
+    unsafe {
+        libc::signal(libc::SIGTERM, stop as *const () as usize);
+        libc::signal(libc::SIGQUIT, stop as *const () as usize);
+    }
+    run(spec, &STOP, ready)
+}
+
 /// What the lab's user-space links say of themselves.
 pub fn lines(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };

@@ -1,11 +1,11 @@
 //! Where records are kept.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::{Experiment, spec::Spec};
+use crate::{Experiment, ProveError, record, spec::Spec};
 
-/// Where the record of an experiment is kept, unless somewhere else is named. One by flags has a name of its own for what it tries, so that another
-/// one's is not in its way; how long it goes on makes no difference.
+/// Where the record of an experiment is kept, unless somewhere else is named. An experiment by flags is named
+/// by what it tries, so that another one's record is not in its way; how long it goes on makes no difference.
 pub fn usual(experiment: &Experiment, of_file: bool) -> PathBuf {
     let name = match of_file {
         true => experiment.name.clone(),
@@ -46,6 +46,30 @@ fn folder() -> PathBuf {
     state.unwrap_or_else(home).join("netwright/prove")
 }
 
+/// Whether a new record can be there. Folders are made for the usual place only.
+///
+/// # Errors
+/// It cannot, or another file is there.
+pub fn room(path: &Path, is_named: bool) -> Result<(), ProveError> {
+    let named = path.parent().filter(|p| is_named && !p.as_os_str().is_empty());
+    if let Some(folder) = named {
+        match std::fs::metadata(folder) {
+            Ok(found) if found.is_dir() => {}
+            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+                return Err(ProveError::file(folder, e));
+            }
+            _ => {
+                return Err(ProveError::Spec(format!(
+                    "--record {}: there is no folder {}: make it, or name another file",
+                    path.display(),
+                    folder.display()
+                )));
+            }
+        }
+    }
+    record::room(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,5 +83,31 @@ mod tests {
         };
         assert_eq!(what(&spec("a", "1m")), what(&spec("a", "2m")));
         assert_ne!(what(&spec("a", "1m")), what(&spec("b", "1m")));
+    }
+
+    fn usage(result: Result<(), ProveError>) -> String {
+        match result {
+            Err(ProveError::Spec(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn no_folder_is_made_for_a_record_that_is_named_and_no_other_file_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let named = |path: &Path| room(path, true);
+        let said = usage(named(&at("a/b/r.jsonl")));
+        assert!(
+            said.contains("there is no folder") && said.ends_with("name another file"),
+            "{said}"
+        );
+        assert!(!at("a").exists());
+        named(&at("r.jsonl")).unwrap();
+        room(Path::new("no-such-record.jsonl"), true).unwrap();
+        room(&at("a/b/r.jsonl"), false).unwrap();
+        std::fs::write(at("mine.txt"), "mine").unwrap();
+        assert!(usage(named(&at("mine.txt"))).contains("mine.txt: is no record of prove"));
+        assert!(usage(named(&at("mine.txt/r.jsonl"))).contains("there is no folder"));
     }
 }

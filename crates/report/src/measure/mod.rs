@@ -30,7 +30,7 @@ use model::{
 
 pub use connect::text as connect;
 pub use http::text as http;
-pub use pg::text as pg;
+pub use pg::{pg_init, text as pg};
 pub use redis::text as redis;
 pub use rtt::text as rtt;
 pub use stream::text as stream;

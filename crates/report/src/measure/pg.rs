@@ -1,7 +1,7 @@
 //! `measure pg` as text.
 
 use model::{
-    measure::{PgDocument, PgProtocol, PgRun},
+    measure::{PgDocument, PgInitDocument, PgProtocol, PgRun},
     units::grouped,
 };
 
@@ -170,4 +170,20 @@ fn retries(runs: &[PgRun], page: &mut Page) {
         );
         page.line(Line::new().ink(Ink::Faint, rest::capital(&text)), 2);
     }
+}
+
+/// The tables that were made, in words.
+pub fn pg_init(made: &PgInitDocument) -> String {
+    let mut text = format!(
+        "Made pgbench's tables of scale {}: {} accounts, in {}, of which {} filling and {} keys.\n",
+        made.scale,
+        grouped(made.accounts),
+        made.took_ns,
+        made.copy_ns,
+        made.keys_ns,
+    );
+    for warning in &made.warnings {
+        text.push_str(&format!("Warning: {warning}.\n"));
+    }
+    text
 }

@@ -3,8 +3,6 @@
 pub mod args;
 mod up;
 
-use std::sync::atomic::AtomicBool;
-
 use lab::{LabError, Registry, channel::Channel, host, link::LinkSpec, state::NodeAccess};
 
 use crate::failure::{CommandEnd, Failure};
@@ -74,29 +72,7 @@ fn list(args: &ListArgs) -> Result<CommandEnd, Failure> {
         sink.json(&document)?;
         return Ok(CommandEnd::Yes);
     }
-    let mut text = String::new();
-    for lab in &labs {
-        let preset = lab.preset.as_ref().map(|p| format!(", preset {p}")).unwrap_or_default();
-        let state =
-            if lab.complete { "" } else { "  (unfinished: `netwright lab down` removes it)" };
-        text += &format!("{}  {}{preset}{state}\n", lab.name, lab.topology);
-        for h in &lab.hosts {
-            text += &format!("  {:<8} {:<24} {}\n", h.name, h.addresses.join(" "), h.about);
-        }
-        for note in &lab.notes {
-            text += &format!("  {note}\n");
-        }
-        for line in lab::link::lines(&registry.folder_of(&lab.name)) {
-            text += &format!("  {line}\n");
-        }
-    }
-    if labs.is_empty() {
-        text += "no lab is up; `netwright lab up pair` brings one up\n";
-    }
-    for b in broken {
-        text += &format!("unreadable: {b}\n");
-    }
-    sink.text(&text)?;
+    sink.text(&lab::listing::text(&registry, &labs, &broken))?;
     Ok(CommandEnd::Yes)
 }
 
@@ -131,16 +107,7 @@ fn down(args: DownArgs) -> Result<CommandEnd, Failure> {
 }
 
 fn link(spec: &str) -> Result<CommandEnd, Failure> {
-    static STOP: AtomicBool = AtomicBool::new(false);
-    extern "C" fn stop(_: libc::c_int) {
-        STOP.store(true, std::sync::atomic::Ordering::Relaxed);
-    }
     let spec: LinkSpec = serde_json::from_str(spec).map_err(|e| Failure::Usage(e.to_string()))?;
-    // SAFETY: the handler only stores to an atomic.
-    unsafe {
-        libc::signal(libc::SIGTERM, stop as *const () as usize);
-        libc::signal(libc::SIGQUIT, stop as *const () as usize);
-    }
-    lab::link::run(&spec, &STOP, &mut std::io::stdout()).map_err(failure)?;
+    lab::link::run_until_signal(&spec, &mut std::io::stdout()).map_err(failure)?;
     Ok(CommandEnd::Yes)
 }

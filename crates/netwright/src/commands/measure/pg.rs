@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use clap::{Args, ValueEnum};
 use model::{
     Nanos,
-    measure::{PgDriver, PgInitDocument, PgScript, PgSpec},
-    units::grouped,
+    measure::{PgDriver, PgScript, PgSpec},
 };
 use tune::operator::Operator;
 
@@ -203,24 +202,8 @@ pub fn init(args: &PgArgs) -> Result<CommandEnd, Failure> {
     let run = traffic::Run::new(session.stop(), &progress);
     let made = workloads::pg::init::init(&spec, password.as_deref(), run)?;
     drop(session);
-    answer.tell(&made, |made, _| reported(made))?;
+    answer.tell(&made, |made, _| report::measure::pg_init(made))?;
     Ok(CommandEnd::Yes)
-}
-
-/// The tables in words.
-fn reported(made: &PgInitDocument) -> String {
-    let mut text = format!(
-        "Made pgbench's tables of scale {}: {} accounts, in {}, of which {} filling and {} keys.\n",
-        made.scale,
-        grouped(made.accounts),
-        made.took_ns,
-        made.copy_ns,
-        made.keys_ns,
-    );
-    for warning in &made.warnings {
-        text.push_str(&format!("Warning: {warning}.\n"));
-    }
-    text
 }
 
 /// Measures and prints.

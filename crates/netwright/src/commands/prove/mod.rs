@@ -10,7 +10,7 @@ use prove::{
     Experiment, Knobs, ProveError,
     conclude::{self, Ending},
     conduct::{self, Conducted, Means},
-    record, start,
+    record, record_path, start,
 };
 use remote::tuned::{Consent, Tuned};
 use tune::{
@@ -44,7 +44,7 @@ pub fn run(args: &ProveArgs) -> Result<CommandEnd, Failure> {
     // Before anybody is waited for.
     match args.resume {
         true => start::past(&experiment, &path).map(|_| ())?,
-        false => room(args, &path)?,
+        false => record_path::room(&path, args.record.is_some())?,
     }
     let Some(Made { mut conducted, held, put_back }) = make(args, &experiment, &path)? else {
         return Ok(CommandEnd::No);
@@ -152,27 +152,6 @@ fn peek(path: &Path, answer: &Answer<'_>) -> Result<CommandEnd, Failure> {
     show(&document, answer)
 }
 
-/// Whether a new record can be there. Folders are made for the usual place only.
-fn room(args: &ProveArgs, path: &Path) -> Result<(), Failure> {
-    let named = path.parent().filter(|p| args.record.is_some() && !p.as_os_str().is_empty());
-    if let Some(folder) = named {
-        match std::fs::metadata(folder) {
-            Ok(found) if found.is_dir() => {}
-            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
-                return Err(Failure::io(folder, &e));
-            }
-            _ => {
-                return Err(Failure::Usage(format!(
-                    "--record {}: there is no folder {}: make it, or name another file",
-                    path.display(),
-                    folder.display()
-                )));
-            }
-        }
-    }
-    Ok(record::room(path)?)
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -188,32 +167,6 @@ mod tests {
     /// The arguments of so many words after `prove`.
     pub(super) fn typed(words: &[&str]) -> ProveArgs {
         Typed::parse_from([&["prove"], words].concat()).prove
-    }
-
-    fn usage(result: Result<(), Failure>) -> String {
-        match result {
-            Err(Failure::Usage(why)) => why,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn no_folder_is_made_for_a_record_that_is_named_and_no_other_file_is_taken() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        let named = |path: &Path| room(&typed(&["--record", &path.display().to_string()]), path);
-        let said = usage(named(&at("a/b/r.jsonl")));
-        assert!(
-            said.contains("there is no folder") && said.ends_with("name another file"),
-            "{said}"
-        );
-        assert!(!at("a").exists());
-        named(&at("r.jsonl")).unwrap();
-        room(&typed(&["--record", "r.jsonl"]), Path::new("no-such-record.jsonl")).unwrap();
-        room(&typed(&[]), &at("a/b/r.jsonl")).unwrap();
-        std::fs::write(at("mine.txt"), "mine").unwrap();
-        assert!(usage(named(&at("mine.txt"))).contains("mine.txt: is no record of prove"));
-        assert!(usage(named(&at("mine.txt/r.jsonl"))).contains("there is no folder"));
     }
 
     #[test]
