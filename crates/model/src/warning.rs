@@ -311,7 +311,7 @@ pub enum Warning {
     )]
     ServerElsewhere,
     #[error(
-        "the server's processes are not visible ({why}{}): its CPU time is not known, only bounds \
+        "the server's processes cannot be read ({why}{}): its CPU time is not known, only bounds \
          are given",
         if *.denied { "; run as root to see it" } else { "" }
     )]

@@ -13,7 +13,7 @@ pub(crate) mod coalescing_goal;
 pub(crate) mod conflicting_tuner;
 pub(crate) mod conntrack_filling;
 pub(crate) mod cpu_quota;
-pub(crate) mod cpu_stolen;
+pub(crate) mod cpu_steal;
 pub(crate) mod few_channels;
 pub(crate) mod flow_skew;
 pub(crate) mod governor_idle_states;
@@ -81,6 +81,6 @@ pub static ALL: &[&Rule] = &[
     &cloud_allowance::RULE,
     &below_kernel_default::RULE,
     &cpu_quota::RULE,
-    &cpu_stolen::RULE,
+    &cpu_steal::RULE,
     &silent_drops::RULE,
 ];

@@ -74,7 +74,7 @@ fn found(
         .explain(
             "The kernel dropped them on their way; the interface counts them as received or sent.",
         )
-        .gain(Gain::Improves, "no waits for what is sent again, no lost datagrams");
+        .gain(Gain::Improves, "fewer retransmits, no lost datagrams");
     for d in drops.iter().take(3) {
         draft = draft.show(drop_reasons::what(case, d), text::count(d.packets), "skb:kfree_skb");
     }

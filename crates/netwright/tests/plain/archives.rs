@@ -67,7 +67,7 @@ fn between_two_archives_what_happened_counts_in_full() {
     );
     let f = retransmits(&d);
     assert_ne!(f["severity"], "info", "{f:#}");
-    assert!(f["title"].as_str().unwrap().contains("5.0%"), "{f:#}");
+    assert!(f["title"].as_str().unwrap().contains("5.00%"), "{f:#}");
     // In the wrong order, and without the second.
     let wrong = output(
         NETWRIGHT,

@@ -19,43 +19,11 @@ const LONGEST: usize = 500;
 const LONGEST_TEST: usize = 600;
 
 /// Files that are longer, until they are split: nothing is added.
-const KNOWN_LONG: [&str; 3] = [
-    "netwright/src/commands/fix/mod.rs",
-    "netwright/src/commands/tune/back.rs",
-    "traffic/src/pg/session.rs",
-];
+const KNOWN_LONG: [&str; 0] = [];
 
 /// Circles until they are mended: a package, and files of its `src` that all reach each other. Nothing is
 /// added.
-const KNOWN_CIRCLES: [(&str, &str); 14] = [
-    (
-        "netwright",
-        "args commands/explain/args commands/explain/passive commands/fix/args \
-         commands/measure/args commands/measure/http commands/measure/local \
-         commands/measure/pg commands/measure/redis commands/measure/spec commands/peer/host \
-         commands/prove/args commands/prove/mod commands/remote commands/serve/args \
-         commands/tune/args commands/tune/hold commands/tune/mod commands/tune/plan \
-         commands/tune/trial commands/watch/args request",
-    ),
-    ("netwright", "exit output"),
-    ("netwright", "commands/explain/synthetic commands/explain/verdict"),
-    ("netwright", "commands/fix/candidate_search commands/fix/judge"),
-    ("netwright", "commands/watch/live commands/watch/picture"),
-    ("traffic", "fuzzed pg/fuzzed"),
-    (
-        "traffic",
-        "connect/peer net/options rtt/peer serve/endpoint serve/peer serve/session \
-         stream/lowat stream/many stream/peer stream/receive stream/send stream/side \
-         stream/zerocopy",
-    ),
-    ("traffic", "pg/address pg/passfile pg/security"),
-    ("traffic", "pg/measure pg/pgbench/round"),
-    ("traffic", "qperf/serve qperf/session"),
-    ("traffic", "stream/result stream/stream_window"),
-    ("traffic", "iperf3/server/listen iperf3/server/udp"),
-    ("traffic", "iperf3/server/running iperf3/server/session"),
-    ("traffic", "pg/script/expr pg/script/function"),
-];
+const KNOWN_CIRCLES: [(&str, &str); 0] = [];
 
 /// Which modules each module uses, and a path by which it does; without its ancestors and descendants.
 fn uses(all: &[Module]) -> Vec<BTreeMap<usize, String>> {

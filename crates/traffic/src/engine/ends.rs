@@ -311,10 +311,11 @@ mod tests {
         // 0.9 of 2 s near; 0.1 s far are too few ticks.
         let reported = ends.others(&p);
         assert!(
-            reported.len() == 1 && reported[0].to_string().starts_with("the client's CPUs (1)"),
+            reported.len() == 1
+                && reported[0].to_string().starts_with("CPU contention at the client: other tasks"),
             "{reported:?}"
         );
-        assert!(reported[0].to_string().contains("at least 45% of the time"), "{reported:?}");
+        assert!(reported[0].to_string().contains("(1) for at least 45% of the time"), "{reported:?}");
         p.peer = end(1);
         assert!(ends.others(&p).is_empty(), "the other end is no stranger");
         p.same_host = false;

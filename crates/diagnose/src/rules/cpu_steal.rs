@@ -11,7 +11,7 @@ use crate::{
 
 /// Catalogue number 39. No setting of the guest moves this limit.
 pub static RULE: Rule = Rule {
-    id: "cpu_stolen",
+    id: "cpu_steal",
     number: 39,
     title: "the hypervisor takes CPU time from this guest",
     needs: &["steal time of /proc/stat over a window", "the hypervisor"],
