@@ -315,7 +315,10 @@ mod tests {
                 && reported[0].to_string().starts_with("CPU contention at the client: other tasks"),
             "{reported:?}"
         );
-        assert!(reported[0].to_string().contains("(1) for at least 45% of the time"), "{reported:?}");
+        assert!(
+            reported[0].to_string().contains("(1) for at least 45% of the time"),
+            "{reported:?}"
+        );
         p.peer = end(1);
         assert!(ends.others(&p).is_empty(), "the other end is no stranger");
         p.same_host = false;
