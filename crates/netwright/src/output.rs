@@ -201,19 +201,6 @@ impl<'a> Answer<'a> {
             false => self.sink.text(&text(document, self.sink.look(self.output.talk.verbose))),
         }
     }
-
-    /// The same, where a page of dashes would say less than the line of what was wrong.
-    pub fn tell_unless<D: Serialize>(
-        &self,
-        nothing: bool,
-        document: &D,
-        text: impl FnOnce(&D, TextStyle) -> String,
-    ) -> Result<(), Failure> {
-        match nothing && !self.output.json {
-            true => Ok(()),
-            false => self.tell(document, text),
-        }
-    }
 }
 
 fn may_write(path: &Path) -> Result<(), Failure> {

@@ -180,7 +180,10 @@ fn conduct<D: Serialize + Judged>(
     let result = measure(traffic::Run::new(session.stop(), &progress));
     drop(session);
     let (Measured { document, broken }, nothing) = result?.judged();
-    answer.tell_unless(nothing, &document, text)?;
+    // A page of dashes says less than the line of what was wrong.
+    if output.json || !nothing {
+        answer.tell(&document, text)?;
+    }
     match broken {
         Some(why) => Err(why.into()),
         None => Ok(CommandEnd::Yes),
