@@ -52,10 +52,13 @@ fn watch(request: &Doctor, facts: &Facts) -> (Reading<Samples>, bool) {
     let mut progress =
         Progress::new(request.quiet, format!("watching for {}, Ctrl-C ends it", request.window));
     let window = Window::open();
-    let softirq = OverWindow::begin(&request.source.root, request.bpf);
-    let taken =
-        samples::take(&request.source.root, &options, window.stop(), &mut |s| progress.show(s));
-    let taken = taken.map(|samples| softirq.end(samples));
+    let mut programs = OverWindow::begin(&request.source.root, request.bpf);
+    let mut passed = |share| {
+        programs.passed(share);
+        progress.show(share);
+    };
+    let taken = samples::take(&request.source.root, &options, window.stop(), &mut passed);
+    let taken = taken.map(|samples| programs.end(samples));
     let interrupted = window.was_interrupted();
     drop((window, progress));
     if interrupted && !request.quiet {

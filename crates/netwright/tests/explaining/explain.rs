@@ -206,10 +206,11 @@ fn a_redis_is_taken_apart_by_the_time_that_it_says_its_commands_took() {
         let truth = us.parse::<f64>().unwrap() * 1e3;
         assert!((2.0e6..3.0e6).contains(&truth), "{line}");
         assert!(!format!("{d:?}").contains("s3cret"), "{d:?}");
-        // Beside the command itself, what reads it and writes its reply.
+        // Beside the command itself, what reads it and writes its reply. Redis' figure is a mean, which
+        // a few late wake-ups of its sleep raise; the typical transaction has none.
         let beyond = d.typical.unwrap().service_ns - truth;
         seen.push((truth, d.typical));
-        (-0.03 * truth..0.05 * truth).contains(&beyond)
+        (-0.1 * truth..0.05 * truth).contains(&beyond)
     });
     assert!(good, "{seen:?}");
     for (args, says) in [

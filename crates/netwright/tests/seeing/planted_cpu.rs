@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::{
     NETWRIGHT, needs_root,
-    planted::{figure, finding, found},
+    planted::{figure, found, silent},
     run,
 };
 
@@ -89,12 +89,6 @@ fn doctor(pid: u32) -> Value {
     serde_json::from_str(&run(NETWRIGHT, &args)).unwrap()
 }
 
-/// What the rule says of this cgroup: passed, and not skipped.
-fn passed(d: &Value, subject: &str) -> bool {
-    let all = d["passed"].as_array().unwrap();
-    all.iter().any(|c| c["rule"] == "cpu_quota" && c["subject"] == subject)
-}
-
 #[test]
 fn a_quota_that_is_used_up() {
     let (cgroup, spinner) = (CpuCgroup::new("quota"), Spinner::start());
@@ -115,5 +109,5 @@ fn a_quota_that_is_used_up() {
     // The look-alike: a quota that the process does not reach.
     cgroup.grant(400);
     let d = doctor(spinner.0.id());
-    assert!(finding(&d, "cpu_quota").is_none() && passed(&d, &subject), "{d:#}");
+    silent(&d, "cpu_quota");
 }

@@ -126,6 +126,10 @@ fn spoofed() -> (Namespace, Namespace, Inside) {
     server.run("ip", &["link", "set", "lo", "up"]);
     server.run("ip", &["route", "add", "10.77.0.0/24", "dev", "lo"]);
     client.run("ip", &["address", "add", "10.77.0.5/24", "dev", "vb"]);
+    // The question who has the address would be refused, too.
+    let mac = server.run("cat", &["/sys/class/net/va/address"]);
+    let known = ["lladdr", mac.trim(), "dev", "vb", "nud", "permanent"];
+    client.run("ip", &[&["neigh", "replace", "10.88.0.1"][..], &known].concat());
     let sender = Inside::every(&client, std::time::Duration::from_millis(5), || {
         let socket = UdpSocket::bind("10.77.0.5:0").unwrap();
         let _ = socket.send_to(&[0; 50], "10.88.0.1:9");

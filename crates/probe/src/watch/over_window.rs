@@ -18,6 +18,8 @@ const ALWAYS: (ObserveWhen, ObserveWhen) = (ObserveWhen::Always, ObserveWhen::Al
 pub struct OverWindow {
     part: Option<(SoftirqPart, DropsPart)>,
     since: Instant,
+    /// What was dropped within the window, once it is over; and whether it began.
+    drops: (Option<Reading<Vec<PacketDrops>>>, bool),
 }
 
 impl OverWindow {
@@ -32,7 +34,18 @@ impl OverWindow {
             drops.look(root);
             (softirqs, drops)
         });
-        Self { part, since: Instant::now() }
+        Self { part, since: Instant::now(), drops: (None, false) }
+    }
+
+    /// Hears which share of the window has passed, as [`crate::samples::take`] tells it: drops are
+    /// counted from the first word to the last, for as long as the counters are.
+    pub fn passed(&mut self, share: f64) {
+        let Some((_, drops)) = &mut self.part else { return };
+        if !std::mem::replace(&mut self.drops.1, true) {
+            drops.look(&Root::live());
+        } else if share >= 1.0 && self.drops.0.is_none() {
+            self.drops.0 = Some(in_this_namespace(drops.look(&Root::live())));
+        }
     }
 
     /// Puts what they measured, or why they did not, into the window's samples.
@@ -46,7 +59,9 @@ impl OverWindow {
     /// host is seconds longer than the window: the samples get the window's share of their time.
     pub fn part(&mut self, mut samples: Samples) -> Samples {
         let Some((softirqs, drops)) = &mut self.part else { return samples };
-        samples.drops = in_this_namespace(drops.look(&Root::live()));
+        let counted = self.drops.0.take();
+        samples.drops =
+            counted.unwrap_or_else(|| in_this_namespace(drops.look(&Root::live())));
         let look = softirqs.look(None);
         let ran = std::mem::replace(&mut self.since, Instant::now()).elapsed();
         let share = samples.window_ns.0 as f64 / ran.as_nanos().max(1) as f64;
