@@ -82,7 +82,8 @@ impl Options {
 ///
 /// Live, this waits for `window`; `stop` ends it within 50 ms with a last reading and the
 /// shorter window. Of a tree with one reading, all counters since boot. A snapshot gives the readings recorded in it, whatever `window` and
-/// `readings` say, at once. `progress` hears the share of the window that has passed, 0 to 1.
+/// `readings` say, at once. `progress` hears the share of the window that has passed: 0 when the first
+/// reading begins, 1 when the last one does.
 ///
 /// # Errors
 /// [`ReadError::Absent`] when a directory or snapshot holds fewer than two readings. A counter
@@ -102,6 +103,9 @@ pub fn take(
     Ok(sockets::named(root, samples))
 }
 
+/// What a window whose last reading has not begun has not passed.
+const ALMOST: f64 = 0.999;
+
 fn live(
     root: &Root,
     options: &Options,
@@ -110,15 +114,20 @@ fn live(
 ) -> Vec<Raw> {
     let last = options.readings.clamp(2, MAX_READINGS) - 1;
     let window = u64::try_from(options.window.as_nanos()).unwrap_or(u64::MAX);
+    progress(0.0);
     let mut all = vec![one(root, 0, options)];
     let start = all.first().map_or_else(clock::monotonic_ns, |r| r.time.start_ns);
     for n in 1..=last {
         let share = u128::from(window) * u128::from(n) / u128::from(last);
         let deadline = start.saturating_add(u64::try_from(share).unwrap_or(u64::MAX));
         let mut passed = |now: u64| {
-            progress((now.saturating_sub(start) as f64 / window.max(1) as f64).clamp(0.0, 1.0));
+            progress((now.saturating_sub(start) as f64 / window.max(1) as f64).clamp(0.0, ALMOST));
         };
         clock::wait_until(deadline, stop, &mut passed);
+        if n == last || stop.load(Ordering::Relaxed) {
+            // The window ends here, with the start of the last reading.
+            progress(1.0);
+        }
         all.push(one(root, n, options));
         if stop.load(Ordering::Relaxed) {
             break;

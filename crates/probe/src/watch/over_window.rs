@@ -60,8 +60,7 @@ impl OverWindow {
     pub fn part(&mut self, mut samples: Samples) -> Samples {
         let Some((softirqs, drops)) = &mut self.part else { return samples };
         let counted = self.drops.0.take();
-        samples.drops =
-            counted.unwrap_or_else(|| in_this_namespace(drops.look(&Root::live())));
+        samples.drops = counted.unwrap_or_else(|| in_this_namespace(drops.look(&Root::live())));
         let look = softirqs.look(None);
         let ran = std::mem::replace(&mut self.since, Instant::now()).elapsed();
         let share = samples.window_ns.0 as f64 / ran.as_nanos().max(1) as f64;
