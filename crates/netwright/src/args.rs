@@ -6,16 +6,22 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use model::Nanos;
 
-/// Examples, then the exit codes: the same words under every command's help.
+/// Examples, then the exit codes; of a command that asks a question also what its "no" means.
 macro_rules! examples {
     ($examples:literal) => {
+        examples!($examples, @ "")
+    };
+    ($examples:literal, $no:literal) => {
+        examples!($examples, @ concat!("  1  ", $no, "\n"))
+    };
+    ($examples:literal, @ $($no:tt)*) => {
         concat!(
             "Examples:\n",
             $examples,
             "\n\n",
             "Exit codes:\n",
             "  0  done\n",
-            "  1  check failed (doctor: a finding at or above --fail-on)\n",
+            $($no)*,
             "  2  wrong usage\n",
             "  3  not permitted\n",
             "  4  runtime error (no such file, NIC, process or server)\n",
@@ -74,7 +80,7 @@ pub struct TalkArgs {
     /// No progress and no notes on standard error.
     #[arg(long, short, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say more: every queue, every rule that found nothing wrong, everything left out for brevity.
+    /// Print everything that is left out for brevity: every queue, every rule that passed.
     #[arg(long, short)]
     pub verbose: bool,
 }
@@ -146,13 +152,14 @@ pub enum Section {
   netwright doctor --root host.tar.zst   # someone else's host
 
 Ctrl-C ends the window early: what was seen until then is judged (exit code as
-usual); a second Ctrl-C ends netwright."
+usual); a second Ctrl-C ends netwright.",
+    "a finding is at least as severe as --fail-on"
 ))]
 pub struct DoctorArgs {
     /// How long to watch the counters, 100ms to 10m [default: 5s].
     #[arg(value_parser = model::seconds, long, value_name = "DURATION")]
     pub window: Option<Nanos>,
-    /// What the host should be good at.
+    /// What to optimise the host for.
     #[arg(long = "for", value_enum, value_name = "GOAL", default_value = "throughput")]
     pub goal: GoalArg,
     /// Attach no eBPF programs: softirq time is what /proc/stat claims. NETWRIGHT_BPF=off in the

@@ -18,7 +18,8 @@ use crate::{
   netwright inspect                      # its packet path: NIC, queue, IRQ, CPU
   netwright snapshot -o host.tar.zst     # take it along
   netwright doctor --root host.tar.zst   # diagnose it elsewhere
-  netwright inspect --json | jq .nics    # for programs"
+  netwright inspect --json | jq .nics    # for programs",
+    "the answer is no: a finding, not proven, drift (each command's --help says)"
 ))]
 pub struct Cli {
     /// What to do.

@@ -52,9 +52,8 @@ fn workload(arg: Arg, help: &'static str) -> Arg {
   netwright explain rtt://db1 --json | jq .components
   # a server that runs; sends nothing, needs root
   netwright explain --port 5432
-  netwright explain --pid 4711 --duration 30s
-
-Exit code 1 also says that the parts do not add up: inconclusive."
+  netwright explain --pid 4711 --duration 30s",
+        "inconclusive: the parts do not add up to what was measured"
 )
 )]
 pub struct ExplainArgs {

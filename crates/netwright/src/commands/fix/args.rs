@@ -20,7 +20,8 @@ use crate::args::OutputArgs;
   # both hosts
   netwright fix --workload stream://db1 --responder ssh://db1 --yes
 
-Exit code 0 says that something was kept; 1 that nothing helped."
+Exit code 0 says that something was kept.",
+    "nothing helped"
 ))]
 pub struct FixArgs {
     /// What is to get better: a measurement of ours, `measure …` or `rtt://HOST`, `stream://`,

@@ -167,14 +167,14 @@ pub enum EngineArg {
 
 /// What `-v` adds.
 const RTT_MORE: &str =
-    "Say more: every placement of a mode, the CPUs that each end may use, the floor in numbers";
+    "Print every placement of a mode, the CPUs that each end may use, the measurement noise";
 const STREAM_MORE: &str =
-    "Say more: every interval however many, the CPUs that each end may use, the floor in numbers";
+    "Print every interval, the CPUs that each end may use, the measurement noise";
 const RTT_RATE: &str = "Requests a second over all flows, 20000 or 20k, by schedule and timed from it (open \
     loop)";
 const STREAM_FLOWS: &str =
     "Connections at once in each direction: 1, a list, or a sweep like 1..16*2";
-const CONNECT_MORE: &str = "Say more: the CPUs that each end may use, the floor in numbers";
+const CONNECT_MORE: &str = "Print the CPUs that each end may use and the measurement noise";
 
 /// `netwright measure rtt`.
 #[derive(Debug, Args)]

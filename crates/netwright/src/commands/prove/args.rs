@@ -23,9 +23,10 @@ use crate::args::OutputArgs;
   netwright prove --change peer:sysctl.net.ipv4.tcp_rmem='4096 131072 8388608' \\
       --workload stream://db1 --responder ssh://db1
   netwright prove channels.toml --peek   # how it stands, from another terminal
-  netwright prove channels.toml --resume # go on with one that was broken off
+  netwright prove channels.toml --resume # go on with one that was interrupted
 
-Exit code 0 says better; 1 says that this is not proven."
+Exit code 0 says better.",
+    "not proven"
 ))]
 pub struct ProveArgs {
     /// The experiment: factors and levels, workload, metrics, budget.

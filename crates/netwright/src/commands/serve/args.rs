@@ -9,7 +9,7 @@ use crate::args::TalkArgs;
 
 /// `netwright serve`.
 #[derive(Debug, Args)]
-#[command(mut_arg("verbose", |a| a.help("Say more: tests that begin, whoever is turned away")), after_help = examples!(
+#[command(mut_arg("verbose", |a| a.help("Print each test that begins and each refused client")), after_help = examples!(
     "  # on loopback, for anybody here
   netwright serve
   # prints a one-time secret for the other end

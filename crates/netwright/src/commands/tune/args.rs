@@ -97,10 +97,8 @@ pub enum Format {
   netwright tune persist                # all that is in force
   netwright tune persist 7
   netwright tune persist --remove       # all of it away
-  netwright tune persist --format ansible > netwright.yml
-
-Exit code 1: a value cannot be kept, or not be said in the form that was asked
-for; each is named with the reason."
+  netwright tune persist --format ansible > netwright.yml",
+    "a value cannot be kept, or not in the form that was asked for; each is named"
 ))]
 pub struct PersistArgs {
     /// Which change [default: all that are in force].
@@ -150,9 +148,8 @@ pub struct ProfilesArgs {
   netwright tune plan /etc/sysctl.conf        # judge it line by line
   netwright doctor --json | netwright tune plan - --json > plan.json
   netwright tune plan --profile web           # settings that go together
-  netwright tune apply plan.json
-
-Exit code 1: something asked for by name is refused because it would do harm."
+  netwright tune apply plan.json",
+    "a change that was asked for by name is refused because it would do harm"
 ))]
 pub struct PlanArgs {
     /// KNOB=VALUE, or one document (a file, - for standard input): lines of KNOB=VALUE, a
@@ -226,7 +223,10 @@ pub struct ApplyArgs {
 
 /// `netwright tune confirm`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!("  netwright tune confirm        # the change that waits"))]
+#[command(after_help = examples!(
+    "  netwright tune confirm        # the change that waits",
+    "too late: the change was undone"
+))]
 pub struct ConfirmArgs {
     /// Which change [default: the one that waits].
     pub id: Option<u64>,
@@ -255,10 +255,8 @@ pub struct ServerArgs {
   netwright tune rollback 7 --responder ssh://db1
   netwright tune rollback --unfinished   # all that was interrupted
   netwright tune rollback --all          # everything back
-  netwright tune rollback 7 --force      # overwrites what somebody else set
-
-Exit code 1: not everything is put back; each such value is named. What somebody
-else set since is left as it is."
+  netwright tune rollback 7 --force      # overwrites external changes",
+    "not every value was restored; each is named. External changes stay"
 ))]
 pub struct RollbackArgs {
     /// Which change [default: the last that is in force or was interrupted; of an experiment that was
@@ -291,11 +289,9 @@ pub struct RollbackArgs {
 /// `netwright tune status`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  netwright tune status
-
-Exit code 1: a value is no longer what was written, a change was interrupted or
-is only partly rolled back, or one waits for a confirmation and its watchdog is
-gone."
+    "  netwright tune status",
+    "a value drifted, a change was interrupted or partly rolled back, or it waits
+     for a confirmation without a watchdog"
 ))]
 pub struct StatusArgs {
     #[command(flatten)]
