@@ -366,7 +366,7 @@ pub fn lines(folder: &Path) -> Vec<String> {
             let time = |ns: Option<u64>| ns.map_or("-".into(), |n| Nanos(n).to_string());
             let both = |[there, back]: [u64; 2]| format!("{there} and {back}");
             Some(format!(
-                "wire {name}, left to right and back: carried {}, lost on purpose {}, overflowed {}; its own lateness p50 {} p99 {} max {} over {} frames",
+                "link {name}, left to right and back: carried {}, lost on purpose {}, overflowed {}; its own lateness p50 {} p99 {} max {} over {} frames",
                 both(stats.carried), both(stats.lost), both(stats.overflowed),
                 time(stats.late_ns.p50), time(stats.late_ns.p99), time(stats.late_ns.max), stats.late_ns.n
             ))

@@ -132,7 +132,7 @@ pub fn decompose(ones: &[Pair], all: &[Pair]) -> Option<Decomposition> {
     })?;
     let clients = all.first()?.workload.clients;
     let mut parts = vec![
-        ("network", "wire, stack and wake-ups, there and back", network_all),
+        ("network", "link, stack and wake-ups, there and back", network_all),
         ("service", "in the server, with nobody waiting", service),
     ];
     if clients > 1 {

@@ -52,7 +52,7 @@ impl Pane {
             Self::Queues => ("Queues", "queues"),
             Self::InterruptedTasks => ("Tasks", "tasks"),
             Self::Waits => ("Waits", "waits"),
-            Self::MigratedThreads => ("Migrations", "moves"),
+            Self::MigratedThreads => ("Migrations", "migr"),
             Self::Messages => ("Messages", "msgs"),
             Self::Counters => ("Counters", "count"),
             Self::Programs => ("Programs", "progs"),
