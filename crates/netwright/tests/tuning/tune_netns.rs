@@ -442,7 +442,7 @@ fn what_is_kept_and_not_in_force_is_told_and_so_is_a_file_that_was_not_there() {
     for dry in [&["--remove", "--dry-run"][..], &["--remove"]] {
         let _ = fs::remove_file(&file);
         let out = persist(dry);
-        assert!(out.contains("was not there") && !out.contains("conf removed"), "{out}");
+        assert!(out.contains("was removed before") && !out.contains("conf removed"), "{out}");
     }
     assert!(persist(&[]).contains("in force already"));
     assert!(persist(&["--remove"]).contains("99-zz-netwright.conf removed"));

@@ -31,7 +31,7 @@ impl OverWindow {
             let mut softirqs = SoftirqPart::attach(&asked, ALWAYS, root, &possible);
             let mut drops = DropsPart::attach(&asked, &possible);
             softirqs.look(None);
-            drops.look(root);
+            drops.begin();
             (softirqs, drops)
         });
         Self { part, since: Instant::now(), drops: (None, false) }
@@ -42,7 +42,7 @@ impl OverWindow {
     pub fn passed(&mut self, share: f64) {
         let Some((_, drops)) = &mut self.part else { return };
         if !std::mem::replace(&mut self.drops.1, true) {
-            drops.look(&Root::live());
+            drops.begin();
         } else if share >= 1.0 && self.drops.0.is_none() {
             self.drops.0 = Some(in_this_namespace(drops.look(&Root::live())));
         }

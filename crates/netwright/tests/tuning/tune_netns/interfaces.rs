@@ -40,7 +40,7 @@ fn a_renamed_interface_is_found_and_one_with_its_old_name_is_left_alone() {
     ns.run("ip", &["link", "add", "v1", "mtu", "1400", "type", "veth"]);
     ns.run("sh", &["-c", &format!("echo 2 > {filter}")]);
     let (code, out, err) = tune(state, &["status"]);
-    assert!(code == 0 && out.contains("nic.v1.mtu (nic.lan.7.mtu now)"), "{code} {out}{err}");
+    assert!(code == 0 && out.contains("nic.v1.mtu (now nic.lan.7.mtu)"), "{code} {out}{err}");
     // What somebody does to the new one is no drift; what is done to ours is.
     ns.run("ip", &["link", "set", "v1", "mtu", "1300"]);
     assert_eq!(tune(state, &["status"]).0, 0);

@@ -40,6 +40,12 @@ impl DropsPart {
         }
     }
 
+    /// Forgets what was dropped until now.
+    pub fn begin(&mut self) {
+        // Whoever cannot take now says so at the next look.
+        let _ = self.programs.take::<_, _, ()>(bpf::Drops::take);
+    }
+
     /// What was dropped since the last look, most first; those beyond [`MOST`] and those that found
     /// no room as one.
     pub fn look(&mut self, root: &Root) -> Reading<Vec<PacketDrops>> {
