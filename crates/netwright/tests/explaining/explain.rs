@@ -314,7 +314,7 @@ fn what_strangers_are_busy_with_is_no_demand() {
         reported |= d
             .warnings
             .iter()
-            .any(|w| w.to_string().starts_with("others than server and client kept"));
+            .any(|w| w.to_string().starts_with("other programs kept"));
         let own_ns = (after.worker_ns - before.worker_ns) / requests;
         // Some kernels book softirqs apart from the process that they ran in.
         let most_ns = own_ns + (after.softirqs_ns - before.softirqs_ns) / requests;

@@ -179,7 +179,7 @@ fn ended_while_it_warms_up_nothing_was_measured_by_either_signal() {
         // SAFETY: our own child.
         unsafe { libc::kill(child.id() as i32, signal) };
         let out = child.wait_with_output().unwrap();
-        nothing(kind, &out, "it was ended before the first");
+        nothing(kind, &out, "the run ended before the first");
     }
 }
 

@@ -20,7 +20,7 @@ fn by_pgbench(document: &PgDocument) -> &PgRun {
     // Of connections its latencies lack, and of nothing else.
     let said: Vec<String> =
         run.warnings.iter().map(Warning::to_string).filter(|w| w.contains("pgbench")).collect();
-    assert!(said.iter().all(|w| w.contains("without the connection")), "{said:?}");
+    assert!(said.iter().all(|w| w.contains("leave out the connection")), "{said:?}");
     assert_eq!(said.len(), usize::from(run.connect_each), "{said:?}");
     assert!(!document.interrupted, "{run:?}");
     let driver = document.driver.as_deref().unwrap();
