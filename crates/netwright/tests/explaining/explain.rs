@@ -311,10 +311,7 @@ fn what_strangers_are_busy_with_is_no_demand() {
         let (after, requests) = (Used::by(&nginx), (nginx.log().len() - logged) as f64);
         let server = d.demands.iter().find(|m| m.place == "server").unwrap();
         assert_eq!(server.source, "CPU time of the server", "{d:?}");
-        reported |= d
-            .warnings
-            .iter()
-            .any(|w| w.to_string().starts_with("other programs kept"));
+        reported |= d.warnings.iter().any(|w| w.to_string().starts_with("other programs kept"));
         let own_ns = (after.worker_ns - before.worker_ns) / requests;
         // Some kernels book softirqs apart from the process that they ran in.
         let most_ns = own_ns + (after.softirqs_ns - before.softirqs_ns) / requests;

@@ -79,7 +79,7 @@ impl Watching {
     /// What this process waited for since.
     fn end(self, pid: u32) -> Waited {
         // Two intervals and a reading of a slow machine: what came last is in a whole one.
-        std::thread::sleep(Duration::from_millis(1_500));
+        std::thread::sleep(std::time::Duration::from_millis(1_500));
         let id = i32::try_from(self.peer.pid()).unwrap();
         // SAFETY: our own child, not waited for yet.
         assert_eq!(unsafe { libc::kill(id, libc::SIGINT) }, 0);
