@@ -8,7 +8,11 @@ use model::{
 };
 
 use super::{
-    ObserveWhen, movement::drops::DropsPart, permission::asked, possible, softirq::SoftirqPart,
+    ObserveWhen,
+    movement::drops::{DropCounts, DropsPart},
+    permission::asked,
+    possible,
+    softirq::SoftirqPart,
 };
 use crate::{Root, facts};
 
@@ -19,7 +23,7 @@ pub struct OverWindow {
     part: Option<(SoftirqPart, DropsPart)>,
     since: Instant,
     /// What was dropped within the window, once it is over; and whether it began.
-    drops: (Option<Reading<Vec<PacketDrops>>>, bool),
+    drops: (Option<Reading<DropCounts>>, bool),
 }
 
 impl OverWindow {
@@ -44,7 +48,7 @@ impl OverWindow {
         if !std::mem::replace(&mut self.drops.1, true) {
             drops.begin();
         } else if share >= 1.0 && self.drops.0.is_none() {
-            self.drops.0 = Some(in_this_namespace(drops.look(&Root::live())));
+            self.drops.0 = Some(drops.take());
         }
     }
 

@@ -20,6 +20,9 @@ const PREFIX: &str = "SKB_DROP_REASON_";
 /// Reasons of subsystems (mac80211, Open vSwitch) have their number in the upper half.
 const SUBSYSTEM: u32 = 16;
 
+/// Packets by kind, and those that found no room.
+pub type DropCounts = (HashMap<Key, u64>, u64);
+
 #[derive(Debug)]
 pub struct DropsPart {
     pub programs: Programs<bpf::Drops>,
@@ -49,9 +52,21 @@ impl DropsPart {
     /// What was dropped since the last look, most first; those beyond [`MOST`] and those that found
     /// no room as one.
     pub fn look(&mut self, root: &Root) -> Reading<Vec<PacketDrops>> {
-        let (counts, lost) = match self.programs.take(bpf::Drops::take) {
-            Ok(taken) => taken,
-            Err(why) => return why,
+        let counts = self.take();
+        self.named(root, counts)
+    }
+
+    /// What was dropped since the last look, without its names: reading those takes a while.
+    pub fn take(&mut self) -> Reading<DropCounts> {
+        self.programs.take(bpf::Drops::take).map_or_else(|why| why, Reading::Known)
+    }
+
+    /// The same with its names.
+    pub fn named(&mut self, root: &Root, taken: Reading<DropCounts>) -> Reading<Vec<PacketDrops>> {
+        let (counts, lost) = match taken {
+            Reading::Known(taken) => taken,
+            Reading::Absent(why) => return Reading::Absent(why),
+            Reading::Denied(why) => return Reading::Denied(why),
         };
         let mut all: Vec<(u64, Key)> =
             counts.into_iter().filter(|(_, n)| *n > 0).map(|(key, n)| (n, key)).collect();
