@@ -63,8 +63,8 @@ impl OverWindow {
     /// host is seconds longer than the window: the samples get the window's share of their time.
     pub fn part(&mut self, mut samples: Samples) -> Samples {
         let Some((softirqs, drops)) = &mut self.part else { return samples };
-        let counted = self.drops.0.take();
-        samples.drops = counted.unwrap_or_else(|| in_this_namespace(drops.look(&Root::live())));
+        let counted = self.drops.0.take().unwrap_or_else(|| drops.take());
+        samples.drops = in_this_namespace(drops.named(&Root::live(), counted));
         let look = softirqs.look(None);
         let ran = std::mem::replace(&mut self.since, Instant::now()).elapsed();
         let share = samples.window_ns.0 as f64 / ran.as_nanos().max(1) as f64;
