@@ -13,7 +13,7 @@ use probe::{
     Root,
     error::reading,
     facts::{self, Request as FactsRequest},
-    samples::{self, Options},
+    samples::Options,
     watch::OverWindow,
 };
 use prove::{Experiment, ProveError, load::Load};
@@ -106,11 +106,10 @@ fn here(
     let root = Root::live();
     let options = Options::over(observation.part);
     let goal = request.goal;
-    let mut softirq = OverWindow::begin(&root, request.bpf);
+    let mut programs = OverWindow::begin(&root, request.bpf);
     let mut all = vec![];
     for _ in 0..observation.parts {
-        let taken = samples::take(&root, &options, over, &mut |_| {});
-        let samples = reading(taken.map(|samples| softirq.part(samples)));
+        let samples = reading(programs.take(&root, &options, over, &mut |_| {}));
         all = woven(all, diagnose(&Case { facts, samples: &samples, goal }).findings);
         if over.load(Ordering::Relaxed) {
             break;

@@ -10,7 +10,7 @@ use probe::{
     Root,
     error::reading,
     facts::{self, Request as FactsRequest},
-    samples::{self, Options},
+    samples::Options,
     watch::OverWindow,
 };
 use tune::{
@@ -183,9 +183,8 @@ impl<'a> Lent<'a> {
         let root = Root::live();
         let facts = facts::collect(&root, &FactsRequest { processes: vec![] });
         let options = Options::over(window);
-        let softirq = OverWindow::begin(&root, true);
-        let taken = samples::take(&root, &options, self.operator.stop(), &mut |_| {});
-        let samples = reading(taken.map(|samples| softirq.end(samples)));
+        let mut programs = OverWindow::begin(&root, true);
+        let samples = reading(programs.take(&root, &options, self.operator.stop(), &mut |_| {}));
         let findings = diagnose(&Case { facts: &facts, samples: &samples, goal }).findings;
         Ok(Answer::Found { findings })
     }

@@ -50,6 +50,7 @@ pub fn interval(cpus: u32, turn: u64) -> WatchInterval {
             net_namespace: Known(4_026_531_840),
             function: Known("__udp4_lib_rcv".into()),
             packets: 5,
+            observed_share: 1.0,
         }]),
         process_ipc: Known(vec![ProcessIpc { pid: 1000, name: "postgres".into(), ipc: ipc(turn) }]),
         ended_processes: vec![],

@@ -88,6 +88,10 @@ pub struct PacketDrops {
     /// The function of the kernel that dropped it.
     pub function: Reading<String>,
     pub packets: u64,
+    /// In which share of the interval drops were observed, 0 to 1: observing more would have cost too
+    /// much. The count is of that share.
+    #[serde(default = "super::whole")]
+    pub observed_share: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

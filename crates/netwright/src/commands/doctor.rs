@@ -53,12 +53,8 @@ fn watch(request: &Doctor, facts: &Facts) -> (Reading<Samples>, bool) {
         Progress::new(request.quiet, format!("watching for {}, Ctrl-C ends it", request.window));
     let window = Window::open();
     let mut programs = OverWindow::begin(&request.source.root, request.bpf);
-    let mut passed = |share| {
-        programs.passed(share);
-        progress.show(share);
-    };
-    let taken = samples::take(&request.source.root, &options, window.stop(), &mut passed);
-    let taken = taken.map(|samples| programs.end(samples));
+    let root = &request.source.root;
+    let taken = programs.take(root, &options, window.stop(), &mut |share| progress.show(share));
     let interrupted = window.was_interrupted();
     drop((window, progress));
     if interrupted && !request.quiet {

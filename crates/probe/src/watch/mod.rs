@@ -55,6 +55,8 @@ pub struct Watch {
     pub waits: ObserveWhen,
     /// When to observe messages.
     pub messages: ObserveWhen,
+    /// When to observe dropped packets.
+    pub drops: ObserveWhen,
     /// When to observe polls of NAPI instances.
     pub queues: ObserveWhen,
 }
@@ -97,7 +99,8 @@ impl Watcher {
         let softirq =
             softirq::SoftirqPart::attach(&asked, (watch.softirqs, watch.queues), &root, &possible);
         let waits = waits::WaitsPart::attach(&asked, watch.waits, &possible);
-        let movement = movement::Movement::attach(&asked, watch.messages, &root, &possible);
+        let movement =
+            movement::Movement::attach(&asked, (watch.messages, watch.drops), &root, &possible);
         let mut watcher = Self {
             softirq,
             waits,
@@ -151,6 +154,7 @@ impl Watcher {
         self.softirq.resume(end);
         self.waits.resume(end);
         self.movement.messages.resume(end);
+        self.movement.drops.resume(end);
         self.look_at_cost(end, stop);
         self.spare(end, stop);
         samples::clock::wait_until(end, stop, &mut |_| {});
@@ -194,7 +198,12 @@ impl Watcher {
     /// Looks at what the dear programs cost until all of them are detached or the interval ends.
     fn spare(&mut self, end: u64, stop: &AtomicBool) {
         loop {
-            let due = [self.softirq.due(), self.waits.due(), self.movement.messages.due()];
+            let due = [
+                self.softirq.due(),
+                self.waits.due(),
+                self.movement.messages.due(),
+                self.movement.drops.due(),
+            ];
             let Some(at) = due.into_iter().flatten().min().filter(|at| *at < end) else { return };
             samples::clock::wait_until(at, stop, &mut |_| {});
             if stop.load(Ordering::Relaxed) {
@@ -203,6 +212,7 @@ impl Watcher {
             self.softirq.spare();
             self.waits.spare();
             self.movement.messages.spare();
+            self.movement.drops.spare();
         }
     }
 
@@ -294,8 +304,9 @@ mod tests {
 
     #[test]
     fn the_first_interval_is_no_longer_than_since_it_began() {
-        let [softirqs, waits, messages, queues] = [ObserveWhen::Never; 4];
-        let watch = Watch { pids: vec![], programs: false, softirqs, waits, messages, queues };
+        let [softirqs, waits, messages, drops, queues] = [ObserveWhen::Never; 5];
+        let watch =
+            Watch { pids: vec![], programs: false, softirqs, waits, messages, drops, queues };
         let mut watcher = Watcher::start(&watch);
         // Somebody reads facts, which takes longer than the interval.
         std::thread::sleep(Duration::from_millis(300));
@@ -333,8 +344,9 @@ mod tests {
 
     #[test]
     fn a_counter_of_the_kernel_that_wraps_is_not_known_and_the_others_are() {
-        let [softirqs, waits, messages, queues] = [ObserveWhen::Never; 4];
-        let watch = Watch { pids: vec![], programs: false, softirqs, waits, messages, queues };
+        let [softirqs, waits, messages, drops, queues] = [ObserveWhen::Never; 5];
+        let watch =
+            Watch { pids: vec![], programs: false, softirqs, waits, messages, drops, queues };
         let mut watcher = Watcher::start(&watch);
         let (softirq, ipc) = (watcher.softirq.look(None), watcher.ipc.look(&watcher.root));
         let (before, now) = (host(5, u32::MAX - 3, u32::MAX, 100), host(9, 2, 4, 150));

@@ -1,6 +1,6 @@
 //! Softirq time and drops over one window, for those who take samples and do not watch.
 
-use std::time::Instant;
+use std::{sync::atomic::AtomicBool, time::Instant};
 
 use model::{
     Reading, Samples,
@@ -8,13 +8,12 @@ use model::{
 };
 
 use super::{
-    ObserveWhen,
-    movement::drops::{DropCounts, DropsPart},
-    permission::asked,
-    possible,
-    softirq::SoftirqPart,
+    ObserveWhen, movement::drops::DropsPart, permission::asked, possible, softirq::SoftirqPart,
 };
-use crate::{Root, facts};
+use crate::{
+    ReadError, Root, facts,
+    samples::{self, Options},
+};
 
 const ALWAYS: (ObserveWhen, ObserveWhen) = (ObserveWhen::Always, ObserveWhen::Always);
 
@@ -22,8 +21,6 @@ const ALWAYS: (ObserveWhen, ObserveWhen) = (ObserveWhen::Always, ObserveWhen::Al
 pub struct OverWindow {
     part: Option<(SoftirqPart, DropsPart)>,
     since: Instant,
-    /// What was dropped within the window, once it is over; and whether it began.
-    drops: (Option<Reading<DropCounts>>, bool),
 }
 
 impl OverWindow {
@@ -33,46 +30,53 @@ impl OverWindow {
         let part = root.is_live().then(|| {
             let (asked, possible) = (asked(root, wanted), possible(root));
             let mut softirqs = SoftirqPart::attach(&asked, ALWAYS, root, &possible);
-            let mut drops = DropsPart::attach(&asked, &possible);
+            let drops = DropsPart::attach(&asked, ObserveWhen::Always, &possible);
             softirqs.look(None);
-            drops.begin();
             (softirqs, drops)
         });
-        Self { part, since: Instant::now(), drops: (None, false) }
+        Self { part, since: Instant::now() }
     }
 
-    /// Hears which share of the window has passed, as [`crate::samples::take`] tells it: drops are
-    /// counted from the first word to the last, for as long as the counters are.
-    pub fn passed(&mut self, share: f64) {
-        let Some((_, drops)) = &mut self.part else { return };
-        if !std::mem::replace(&mut self.drops.1, true) {
-            drops.begin();
-        } else if share >= 1.0 && self.drops.0.is_none() {
-            self.drops.0 = Some(drops.take());
-        }
-    }
-
-    /// Puts what they measured, or why they did not, into the window's samples.
-    pub fn end(mut self, samples: Samples) -> Samples {
-        self.part(samples)
-    }
-
-    /// The same of a part of the window, which ends now; the next one begins.
+    /// Samples over a window, as [`samples::take`] gives them, with what the programs measured, or why
+    /// they did not.
     ///
-    /// The programs run from before the window's first reading until after its last one, which on a slow
-    /// host is seconds longer than the window: the samples get the window's share of their time.
-    pub fn part(&mut self, mut samples: Samples) -> Samples {
-        let Some((softirqs, drops)) = &mut self.part else { return samples };
-        let counted = self.drops.0.take().unwrap_or_else(|| drops.take());
+    /// # Errors
+    /// As [`samples::take`].
+    pub fn take(
+        &mut self,
+        root: &Root,
+        options: &Options,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<Samples, ReadError> {
+        let Some((softirqs, drops)) = &mut self.part else {
+            return samples::take(root, options, stop, progress);
+        };
+        // Drops are counted from where the counters begin to where they end; their names are read after
+        // it, for that takes a while.
+        let (mut began, mut counted) = (false, None);
+        let mut passed = |share: f64| {
+            if !began {
+                began = true;
+                drops.take();
+            } else if share >= 1.0 && counted.is_none() {
+                counted = Some(drops.take());
+            }
+            progress(share);
+        };
+        let mut samples = samples::take(root, options, stop, &mut passed)?;
+        let counted = counted.unwrap_or_else(|| drops.take());
         samples.drops = in_this_namespace(drops.named(&Root::live(), counted));
         let look = softirqs.look(None);
+        // The programs run from before the window's first reading until after its last one, which on a
+        // slow host is seconds longer: the samples get the window's share of their time.
         let ran = std::mem::replace(&mut self.since, Instant::now()).elapsed();
         let share = samples.window_ns.0 as f64 / ran.as_nanos().max(1) as f64;
         for cpu in &mut samples.cpus {
             let (measured, _) = look.of(cpu.id);
             cpu.softirq_ns = measured.map(|by| by.times(share.min(1.0)));
         }
-        samples
+        Ok(samples)
     }
 }
 

@@ -54,7 +54,10 @@ pub fn counters(interval: &WatchInterval) -> Listing {
     }
     for d in interval.drops.known().into_iter().flatten() {
         let of = |r: &Reading<String>| r.known().map_or("-", String::as_str).to_owned();
-        let place = format!("dropped {} {}", of(&d.nic), d.protocol);
+        let mut place = format!("dropped {} {}", of(&d.nic), d.protocol);
+        if d.observed_share < 0.995 {
+            place += &format!(", seen {:.1}% of the time", d.observed_share * 100.0);
+        }
         add.count(&place, &format!("{} in {}", of(&d.reason), of(&d.function)), d.packets);
     }
     for p in interval.process_ipc.known().into_iter().flatten() {

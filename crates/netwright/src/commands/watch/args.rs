@@ -63,6 +63,9 @@ pub struct WhenArgs {
     /// What processes send and receive.
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     pub messages: ObserveArg,
+    /// Dropped packets by reason.
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub drops: ObserveArg,
     /// Polls of NICs' queues.
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     pub queues: ObserveArg,
@@ -101,7 +104,7 @@ pub struct RecordingArgs {
         long, value_name = "FILE",
         conflicts_with_all = [
             "record", "force", "record_limit", "interval", "duration", "no_bpf", "softirq",
-            "waits", "messages", "queues"
+            "waits", "messages", "drops", "queues"
         ]
     )]
     pub replay: Option<PathBuf>,

@@ -71,6 +71,7 @@ fn watch(args: &WatchArgs) -> Watch {
         softirqs: args.when.softirq.into(),
         waits: args.when.waits.into(),
         messages: args.when.messages.into(),
+        drops: args.when.drops.into(),
         queues: args.when.queues.into(),
     }
 }

@@ -14,16 +14,19 @@ use model::{CpuId, Reading};
 
 use super::{
     Object, ProgramSpec,
-    turns::{DrainedTable, TablePair},
+    turns::{DrainedTable, Own, TablePair},
 };
 
 const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/drops.bpf.o"));
 
 pub const NAME: &str = "drops";
 
-/// The program.
+/// The program: runs for every packet that is dropped.
+pub const PROGRAM: &str = "kfree_skb";
+
+/// The same, as what it gives.
 pub const WANTED: [ProgramSpec; 1] =
-    [ProgramSpec { program: "kfree_skb", gives: "dropped packets by reason" }];
+    [ProgramSpec { program: PROGRAM, gives: "dropped packets by reason" }];
 
 /// Before Linux 5.17.
 const NO_REASON: u32 = u32::MAX;
@@ -82,10 +85,19 @@ impl Drops {
     /// See [`Object::load`]; or the program is refused.
     pub fn attach(possible: Vec<CpuId>) -> Result<Self, Reading<()>> {
         let mut object = Object::load(NAME, BYTES, &WANTED, possible)?;
-        object.needs(&["kfree_skb"])?;
+        object.needs(&[PROGRAM])?;
         let turns = TablePair::open(&mut object, "drops");
         let turns = turns.map_err(|e| Reading::absent(format!("{NAME}: {e}")))?;
         Ok(Self { object, turns })
+    }
+
+    /// How often the program ran since it was loaded, by CPU.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn cpus(&self) -> io::Result<Vec<(CpuId, Vec<u64>)>> {
+        let own = self.object.of_cpus::<Own>("own")?;
+        Ok(own.into_iter().map(|(cpu, own)| (cpu, own.runs[..1].to_vec())).collect())
     }
 
     /// Drops since the last time.

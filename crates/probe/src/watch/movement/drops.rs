@@ -10,7 +10,12 @@ use model::{CpuId, Reading, watch::PacketDrops};
 use super::{MOST, held::Programs};
 use crate::{
     Root,
-    bpf::drops::{self as bpf, Key, NAME, WANTED},
+    bpf::drops::{self as bpf, Key, NAME, PROGRAM, WANTED},
+    samples::clock::monotonic_ns,
+    watch::{
+        ObserveWhen,
+        duty_cycle::{self, DutyCycle, USUAL_NS},
+    },
 };
 
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
@@ -20,8 +25,12 @@ const PREFIX: &str = "SKB_DROP_REASON_";
 /// Reasons of subsystems (mac80211, Open vSwitch) have their number in the upper half.
 const SUBSYSTEM: u32 = 16;
 
-/// Packets by kind, and those that found no room.
-pub type DropCounts = (HashMap<Key, u64>, u64);
+/// Packets by kind, those that found no room, and the share of the time in which they were counted.
+pub struct DropCounts {
+    packets: HashMap<Key, u64>,
+    lost: u64,
+    observed: f64,
+}
 
 #[derive(Debug)]
 pub struct DropsPart {
@@ -30,23 +39,41 @@ pub struct DropsPart {
     reasons: Option<Reading<BTreeMap<u32, String>>>,
     /// Functions by address, as far as they were needed.
     functions: BTreeMap<u64, Reading<String>>,
+    duty: DutyCycle,
 }
 
 impl DropsPart {
     /// Attaches, if it is wanted.
-    pub fn attach(asked: &Reading<()>, possible: &[CpuId]) -> Self {
+    pub fn attach(asked: &Reading<()>, when: ObserveWhen, possible: &[CpuId]) -> Self {
         let attach = || bpf::Drops::attach(possible.to_vec());
+        let unwanted = Reading::absent("drops were not asked for");
+        let asked = if when == ObserveWhen::Never { &unwanted } else { asked };
         Self {
             programs: Programs::new((NAME, &WANTED), asked, attach),
             reasons: None,
             functions: BTreeMap::new(),
+            duty: DutyCycle::begin(when, monotonic_ns()),
         }
     }
 
-    /// Forgets what was dropped until now.
-    pub fn begin(&mut self) {
-        // Whoever cannot take now says so at the next look.
-        let _ = self.programs.take::<_, _, ()>(bpf::Drops::take);
+    /// An interval begins, until `end`: attaches the program again, if it was detached amid the last
+    /// one.
+    pub fn resume(&mut self, end: u64) {
+        if let Some(programs) = self.programs.attached() {
+            self.duty.resume(programs, monotonic_ns(), end);
+        }
+    }
+
+    /// When to call [`Self::spare`].
+    pub fn due(&self) -> Option<u64> {
+        self.duty.due()
+    }
+
+    /// Detaches the program for the rest of the interval if it has cost enough.
+    pub fn spare(&mut self) {
+        if let Some(programs) = self.programs.attached() {
+            self.duty.look(programs, monotonic_ns());
+        }
     }
 
     /// What was dropped since the last look, most first; those beyond [`MOST`] and those that found
@@ -58,34 +85,41 @@ impl DropsPart {
 
     /// What was dropped since the last look, without its names: reading those takes a while.
     pub fn take(&mut self) -> Reading<DropCounts> {
-        self.programs.take(bpf::Drops::take).map_or_else(|why| why, Reading::Known)
+        let observed = self.duty.observed(monotonic_ns());
+        match self.programs.take(bpf::Drops::take) {
+            Ok((packets, lost)) => Reading::Known(DropCounts { packets, lost, observed }),
+            Err(why) => why,
+        }
     }
 
     /// The same with its names.
     pub fn named(&mut self, root: &Root, taken: Reading<DropCounts>) -> Reading<Vec<PacketDrops>> {
-        let (counts, lost) = match taken {
-            Reading::Known(taken) => taken,
-            Reading::Absent(why) => return Reading::Absent(why),
-            Reading::Denied(why) => return Reading::Denied(why),
-        };
+        taken.map(|counts| self.of_counts(root, counts))
+    }
+
+    fn of_counts(&mut self, root: &Root, counts: DropCounts) -> Vec<PacketDrops> {
+        let DropCounts { packets, lost, observed } = counts;
         let mut all: Vec<(u64, Key)> =
-            counts.into_iter().filter(|(_, n)| *n > 0).map(|(key, n)| (n, key)).collect();
+            packets.into_iter().filter(|(_, n)| *n > 0).map(|(key, n)| (n, key)).collect();
         all.sort_by_key(|(n, key)| (Reverse(*n), key.reason(), key.location));
         let rest = all.iter().skip(MOST).map(|(n, _)| n).sum::<u64>() + lost;
         all.truncate(MOST);
         self.name(root, &all);
         let mut drops = merged(all.iter().map(|(n, key)| self.one(*n, key)));
         if rest > 0 {
+            const WHY: &str = "no room for a row of its own";
             drops.push(PacketDrops {
-                reason: Reading::absent("no room for a row of its own"),
+                reason: Reading::absent(WHY),
                 protocol: "*".into(),
-                nic: Reading::absent("no room for a row of its own"),
-                net_namespace: Reading::absent("no room for a row of its own"),
-                function: Reading::absent("no room for a row of its own"),
+                nic: Reading::absent(WHY),
+                net_namespace: Reading::absent(WHY),
+                function: Reading::absent(WHY),
                 packets: rest,
+                observed_share: observed,
             });
         }
-        Reading::Known(drops)
+        drops.iter_mut().for_each(|d| d.observed_share = observed);
+        drops
     }
 
     /// Reads the names that are needed and not known yet.
@@ -139,7 +173,26 @@ impl DropsPart {
             ),
             function: self.functions.get(&key.location).cloned().unwrap_or_else(unread),
             packets,
+            observed_share: 1.0,
         }
+    }
+}
+
+impl duty_cycle::Part for bpf::Drops {
+    fn runs(&self) -> duty_cycle::Runs {
+        self.cpus().unwrap_or_default()
+    }
+
+    fn ns_per_run(&self) -> Vec<f64> {
+        vec![self.object.ns_per_run(PROGRAM).unwrap_or(USUAL_NS)]
+    }
+
+    fn pause(&mut self) {
+        self.object.pause(&[PROGRAM]);
+    }
+
+    fn resume(&mut self) {
+        self.object.resume();
     }
 }
 

@@ -25,7 +25,8 @@ pub struct Movement {
     /// What is sent and received.
     pub messages: messages::MessagesPart,
     retransmits: retransmits::RetransmitsPart,
-    drops: drops::DropsPart,
+    /// What is dropped.
+    pub drops: drops::DropsPart,
 }
 
 /// What moved in one interval.
@@ -41,7 +42,7 @@ impl Movement {
     /// Attaches, if it is wanted.
     pub fn attach(
         asked: &Reading<()>,
-        messages: ObserveWhen,
+        (messages, drops): (ObserveWhen, ObserveWhen),
         root: &Root,
         possible: &[CpuId],
     ) -> Self {
@@ -49,7 +50,7 @@ impl Movement {
             migrated_threads: migrated_threads::MigrationsPart::attach(asked, root, possible),
             messages: messages::MessagesPart::attach(asked, messages, root, possible),
             retransmits: retransmits::RetransmitsPart::attach(asked, possible),
-            drops: drops::DropsPart::attach(asked, possible),
+            drops: drops::DropsPart::attach(asked, drops, possible),
         }
     }
 
