@@ -27,14 +27,22 @@ pub struct RawCgroup {
 }
 
 /// By path from the root of the hierarchy: those of `pids` and of this program that have a quota,
-/// the ones above theirs included. A process that is gone has none.
+/// the ones above theirs included. A process that is gone has none; one whose cgroup cannot be read
+/// makes the whole not known.
 pub fn read(root: &Root, pids: &[u32]) -> Reading<BTreeMap<String, RawCgroup>> {
     let mounts = CgroupMounts::read(root);
     let everyone = pids.iter().map(|pid| (pid.to_string(), Some(*pid)));
     let mut found: BTreeMap<String, Option<RawCgroup>> = BTreeMap::new();
     for (who, pid) in everyone.chain([("self".to_owned(), None)]) {
         let cgroups = root.parsed(&format!("/proc/{who}/cgroup"), parse::cgroup::parse);
-        let Reading::Known(cgroups) = cgroups else { continue };
+        let cgroups = match cgroups {
+            Reading::Known(cgroups) => cgroups,
+            Reading::Denied(why) => return Reading::Denied(why),
+            Reading::Absent(_) if root.is_live() && pid.is_some() => continue,
+            // An archive has nothing of the program that reads it.
+            Reading::Absent(_) if pid.is_none() && !found.is_empty() => continue,
+            Reading::Absent(why) => return Reading::Absent(why),
+        };
         let Some((mount, path)) = hierarchy(&mounts, &cgroups) else {
             return Reading::absent(
                 "/proc/self/mountinfo: no hierarchy with CPU quotas is mounted",
@@ -53,8 +61,10 @@ pub fn read(root: &Root, pids: &[u32]) -> Reading<BTreeMap<String, RawCgroup>> {
 
 /// The hierarchy that gives out CPU time, and the cgroup in it.
 fn hierarchy<'a>(mounts: &'a CgroupMounts, cgroups: &'a Cgroups) -> Option<(&'a Mount, &'a str)> {
-    let v1 = cgroups.controller("cpu").zip(mounts.v1("cpu"));
-    v1.or_else(|| cgroups.unified().zip(mounts.v2())).map(|(path, mount)| (mount, path))
+    match cgroups.controller("cpu") {
+        Some(path) => mounts.v1("cpu").map(|mount| (mount, path)),
+        None => mounts.v2().zip(cgroups.unified()),
+    }
 }
 
 /// A path and all above it: `/a/b`, `/a`, `/`.
@@ -83,8 +93,10 @@ fn one(root: &Root, mount: &Mount, path: &str) -> Option<RawCgroup> {
         v1_quota(root, &folder)
     };
     match granted {
-        // No such file: no quota can be set there.
-        Reading::Known(None) | Reading::Absent(_) => None,
+        Reading::Known(None) => None,
+        // A cgroup without such a file, as the root, can have none. A tree may lack the cgroup itself.
+        Reading::Absent(_) if root.is_whole() || root.exists(&folder) => None,
+        Reading::Absent(why) => Some(none(&folder, Reading::Absent(why))),
         Reading::Denied(why) => Some(none(&folder, Reading::Denied(why))),
         Reading::Known(Some(cpus)) => {
             let stat = root.parsed(&format!("{folder}/cpu.stat"), cgroup_cpu::stat);
@@ -130,6 +142,7 @@ mod tests {
         put("proc/7/cgroup", "0::/pods/web\n");
         put("proc/8/cgroup", "0::/pods/db\n");
         put("sys/fs/cgroup/user.slice/cpu.max", "max 100000\n");
+        put("sys/fs/cgroup/pods/db/cpu.max", "max 100000\n");
         put("sys/fs/cgroup/pods/cpu.max", "400000 100000\n");
         put("sys/fs/cgroup/pods/cpu.stat", "nr_periods 9\nnr_throttled 0\nthrottled_usec 0\n");
         put("sys/fs/cgroup/pods/web/cpu.max", "50000 100000\n");
@@ -144,5 +157,15 @@ mod tests {
         assert_eq!(all["/pods/web"].quota_cpus, Reading::Known(0.5));
         assert_eq!(all["/pods/web"].stat.known().unwrap().throttled_ns, 70_000);
         assert!(all.values().all(|c| !c.own));
+
+        // What was not read is not without a quota.
+        let unread = read(&root, &[9]);
+        assert!(unread.why_not().is_some_and(|why| why.contains("/proc/9/cgroup")), "{unread:?}");
+        put("proc/10/cgroup", "0::/elsewhere\n");
+        let all = read(&root, &[10]).into_known().unwrap();
+        assert!(!all["/elsewhere"].quota_cpus.is_known(), "{all:?}");
+        // The controller is on another hierarchy, which is not mounted here.
+        put("proc/11/cgroup", "4:cpu,cpuacct:/web\n0::/web\n");
+        assert!(!read(&root, &[11]).is_known());
     }
 }

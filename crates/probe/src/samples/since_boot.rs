@@ -1,7 +1,7 @@
 //! Growth without a window: of one reading since the host booted, or between two archives of one host.
 
 use model::{Reading, Samples, snapshot::SampleTime};
-use parse::proc_stat::CpuTicks;
+use parse::{cgroup_cpu::CpuStat, proc_stat::CpuTicks};
 
 use super::{Options, delta, raw::Raw};
 use crate::{Root, facts};
@@ -9,7 +9,7 @@ use crate::{Root, facts};
 /// What the counters of one reading grew by since the host booted; `None` where the time since then is
 /// not known. An interface or a queue may be younger than that.
 pub(super) fn samples(root: &Root) -> Option<Samples> {
-    let now = reading(root, 0)?;
+    let now = reading(root)?;
     let mut samples = delta::samples(&[at_boot(&now), now])?;
     samples.since_boot = true;
     Some(samples)
@@ -21,23 +21,31 @@ pub(super) fn samples(root: &Root) -> Option<Samples> {
 /// They are of two hosts or two boots, in the wrong order, or lack the time since boot.
 pub fn between(first: &Root, second: &Root) -> Result<Samples, String> {
     let no_time = || "/proc/uptime: not in both of them".to_owned();
-    let (before, now) =
-        (reading(first, 0).ok_or_else(no_time)?, reading(second, 0).ok_or_else(no_time)?);
+    let (before, now) = (reading(first).ok_or_else(no_time)?, reading(second).ok_or_else(no_time)?);
     let names = [first, second].map(|r| r.word("/proc/sys/kernel/hostname").into_known());
     if let [Some(a), Some(b)] = &names
         && a != b
     {
         return Err(format!("they are of two hosts, {a} and {b}"));
     }
-    if let (Some(a), Some(b)) = (booted_s(first), booted_s(second))
-        && a.abs_diff(b) > CLOCK_STEP_S
-    {
-        return Err("the host booted between them: its counters began anew".into());
+    match one_boot(first, second) {
+        Some(true) => {}
+        Some(false) => return Err("the host booted between them: its counters began anew".into()),
+        None => return Err("nothing in them says that they are of one boot (/proc/stat)".into()),
     }
     if before.time.start_ns >= now.time.start_ns {
         return Err("the first was not taken before the second".into());
     }
     delta::samples(&[before, now]).ok_or_else(no_time)
+}
+
+/// Whether both are of one boot, by its id, else by its time; `None` where neither is known.
+fn one_boot(first: &Root, second: &Root) -> Option<bool> {
+    let id = |root: &Root| root.word("/proc/sys/kernel/random/boot_id").into_known();
+    match (id(first), id(second)) {
+        (Some(a), Some(b)) => Some(a == b),
+        _ => Some(booted_s(first)?.abs_diff(booted_s(second)?) <= CLOCK_STEP_S),
+    }
 }
 
 /// By so much the kernel's own time of boot moves when the clock is set.
@@ -51,9 +59,9 @@ fn booted_s(root: &Root) -> Option<u64> {
 }
 
 /// All counters of a tree, at the time since boot at which they were read.
-fn reading(root: &Root, n: u32) -> Option<Raw> {
+fn reading(root: &Root) -> Option<Raw> {
     let root = match root.manifest() {
-        Some(m) if !m.samples.is_empty() => root.at_sample(n),
+        Some(m) if !m.samples.is_empty() => root.at_sample(0),
         _ => root.clone(),
     };
     let up_ns = (facts::host::uptime_s(&root)? * 1e9) as u64;
@@ -104,6 +112,11 @@ fn at_boot(now: &Raw) -> Raw {
                     }
                 }
             });
+        }
+    });
+    for_known(&mut boot.cgroups, |all| {
+        for cgroup in all.values_mut() {
+            for_known(&mut cgroup.stat, |stat| *stat = CpuStat::default());
         }
     });
     // Threads are younger than the host, and their ids are used again.
@@ -169,6 +182,10 @@ mod tests {
         assert!(why.contains("not taken before"), "{why}");
         let other = tree("2000.00", 1_700_005_000, 1, 1);
         assert!(between(&open(&a), &open(&other)).unwrap_err().contains("booted between"));
+        let unsaid = tree("2000.00", 1, 1, 1);
+        std::fs::write(unsaid.path().join("proc/stat"), "cpu0 100 0 200 300 0 0 50 7 0 0\n")
+            .unwrap();
+        assert!(between(&open(&a), &open(&unsaid)).unwrap_err().contains("of one boot"));
         std::fs::write(other.path().join("proc/sys/kernel/hostname"), "db2\n").unwrap();
         assert!(between(&open(&a), &open(&other)).unwrap_err().contains("two hosts"));
     }
