@@ -12,9 +12,6 @@ use model::{
 
 use crate::missing::{Missing, need};
 
-/// What evidence says of the time where the counters are those since boot.
-pub(crate) const SINCE_BOOT: &str = "since boot";
-
 /// One host to judge.
 pub struct Case<'a> {
     /// What the host is. The chosen processes are those in `facts.processes`.
@@ -42,7 +39,7 @@ impl<'a> Case<'a> {
     /// The window in words: `over 5.0 s`.
     pub(crate) fn over(&self) -> String {
         if self.since_boot() {
-            return SINCE_BOOT.into();
+            return "since boot".into();
         }
         self.window_s().map_or_else(|_| "over the window".into(), |s| format!("over {s:.1} s"))
     }

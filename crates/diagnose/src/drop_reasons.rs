@@ -37,7 +37,8 @@ const CHECKSUM: Meaning = Fault(
     "ethtool -K NIC rx off on the receiver for a test: if they go, the NIC's own check is wrong; else a cable, a switch or the sender's offload corrupts",
 );
 
-/// The meaning of one reason by the kernel's name; `None` for one that is not known here.
+/// The meaning of one reason by the kernel's name; `None` for one that says nothing (`NOT_SPECIFIED`)
+/// or is not known here.
 pub(crate) fn of(reason: &str) -> Option<Meaning> {
     Some(match reason {
         "SOCKET_RCVBUFF" => Rule("udp_receive_drops"),
@@ -118,7 +119,6 @@ pub(crate) fn of(reason: &str) -> Option<Meaning> {
         | "TCP_OLD_ACK"
         | "TCP_TOO_OLD_ACK"
         | "TCP_ACK_UNSENT_DATA" => STALE,
-        "NOT_SPECIFIED" => Expected("the kernel gives no reason for these"),
         _ => return None,
     })
 }

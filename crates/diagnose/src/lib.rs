@@ -27,7 +27,10 @@ mod spread;
 mod text;
 
 pub use case::Case;
-use model::finding::{Diagnosis, Passed, SkippedRule};
+use model::{
+    Reading,
+    finding::{Diagnosis, Passed, SkippedRule},
+};
 pub use rule::Rule;
 use rule::{Draft, Judgement};
 
@@ -57,9 +60,27 @@ pub fn diagnose(case: &Case<'_>) -> Diagnosis {
         }
     }
     if case.since_boot() {
-        drafts.iter_mut().for_each(Draft::doubt_since_boot);
+        doubt_averages(case, &mut drafts);
     }
     Diagnosis { findings: order::order(drafts), passed, skipped }
+}
+
+/// An average since boot says that something happened once, not that it does now: of each finding
+/// only what it would say without any counter stays as sure as it is.
+fn doubt_averages(case: &Case<'_>, drafts: &mut [Draft]) {
+    let none = Reading::absent("the counters are those since boot");
+    let bare = Case { facts: case.facts, samples: &none, goal: case.goal };
+    let mut by_settings: Vec<Draft> = vec![];
+    for rule in rules::ALL {
+        for judgement in (rule.judge)(&bare) {
+            if let Judgement::Found(draft) = judgement {
+                by_settings.push(draft.of(rule));
+            }
+        }
+    }
+    for draft in drafts {
+        draft.no_surer_than(by_settings.iter().find(|d| d.is_of_same(draft)));
+    }
 }
 
 /// One line per rule and reason: ten NICs without a counter are one thing to say.

@@ -2,7 +2,7 @@
 
 use model::{Change, Confidence, CpuSet, Evidence, Finding, Reading, Severity};
 
-use crate::{Case, case::SINCE_BOOT};
+use crate::Case;
 
 pub(crate) use crate::missing::{Missing, need};
 
@@ -167,14 +167,19 @@ impl Draft {
         *self
     }
 
-    /// An average since boot says that something happened once, not that it does now.
-    pub(crate) fn doubt_since_boot(&mut self) {
-        let f = &mut self.finding;
-        let counted = f.evidence.iter().any(|e| e.what.contains(SINCE_BOOT));
-        if counted || f.title.contains(SINCE_BOOT) {
-            f.severity = Severity::Info;
-            f.confidence = Confidence::Low;
-        }
+    /// Whether both are of one rule and one subject.
+    pub(crate) fn is_of_same(&self, other: &Self) -> bool {
+        let key = |d: &Self| (d.finding.number, d.finding.subject.clone());
+        key(self) == key(other)
+    }
+
+    /// Weighs no more than the other; where there is none, as little as a finding can.
+    pub(crate) fn no_surer_than(&mut self, other: Option<&Self>) {
+        let (severity, confidence) = other.map_or((Severity::Info, Confidence::Low), |o| {
+            (o.finding.severity, o.finding.confidence)
+        });
+        self.finding.severity = self.finding.severity.min(severity);
+        self.finding.confidence = self.finding.confidence.min(confidence);
     }
 
     pub(crate) fn weigh(mut self, severity: Severity, confidence: Confidence) -> Self {

@@ -49,7 +49,10 @@ fn one(case: &Case<'_>, cgroup: &CgroupSample) -> Result<Judgement, Missing> {
     let throttled = *need(&stat, &cgroup.throttled_periods)?;
     let stopped_ns = *need(&stat, &cgroup.throttled_ns)?;
     let share = throttled as f64 / periods.max(1) as f64;
-    if periods < FEW || share < NOTED {
+    if throttled > 0 && periods < FEW {
+        return Err(Missing(format!("{stat}: only {periods} periods, too few for a share")));
+    }
+    if share < NOTED {
         let text = format!(
             "{}: throttled in {throttled} of {}",
             cgroup.path,

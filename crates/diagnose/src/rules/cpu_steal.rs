@@ -51,20 +51,31 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
         return Err(Missing("/proc/stat: no tick passed".into()));
     }
     let share = stolen as f64 / all as f64;
-    if share < NOTED {
-        let text = format!("steal {}", text::percent(share));
+    by_cpu.sort_by(|a, b| b.1.total_cmp(&a.1));
+    // Of many CPUs one may be taken for long and move the whole by little.
+    let worst = by_cpu.first().map_or(0.0, |(_, share)| *share);
+    if share < NOTED && worst < WARNS {
+        let text =
+            format!("steal {}, at most {} of a CPU", text::percent(share), text::percent(worst));
         let each = case.samples()?.cpus.iter().try_for_each(|c| {
             let stat = need(&format!("/proc/stat of CPU {}", c.id), &c.proc_stat)?;
             need(SOURCE, &stat.steal_ns).map(drop)
         });
         return clear(text, [&each]);
     }
-    by_cpu.sort_by(|a, b| b.1.total_cmp(&a.1));
     let hit: CpuSet = by_cpu.iter().filter(|(_, s)| *s >= NOTED).map(|(id, _)| *id).collect();
     let severity = if share >= WARNS { Severity::Warning } else { Severity::Info };
     let mut draft = Draft::new(
         "steal",
-        format!("the hypervisor ({hypervisor}) took {} of the CPUs' time", text::percent(share)),
+        match by_cpu.first() {
+            Some((id, worst)) if share < NOTED => {
+                format!("the hypervisor ({hypervisor}) took {} of CPU {id}", text::percent(*worst))
+            }
+            _ => format!(
+                "the hypervisor ({hypervisor}) took {} of the CPUs' time",
+                text::percent(share)
+            ),
+        },
     )
     .weigh(severity, Confidence::High)
     .explain(

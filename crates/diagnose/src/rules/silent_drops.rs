@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use model::{Confidence, Severity, watch::PacketDrops};
+use model::{Confidence, Reading, Severity, watch::PacketDrops};
 
 use crate::{
     Case, Rule,
     drop_reasons::{self, Meaning},
     knob::advice,
     rate,
-    rule::{Draft, Gain, Judgement, Missing, clear, need},
+    rule::{Draft, Gain, Judgement, Missing, clear, need, settle},
     text,
 };
 
@@ -33,31 +33,50 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
 fn all(case: &Case<'_>) -> Result<Vec<Judgement>, Missing> {
     let drops = need("dropped packets by reason", &case.samples()?.drops)?;
     let mut faults: BTreeMap<&str, (&str, &str, Vec<&PacketDrops>)> = BTreeMap::new();
-    let mut packets = 0;
+    let mut unknown: BTreeMap<&str, u64> = BTreeMap::new();
     for d in drops {
-        packets += d.packets;
-        let reason = need("reason of a drop", &d.reason)?;
-        if let Some(Meaning::Fault(what, remedy)) = drop_reasons::of(reason) {
-            faults.entry(reason).or_insert((what, remedy, vec![])).2.push(d);
+        let Reading::Known(reason) = &d.reason else { continue };
+        match drop_reasons::of(reason) {
+            Some(Meaning::Fault(what, remedy)) => {
+                faults.entry(reason).or_insert((what, remedy, vec![])).2.push(d);
+            }
+            Some(Meaning::Rule(_) | Meaning::Expected(_)) => {}
+            None => *unknown.entry(reason).or_default() += d.packets,
         }
     }
-    let mut said = vec![];
+    let (mut said, mut found_any) = (vec![], false);
     for (reason, (what, remedy, drops)) in faults {
         let count = drops.iter().map(|d| d.packets).sum();
         if let Some(sure) = rate::sustained(count, case.window_s()?) {
+            found_any = true;
             said.push(found(case, reason, (what, remedy), count, sure, &drops));
         }
     }
-    if said.is_empty() {
-        let text = format!(
-            "{} dropped {}, none of them for a fault that lasts",
-            text::plural(usize::try_from(packets).unwrap_or(usize::MAX), "packet"),
-            case.over()
-        );
-        let reasons = drops.iter().try_for_each(|d| need("reason of a drop", &d.reason).map(drop));
-        said.push(clear(text, [&case.samples()?.drops, &reasons])?);
+    // Neither a fault nor known to be none.
+    for (reason, count) in unknown {
+        if rate::sustained(count, case.window_s()?).is_some() {
+            let why = format!(
+                "{} packets dropped for {reason}, which tells no cause",
+                text::count(count)
+            );
+            said.push(Missing(why).of(reason));
+        }
+    }
+    if !found_any {
+        said.push(settle("", no_fault(case, drops)));
     }
     Ok(said)
+}
+
+fn no_fault(case: &Case<'_>, drops: &[PacketDrops]) -> Result<Judgement, Missing> {
+    let packets: u64 = drops.iter().map(|d| d.packets).sum();
+    let text = format!(
+        "{} dropped {}, none of them for a fault that lasts",
+        text::plural(usize::try_from(packets).unwrap_or(usize::MAX), "packet"),
+        case.over()
+    );
+    let reasons = drops.iter().try_for_each(|d| need("reason of a drop", &d.reason).map(drop));
+    clear(text, [&case.samples()?.drops, &reasons])
 }
 
 fn found(
