@@ -68,16 +68,18 @@ mod tests {
     #[test]
     fn every_example_fits_on_80_columns() {
         let mut commands = vec![Cli::command()];
-        let mut seen = 0;
+        let (mut seen, mut wide) = (0, vec![]);
         while let Some(command) = commands.pop() {
             commands.extend(command.get_subcommands().cloned());
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             for line in help.lines() {
-                let long = line.chars().count();
-                assert!(long <= 80, "{}: {long} columns: {line}", command.get_name());
+                if line.chars().count() > 80 {
+                    wide.push(format!("{}: {line}", command.get_name()));
+                }
                 seen += 1;
             }
         }
+        assert!(wide.is_empty(), "{wide:#?}");
         assert!(seen > 200, "only {seen} lines were seen");
     }
 }

@@ -18,7 +18,7 @@ place() { # such queues on these CPUs, in turn
 steer() { local file; for file in /sys/class/net/eth0/queues/$1; do echo "$2" > "$file"; done; }
 truth() { # the kernel's own counters, which a look is held to
   cat /proc/uptime /proc/interrupts /proc/net/softnet_stat /proc/net/stat/nf_conntrack /proc/net/sockstat
-  grep "^cpu4 " /proc/stat
+  grep "^cpu[0-9]" /proc/stat
   echo "entries in table $(cat /proc/sys/net/netfilter/nf_conntrack_count)"; ethtool -S eth1
 }
 look() { # what doctor says, between two readings of them

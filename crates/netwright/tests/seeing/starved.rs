@@ -143,14 +143,6 @@ fn serves_or_tells(under: &str, starve: impl Fn() -> std::io::Result<()> + Send 
             let client = Command::new(NETWRIGHT).args(rtt).output().unwrap();
             let said = String::from_utf8_lossy(&client.stderr).into_owned();
             assert!(matches!(client.status.code(), Some(0 | 4)), "{under}: {said}");
-            if let Some(status) = child.try_wait().unwrap() {
-                let mut why = String::new();
-                child.stderr.take().unwrap().read_to_string(&mut why).unwrap();
-                // A test takes memory of its own: where the limit comes just after the start, this is how.
-                let told = why.lines().count() == 1 && why.contains("no memory left");
-                assert!(told && status.code() == Some(4), "{under}: {status} after a test: {why}");
-                return;
-            }
             // SAFETY: our own child, not waited for yet.
             assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGTERM) }, 0);
             break child.wait().unwrap();
@@ -163,8 +155,10 @@ fn serves_or_tells(under: &str, starve: impl Fn() -> std::io::Result<()> + Send 
     let served = read("out").contains("addresses");
     let ended = Ended { code: status.code(), signal: status.signal(), said };
     well(&ended, "serve", under);
-    assert_eq!(ended.code, Some(if served { 0 } else { 4 }), "{under}: {}", ended.said);
-    assert!(served || ended.said.lines().count() == 1, "{under}: {}", ended.said);
+    // A test takes memory of its own: where the limit comes just after the start, the server ends then.
+    let ran_out = ended.code == Some(4) && ended.said.contains("no memory left");
+    assert!(ran_out || ended.code == Some(if served { 0 } else { 4 }), "{under}: {}", ended.said);
+    assert!((served && !ran_out) || ended.said.lines().count() == 1, "{under}: {}", ended.said);
 }
 
 #[test]

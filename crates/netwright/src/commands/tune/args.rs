@@ -98,7 +98,7 @@ pub enum Format {
   netwright tune persist 7
   netwright tune persist --remove       # all of it away
   netwright tune persist --format ansible > netwright.yml",
-    "a value cannot be kept, or not in the form that was asked for; each is named"
+    "a value cannot be kept, or not in the form asked for; each is named"
 ))]
 pub struct PersistArgs {
     /// Which change [default: all that are in force].
@@ -290,7 +290,7 @@ pub struct RollbackArgs {
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright tune status",
-    "a value drifted, a change was interrupted or partly rolled back, or it waits
+    "a value drifted; a change waits, was interrupted or partly rolled back
      for a confirmation without a watchdog"
 ))]
 pub struct StatusArgs {

@@ -65,11 +65,12 @@ impl DoctorRun {
         grew as f64 / (uptime(&self.after) - uptime(&self.before))
     }
 
-    /// Shares of CPU 4's time by `/proc/stat`: not idle, and in the kernel, which is ksoftirqd, interrupts and
+    /// Shares of a CPU's time by `/proc/stat`: not idle, and in the kernel, which is ksoftirqd, interrupts and
     /// softirqs where every process only computes.
-    pub fn cpu4(&self) -> (f64, f64) {
+    pub fn cpu(&self, number: u32) -> (f64, f64) {
+        let name = format!("cpu{number} ");
         let ticks = |text: &str| -> Vec<u64> {
-            let line = text.lines().find_map(|l| l.strip_prefix("cpu4 ")).unwrap();
+            let line = text.lines().find_map(|l| l.strip_prefix(&name)).unwrap();
             line.split_whitespace().map(|n| n.parse().unwrap()).collect()
         };
         let (before, after) = (ticks(&self.before), ticks(&self.after));

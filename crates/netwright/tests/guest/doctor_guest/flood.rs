@@ -29,7 +29,7 @@ pub fn a_full_cpu(lab: &TestLab) {
     };
     let args = format!("--pid {spin} --pid {away}");
     let full =
-        |look: &DoctorRun| matches!(look.cpu4(), (busy, kernel) if busy > 0.88 && kernel > 0.55);
+        |look: &DoctorRun| matches!(look.cpu(4), (busy, kernel) if busy > 0.88 && kernel > 0.55);
     let mut looks = (0..10).map(|_| DoctorRun::new(lab, &args));
     let look = looks.find(full).expect("CPU 4 was never full of packets");
 

@@ -113,6 +113,14 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
         apply(lab, &look, &["irq_off_node", "irqs_piled_up"]);
         look = DoctorRun::new(lab, "--for latency");
     }
+    // With a CPU that is full the ring would be the CPU's fault: how fast an emulated one is must not decide
+    // what is found, so a look counts once `/proc/stat` itself says that none was.
+    let some_full = |look: &DoctorRun| (0..8).any(|cpu| look.cpu(cpu).0 > 0.85);
+    for _ in 0..5 {
+        if some_full(&look) {
+            look = DoctorRun::new(lab, "--for latency");
+        }
+    }
     let f = look.found("ring_too_small", "eth1");
     assert_eq!(shows(f, "receive ring"), "64 of 4096 descriptors");
     assert_eq!(asks(f), ["nic.eth1.rings.rx=128"]);
