@@ -21,11 +21,13 @@ struct Watching {
 }
 
 impl Watching {
-    fn start() -> Self {
+    /// With this of `--drops`.
+    fn start(drops: &str) -> Self {
         needs_root();
         let mut command = Command::new(NETWRIGHT);
         command.args(["watch", "--json", "--interval", "250ms", "--duration", "60s"]);
         command.args(["--waits", "never", "--messages", "never", "--queues", "never"]);
+        command.args(["--drops", drops]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         let mut this = Self { child, lines };
@@ -91,7 +93,7 @@ fn loopback() -> Namespace {
 #[test]
 fn datagrams_to_a_closed_port() {
     let ns = loopback();
-    let mut watch = Watching::start();
+    let mut watch = Watching::start("always");
     send(&ns, 9, 137);
     let (packets, functions) = watch.dropped("NO_SOCKET", inode(&ns));
     assert_eq!(packets, 137, "{functions:?}");
@@ -109,12 +111,51 @@ fn datagrams_at_a_full_socket() {
         drop(socket);
     });
     std::thread::sleep(std::time::Duration::from_millis(100));
-    let mut watch = Watching::start();
+    let mut watch = Watching::start("always");
     send(&ns, 7001, 3000);
     let (packets, functions) = watch.dropped("SOCKET_RCVBUFF", inode(&ns));
     let truth = nstat(&ns, "UdpRcvbufErrors");
     assert!(truth > 1000, "{truth}");
     assert_eq!(packets, truth, "{functions:?}");
+}
+
+/// A flood costs more than the budget: what was observed, and for how long, fits what was dropped.
+#[test]
+fn a_flood_is_observed_in_part() {
+    let ns = loopback();
+    let _flood = Inside::run(&ns, |stop| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+            let _ = socket.send_to(&[0; 100], ("127.0.0.1", 9));
+        }
+    });
+    let here = inode(&ns);
+    let of_four = |drops: &str| {
+        let mut watch = Watching::start(drops);
+        let (mut packets, mut due, mut shares) = (0.0, 0.0, vec![]);
+        let mut dropped = nstat(&ns, "UdpNoPorts");
+        for _ in 0..4 {
+            let interval = watch.next();
+            let until = nstat(&ns, "UdpNoPorts");
+            let all = interval.drops.known().unwrap_or_else(|| panic!("{:?}", interval.drops));
+            let of = all.iter().find(|d| {
+                d.net_namespace.get() == Some(here)
+                    && d.reason.known().is_some_and(|r| r == "NO_SOCKET")
+            });
+            let of = of.unwrap_or_else(|| panic!("{all:?}"));
+            packets += of.packets as f64;
+            due += (until - dropped) as f64 * of.observed_share;
+            shares.push(of.observed_share);
+            dropped = until;
+        }
+        (packets / due, shares)
+    };
+    let (fits, shares) = of_four("auto");
+    assert!(shares.iter().all(|s| (0.01..0.9).contains(s)), "{shares:?}");
+    assert!((0.67..1.5).contains(&fits), "{fits} {shares:?}");
+    let (fits, shares) = of_four("always");
+    assert!(shares.iter().all(|s| *s > 0.999), "{shares:?}");
+    assert!((0.8..1.25).contains(&fits), "{fits} {shares:?}");
 }
 
 /// Datagrams from a source that another interface leads to, 200 a second.
