@@ -4,7 +4,6 @@
 mod cases;
 
 use std::{
-    collections::BTreeSet,
     fs,
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -12,10 +11,11 @@ use std::{
 
 use crate::support::{NETWRIGHT, needs_root, output};
 use lab::{
+    Registry,
     containers::ContainersSpec,
     pair::PairSpec,
     preset::{BLOCKED, Preset},
-    server::{DiskModel, ServerSpec},
+    server::{self, DiskModel, ServerSpec},
     testing::TestLab,
 };
 use model::{BitsPerSec, Nanos};
@@ -33,38 +33,37 @@ fn pair(spec: PairSpec) -> TestLab {
     TestLab::pair(&PairSpec { program: Some(NETWRIGHT.into()), ..spec }).unwrap()
 }
 
-/// Everything a lab could leave behind on this machine.
-fn traces() -> BTreeSet<String> {
+/// What is left of a lab on this machine: its namespaces, folder, links and cgroups, and its processes.
+fn left_of(name: &str) -> Vec<String> {
     let list = |folder: &str| {
-        fs::read_dir(folder)
-            .into_iter()
-            .flatten()
-            .filter_map(|e| Some(e.ok()?.path().display().to_string()))
-            .collect::<Vec<_>>()
+        let entries = fs::read_dir(folder).into_iter().flatten();
+        entries.filter_map(|e| Some(e.ok()?.path().display().to_string())).collect::<Vec<_>>()
     };
-    let mut all: BTreeSet<String> = ["/run/netns", "/run/netwright/lab", "/sys/class/net"]
-        .iter()
-        .flat_map(|f| list(f))
-        .collect();
-    for tree in list("/sys/fs/cgroup") {
-        all.extend(list(&tree).into_iter().filter(|p| p.ends_with(".slice")));
-    }
-    // Other tests, of this process and of others that run beside it, come and go meanwhile.
-    all.retain(|p| !of_a_running_test(p) && !p.contains("nwtest-"));
-    // The registry's lock stays, and on a fresh machine the first lab makes it.
-    all.remove("/run/netwright/lab/.lock");
+    let folders = ["/run/netns", "/run/netwright/lab", "/sys/class/net", "/sys/fs/cgroup"];
+    let mut all: Vec<String> = folders.iter().flat_map(|f| list(f)).collect();
+    all.extend(list("/sys/fs/cgroup").iter().flat_map(|tree| list(tree)));
+    // A name may begin another: `t7-1` and `t7-10`.
+    let own = |path: &String| {
+        let end = path.find(name).map(|at| at + name.len());
+        end.is_some_and(|end| !path[end..].starts_with(|c: char| c.is_ascii_alphanumeric()))
+    };
+    all.retain(own);
+    let processes = output("pgrep", &["-a", "-f", &format!("nw-{name}-|lab/{name}/")]);
+    all.extend(String::from_utf8_lossy(&processes.stdout).lines().map(str::to_owned));
     all
 }
 
-/// Whether the name has the `tPID-` that tests give their labs, of a process that runs.
-fn of_a_running_test(path: &str) -> bool {
-    path.split(['/', '-']).filter_map(|part| part.strip_prefix('t')).any(|pid| {
-        pid.parse::<u32>().is_ok_and(|pid| std::path::Path::new(&format!("/proc/{pid}")).exists())
-    })
-}
-
-fn new_since(before: &BTreeSet<String>) -> BTreeSet<String> {
-    traces().difference(before).cloned().collect()
+/// It may take a moment until a process that was killed is gone.
+fn is_gone(name: &str, when: &str) {
+    let asked = Instant::now();
+    loop {
+        let left = left_of(name);
+        if left.is_empty() {
+            return;
+        }
+        assert!(asked.elapsed() < Duration::from_secs(10), "{when}: {left:#?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 fn ping_ms(lab: &TestLab, from: &str, to: &str, count: u32) -> (f64, u32) {
@@ -169,7 +168,6 @@ fn added_delay_and_loss_are_what_was_asked_for_and_the_wire_says_its_own_error()
 #[test]
 fn containers_have_their_own_cgroup_cpuset_and_namespace_on_one_bridge() {
     needs_root();
-    let before = traces();
     let spec = ContainersSpec { cpus: Some("0".into()), mtu: Some(1400), ..Default::default() };
     let lab = TestLab::containers(&spec).unwrap();
     let status = stdout(&lab, "c1", &["grep", "Cpus_allowed_list", "/proc/self/status"]);
@@ -182,8 +180,10 @@ fn containers_have_their_own_cgroup_cpuset_and_namespace_on_one_bridge() {
     let ports =
         output("ip", &["-n", lab_bridge(&lab).as_str(), "-br", "link", "show", "master", "br0"]);
     assert_eq!(String::from_utf8_lossy(&ports.stdout).lines().count(), 2);
+    let name = lab.state.name.clone();
+    assert!(!left_of(&name).is_empty());
     drop(lab);
-    assert_eq!(new_since(&before), BTreeSet::new());
+    is_gone(&name, "removed");
 }
 
 fn lab_bridge(lab: &TestLab) -> String {
@@ -194,7 +194,6 @@ fn lab_bridge(lab: &TestLab) -> String {
 #[test]
 fn a_server_has_its_nodes_queues_and_disk_and_runs_this_binary() {
     needs_root();
-    let before = traces();
     let begun = Instant::now();
     let spec = ServerSpec { disk: DiskModel::Nvme, ..ServerSpec::new(NETWRIGHT) };
     let lab = TestLab::server_with(&spec, Preset::Queues).unwrap();
@@ -241,17 +240,19 @@ fn a_server_has_its_nodes_queues_and_disk_and_runs_this_binary() {
     assert!(facts["storage"].as_array().unwrap().iter().any(|s| s["name"] == "nvme0"));
     cases::queues::is_worked(&lab);
 
+    let name = lab.state.name.clone();
+    assert!(!left_of(&name).is_empty());
     drop(lab);
-    assert_eq!(new_since(&before), BTreeSet::new());
+    is_gone(&name, "removed");
 }
 
 #[test]
 fn what_a_killed_up_leaves_is_removed_by_the_next_and_a_standing_lab_is_left_alone() {
     needs_root();
     let name = format!("t{}-killed", std::process::id());
-    let before = traces();
-    // Killed at several moments of bringing up; each must be put right by `down`.
-    for delay_ms in [5, 15, 25, 30, 35, 40, 45, 50, 60, 80] {
+    // Killed at several moments of bringing up. Its watchdog puts each right; where that was killed too, `down`
+    // does.
+    for delay_ms in [5, 15, 25, 30, 35, 40, 45, 50, 60, 80, 100, 150] {
         let mut child = Command::new(NETWRIGHT)
             .args(["lab", "up", "pair", "--delay", "1ms", "--name", &name])
             .stdout(Stdio::null())
@@ -259,17 +260,20 @@ fn what_a_killed_up_leaves_is_removed_by_the_next_and_a_standing_lab_is_left_alo
             .spawn()
             .unwrap();
         std::thread::sleep(Duration::from_millis(delay_ms));
+        let alone = delay_ms % 10 == 0;
+        let watchdog = format!("tune watchdog --maker-pid {} ", child.id());
+        if !alone {
+            output("pkill", &["-KILL", "-f", &watchdog]);
+        }
         child.kill().unwrap();
         child.wait().unwrap();
+        let when = format!("killed after {delay_ms} ms");
+        if alone {
+            is_gone(&name, &when);
+        }
         let down = output(NETWRIGHT, &["lab", "down", &name]);
         assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
-        assert_eq!(new_since(&before), BTreeSet::new(), "killed after {delay_ms} ms");
-        // A process started and not yet recorded ends by itself.
-        let started = Instant::now();
-        while output("pgrep", &["-f", &format!("nw-{name}-left")]).status.success() {
-            assert!(started.elapsed() < Duration::from_secs(3), "a wire lives, {delay_ms} ms");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        is_gone(&name, &when);
     }
     assert!(output(NETWRIGHT, &["lab", "up", "pair", "-q", "--name", &name]).status.success());
     // The same again is fine, another under the same name is not.
@@ -283,7 +287,7 @@ fn what_a_killed_up_leaves_is_removed_by_the_next_and_a_standing_lab_is_left_alo
     assert_eq!(exec.status.code(), Some(127), "{}", String::from_utf8_lossy(&exec.stderr));
     assert!(output(NETWRIGHT, &["lab", "down", &name]).status.success());
     assert!(output(NETWRIGHT, &["lab", "down", &name]).status.success(), "down is idempotent");
-    assert_eq!(new_since(&before), BTreeSet::new());
+    is_gone(&name, "removed");
 }
 
 #[test]
@@ -351,7 +355,6 @@ impl Drop for CommandLab {
 
 #[test]
 fn the_latency_preset_is_slower_than_loopback_by_what_it_says() {
-    let before = traces();
     let lab = CommandLab::up("pair", "latency");
     let min = |to: &str| -> f64 {
         let said = lab.exec("left", &["ping", "-q", "-i", "0.005", "-c", "200", to]);
@@ -360,13 +363,14 @@ fn the_latency_preset_is_slower_than_loopback_by_what_it_says() {
     };
     let (wire, loopback) = (min("10.99.0.2"), min("127.0.0.1"));
     assert!((0.08..0.4).contains(&(wire - loopback)), "{wire} ms beside {loopback} ms on loopback");
+    let name = lab.name.clone();
+    assert!(!left_of(&name).is_empty());
     drop(lab);
-    assert_eq!(new_since(&before), BTreeSet::new());
+    is_gone(&name, "removed");
 }
 
 #[test]
 fn the_tengig_preset_holds_tcp_back_by_its_buffers() {
-    let before = traces();
     let lab = CommandLab::up("pair", "tengig");
     assert!(lab.exec("left", &["tc", "qdisc", "show", "dev", "eth0"]).contains("rate 1Gbit"));
     assert!(lab.exec("left", &["ip", "link", "show", "eth0"]).contains("mtu 1500"));
@@ -381,13 +385,14 @@ fn the_tengig_preset_holds_tcp_back_by_its_buffers() {
     // One window of at most 128 KiB a round trip of at least 4 ms: 262 Mbit/s of 1 Gbit/s.
     // The kernel lets about half of the buffer be a window: 150 Mbit/s on a quiet machine.
     assert!((76e6..262e6).contains(&rate), "{rate} bit/s");
+    let name = lab.name.clone();
+    assert!(!left_of(&name).is_empty());
     drop(lab);
-    assert_eq!(new_since(&before), BTreeSet::new());
+    is_gone(&name, "removed");
 }
 
 #[test]
 fn the_migration_preset_lets_two_containers_wander_and_inspect_finds_them() {
-    let before = traces();
     let lab = CommandLab::up("containers", "migration");
     lab.exec("c2", &["sh", "-c", "iperf3 -s -D; sleep 0.5"]);
     let text = output(NETWRIGHT, &["inspect", "--json", "--name", "iperf3"]).stdout;
@@ -397,13 +402,14 @@ fn the_migration_preset_lets_two_containers_wander_and_inspect_finds_them() {
     let found = facts["processes"].as_array().unwrap().iter().any(|p| p["container"] == id);
     assert!(found, "no process in container {id}: {}", facts["processes"]);
     cases::migration::is_worked(&lab.name);
+    let name = lab.name.clone();
+    assert!(!left_of(&name).is_empty());
     drop(lab);
-    assert_eq!(new_since(&before), BTreeSet::new());
+    is_gone(&name, "removed");
 }
 
 #[test]
 fn the_softirq_preset_sends_the_interrupts_to_the_other_node() {
-    let before = traces();
     // Nothing here attaches an eBPF program: a thread for each CPU cannot hang this guest.
     let lab = CommandLab::up_with("server", "softirq", &["--emulation-threads", "each"]);
     let text = lab.exec("server", &[NETWRIGHT, "inspect", "--json"]);
@@ -419,16 +425,25 @@ fn the_softirq_preset_sends_the_interrupts_to_the_other_node() {
     let list = lab.exec("server", &["tc", "filter", "show", "dev", "eth0", "ingress"]);
     assert_eq!(list.matches("gact action drop").count(), 4_000);
     lab.exec("client", &["ping", "-c", "1", "-W", "20", "10.97.0.2"]);
+    let name = lab.name.clone();
+    assert!(!left_of(&name).is_empty());
     drop(lab);
-    assert_eq!(new_since(&before), BTreeSet::new());
+    is_gone(&name, "removed");
 }
 
 #[test]
 fn a_guest_that_cannot_start_or_takes_too_long_says_so_and_leaves_nothing() {
     needs_root();
-    let before = traces();
     let late = ServerSpec { patience: Duration::from_millis(300), ..ServerSpec::new(NETWRIGHT) };
-    let said = TestLab::server(&late).err().map(|e| e.to_string()).unwrap_or_default();
+    let fails = |spec: &ServerSpec| {
+        let (registry, name) = (Registry::default(), format!("up-t{}-fails", std::process::id()));
+        let mut lab = registry.begin(&name, "server", None, "a test's").unwrap();
+        let said = server::up(&mut lab, spec, &mut |_| ()).unwrap_err().to_string();
+        drop(lab);
+        is_gone(&name, &said);
+        said
+    };
+    let said = fails(&late);
     assert!(said.contains("did not happen within"), "{said}");
 
     let cache = tempfile::tempdir().unwrap();
@@ -436,7 +451,6 @@ fn a_guest_that_cannot_start_or_takes_too_long_says_so_and_leaves_nothing() {
     fs::write(cache.path().join("lib/modules/9.9.9/modules.dep"), "").unwrap();
     fs::write(cache.path().join("vmlinuz-9.9.9"), "no kernel at all").unwrap();
     let broken = ServerSpec { cache: cache.path().to_owned(), ..ServerSpec::new(NETWRIGHT) };
-    let said = TestLab::server(&broken).err().map(|e| e.to_string()).unwrap_or_default();
+    let said = fails(&broken);
     assert!(said.contains("QEMU ended") && said.contains("  | "), "{said}");
-    assert_eq!(new_since(&before), BTreeSet::new());
 }

@@ -33,6 +33,8 @@ pub enum Place {
     Trials(PathBuf),
     /// What the commands set that stand in this record of an experiment.
     Record(PathBuf),
+    /// Labs in this folder that the maker had begun and not completed.
+    Labs(PathBuf),
 }
 
 impl Place {
@@ -40,6 +42,7 @@ impl Place {
         let (word, path) = match self {
             Self::Trials(path) => ("trials", path),
             Self::Record(path) => ("record", path),
+            Self::Labs(path) => ("labs", path),
         };
         [word.as_bytes(), b" ", path.as_os_str().as_bytes(), b"\n"].concat()
     }
@@ -171,6 +174,7 @@ impl Left {
             b"-" => self.groups.retain(|(group, _)| Some(*group) != pid()),
             b"trials" => self.places.push(Place::Trials(path())),
             b"record" => self.places.push(Place::Record(path())),
+            b"labs" => self.places.push(Place::Labs(path())),
             _ => {}
         }
     }
@@ -237,7 +241,7 @@ mod tests {
             thread::sleep(Duration::from_millis(5));
         }
         let lines = format!(
-            "= {}\ntrials /a b\n+ {}\nrecord /c\n= none\n   + {}\n- {}\nunheard of\n",
+            "= {}\ntrials /a b\n+ {}\nrecord /c\nlabs /d\n= none\n   + {}\n- {}\nunheard of\n",
             tag.value(),
             kept.id(),
             ended.id(),
@@ -245,7 +249,10 @@ mod tests {
         );
         let mut places = vec![];
         stand(lines.as_bytes(), &mut |place| places.push(place.clone()));
-        assert_eq!(places, [Place::Trials("/a b".into()), Place::Record("/c".into())]);
+        assert_eq!(
+            places,
+            [Place::Trials("/a b".into()), Place::Record("/c".into()), Place::Labs("/d".into())]
+        );
         while kept.try_wait().unwrap().is_none() || apart.try_wait().unwrap().is_none() {
             assert!(Instant::now() < until, "it was left");
             thread::sleep(Duration::from_millis(5));

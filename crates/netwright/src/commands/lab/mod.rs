@@ -3,6 +3,8 @@
 pub mod args;
 mod up;
 
+use std::path::Path;
+
 use lab::{LabError, Registry, channel::Channel, host, link::LinkSpec, state::NodeAccess};
 
 use crate::failure::{CommandEnd, Failure};
@@ -21,6 +23,13 @@ pub fn run(args: LabArgs) -> Result<CommandEnd, Failure> {
         }
         LabCommand::Agent => lab::agent::serve().map(|()| CommandEnd::Yes).map_err(failure),
     }
+}
+
+/// Removes the labs in this folder whose `up` was killed: the work of its watchdog.
+pub fn remove_unfinished(folder: &Path) -> Result<(), Failure> {
+    let registry = Registry::at(folder);
+    let _lock = registry.lock().map_err(failure)?;
+    registry.sweep().map(drop).map_err(failure)
 }
 
 /// The exit code that a lab's failure deserves.
