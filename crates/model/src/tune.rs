@@ -1,6 +1,7 @@
 //! Changing a host, reversibly: the [`Plan`], the journal's [`Record`]s, and what came of them.
 
 mod at_stake;
+mod change_note;
 pub mod journal;
 pub mod outcome;
 mod persist_note;
@@ -11,6 +12,7 @@ pub mod profile;
 mod trouble;
 
 pub use at_stake::{AtStake, NapiValue};
+pub use change_note::ChangeNote;
 pub use journal::{By, Event, ReadBack, Record, Saved};
 pub use outcome::{ChangeSet, ChangeState, Drift, Drifted, Log, Now, Outcome, Status};
 pub use persist_note::PersistNote;

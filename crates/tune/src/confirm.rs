@@ -1,6 +1,6 @@
 //! A change that waits: whether it is still there to be confirmed, and the confirmation.
 
-use model::tune::Event;
+use model::tune::{ChangeNote, Event};
 
 use crate::{
     Host, TuneError,
@@ -36,7 +36,7 @@ pub fn undone(host: &Host, set: &Set) -> Option<(String, String)> {
 }
 
 /// Keeps a change that waits; whoever has the lock first decides, and a watchdog looks again once it has it.
-/// Whether it stays, and a line on it.
+/// Whether it stays, and a note on it.
 ///
 /// # Errors
 /// The journal cannot be told.
@@ -44,24 +44,16 @@ pub fn keep(
     target: &mut JournalTarget,
     set: &Set,
     lock: &Lock,
-) -> Result<(bool, String), TuneError> {
+) -> Result<(bool, ChangeNote), TuneError> {
     let id = set.id;
     let may_look = matches!(target.go_there(set), Ok(false));
     let back = if may_look { undone(&target.host, set) } else { None };
     if let Some((knob, now)) = back {
-        let text = format!(
-            "Too late: change {id} was undone, and its journal was not reported: {knob} is {now} again; \
-             `netwright tune rollback {id}{}` closes it.",
-            target.options
-        );
-        return Ok((false, text));
+        let command = format!("netwright tune rollback {id}{}", target.options);
+        return Ok((false, ChangeNote::UndoneUnnoted { id, knob, now, command }));
     }
-    let late = if is_late(set) {
-        "; its time was over, and its watchdog had not begun to undo it"
-    } else {
-        ""
-    };
+    let late = is_late(set);
     let mut journal = target.store.resume(id, lock)?;
     journal.sync(Event::Confirmed)?;
-    Ok((true, format!("Change {id} is confirmed and stays{late}.")))
+    Ok((true, ChangeNote::Confirmed { id, late }))
 }

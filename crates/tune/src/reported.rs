@@ -1,12 +1,12 @@
-//! What came of undoing, in lines for people.
+//! What came of undoing.
 
-use model::tune::{ChangeSet, Drifted, Saved};
+use model::tune::{ChangeNote, ChangeSet, Drifted, Saved};
 use probe::facts::{self, Request};
 
 use crate::{
     TuneError, drift,
     journal::Set,
-    knobs, netns,
+    knobs,
     persist::Record,
     privilege, status,
     target::JournalTarget,
@@ -16,7 +16,7 @@ use crate::{
 /// What came of a command.
 #[derive(Debug, Default)]
 pub struct Reported {
-    pub lines: Vec<String>,
+    pub notes: Vec<ChangeNote>,
     /// Whether it was done.
     pub done: bool,
     /// Whether nothing of ours is left, which is so as well where somebody else's value is.
@@ -29,7 +29,7 @@ impl Reported {
     /// What stands in the way, where something does.
     pub fn fail(&mut self, why: Vec<String>) {
         self.done &= why.is_empty();
-        self.lines.extend(why);
+        self.notes.extend(why.into_iter().map(|why| ChangeNote::NotUndone { why }));
     }
 }
 
@@ -40,49 +40,39 @@ pub fn would_be(target: &JournalTarget, set: &Set, later: &[Set], on_drift: OnDr
     let drifted = reported_of(target, set.id, &found.drifted, on_drift);
     let is_kept = |knob: &str| drifted.iter().any(|d| d.kept && d.knob == knob);
     let unread = |saved: &Saved| found.unread(saved).filter(|_| on_drift == OnDrift::Leave);
-    let mut lines = Vec::new();
+    let mut notes = Vec::new();
     let mut done = true;
     for (saved, outlook) in undo::outlooks(&target.host, set) {
-        let knob = &saved.knob;
-        lines.push(match outlook {
-            Outlook::Back(_) if is_kept(knob) => continue,
+        let knob = saved.knob.clone();
+        notes.push(match outlook {
+            Outlook::Back(_) if is_kept(&knob) => continue,
             Outlook::Back(_) if unread(saved).is_some() => {
                 done = false;
                 let why = unread(saved).map(ToString::to_string).unwrap_or_default();
-                format!("{knob} could not be put back: {why}.")
+                ChangeNote::CannotBePutBack { knob, why }
             }
             Outlook::Back(called) => {
-                let shown = knobs::find(knob).map(|k| k.show(&saved.old));
-                let as_now = as_now(knob, &called);
-                format!("{knob}{as_now} would be {} again.", shown.unwrap_or_default())
+                let old = knobs::find(&knob).map(|k| k.show(&saved.old)).unwrap_or_default();
+                let now = Some(called).filter(|called| *called != knob);
+                ChangeNote::WouldBePutBack { knob, now, old }
             }
-            Outlook::Lost(why) => lost_line(knob, &why),
+            Outlook::Lost(why) => ChangeNote::Lost { knob, why: why.to_string() },
             Outlook::Not(why) => {
                 done = false;
-                format!("{knob} could not be put back: {why}.")
+                ChangeNote::CannotBePutBack { knob, why: why.to_string() }
             }
         });
     }
-    lines.extend(drifted.iter().map(|d| drift_line(d, true)));
+    notes.extend(drifted.iter().map(|d| set_since(d, true)));
     if set.namespace_gone {
-        lines.push(format!("Change {}: {}.", set.id, netns::GONE));
+        notes.push(ChangeNote::NamespaceGone { id: set.id });
     }
     if let Some(why) = privilege::missing_to_undo(&target.host, set) {
-        lines.push(format!("This process could not do it: {why}."));
+        notes.push(ChangeNote::NotPermitted { why });
     }
     let ended = done;
     done &= !drifted.iter().any(|d| d.kept);
-    Reported { lines, done, ended, drifted }
-}
-
-/// What a knob of a renamed interface is called by now.
-fn as_now(knob: &str, called: &str) -> String {
-    if knob == called { String::new() } else { format!(" (now {called})") }
-}
-
-/// Of a value that went with what it was a setting of.
-pub fn lost_line(knob: &str, why: &str) -> String {
-    format!("{knob} is gone with its value: {why}.")
+    Reported { notes, done, ended, drifted }
 }
 
 /// Values that somebody else set since, with who may have.
@@ -111,40 +101,43 @@ pub fn reported_of(
     drifted.iter().map(one).collect()
 }
 
-pub fn drift_line(d: &Drifted, dry_run: bool) -> String {
-    let who = match d.suspects.as_slice() {
-        [] => "somebody else set it since".to_owned(),
-        some => format!("somebody else set it since ({} may have)", some.join(", ")),
-    };
-    let what = match (d.kept, dry_run) {
-        (true, true) => "it would be left as it is (--force overwrites it)",
-        (true, false) => "it is left as it is",
-        (false, true) => "it would be overwritten",
-        (false, false) => "it was overwritten",
-    };
-    let is = if dry_run || d.kept { "is" } else { "was" };
-    let not = match d.beside.as_str() {
-        "" => format!("neither ours ({}) nor the old value ({})", d.written, d.before),
-        beside if d.written == d.before => {
-            format!("not the old value ({}), which {beside} had left", d.before)
-        }
-        beside => {
-            format!(
-                "neither what {beside} had left ({}) nor the old value ({})",
-                d.written, d.before
-            )
-        }
-    };
-    format!("{} {is} {}, {not}: {who}; {what}.", d.knob, d.found)
+fn set_since(d: &Drifted, dry_run: bool) -> ChangeNote {
+    ChangeNote::SetSince { drifted: Box::new(d.clone()), dry_run }
+}
+
+/// The command that goes on with a change.
+fn rollback(target: &JournalTarget, id: u64, option: &str) -> String {
+    format!("netwright tune rollback {id}{option}{}", target.options)
 }
 
 /// How to overwrite what was left.
-pub fn force_line(target: &JournalTarget, id: u64, drifted: &[Drifted]) -> Option<String> {
-    let left = drifted.iter().filter(|d| d.kept).count();
-    let what = if left == 1 { "it" } else { "them" };
-    let options = &target.options;
-    (left > 0)
-        .then(|| format!("`netwright tune rollback {id} --force{options}` overwrites {what}."))
+fn overwrites(target: &JournalTarget, id: u64, drifted: &[Drifted]) -> Option<ChangeNote> {
+    let values = drifted.iter().filter(|d| d.kept).count();
+    let command = rollback(target, id, " --force");
+    (values > 0).then_some(ChangeNote::ForceOverwrites { command, values })
+}
+
+fn lost(report: &undo::Report) -> impl Iterator<Item = ChangeNote> {
+    let one =
+        |(knob, why): &(String, String)| ChangeNote::Lost { knob: knob.clone(), why: why.clone() };
+    report.lost.iter().map(one)
+}
+
+fn not_put_back(report: &undo::Report) -> impl Iterator<Item = ChangeNote> {
+    let one = |(knob, why): &(String, String)| ChangeNote::NotPutBack {
+        knob: knob.clone(),
+        why: why.clone(),
+    };
+    report.not_restored.iter().map(one)
+}
+
+fn journal_not_written(
+    target: &JournalTarget,
+    id: u64,
+    report: &undo::Report,
+) -> Option<ChangeNote> {
+    let why = report.journal.clone()?;
+    Some(ChangeNote::JournalNotWritten { why, command: rollback(target, id, "") })
 }
 
 /// What undoing came to.
@@ -157,68 +150,46 @@ pub fn came_of(
     let id = set.id;
     let whole = report.is_whole();
     let drifted = reported_of(target, id, &report.drifted, on_drift);
-    let mut lines = match (whole, set.namespace_gone) {
-        (true, true) => vec![format!("Change {id} is closed: {}.", netns::GONE)],
-        (true, false) if drifted.iter().any(|d| d.kept) => vec![format!(
-            "Change {id} is rolled back, but for what somebody else set since: every other value \
-             was put back and read again."
-        )],
-        (true, false) if !report.lost.is_empty() => vec![format!(
-            "Change {id} is rolled back: every value that is still there was put back and read again."
-        )],
-        (true, false) => {
-            vec![format!("Change {id} is rolled back: every value was put back and read again.")]
-        }
-        (false, _) => vec![format!("Change {id} is not wholly rolled back.")],
-    };
-    lines.extend(drifted.iter().map(|d| drift_line(d, false)));
-    lines.extend(force_line(target, id, &drifted));
+    let mut notes = vec![match (whole, set.namespace_gone) {
+        (true, true) => ChangeNote::Closed { id },
+        (true, false) if drifted.iter().any(|d| d.kept) => ChangeNote::RolledBackButSetSince { id },
+        (true, false) if !report.lost.is_empty() => ChangeNote::RolledBackButLost { id },
+        (true, false) => ChangeNote::RolledBack { id },
+        (false, _) => ChangeNote::NotWhollyRolledBack { id },
+    }];
+    notes.extend(drifted.iter().map(|d| set_since(d, false)));
+    notes.extend(overwrites(target, id, &drifted));
     if Record::load(&Record::path(target.store.state()))
         .is_ok_and(|r| r.kept.iter().any(|k| k.id == id))
     {
-        lines.push(format!(
-            "It is still kept for the next boot; `netwright tune persist --remove {id}{}` ends that.",
-            target.options
-        ));
+        let command = format!("netwright tune persist --remove {id}{}", target.options);
+        notes.push(ChangeNote::StillKept { command });
     }
     let renamed = report.renamed.iter();
-    lines.extend(renamed.map(|(k, now)| format!("{k} was put back as {now}, its name now.")));
-    lines.extend(report.lost.iter().map(|(knob, why)| lost_line(knob, why)));
-    for (knob, why) in &report.not_restored {
-        lines.push(format!("{knob} was not put back: {why}."));
-    }
+    notes.extend(
+        renamed.map(|(k, now)| ChangeNote::PutBackAs { knob: k.clone(), now: now.clone() }),
+    );
+    notes.extend(lost(report));
+    notes.extend(not_put_back(report));
     if report.gone.len() < report.not_restored.len() {
-        lines.push(format!(
-            "`netwright tune rollback {id}{}` tries again once that is remedied.",
-            target.options
-        ));
+        notes.push(ChangeNote::TryAgain { command: rollback(target, id, "") });
     }
-    if let Some(journal) = &report.journal {
-        lines.push(format!(
-            "The journal could not be told ({journal}); `netwright tune rollback {id}{}` closes it \
-             once that is remedied.",
-            target.options
-        ));
-    }
+    notes.extend(journal_not_written(target, id, report));
     let ended = whole && report.journal.is_none();
     let done = ended && !drifted.iter().any(|d| d.kept);
-    Reported { lines, done, ended, drifted }
+    Reported { notes, done, ended, drifted }
 }
 
 /// What is said of a change that is in force.
-pub fn in_force(target: &JournalTarget, id: u64, set: Option<&ChangeSet>) -> Vec<String> {
-    let mut lines = vec![format!(
-        "Change {id} is in force; `netwright tune rollback {id}{}` puts everything back.",
-        target.options
-    )];
+pub fn in_force(target: &JournalTarget, id: u64, set: Option<&ChangeSet>) -> Vec<ChangeNote> {
+    let mut notes = vec![ChangeNote::InForce { id, command: rollback(target, id, "") }];
     if let Some(left) = set.and_then(|s| s.confirm_within_ms.get()) {
-        lines.push(format!(
-            "It is undone in {} s unless `netwright tune confirm {id}{}` comes before.",
-            left / 1000,
-            target.options
-        ));
+        notes.push(ChangeNote::UndoneUnlessConfirmed {
+            within_s: left / 1000,
+            command: format!("netwright tune confirm {id}{}", target.options),
+        });
     }
-    lines
+    notes
 }
 
 /// What is said of a change that failed and was undone, and what somebody else had set since.
@@ -227,30 +198,18 @@ pub fn failed(
     id: u64,
     why: &TuneError,
     report: &undo::Report,
-) -> (Vec<String>, Vec<Drifted>) {
-    let mut lines = vec![format!("Change {id} failed: {why}.")];
+) -> (Vec<ChangeNote>, Vec<Drifted>) {
+    let mut notes = vec![ChangeNote::Failed { id, why: why.to_string() }];
     match report.not_restored.as_slice() {
-        [] if !report.drifted.is_empty() => lines.push(
-            "Every other value than what somebody else set since was put back and read \
-             again."
-                .into(),
-        ),
-        [] if report.lost.is_empty() => {
-            lines.push("Everything was put back and read again.".into());
-        }
-        [] => lines.push("All that is still there was put back and read again.".into()),
-        some => lines.extend(some.iter().map(|(k, why)| format!("{k} was NOT put back: {why}."))),
+        [] if !report.drifted.is_empty() => notes.push(ChangeNote::OthersPutBack),
+        [] if report.lost.is_empty() => notes.push(ChangeNote::AllPutBack),
+        [] => notes.push(ChangeNote::AllThatIsLeftPutBack),
+        _ => notes.extend(not_put_back(report)),
     }
-    lines.extend(report.lost.iter().map(|(knob, why)| lost_line(knob, why)));
+    notes.extend(lost(report));
     let drifted = reported_of(target, id, &report.drifted, OnDrift::Leave);
-    lines.extend(drifted.iter().map(|d| drift_line(d, false)));
-    lines.extend(force_line(target, id, &drifted));
-    if let Some(journal) = &report.journal {
-        lines.push(format!(
-            "The journal could not be told ({journal}); `netwright tune rollback {id}{}` \
-             closes it once that is remedied.",
-            target.options
-        ));
-    }
-    (lines, drifted)
+    notes.extend(drifted.iter().map(|d| set_since(d, false)));
+    notes.extend(overwrites(target, id, &drifted));
+    notes.extend(journal_not_written(target, id, report));
+    (notes, drifted)
 }

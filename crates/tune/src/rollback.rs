@@ -1,6 +1,6 @@
 //! Puts back what changes wrote: which of them, in which order, and what stands in the way.
 
-use model::tune::{ChangeSet, ChangeState, Event};
+use model::tune::{ChangeNote, ChangeSet, ChangeState, Event};
 
 use crate::{
     Host, TuneError,
@@ -79,7 +79,10 @@ pub fn roll_back(
     for (set, state) in &chosen {
         let mut one = match one(target, lock.as_ref(), (set, *state), (&open, &later), request) {
             // The others are put back, whatever becomes of one.
-            Err(e) if many => Reported { lines: vec![e.to_string()], ..Reported::default() },
+            Err(e) if many => Reported {
+                notes: vec![ChangeNote::NotUndone { why: e.to_string() }],
+                ..Reported::default()
+            },
             one => one?,
         };
         // What is undone is in nobody's way any more, nor is what somebody else set since.
@@ -88,7 +91,7 @@ pub fn roll_back(
             later.push(set.clone());
         }
         reported.done &= one.done;
-        reported.lines.append(&mut one.lines);
+        reported.notes.append(&mut one.notes);
         reported.drifted.append(&mut one.drifted);
     }
     close_leftovers(target, lock.as_ref(), operator);
@@ -170,32 +173,24 @@ fn one(
     request: &Request,
 ) -> Result<Reported, TuneError> {
     let id = set.id;
-    let all_is_well =
-        |line: String| Ok(Reported { lines: vec![line], done: true, ended: true, drifted: vec![] });
+    let all_is_well = |note: ChangeNote| {
+        Ok(Reported { notes: vec![note], done: true, ended: true, drifted: vec![] })
+    };
     let overwrites = request.force && !set.as_found.is_empty();
     match state {
         ChangeState::RolledBack if !overwrites => {
-            let left: Vec<&str> = set.as_found.keys().map(String::as_str).collect();
-            let left = match left.as_slice() {
-                [] => String::new(),
-                some => format!(
-                    " What somebody else had set was left then: {}; `netwright tune rollback {id} \
-                     --force{}` overwrites it.",
-                    some.join(", "),
-                    target.options
-                ),
-            };
-            return all_is_well(format!(
-                "Change {id} was rolled back before; nothing was written.{left}"
-            ));
+            return all_is_well(ChangeNote::RolledBackBefore {
+                id,
+                left: set.as_found.keys().cloned().collect(),
+                command: format!("netwright tune rollback {id} --force{}", target.options),
+            });
         }
         ChangeState::GoneWithBoot => {
             if let Some(lock) = lock.filter(|_| !set.gone) {
                 let mut journal = target.store.resume(id, lock)?;
                 journal.sync(Event::GoneWithBoot)?;
             }
-            let text = "the host was booted since, and nothing of it is in force";
-            return all_is_well(format!("Change {id}: {text}."));
+            return all_is_well(ChangeNote::GoneWithBoot { id });
         }
         _ => {}
     }

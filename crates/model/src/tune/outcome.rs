@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Trouble, plan::Planned};
+use super::{ChangeNote, Trouble, plan::Planned};
 use crate::Reading;
 
 /// How a change set stands.
@@ -196,6 +196,6 @@ pub struct Outcome {
     pub drifted: Vec<Drifted>,
     /// Whether what was asked for was done.
     pub done: bool,
-    /// What happened, one line each, for people.
-    pub lines: Vec<String>,
+    /// What happened, and how to go on.
+    pub notes: Vec<ChangeNote>,
 }

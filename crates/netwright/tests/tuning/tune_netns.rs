@@ -263,7 +263,7 @@ fn what_somebody_else_set_since_is_named_and_left_unless_it_is_to_be_overwritten
             let line = format!(
                 "nic.v0.mtu {is_or_was} 1300, neither ours (1400) nor the old value (1500)"
             );
-            assert!(reported["lines"].to_string().contains(&line), "no {line:?} in {out}");
+            assert!(reported["notes"].to_string().contains(&line), "no {line:?} in {out}");
             let mtu = if dry_run || kept { "mtu 1300" } else { "mtu 1500" };
             assert!(ns.run("ip", &["link", "show", "v0"]).contains(mtu), "{args:?}");
         }

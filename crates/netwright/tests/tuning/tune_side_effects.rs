@@ -382,7 +382,7 @@ fn what_somebody_set_beside_a_change_is_named_and_overwritten_or_left() {
                         && drift["kept"] == keeps,
                     "{drift}"
                 );
-                assert!(reported["lines"].to_string().contains(case.beside), "{out}");
+                assert!(reported["notes"].to_string().contains(case.beside), "{out}");
                 assert_eq!(now(), if dry_run || keeps { &found } else { &before }[..], "{args:?}");
             }
             assert_eq!(print(), rest, "{}: all else", case.knob);

@@ -16,8 +16,8 @@ use crate::text::{Ink, Line, Page, Table, TextStyle};
 pub fn outcome(outcome: &Outcome, look: TextStyle) -> String {
     let mut page = Page::new(look);
     let ink = if outcome.done { Ink::Plain } else { Ink::Bad };
-    for line in &outcome.lines {
-        page.line(Line::new().ink(ink, line), 2);
+    for note in &outcome.notes {
+        page.line(Line::new().ink(ink, note.to_string()), 2);
     }
     page.finish()
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use model::{
     Nanos,
-    tune::{Disruption, Plan, Planned},
+    tune::{ChangeNote, Disruption, Plan, Planned},
 };
 use tune::{
     TuneError,
@@ -19,7 +19,7 @@ use tune::{
     target::JournalTarget,
 };
 
-use super::{args::ApplyArgs, plan, tell, tell_all};
+use super::{args::ApplyArgs, plan, sentences, tell, tell_all};
 use crate::{
     failure::{CommandEnd, Failure},
     interrupt,
@@ -93,7 +93,7 @@ pub fn run(mut args: ApplyArgs) -> Result<CommandEnd, Failure> {
     planner::whole(&plan, of_findings)?;
     if plan.changes.is_empty() {
         drop(lock);
-        tell(&args.output, None, true, vec![nothing(&plan).into()])?;
+        tell(&args.output, None, true, vec![nothing(&plan)])?;
         return Ok(CommandEnd::Yes);
     }
     privilege::check(&target.host, &plan.changes)?;
@@ -103,10 +103,10 @@ pub fn run(mut args: ApplyArgs) -> Result<CommandEnd, Failure> {
     conclude(&args, &target, applied)
 }
 
-fn nothing(plan: &Plan) -> &'static str {
+fn nothing(plan: &Plan) -> ChangeNote {
     match plan.unchanged.is_empty() {
-        true => "Nothing to change; nothing was written.",
-        false => "All is so already; nothing was written.",
+        true => ChangeNote::NothingToChange,
+        false => ChangeNote::AllSo,
     }
 }
 
@@ -131,12 +131,16 @@ fn dry_finish(args: &ApplyArgs, mut target: JournalTarget, id: u64) -> Result<Co
     let Some(set) = set else { return Err(target.no_change(id).into()) };
     let left = apply::to_finish(&target.host, &set)?;
     apply::still_so(&target.host, &set)?;
-    let line = |c: &Planned| format!("{}: {} would be written (it was {}).", c.knob, c.new, c.old);
-    let lines = match left.as_slice() {
-        [] => vec![format!("Change {id} is written as a whole: only its end would be noted.")],
-        left => left.iter().map(line).collect(),
+    let one = |c: &Planned| ChangeNote::WouldBeWritten {
+        knob: c.knob.clone(),
+        old: c.old.to_string(),
+        new: c.new.to_string(),
     };
-    tell(&args.output, target.standing(id), true, lines)?;
+    let notes = match left.as_slice() {
+        [] => vec![ChangeNote::OnlyEndMissing { id }],
+        left => left.iter().map(one).collect(),
+    };
+    tell(&args.output, target.standing(id), true, notes)?;
     Ok(CommandEnd::Yes)
 }
 
@@ -190,16 +194,16 @@ fn conclude(
     match applied {
         Applied::Whole(id) => {
             let set = target.standing(id);
-            let lines = reported::in_force(target, id, set.as_ref());
-            tell(&args.output, set, true, lines)?;
+            let notes = reported::in_force(target, id, set.as_ref());
+            tell(&args.output, set, true, notes)?;
             Ok(CommandEnd::Yes)
         }
         Applied::Undone { id, why, report } => {
-            let (lines, drifted) = reported::failed(target, id, &why, &report);
-            let text = lines.join(" ");
+            let (notes, drifted) = reported::failed(target, id, &why, &report);
+            let text = sentences(&notes);
             if args.output.json {
                 let set = target.standing(id).into_iter().collect();
-                tell_all(&args.output, set, Reported { lines, drifted, ..Reported::default() })?;
+                tell_all(&args.output, set, Reported { notes, drifted, ..Reported::default() })?;
             }
             Err(match why {
                 TuneError::Denied(_) => Failure::Denied(text),

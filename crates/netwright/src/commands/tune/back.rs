@@ -1,6 +1,6 @@
 //! `tune rollback` and `tune confirm`.
 
-use model::tune::ChangeState;
+use model::tune::{ChangeNote, ChangeState};
 use remote::local::PeerEnd;
 use tune::{
     TuneError, confirm,
@@ -69,11 +69,8 @@ fn afar(name: &str, args: &RollbackArgs) -> Result<CommandEnd, Failure> {
         }
         done => done?,
     }
-    let text = match was_open {
-        true => "is rolled back: every value was put back and read again",
-        false => "was rolled back before, or is gone with a reboot; nothing was written",
-    };
-    tell(&args.output, None, true, vec![format!("Change {id} at {name} {text}.")])?;
+    let note = ChangeNote::RolledBackAt { id, host: name.to_owned(), now: was_open };
+    tell(&args.output, None, true, vec![note])?;
     Ok(CommandEnd::Yes)
 }
 
@@ -81,11 +78,11 @@ fn nothing(args: &RollbackArgs) -> Result<CommandEnd, Failure> {
     if let Some(id) = args.id {
         return Err(Failure::Usage(format!("there is no change {id}")));
     }
-    let line = match args.unfinished {
-        true => "Nothing was interrupted; nothing was written.",
-        false => "No active changes; nothing was written.",
+    let note = match args.unfinished {
+        true => ChangeNote::NoneInterrupted,
+        false => ChangeNote::NoneActive,
     };
-    tell(&args.output, None, true, vec![line.into()])?;
+    tell(&args.output, None, true, vec![note])?;
     Ok(CommandEnd::Yes)
 }
 
@@ -110,15 +107,15 @@ pub fn confirm(args: ConfirmArgs) -> Result<CommandEnd, Failure> {
         return Err(target.no_change(id.unwrap_or_default()).into());
     };
     let id = set.id;
-    let (done, line) = match state {
+    let (done, note) = match state {
         ChangeState::AwaitingConfirmation => confirm::keep(&mut target, set, &lock)?,
-        ChangeState::InForce => (true, format!("Change {id} is in force already.")),
+        ChangeState::InForce => (true, ChangeNote::InForceAlready { id }),
         ChangeState::RolledBack | ChangeState::PartlyRolledBack => {
-            (false, format!("Too late: change {id} is {state}."))
+            (false, ChangeNote::TooLate { id, state: *state })
         }
-        state => (false, format!("Change {id} is {state}: it cannot be confirmed.")),
+        state => (false, ChangeNote::CannotBeConfirmed { id, state: *state }),
     };
     drop(lock);
-    tell(&args.output, target.standing(id), done, vec![line])?;
+    tell(&args.output, target.standing(id), done, vec![note])?;
     Ok(if done { CommandEnd::Yes } else { CommandEnd::No })
 }

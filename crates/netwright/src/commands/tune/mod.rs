@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use args::{TuneArgs, TuneCommand, WatchdogArgs};
 use model::{
     Reading,
-    tune::{ChangeSet, Outcome},
+    tune::{ChangeNote, ChangeSet, Outcome},
 };
 use tune::{
     Host, bench,
@@ -47,9 +47,9 @@ fn tell(
     output: &OutputArgs,
     set: Option<ChangeSet>,
     done: bool,
-    lines: Vec<String>,
+    notes: Vec<ChangeNote>,
 ) -> Result<(), Failure> {
-    tell_all(output, set.into_iter().collect(), Reported { lines, done, ..Reported::default() })
+    tell_all(output, set.into_iter().collect(), Reported { notes, done, ..Reported::default() })
 }
 
 /// The same of several change sets.
@@ -61,16 +61,21 @@ fn tell_all(output: &OutputArgs, sets: Vec<ChangeSet>, reported: Reported) -> Re
         sets,
         drifted: reported.drifted,
         done: reported.done,
-        lines: reported.lines,
+        notes: reported.notes,
     };
     let written = Answer::of(output).tell(&outcome, report::tune::outcome);
     // Done it is all the same, and whoever did it must know.
     written.map_err(|e| match e {
         Failure::Environment(why) => {
-            Failure::Environment(format!("{why}; {}", outcome.lines.join(" ")))
+            Failure::Environment(format!("{why}; {}", sentences(&outcome.notes)))
         }
         e => e,
     })
+}
+
+/// Notes in one line.
+fn sentences(notes: &[ChangeNote]) -> String {
+    notes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// The watchdog's own life.
