@@ -95,7 +95,8 @@ impl From<TuneError> for Failure {
             | TuneError::Environment(_)
             | TuneError::Kernel { .. }
             | TuneError::Unread(_)
-            | TuneError::Changed(_)) => Self::Environment(e.to_string()),
+            | TuneError::Changed(_)
+            | TuneError::Journal(_)) => Self::Environment(e.to_string()),
         }
     }
 }

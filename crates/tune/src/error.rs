@@ -1,6 +1,6 @@
 //! Why something was not done, named by what the user can do about it.
 
-use model::tune::RefusedAs;
+use model::tune::{RefusedAs, Trouble};
 use probe::ReadError;
 
 /// Why a knob could not be read or written, or a command not be carried out. Each text is one
@@ -28,6 +28,9 @@ pub enum TuneError {
     /// Not what it was when the plan was made.
     #[error("{0}")]
     Changed(String),
+    /// A journal makes no sense, or is a newer version's.
+    #[error("{0}")]
+    Journal(Trouble),
 }
 
 impl TuneError {
@@ -77,6 +80,7 @@ impl TuneError {
             }
             Self::Unread(why) => Self::Unread(format!("{what}: {why}")),
             Self::Changed(why) => Self::Changed(format!("{what}: {why}")),
+            Self::Journal(_) => self,
         }
     }
 
@@ -89,7 +93,8 @@ impl TuneError {
             | Self::Environment(_)
             | Self::Kernel { .. }
             | Self::Unread(_)
-            | Self::Changed(_) => RefusedAs::Environment,
+            | Self::Changed(_)
+            | Self::Journal(_) => RefusedAs::Environment,
         }
     }
 }

@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use model::tune::{Event, Record};
+use model::tune::{Event, Record, Trouble};
 use read::Unread;
 
 pub use fold::{Armed, Set, Write as Made, step};
@@ -203,20 +203,23 @@ impl Store {
     /// # Errors
     /// When the file cannot be read or makes no sense; the message names the line.
     pub fn set(&self, id: u64) -> Result<Option<Set>, TuneError> {
-        let name = self.file_of(id).display().to_string();
+        let file = self.file_of(id).display().to_string();
         let bytes = self.read(id)?;
-        let damaged = |why: &str| TuneError::Environment(format!("{name}: {why}; {BY_HAND}"));
-        let records = read::records(&bytes).map_err(|why| match why {
-            Unread::Damaged(_) => damaged(&why.to_string()),
-            Unread::Newer(_) => TuneError::Environment(format!("{name}: {why}")),
-        })?;
         // A file gets its name once its first record is on disk.
-        if records.is_empty() {
-            return Err(damaged(match bytes.is_empty() {
-                true => "the file is empty; the journal is damaged",
-                false => "no line of it is a record; the journal is damaged",
-            }));
-        }
+        let none = match bytes.is_empty() {
+            true => "the file is empty",
+            false => "no line of it is a record",
+        };
+        let records = match read::records(&bytes) {
+            Ok(records) if records.is_empty() => Err(Unread::Damaged(none.into())),
+            read => read,
+        };
+        let records = records.map_err(|unread| {
+            TuneError::Journal(match unread {
+                Unread::Damaged(why) => Trouble::JournalDamaged { file, why },
+                Unread::Newer(what) => Trouble::JournalNewer { file, what },
+            })
+        })?;
         Ok(Set::fold(records))
     }
 
@@ -237,13 +240,17 @@ impl Store {
     ///
     /// # Errors
     /// When one is there and cannot be read at this moment: it may be in force.
-    pub fn sets(&self) -> Result<(Vec<Set>, Vec<String>), TuneError> {
+    pub fn sets(&self) -> Result<(Vec<Set>, Vec<Trouble>), TuneError> {
         let (mut sets, mut damaged) = (Vec::new(), Vec::new());
         for id in self.ids()? {
             match self.set(id) {
                 Ok(set) => sets.extend(set),
                 Err(e @ TuneError::Denied(_)) => return Err(e),
-                Err(e) => damaged.push(e.to_string()),
+                Err(TuneError::Journal(trouble)) => damaged.push(trouble),
+                Err(e) => {
+                    let file = self.file_of(id).display().to_string();
+                    damaged.push(Trouble::JournalUnread { file, why: e.to_string() });
+                }
             }
         }
         Ok((sets, damaged))
@@ -376,10 +383,6 @@ impl Journal {
         Ok(())
     }
 }
-
-/// What to do with a journal that makes no sense.
-const BY_HAND: &str = "its lines, as far as they are there, hold the old values (\"old\"): set back by \
-                       hand what is still in force, then move the file away";
 
 fn remove(path: &Path) -> std::io::Result<()> {
     match fs::remove_file(path) {

@@ -1,6 +1,6 @@
 //! Puts back what changes wrote: which of them, in which order, and what stands in the way.
 
-use model::tune::{ChangeNote, ChangeSet, ChangeState, Event};
+use model::tune::{ChangeNote, ChangeSet, ChangeState, Event, Trouble};
 
 use crate::{
     Host, TuneError,
@@ -62,15 +62,15 @@ pub fn roll_back(
         // What cannot be read may be what was meant.
         return match damaged.is_empty() {
             true => Ok(None),
-            false => Err(TuneError::Environment(damaged.join("; "))),
+            false => Err(TuneError::Environment(texts(&damaged).join("; "))),
         };
     }
     let (chosen, beneath) = not_beneath_newer(target, chosen)?;
     let mut reported = Reported { done: true, ..Reported::default() };
     match matches!(request.which, Which::All | Which::Unfinished) {
         // They may have been meant too, and are not put back.
-        true => reported.fail(damaged),
-        false => damaged.iter().for_each(|d| operator.warn(d)),
+        true => reported.fail(texts(&damaged)),
+        false => damaged.iter().for_each(|d| operator.warn(&d.to_string())),
     }
     reported.fail(beneath.into_iter().collect());
     let many = chosen.len() > 1;
@@ -99,6 +99,10 @@ pub fn roll_back(
     let ids = chosen.iter().map(|(s, _)| s.id);
     let stand: Vec<ChangeSet> = ids.filter_map(|id| target.standing(id)).collect();
     Ok(Some((stand, reported)))
+}
+
+fn texts(troubles: &[Trouble]) -> Vec<String> {
+    troubles.iter().map(ToString::to_string).collect()
 }
 
 /// Changes that can be undone, and why the others cannot.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use model::{
     Facts, Reading, SCHEMA_VERSION,
-    tune::{ChangeSet, ChangeState, Drift, HostId, Log, Now, Saved, Status},
+    tune::{ChangeSet, ChangeState, Drift, HostId, Log, Now, Saved, Status, Trouble},
     tuner::Tuner,
 };
 
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Sets with their states, and what makes no sense.
-pub type Standing = (Vec<(Set, ChangeState)>, Vec<String>);
+pub type Standing = (Vec<(Set, ChangeState)>, Vec<Trouble>);
 
 /// Every set with its state, ascending.
 ///

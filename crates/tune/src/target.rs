@@ -146,7 +146,7 @@ impl JournalTarget {
     /// The same where the others do: what makes no sense is told by the way.
     pub fn readable(&self, operator: &dyn Operator) -> Result<Vec<(Set, ChangeState)>, TuneError> {
         let (sets, damaged) = self.sets()?;
-        damaged.iter().for_each(|d| operator.warn(d));
+        damaged.iter().for_each(|d| operator.warn(&d.to_string()));
         Ok(sets)
     }
 

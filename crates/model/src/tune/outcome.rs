@@ -141,7 +141,7 @@ pub struct Status {
     pub values: Vec<Now>,
     /// Journal files that make no sense, with the reason: what they wrote may be in force.
     #[serde(default)]
-    pub damaged: Vec<String>,
+    pub damaged: Vec<Trouble>,
 }
 
 /// The document of `tune log --json`.
@@ -154,7 +154,7 @@ pub struct Log {
     /// Every change set, the oldest first.
     pub sets: Vec<ChangeSet>,
     /// Journal files that make no sense, with the reason.
-    pub damaged: Vec<String>,
+    pub damaged: Vec<Trouble>,
 }
 
 /// A value that was neither what was written nor what was there before when it was to be put back:

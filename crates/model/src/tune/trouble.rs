@@ -8,7 +8,11 @@ use crate::coded::coded;
 /// Of a value in a network namespace that is no more.
 pub const NAMESPACE_GONE: &str = "its network namespace is gone, and what was set there with it";
 
-/// What went wrong with a change set. In JSON `{code, data, message}`, as a [`crate::Warning`].
+/// What to do with a journal that makes no sense.
+const BY_HAND: &str = "its lines, as far as they are there, hold the old values (\"old\"): set back by \
+                       hand what is still in force, then move the file away";
+
+/// What went wrong with a change set or its journal. In JSON `{code, data, message}`, as a [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
 #[schemars(transform = crate::coded::short)]
@@ -30,6 +34,14 @@ pub enum Trouble {
     NotPutBack { knob: String, why: String },
     #[error("{NAMESPACE_GONE}")]
     NamespaceGone,
+
+    // Journals that cannot be read: what they tell of may be in force.
+    #[error("{file}: {why}; the journal is damaged; {BY_HAND}")]
+    JournalDamaged { file: String, why: String },
+    #[error("{file}: written by a newer netwright ({what}); use that one")]
+    JournalNewer { file: String, what: String },
+    #[error("{why}")]
+    JournalUnread { file: String, why: String },
 
     /// Of another version of this program.
     #[error("{message}")]

@@ -207,7 +207,7 @@ pub fn log(log: &Log, look: TextStyle) -> String {
         }
     }
     for damaged in &log.damaged {
-        page.line(Line::new().ink(Ink::Bad, damaged), 2);
+        page.line(Line::new().ink(Ink::Bad, damaged.to_string()), 2);
     }
     page.finish()
 }

@@ -8,10 +8,10 @@ use super::line::{self, Line};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
     /// A record is missing or out of order.
-    #[error("{0}; the journal is damaged")]
+    #[error("{0}")]
     Damaged(String),
     /// It holds what this netwright does not know.
-    #[error("written by a newer netwright ({0}); use that one")]
+    #[error("{0}")]
     Newer(String),
 }
 

@@ -2,7 +2,7 @@
 
 use model::{
     Reading,
-    tune::{ChangeState, Drift, Profiles},
+    tune::{ChangeState, Drift, Profiles, Trouble},
 };
 use probe::facts::{self, Request};
 use remote::local::PeerEnd;
@@ -33,9 +33,7 @@ pub fn status(args: StatusArgs) -> Result<CommandEnd, Failure> {
         }
     };
     Answer::of(&args.output).tell(&document, report::tune::status)?;
-    if !document.damaged.is_empty() {
-        return Err(Failure::Environment(document.damaged.join("; ")));
-    }
+    all_read(&document.damaged)?;
     // Also where a later change wrote what undoing left, and that holds.
     let is_half =
         |s: ChangeState| matches!(s, ChangeState::Unfinished | ChangeState::PartlyRolledBack);
@@ -50,10 +48,14 @@ pub fn log(args: LogArgs) -> Result<CommandEnd, Failure> {
     let mut document = status::log(&target.host, &target.store)?;
     document.sets = document.sets.into_iter().map(|s| target.with_options(s)).collect();
     Answer::of(&args.output).tell(&document, report::tune::log)?;
-    if document.damaged.is_empty() {
-        return Ok(CommandEnd::Yes);
-    }
-    Err(Failure::Environment(document.damaged.join("; ")))
+    all_read(&document.damaged)?;
+    Ok(CommandEnd::Yes)
+}
+
+/// Fails with the journals that could not be read.
+fn all_read(damaged: &[Trouble]) -> Result<(), Failure> {
+    let all: Vec<String> = damaged.iter().map(ToString::to_string).collect();
+    if all.is_empty() { Ok(()) } else { Err(Failure::Environment(all.join("; "))) }
 }
 
 pub fn profiles(args: &ProfilesArgs) -> Result<CommandEnd, Failure> {
