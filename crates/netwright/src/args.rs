@@ -63,7 +63,7 @@ pub struct ProcessArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Write one JSON document (`netwright schema` describes it).
+    /// Write one JSON document (`netwright schema NAME` prints its schema).
     #[arg(long)]
     pub json: bool,
     /// Write to this file instead of standard output; one that is there is replaced.
@@ -80,7 +80,7 @@ pub struct TalkArgs {
     /// No progress and no notes on standard error.
     #[arg(long, short, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Print everything that is left out for brevity: every queue, every rule that passed.
+    /// Print everything that is left out for brevity.
     #[arg(long, short)]
     pub verbose: bool,
 }
@@ -150,6 +150,9 @@ pub enum Section {
   netwright doctor --window 30s --for latency --name postgres
   netwright doctor --fail-on warning --json > report.json   # for a pipeline
   netwright doctor --root host.tar.zst   # someone else's host
+  netwright doctor --root sosreport.tar.xz   # counters since boot
+  # what happened between the two
+  netwright doctor --since monday.tar.xz --root tuesday.tar.xz
 
 Ctrl-C ends the window early: what was seen until then is judged (exit code as
 usual); a second Ctrl-C ends netwright.",

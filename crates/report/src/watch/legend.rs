@@ -56,10 +56,10 @@ pub const WAITS: &[Entry] = &[
 
 pub const MIGRATIONS: &[Entry] = &[
     ("PID, TID, THREAD", "the thread"),
-    ("MIGRATIONS, PER S", "moves to another CPU"),
+    ("MIGRATIONS, PER S", "migrations to another CPU"),
     ("ACROSS L3", "of them, to a CPU of another L3 cache"),
     ("NODE, PACKAGE", "to another NUMA node, to another package"),
-    ("FROM→TO", "the commonest moves, and how many"),
+    ("FROM→TO", "the most frequent migrations, and how many"),
 ];
 
 /// What processes send and receive.

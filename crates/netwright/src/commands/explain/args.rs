@@ -53,7 +53,8 @@ fn workload(arg: Arg, help: &'static str) -> Arg {
   # a server that runs; sends nothing, needs root
   netwright explain --port 5432
   netwright explain --pid 4711 --duration 30s",
-        "inconclusive: the parts do not add up to what was measured"
+        "inconclusive: the components do not add up to what was measured; run longer
+     (--duration, --max-duration) or on a quieter host"
 )
 )]
 pub struct ExplainArgs {
@@ -101,7 +102,7 @@ pub struct ExplainArgs {
     /// Predict for a server with so many CPUs.
     #[arg(long, value_name = "N", value_parser = within::<1, 1024>, help_heading = "Prediction")]
     pub cores: Option<u32>,
-    /// Predict for a far host whose NIC has so many channels, 1 or a list, each on a CPU of its own:
+    /// Predict for another host whose NIC has so many channels, 1 or a list, each on a CPU of its own:
     /// from the CPU time of its interrupts and softirqs while the network was measured alone.
     #[arg(long, value_name = "COUNTS", help_heading = "Prediction")]
     pub channels: Option<Counts>,
@@ -112,7 +113,7 @@ pub struct ExplainArgs {
     /// How long the workload and the network take turns, or a server is watched.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "10s", help_heading = "Time")]
     pub duration: Nanos,
-    /// Measure on until the parts add up, at most so long [default: three times --duration].
+    /// Measure on until the components add up, at most so long [default: three times --duration].
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
     pub max_duration: Option<Nanos>,
     /// The measured part of each turn.
@@ -162,8 +163,7 @@ impl ExplainArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "A live server: nothing is sent")]
 pub struct PassiveArgs {
-    /// Whoever serves on this TCP port of this host, in any of its network namespaces; again for
-    /// more.
+    /// The server on this TCP port of this host, in any of its network namespaces; again for more.
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), conflicts_with_all = ACTIVE)]
     pub port: Vec<u16>,
     /// This process and those that descend from it, with --port only there; again for more.

@@ -26,7 +26,7 @@ use crate::args::OutputArgs;
   netwright prove channels.toml --resume # go on with one that was interrupted
 
 Exit code 0 says better.",
-    "not proven"
+    "worse, mixed, undecided, or no difference of that size"
 ))]
 pub struct ProveArgs {
     /// The experiment: factors and levels, workload, metrics, budget.

@@ -12,12 +12,12 @@ use crate::args::TalkArgs;
 #[command(mut_arg("verbose", |a| a.help("Print each test that begins and each refused client")), after_help = examples!(
     "  # on loopback, for anybody here
   netwright serve
-  # prints a one-time secret for the other end
+  # prints a one-time secret for the client
   netwright serve --bind 10.0.0.5
   NETWRIGHT_SECRET=… netwright serve --bind 0.0.0.0 --bind ::
   netwright serve --bind 10.0.0.5 --data-ports 7480-7499   # for a firewall
   netwright serve --unix /run/netwright.sock
-  # for stock iperf3 and qperf clients too
+  # for stock iperf3 and qperf clients of this host too; beyond it, with --open
   netwright serve --iperf3 --qperf
 
 It can only send, receive and report. Ctrl-C ends it."
@@ -32,7 +32,7 @@ pub struct ServeArgs {
     /// Listen on a Unix socket too (alone, when nothing else is asked for).
     #[arg(long, value_name = "PATH")]
     pub unix: Option<PathBuf>,
-    /// Take the data ports from this range [default: the kernel chooses].
+    /// Take the data ports, TCP and UDP, from this range [default: the kernel chooses].
     #[arg(long, value_name = "FIRST-LAST")]
     pub data_ports: Option<PortRange>,
     /// Demand the secret in this file; else that of the environment's NETWRIGHT_SECRET; else,
@@ -42,10 +42,10 @@ pub struct ServeArgs {
     /// Demand no secret beyond loopback: whoever reaches this host may use it.
     #[arg(long)]
     pub open: bool,
-    /// Also serve stock iperf3 clients, on this port.
+    /// Also serve stock iperf3 clients, on this port [default: 5201]; beyond loopback with --open.
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "5201")]
     pub iperf3: Option<u16>,
-    /// Also serve stock qperf clients, on this port.
+    /// Also serve stock qperf clients, on this port [default: 19765]; beyond loopback with --open.
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "19765")]
     pub qperf: Option<u16>,
     /// Run the threads on these CPUs when the client does not say where [default: chosen].

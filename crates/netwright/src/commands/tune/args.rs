@@ -103,7 +103,8 @@ pub enum Format {
 pub struct PersistArgs {
     /// Which change [default: all that are in force].
     pub id: Option<u64>,
-    /// Remove what was written, of this change or of all. What is in force stays.
+    /// Remove the files that were written, of this change or of all. The values in force stay:
+    /// `tune rollback` restores the old ones.
     #[arg(long)]
     pub remove: bool,
     /// Say which files would be written and write none.
@@ -178,7 +179,9 @@ pub struct PlanArgs {
 
 Where a change may cut the connection that you work over, a confirmation is
 waited for (60 s) unless --no-confirm says otherwise: `netwright tune confirm`,
-best from a new connection."
+best from a new connection. It goes on when its terminal goes away. A change
+that cannot cut the connection has no watchdog.",
+    "a change that was asked for by name is refused because it would do harm"
 ))]
 pub struct ApplyArgs {
     /// A plan (a file, - for standard input), or KNOB=VALUE.
@@ -290,7 +293,7 @@ pub struct RollbackArgs {
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright tune status",
-    "a value drifted; a change waits, was interrupted or partly rolled back
+    "a value drifted; a change was interrupted or partly rolled back, or waits
      for a confirmation without a watchdog"
 ))]
 pub struct StatusArgs {

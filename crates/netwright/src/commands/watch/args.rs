@@ -23,7 +23,8 @@ use crate::args::OutputArgs;
   netwright watch --replay busy.zst
 
 Without a terminal it writes text. Without root, or where BPF is not permitted,
-it shows what /proc tells and names what is missing."
+it shows what /proc tells and names what is missing. Cheaper: a longer
+--interval, --waits never --messages never --drops never, at last --no-bpf."
 ))]
 pub struct WatchArgs {
     /// How long an interval is, 100ms to 1h.
