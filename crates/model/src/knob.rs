@@ -46,18 +46,6 @@ pub enum NicSetting<'k> {
     Napi(&'k str, &'k str),
 }
 
-const PLAIN: [&str; 9] = [
-    "channels",
-    "gro_flush_timeout",
-    "mtu",
-    "napi_defer_hard_irqs",
-    "qdisc",
-    "rss.key",
-    "rss.table",
-    "threaded",
-    "txqueuelen",
-];
-
 /// `RXH_…` fields with ethtool's letters. **Source**: include/uapi/linux/ethtool.h, ethtool(8).
 pub const HASH_FIELDS: [(u32, &str, &str); 8] = [
     (1, "dst_mac", "m"),
@@ -109,11 +97,9 @@ impl<'k> Target<'k> {
                 format!("/sys/class/net/{nic}/queues/{queue}/{file}")
             }
             Self::Nic(nic, NicSetting::Plain(setting)) => match setting {
+                "channels" | "qdisc" | "rss.key" | "rss.table" => return None,
                 "txqueuelen" => format!("/sys/class/net/{nic}/tx_queue_len"),
-                "gro_flush_timeout" | "mtu" | "napi_defer_hard_irqs" | "threaded" => {
-                    format!("/sys/class/net/{nic}/{setting}")
-                }
-                _ => return None,
+                attribute => format!("/sys/class/net/{nic}/{attribute}"),
             },
             Self::Irq(irq) => format!("/proc/irq/{irq}/smp_affinity_list"),
             Self::Cpu(cpu, setting) => {
@@ -219,16 +205,17 @@ fn nic<'k>(rest: &'k str) -> Option<Target<'k>> {
         let (setting, which) = end.split_once('.')?;
         return Some(Target::Nic(nic, NicSetting::Napi(setting, which)));
     }
-    let plain = PLAIN.iter().find_map(|setting| {
+    let two_words = ["rss.key", "rss.table"].into_iter().find_map(|setting| {
         let nic = rest.strip_suffix(setting)?.strip_suffix('.')?;
         is_nic_name(nic).then_some(Target::Nic(nic, NicSetting::Plain(setting)))
     });
-    plain
+    two_words
         .or_else(|| of(".rings.", NicSetting::Ring))
         .or_else(|| of(".coalesce.", NicSetting::Coalesce))
         .or_else(|| of(".features.", NicSetting::Feature))
         .or_else(|| of(".pause.", NicSetting::Pause))
         .or_else(|| of(".rss.hash_fields.", NicSetting::HashFields))
+        .or_else(|| of(".", NicSetting::Plain))
 }
 
 /// `None` for what is a file alone.
