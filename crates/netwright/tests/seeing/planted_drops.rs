@@ -1,69 +1,33 @@
 //! Packets that the kernel drops, planted in namespaces: `watch` counts each by its reason, `doctor` finds
 //! those that are faults.
 
-use std::{
-    io::{BufRead, BufReader},
-    net::UdpSocket,
-    process::{Child, ChildStdout, Command, Stdio},
-};
-
-use model::watch::WatchInterval;
+use std::{net::UdpSocket, process::Command};
 
 use crate::support::{
-    NETWRIGHT, Namespace, needs_root,
+    Namespace,
     planted::{Bracket, Inside, beside_with, found, nstat, pair, silent},
+    watching::{Watching, known},
 };
 
-/// `watch`, whose first interval is over; it watches every namespace.
-struct Watching {
-    child: Child,
-    lines: BufReader<ChildStdout>,
+/// `watch` of every namespace with this `--drops`.
+fn watch(drops: &str) -> Watching {
+    let others = ["--waits", "never", "--messages", "never", "--queues", "never"];
+    Watching::start(&[&others[..], &["--drops", drops]].concat())
 }
 
-impl Watching {
-    /// With this of `--drops`.
-    fn start(drops: &str) -> Self {
-        needs_root();
-        let mut command = Command::new(NETWRIGHT);
-        command.args(["watch", "--json", "--interval", "250ms", "--duration", "60s"]);
-        command.args(["--waits", "never", "--messages", "never", "--queues", "never"]);
-        command.args(["--drops", drops]);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
-        let mut this = Self { child, lines };
-        this.next();
-        this
-    }
-
-    fn next(&mut self) -> WatchInterval {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:.200}"))
-    }
-
-    /// Packets dropped for this reason in this namespace over three intervals, and the functions.
-    fn dropped(&mut self, reason: &str, netns: u64) -> (u64, Vec<String>) {
-        let (mut packets, mut functions) = (0, vec![]);
-        for _ in 0..3 {
-            let interval = self.next();
-            let all = interval.drops.known().unwrap_or_else(|| panic!("{:?}", interval.drops));
-            for d in all {
-                let here = d.net_namespace.get() == Some(netns);
-                if here && d.reason.known().is_some_and(|r| r == reason) {
-                    packets += d.packets;
-                    functions.extend(d.function.known().cloned());
-                }
+/// Packets dropped for this reason in this namespace over three intervals, and the functions.
+fn dropped(watch: &mut Watching, reason: &str, netns: u64) -> (u64, Vec<String>) {
+    let (mut packets, mut functions) = (0, vec![]);
+    for _ in 0..3 {
+        for d in known(&watch.next().drops) {
+            let here = d.net_namespace.get() == Some(netns);
+            if here && d.reason.known().is_some_and(|r| r == reason) {
+                packets += d.packets;
+                functions.extend(d.function.known().cloned());
             }
         }
-        (packets, functions)
     }
-}
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    (packets, functions)
 }
 
 /// Inode of the namespace.
@@ -93,9 +57,9 @@ fn loopback() -> Namespace {
 #[test]
 fn datagrams_to_a_closed_port() {
     let ns = loopback();
-    let mut watch = Watching::start("always");
+    let mut watch = watch("always");
     send(&ns, 9, 137);
-    let (packets, functions) = watch.dropped("NO_SOCKET", inode(&ns));
+    let (packets, functions) = dropped(&mut watch, "NO_SOCKET", inode(&ns));
     assert_eq!(packets, 137, "{functions:?}");
     assert!(functions.iter().any(|f| f.contains("udp")), "{functions:?}");
 }
@@ -111,9 +75,9 @@ fn datagrams_at_a_full_socket() {
         drop(socket);
     });
     std::thread::sleep(std::time::Duration::from_millis(100));
-    let mut watch = Watching::start("always");
+    let mut watch = watch("always");
     send(&ns, 7001, 3000);
-    let (packets, functions) = watch.dropped("SOCKET_RCVBUFF", inode(&ns));
+    let (packets, functions) = dropped(&mut watch, "SOCKET_RCVBUFF", inode(&ns));
     let truth = nstat(&ns, "UdpRcvbufErrors");
     assert!(truth > 1000, "{truth}");
     assert_eq!(packets, truth, "{functions:?}");
@@ -131,13 +95,13 @@ fn a_flood_is_observed_in_part() {
     });
     let here = inode(&ns);
     let of_four = |drops: &str| {
-        let mut watch = Watching::start(drops);
+        let mut watch = watch(drops);
         let (mut packets, mut due, mut shares) = (0.0, 0.0, vec![]);
         let mut dropped = nstat(&ns, "UdpNoPorts");
         for _ in 0..4 {
             let interval = watch.next();
             let until = nstat(&ns, "UdpNoPorts");
-            let all = interval.drops.known().unwrap_or_else(|| panic!("{:?}", interval.drops));
+            let all = known(&interval.drops);
             let of = all.iter().find(|d| {
                 d.net_namespace.get() == Some(here)
                     && d.reason.known().is_some_and(|r| r == "NO_SOCKET")
