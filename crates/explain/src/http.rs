@@ -1,19 +1,17 @@
 //! `http://`: requests to any server.
 
-use std::collections::BTreeMap;
-
 use model::{
     CpuId, Nanos, Warning,
     explain::Exchange,
     measure::{HttpSpec, Pin, TlsRun},
     warning::PERHAPS_TLS,
 };
-use stats::decompose::Round;
 use traffic::{Error, Result};
 
 use crate::{
-    server::{Round as Watched, Server},
-    workload::{Observed, Workload, cipher, steal},
+    served::{Served, not_served, one_at_a_time, only, served, unanswered},
+    server::Server,
+    workload::{Observed, Workload},
 };
 
 /// Requests to a server.
@@ -22,34 +20,6 @@ pub struct Http {
     /// One URL, and flows that each round replaces.
     pub spec: HttpSpec,
     pub server: Server,
-}
-
-/// Fewer than this share of the clients, in the mean, is not all of them.
-const MOST_OF_THEM: f64 = 0.8;
-/// A client that is refused rests for so long before it tries again.
-const REST_NS: f64 = 10e6;
-
-/// Why not all clients took part: in the mean so many were served or connected anew at once, the rate
-/// by the time of both (Little's law), and failures took the others' time.
-pub fn not_served(
-    clients: u32,
-    at_once: f64,
-    window: Nanos,
-    failures: &BTreeMap<String, u64>,
-) -> Option<String> {
-    let (words, _) = failures.iter().max_by_key(|(_, n)| **n)?;
-    let failed: u64 = failures.values().sum();
-    let (missing, few) =
-        (f64::from(clients) - at_once, at_once < f64::from(clients) * MOST_OF_THEM);
-    // Some fail anywhere; each of those that are never served fails again and again, and rests. Half
-    // of the others' time is enough: it takes a while to be refused.
-    let rested = failed as f64 * REST_NS / window.0.max(1) as f64;
-    (few && rested >= missing / 2.0).then(|| {
-        format!(
-            "of {clients} clients {at_once:.0} were served at once, in the mean; {failed} requests failed: \
-             {words}"
-        )
-    })
 }
 
 /// How often a new connection waits for the other end before it can be asked: TCP's handshake, and that of
@@ -72,81 +42,33 @@ impl Workload for Http {
         let (measured, looks) =
             self.server.watched(run, |run| workloads::measure_http(&spec, None, run));
         let measured = measured?;
-        if let Some(why) = measured.broken {
-            return Err(why);
+        let address = measured.document.peer.address;
+        let done = only(measured.document.runs, measured.broken)?;
+        let (target, n) = (&spec.common.target, done.transactions);
+        if n == 0 {
+            let hint = if done.warnings.contains(&Warning::PerhapsTls) { PERHAPS_TLS } else { "" };
+            return Err(unanswered(target, "request", window, &done.failures, hint));
         }
-        let done = measured.document.runs.into_iter().next();
-        let done = done.ok_or_else(|| Error::Environment("nothing was measured".into()))?;
-        if done.transactions == 0 {
-            let why = done.failures.keys().next().cloned();
-            return Err(Error::Environment(format!(
-                "{}: no request was answered in {window}{}{}",
-                spec.common.target,
-                why.map_or_else(String::new, |w| format!(": {w}")),
-                if done.warnings.contains(&Warning::PerhapsTls) { PERHAPS_TLS } else { "" }
-            )));
-        }
-        let anew = done.reopened as f64 / done.transactions as f64;
         let handshake = done.tls_handshake_ns.as_ref().map_or(0.0, |q| q.mean);
+        let anew = done.reopened as f64 / n as f64;
         let each = done.latency_ns.mean + anew * (done.connect_ns.mean + handshake);
         let at_once = done.transactions_per_s * each / 1e9;
         if let Some(why) = not_served(clients, at_once, done.window_ns, &done.failures) {
-            return Err(Error::Environment(format!("{}: {why}", spec.common.target)));
+            return Err(Error::Environment(format!("{target}: {why}")));
         }
-        // Of the statuses of all rounds more is said than of each.
-        let mut warnings = done.warnings;
-        warnings.retain(|warning| !matches!(warning, Warning::Statuses { .. }));
-        if done.tls.is_some() {
-            warnings.push(Warning::UnderTls { sslmode: false });
-        }
-        let server = measured.document.peer.address;
-        let took = self.server.took(
-            looks,
-            &Watched {
-                same_host: done.placement.same_host,
-                address: &server,
-                per_s: done.transactions_per_s,
-                cpu: &done.cpu.local,
-            },
-        );
-        warnings.extend(took.why);
-        let receives = done.receives as f64 / done.transactions as f64;
-        let latency_ns = done.latency_from_send_ns.clone().unwrap_or(done.latency_ns.clone());
-        Ok(Observed {
-            round: Round {
-                clients,
-                transactions: done.transactions,
-                window_ns: done.window_ns.0 as f64,
-                mean_ns: latency_ns.mean,
-                disconnected_ns: done.disconnected_ns.map_or(0.0, |ns| ns.0 as f64)
-                    / done.transactions as f64,
-            },
-            client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().copied(),
-            server_cpu_ns: took.server_ns,
-            others_cpus: took.others_cpus,
-            exchange: Exchange {
-                request_bytes: done.request_bytes / done.transactions,
-                response_bytes: done.response_bytes / done.transactions,
-                messages: (1.0 + receives).round() as u32,
-                round_trips: 1.0,
-                // One at a time is on its way: each is handed over by a call of its own.
-                sends: 1.0,
-                receives,
-                new_connections: anew,
-                connect_round_trips: Some(connect_round_trips(done.tls.as_ref())),
-            },
-            host_cpu_ns: done.cpu.local.host_busy_per_unit_ns.known().copied(),
-            tls_ns: cipher(done.tls.as_ref()),
-            receiving: None,
-            injected_ns: None,
-            pinned: done.placement.local.pinned.clone(),
-            steal_ns: steal(&done.cpu.local),
-            server,
+        let bytes = (done.request_bytes, done.response_bytes);
+        let exchange = Exchange {
+            connect_round_trips: Some(connect_round_trips(done.tls.as_ref())),
+            ..one_at_a_time(n, bytes, done.receives, done.reopened)
+        };
+        let mut served = Served {
+            disconnected_ns: done.disconnected_ns,
             statuses: done.statuses,
-            failures: done.failures,
-            quantiles: latency_ns,
-            warnings,
-        })
+            ..served!(done)
+        };
+        // Of the statuses of all rounds more is said than of each.
+        served.warnings.retain(|warning| !matches!(warning, Warning::Statuses { .. }));
+        Ok(served.observed(clients, exchange, &self.server, address, looks))
     }
 
     fn paced(&self, per_s: u64) -> Box<dyn Workload> {
@@ -156,27 +78,6 @@ impl Workload for Http {
     }
 
     fn pin(&mut self, cpus: &[CpuId]) {
-        if !cpus.is_empty() {
-            self.spec.common.pin = Pin::List(cpus.iter().copied().collect());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clients_that_are_refused_again_and_again_are_told_from_a_request_that_fails() {
-        let words = "closed by the server before its response".to_owned();
-        let failures = |n| BTreeMap::from([(words.clone(), n)]);
-        let window = Nanos(200_000_000);
-        let why = not_served(64, 40.0, window, &failures(338)).unwrap();
-        assert!(why.contains("of 64 clients 40 were served") && why.contains(&words), "{why}");
-        assert_eq!(not_served(64, 63.0, window, &failures(338)), None, "all work, and some fail");
-        assert_eq!(not_served(64, 40.0, window, &failures(3)), None, "fewer than are missing");
-        assert_eq!(not_served(64, 40.0, window, &BTreeMap::new()), None, "slow for itself");
-        let why = not_served(1, 0.4, window, &failures(1));
-        assert_eq!(why, None, "one that takes long until it asks again, and failed once");
+        self.spec.common.pin = Pin::List(cpus.iter().copied().collect());
     }
 }

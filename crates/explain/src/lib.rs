@@ -16,6 +16,7 @@ pub mod request;
 mod responder;
 mod round_counts;
 mod rtt;
+mod served;
 mod server;
 mod service;
 mod synthetic;

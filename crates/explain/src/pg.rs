@@ -1,18 +1,18 @@
 //! `pg://`: transactions of a PostgreSQL server.
 
-use std::{cell::Cell, collections::BTreeMap, sync::atomic::Ordering};
+use std::{cell::Cell, sync::atomic::Ordering};
 
 use model::{
-    CpuId, Nanos, Warning,
+    CpuId, Nanos,
     explain::Exchange,
     measure::{PgRun, PgSpec, Pin},
 };
-use stats::decompose::Round;
 use traffic::{Error, Result};
 
 use crate::{
-    server::{Round as Watched, Server},
-    workload::{Observed, Workload, cipher, steal},
+    served::{Served, only, served, unanswered},
+    server::Server,
+    workload::{Observed, Workload},
 };
 
 /// What a session's beginning takes of a CPU, generously: a process there and its caches. Where a
@@ -50,23 +50,15 @@ impl Pg {
             let all = one.saturating_mul(clients.into()).min(LONGEST_NS);
             spec.common.warmup_ns.0 = self.spec.common.warmup_ns.0.saturating_add(all);
             let measured = workloads::measure_pg(&spec, self.password.as_deref(), None, run)?;
-            if let Some(why) = measured.broken {
-                return Err(why);
-            }
             let server = measured.document.peer.address;
-            let done = measured.document.runs.into_iter().next();
-            let done = done.ok_or_else(|| Error::Environment("nothing was measured".into()))?;
+            let done = only(measured.document.runs, measured.broken)?;
             if done.transactions > 0 {
                 let each = done.connect_ns.max / u64::from(clients.max(1));
                 self.beginning_ns.set(one.max(each).min(LONGEST_NS));
                 return Ok((server, done));
             }
             if done.failed > 0 || all == LONGEST_NS || run.stop.load(Ordering::Relaxed) {
-                let why = done.failures.keys().next().cloned();
-                return Err(Error::Environment(format!(
-                    "{server}: no transaction was answered in {window}{}",
-                    why.map_or_else(String::new, |w| format!(": {w}"))
-                )));
+                return Err(unanswered(&server, "transaction", window, &done.failures, ""));
             }
             self.beginning_ns.set(one.saturating_mul(4).min(LONGEST_NS));
         }
@@ -76,50 +68,13 @@ impl Pg {
 impl Workload for Pg {
     fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed> {
         let (done, looks) = self.server.watched(run, |run| self.measured(clients, window, run));
-        let (server, done) = done?;
-        let took = self.server.took(
-            looks,
-            &Watched {
-                same_host: done.placement.same_host,
-                address: &server,
-                per_s: done.transactions_per_s,
-                cpu: &done.cpu.local,
-            },
-        );
+        let (address, done) = done?;
         if let Some(why) = not_admitted(&done, clients) {
-            return Err(Error::Environment(format!("{server}: {why}")));
+            return Err(Error::Environment(format!("{address}: {why}")));
         }
-        let mut warnings = done.warnings.clone();
-        if done.tls.is_some() {
-            // libpq's `sslmode=prefer` takes TLS where the server has it, as Debian's has.
-            warnings.push(Warning::UnderTls { sslmode: true });
-        }
-        warnings.extend(took.why);
-        let latency_ns = done.latency_from_send_ns.clone().unwrap_or(done.latency_ns.clone());
-        Ok(Observed {
-            round: Round {
-                clients,
-                transactions: done.transactions,
-                window_ns: done.window_ns.0 as f64,
-                mean_ns: latency_ns.mean,
-                disconnected_ns: 0.0,
-            },
-            client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().copied(),
-            server_cpu_ns: took.server_ns,
-            others_cpus: took.others_cpus,
-            exchange: exchange(&done)?,
-            host_cpu_ns: done.cpu.local.host_busy_per_unit_ns.known().copied(),
-            tls_ns: cipher(done.tls.as_ref()),
-            receiving: None,
-            injected_ns: None,
-            pinned: done.placement.local.pinned.clone(),
-            steal_ns: steal(&done.cpu.local),
-            server,
-            statuses: BTreeMap::new(),
-            failures: done.failures.clone(),
-            quantiles: latency_ns,
-            warnings,
-        })
+        let exchange = exchange(&done)?;
+        let served = Served { sslmode: true, ..served!(done) };
+        Ok(served.observed(clients, exchange, &self.server, address, looks))
     }
 
     fn paced(&self, per_s: u64) -> Box<dyn Workload> {
@@ -135,9 +90,7 @@ impl Workload for Pg {
     }
 
     fn pin(&mut self, cpus: &[CpuId]) {
-        if !cpus.is_empty() {
-            self.spec.common.pin = Pin::List(cpus.iter().copied().collect());
-        }
+        self.spec.common.pin = Pin::List(cpus.iter().copied().collect());
     }
 }
 

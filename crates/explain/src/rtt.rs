@@ -1,8 +1,6 @@
 //! `rtt://`: a server of ours, with the service time that it was given; and the same without
 //! any, which is the network alone.
 
-use std::collections::BTreeMap;
-
 use model::{
     CpuId, Nanos,
     explain::Exchange,
@@ -90,7 +88,6 @@ impl Workload for Rtt {
             },
             client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().map(|ns| ns * trips),
             server_cpu_ns: peer.and_then(|p| p.threads_per_unit_ns.known()).map(|ns| ns * trips),
-            others_cpus: None,
             exchange: Exchange {
                 request_bytes: done.request_bytes,
                 response_bytes: done.response_bytes,
@@ -102,16 +99,14 @@ impl Workload for Rtt {
                 connect_round_trips: None,
             },
             host_cpu_ns: done.cpu.local.host_busy_per_unit_ns.known().map(|ns| ns * trips),
-            tls_ns: None,
             receiving: receiving(&done, trips),
             injected_ns: done.peer_service_ns.map(|ns| ns * trips),
             pinned: done.placement.local.pinned.clone(),
             steal_ns: steal(&done.cpu.local),
             server: spec.common.target,
-            statuses: BTreeMap::new(),
-            failures: BTreeMap::new(),
             quantiles: times(&rtt_ns, spun, reported, trips),
             warnings: done.warnings,
+            ..Observed::default()
         })
     }
 
@@ -127,9 +122,7 @@ impl Workload for Rtt {
     }
 
     fn pin(&mut self, cpus: &[CpuId]) {
-        if !cpus.is_empty() {
-            self.spec.common.pin = Pin::List(cpus.iter().copied().collect());
-        }
+        self.spec.common.pin = Pin::List(cpus.iter().copied().collect());
     }
 }
 

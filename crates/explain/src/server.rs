@@ -14,7 +14,6 @@ use probe::{
     watch::accounting,
 };
 
-/// Of a server on another host.
 /// The server of a workload, found once somebody has spoken to it.
 #[derive(Debug, Clone, Default)]
 pub struct Server {

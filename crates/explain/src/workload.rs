@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{
     CpuId, Nanos, Warning,
     explain::Exchange,
-    measure::{EndCpu, Quantiles, TlsRun},
+    measure::{EndCpu, Quantiles},
 };
 use stats::{decompose::Round, predict::Receiving};
 use traffic::Result;
@@ -33,12 +33,12 @@ pub trait Workload {
         mine
     }
 
-    /// From now on with its threads here on these CPUs.
+    /// From now on with its threads here on these CPUs, one at least.
     fn pin(&mut self, cpus: &[CpuId]);
 }
 
 /// What one round saw.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Observed {
     /// How much in which time.
     pub round: Round,
@@ -86,21 +86,7 @@ impl Observed {
                 mean_ns: 1e3,
                 disconnected_ns: 0.0,
             },
-            quantiles: Quantiles::default(),
-            client_cpu_ns: None,
-            server_cpu_ns: None,
-            others_cpus: None,
-            host_cpu_ns: None,
-            exchange: Exchange::default(),
-            tls_ns: None,
-            receiving: None,
-            injected_ns: None,
-            pinned: vec![],
-            steal_ns: 0,
-            server: String::new(),
-            statuses: BTreeMap::new(),
-            failures: BTreeMap::new(),
-            warnings: vec![],
+            ..Self::default()
         }
     }
 }
@@ -168,11 +154,6 @@ pub fn pooled<'a>(rounds: impl Iterator<Item = &'a Observed>) -> Exchange {
 pub const WARMUP: Nanos = Nanos(40_000_000);
 /// See [`WARMUP`].
 pub const COOLDOWN: Nanos = Nanos(5_000_000);
-
-/// What the cipher took here by transaction.
-pub fn cipher(tls: Option<&TlsRun>) -> Option<f64> {
-    Some(tls?.cipher_per_unit_ns? as f64)
-}
 
 /// The hypervisor's part of a host's time.
 pub fn steal(cpu: &EndCpu) -> u64 {

@@ -22,7 +22,7 @@ pub const ALLOWED: f64 = 0.02;
 /// A server that ends a connection now and then costs less of the time than this: no part of its own.
 const NOW_AND_THEN: f64 = 0.01;
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Round {
     pub clients: u32,
     pub transactions: u64,

@@ -204,7 +204,7 @@ impl Session {
     ///
     /// # Errors
     /// The server is gone or does not answer.
-    pub fn finish(mut self, hurried: bool) -> Result<Stat> {
+    fn finish(mut self, hurried: bool) -> Result<Stat> {
         let mut until = monotonic_ns().max(self.ends_ns()) + PATIENCE_NS;
         if self.ask.test.is_udp() {
             if self.ask.test == Test::UdpBw {
@@ -225,6 +225,19 @@ impl Session {
         let _ = self.control.send(AFTER, "synchronization after the test", until);
         self.control.linger();
         Ok(Stat::decode(&bytes))
+    }
+
+    /// The end of a test that was measured: the server's counters, and why the test broke off.
+    pub fn end(mut self, broken: Option<Error>, hurried: bool) -> (Option<Stat>, Option<Error>) {
+        if let Some(broken) = broken {
+            return (None, Some(self.gone().unwrap_or(broken)));
+        }
+        match self.finish(hurried) {
+            Ok(stat) => (Some(stat), None),
+            // Told to stop, it did not wait for the server's clock.
+            Err(_) if hurried => (None, None),
+            Err(e) => (None, Some(e)),
+        }
     }
 
     /// The out-of-band byte that ends the server's loop, and a datagram now and then while it

@@ -4,6 +4,7 @@
 //! qperf's client prints half of the mean round trip, over a count of messages and ticks of
 //! 10 ms. Here a round trip is a round trip, each one recorded.
 
+mod client;
 mod clock;
 mod data;
 pub(crate) mod fuzzed;

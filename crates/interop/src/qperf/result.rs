@@ -3,18 +3,29 @@
 use std::collections::BTreeMap;
 
 use model::{
-    CpuId, CpuSet, Nanos, Reading, Warning,
+    CpuId, Nanos, Reading, Warning,
     measure::{Common, EndCpu, Engine, Pin, Transport, Wait},
 };
 use traffic::{
     Error, Result,
-    control::message::{PeerReport, Ready, TestKind},
-    engine::assignments::{self, Assignments},
+    control::message::{PeerReport, Ready, Test, TestKind},
+    engine::assignments,
 };
 
-use super::wire::{Stat, Test, Times};
+use super::{
+    client::Client,
+    local::Ask,
+    wire::{Stat, Test as QperfTest, Times},
+};
 
-const UNTOLD: &str = "qperf does not tell";
+pub const UNTOLD: &str = "qperf does not tell";
+pub const SECOND: u64 = 1_000_000_000;
+/// How much longer than this end the server goes on if nobody ends it.
+const SLACK_S: u64 = 3;
+/// The largest message over TCP.
+const LARGEST_MESSAGE: u64 = 16 << 20;
+/// The largest UDP payload over IPv4 without options.
+const LARGEST_DATAGRAM: u64 = 65_507;
 
 /// The server's CPU over its own window, which reaches from its first message to its last,
 /// warm-up and cool-down included. qperf looks at the whole host alone.
@@ -77,55 +88,71 @@ pub fn report(stat: &Stat) -> PeerReport {
 ///
 /// # Errors
 /// As [`assignments::peer`].
-pub fn peer_assignment(
-    common: &Common,
-    kind: &TestKind,
-    local: &Assignments,
-    same_host: bool,
-    to: std::net::SocketAddr,
-) -> Result<Ready> {
+pub fn peer_assignment(test: &Test, client: &Client) -> Result<Ready> {
     let pinned = |cpus: Vec<CpuId>, why: String| Ready { pinned: cpus, why, ..Ready::default() };
-    match &common.peer_pin {
+    let same_host = client.place.same_host;
+    match &test.pin {
         Pin::No => Ok(pinned(vec![], "not pinned".into())),
         Pin::List(list) => Ok(pinned(list.iter().take(1).collect(), "asked for".into())),
         Pin::Auto | Pin::Apart if !same_host => {
             Ok(pinned(vec![], "not pinned: which CPUs it has qperf does not tell".into()))
         }
         Pin::Auto | Pin::Apart => {
-            let test = traffic::control::message::Test {
-                kind: kind.clone(),
-                transport: common.transport,
-                flows: 1,
-                threads: 1,
-                wait: Wait::Block,
-                pin: Pin::Auto,
-                local_cpus: local.cpus.iter().copied().collect::<CpuSet>(),
-                socket: common.socket.clone(),
-                max_time_ns: Nanos(0),
-                engine: Engine::PerMessage,
-                service_ns: None,
-            };
-            let peer = assignments::peer(&test, &Pin::Auto, true, Some(to.ip()), &[])?;
+            let to = Some(client.place.address.ip());
+            let peer = assignments::peer(test, &Pin::Auto, same_host, to, &[])?;
             Ok(Ready { allowed: peer.allowed, ..pinned(peer.cpus, peer.why) })
         }
     }
 }
 
-/// The field of the request for a far assigned CPU.
-pub fn affinity(assignment: &Ready) -> u32 {
-    assignment.pinned.first().map_or(0, |c| c.0.saturating_add(1))
+/// A test of one flow on one thread, as `netwright serve` would be asked for it.
+pub fn test(common: &Common, kind: TestKind, client: &Client) -> Test {
+    Test {
+        kind,
+        transport: common.transport,
+        flows: 1,
+        threads: 1,
+        wait: Wait::Block,
+        pin: common.peer_pin.clone(),
+        local_cpus: client.assignments.cpus.iter().copied().collect(),
+        socket: common.socket.clone(),
+        max_time_ns: Nanos(0),
+        engine: Engine::PerMessage,
+        service_ns: None,
+    }
+}
+
+/// What to ask the server for: messages of so many bytes, there and back or one way.
+///
+/// # Errors
+/// As [`test_of`].
+pub fn ask(common: &Common, bytes: u64, and_back: bool, assignment: &Ready) -> Result<Ask> {
+    Ok(Ask {
+        test: test_of(common.transport, and_back)?,
+        message: u32::try_from(bytes).unwrap_or(u32::MAX),
+        seconds: seconds(common),
+        // Of the server's CPU; 0 is any.
+        affinity: assignment.pinned.first().map_or(0, |c| c.0.saturating_add(1)),
+    })
+}
+
+/// How many seconds the server goes on for if nobody ends it.
+fn seconds(common: &Common) -> u32 {
+    let more = common.warmup_ns.0.saturating_add(common.cooldown_ns.0);
+    let whole = common.duration_ns.0.saturating_add(more).div_ceil(SECOND);
+    u32::try_from(whole.saturating_add(SLACK_S)).unwrap_or(u32::MAX)
 }
 
 /// The test of a transport, there and back or one way.
 ///
 /// # Errors
 /// [`Error::Usage`] for what qperf does not speak here.
-pub fn test_of(transport: Transport, and_back: bool) -> Result<Test> {
+fn test_of(transport: Transport, and_back: bool) -> Result<QperfTest> {
     match (transport, and_back) {
-        (Transport::Tcp, true) => Ok(Test::TcpLat),
-        (Transport::Tcp, false) => Ok(Test::TcpBw),
-        (Transport::Udp, true) => Ok(Test::UdpLat),
-        (Transport::Udp, false) => Ok(Test::UdpBw),
+        (Transport::Tcp, true) => Ok(QperfTest::TcpLat),
+        (Transport::Tcp, false) => Ok(QperfTest::TcpBw),
+        (Transport::Udp, true) => Ok(QperfTest::UdpLat),
+        (Transport::Udp, false) => Ok(QperfTest::UdpBw),
         (Transport::Unix, _) => {
             Err(Error::Usage("qperf has no Unix sockets; only TCP and UDP".into()))
         }
@@ -136,7 +163,7 @@ pub fn test_of(transport: Transport, and_back: bool) -> Result<Test> {
 ///
 /// # Errors
 /// [`Error::Usage`].
-pub fn check_common(common: &Common, flows: &[u32]) -> Result<()> {
+pub fn check_common(common: &Common, flows: &[u32], sizes: &[u64], and_back: bool) -> Result<()> {
     let usage = |why: &str| Err(Error::Usage(why.into()));
     if common.threads != 1 || flows != [1] {
         return usage("with qperf at the server there is one flow on one thread");
@@ -144,7 +171,13 @@ pub fn check_common(common: &Common, flows: &[u32]) -> Result<()> {
     if common.duration_ns.0 == 0 {
         return usage("a window of no length measures nothing");
     }
-    Ok(())
+    test_of(common.transport, and_back)?;
+    let most = if common.transport == Transport::Udp { LARGEST_DATAGRAM } else { LARGEST_MESSAGE };
+    match sizes.iter().find(|b| !(1..=most).contains(*b)) {
+        _ if sizes.is_empty() => usage("no size is given"),
+        Some(b) => usage(&format!("a message of {b} bytes; 1 to {most} are possible")),
+        None => Ok(()),
+    }
 }
 
 /// What every run with qperf says of the server.

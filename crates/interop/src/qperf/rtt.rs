@@ -2,25 +2,23 @@
 //! them recorded at this end. Its tests `tcp_lat` and `udp_lat` send each message back as it
 //! came.
 
-use std::{net::SocketAddr, os::fd::AsRawFd, sync::atomic::Ordering, thread};
+use std::{os::fd::AsRawFd, sync::atomic::Ordering};
 
 use model::{
-    Nanos, Warning,
-    measure::{Common, Engine, RttDocument, RttRun, RttSpec, Transport},
+    Warning,
+    measure::{RttDocument, RttRun, RttSpec, Transport},
 };
 use traffic::{
     Error, Result,
     control::message::{Ready, Test, TestKind},
     engine::{
-        assignments::{self, Assignments},
         conduct::{MeasuredWindow, Run, conduct},
         confidence::Next,
         ends::Ended,
-        floor::calibrate,
         measured::{BATCH_NS, Measured, unix_s},
         rtt_recorder::RttRecorder,
         window::Window,
-        worker_pool::WorkerPool,
+        worker_pool::{Worker, WorkerPool},
     },
     net::{now_ns, options},
     rtt::{
@@ -31,18 +29,12 @@ use traffic::{
 };
 
 use super::{
-    local::{Ask, PlacedEnd, Session, find},
-    result::{affinity, check_common, peer_assignment, report, test_of, warnings},
+    client::{Client, each_size},
+    local::{Ask, Session},
+    result::{SECOND, ask, check_common, peer_assignment, report, test, warnings},
     wire::Stat,
 };
 
-const SECOND: u64 = 1_000_000_000;
-/// The largest message over TCP.
-const LARGEST_MESSAGE: u64 = 16 << 20;
-/// The largest UDP payload over IPv4 without options.
-const LARGEST_DATAGRAM: u64 = 65_507;
-/// How much longer than this end the server goes on if nobody ends it.
-const SLACK_S: u64 = 3;
 /// A server that does not answer for so long is given up.
 const SILENT_NS: u64 = 5 * SECOND;
 
@@ -50,8 +42,7 @@ const SILENT_NS: u64 = 5 * SECOND;
 struct Point<'a> {
     spec: &'a RttSpec,
     test: Test,
-    place: &'a PlacedEnd,
-    assignments: &'a Assignments,
+    client: &'a Client,
     assignment: Ready,
     ask: Ask,
 }
@@ -62,48 +53,30 @@ struct Point<'a> {
 /// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
 pub fn client_rtt(spec: &RttSpec, run: Run<'_>) -> Result<Measured<RttDocument>> {
     check(spec)?;
-    let place = find(&spec.common, run.stop)?;
-    let to: SocketAddr = place.address;
-    let assignments = assignments::local(&spec.common.pin, 1, place.same_host, Some(to))?;
-    let calibration = calibrate(assignments.cpus.first().copied())?;
+    let client = Client::new(&spec.common, run.stop)?;
     let mut document = RttDocument {
         schema_version: model::SCHEMA_VERSION,
         kind: "rtt".into(),
         started_unix_s: unix_s(),
         request: spec.clone(),
-        local: place.local.clone(),
-        peer: place.end.clone(),
-        floor: calibration.certificate([]),
+        local: client.place.local.clone(),
+        peer: client.place.end.clone(),
+        floor: client.calibration.certificate([]),
         runs: vec![],
         wait_split: None,
         interrupted: false,
     };
-    let mut broken = None;
-    for &bytes in &spec.request_bytes {
-        if run.stop.load(Ordering::Relaxed) || broken.is_some() {
-            document.interrupted = true;
-            break;
-        }
-        match size(spec, bytes, &place, &assignments, run, &mut document) {
-            Ok(Measured { document: done, broken: why }) => {
-                document.runs.push(done);
-                broken = why;
-            }
-            Err(e) => broken = Some(e),
-        }
-        document.interrupted |= broken.is_some() || run.stop.load(Ordering::Relaxed);
-    }
-    document.floor = calibration.certificate(document.runs.iter().map(|r| &r.cpu.local));
-    match (document.runs.is_empty(), broken) {
-        (true, Some(why)) => Err(why),
-        (_, broken) => Ok(Measured { document, broken }),
-    }
+    let one = |bytes| size(spec, bytes, &client, run, &mut document);
+    let (runs, broken) = each_size(&spec.request_bytes, run.stop, one)?;
+    document.interrupted = broken.is_some() || run.stop.load(Ordering::Relaxed);
+    document.floor = client.calibration.certificate(runs.iter().map(|r| &r.cpu.local));
+    document.runs = runs;
+    Ok(Measured { document, broken })
 }
 
 /// What qperf cannot do is refused, not passed over.
 fn check(spec: &RttSpec) -> Result<()> {
-    check_common(&spec.common, &spec.flows)?;
-    test_of(spec.common.transport, true)?;
+    check_common(&spec.common, &spec.flows, &spec.request_bytes, true)?;
     let usage = |why: String| Err(Error::Usage(why));
     if spec.queue_depth != 1 {
         return usage("with qperf at the server one request is queue_depth".into());
@@ -121,64 +94,30 @@ fn check(spec: &RttSpec) -> Result<()> {
             "the wait split needs `netwright serve` at the server: qperf only blocks".into(),
         );
     }
-    if spec.request_bytes.is_empty() {
-        return usage("no size is given".into());
-    }
     if spec.response_bytes.iter().any(|r| spec.request_bytes != [*r]) {
         return usage("qperf answers with as many bytes as it was asked with".into());
     }
-    let most = match spec.common.transport {
-        Transport::Udp => LARGEST_DATAGRAM,
-        _ => LARGEST_MESSAGE,
-    };
-    match spec.request_bytes.iter().find(|b| !(1..=most).contains(*b)) {
-        Some(b) => usage(format!("a message of {b} bytes; 1 to {most} are possible")),
-        None => Ok(()),
-    }
-}
-
-/// How long the server goes on if nobody ends it.
-fn seconds(common: &Common) -> u32 {
-    let more = common.warmup_ns.0.saturating_add(common.cooldown_ns.0);
-    let whole = common.duration_ns.0.saturating_add(more).div_ceil(SECOND);
-    u32::try_from(whole.saturating_add(SLACK_S)).unwrap_or(u32::MAX)
+    Ok(())
 }
 
 /// One size, repeated while its interval is wider than was asked for.
 fn size(
     spec: &RttSpec,
     bytes: u64,
-    place: &PlacedEnd,
-    assignments: &Assignments,
+    client: &Client,
     run: Run<'_>,
     document: &mut RttDocument,
 ) -> Result<Measured<RttRun>> {
     let common = &spec.common;
     let kind = TestKind::Rtt { request_bytes: bytes, response_bytes: bytes, queue_depth: 1 };
-    let assignment = peer_assignment(common, &kind, assignments, place.same_host, place.address)?;
-    let ask = Ask {
-        test: test_of(common.transport, true)?,
-        message: u32::try_from(bytes).unwrap_or(u32::MAX),
-        seconds: seconds(common),
-        affinity: affinity(&assignment),
-    };
-    let test = Test {
-        kind,
-        transport: common.transport,
-        flows: 1,
-        threads: 1,
-        wait: model::measure::Wait::Block,
-        pin: common.peer_pin.clone(),
-        local_cpus: assignments.cpus.iter().copied().collect(),
-        socket: common.socket.clone(),
-        max_time_ns: Nanos(0),
-        engine: Engine::PerMessage,
-        service_ns: None,
-    };
-    let point = Point { spec, test, place, assignments, assignment, ask };
+    let test = test(common, kind, client);
+    let assignment = peer_assignment(&test, client)?;
+    let ask = ask(common, bytes, true, &assignment)?;
+    let point = Point { spec, test, client, assignment, ask };
     let (mut sums, begun) = (Sums::new(document.floor.clock_step_ns), now_ns());
     let done = |sums: Sums, why: Option<Warning>| {
-        let mut run = result::rtt_run(spec, &point.test, assignments, place.same_host, sums);
+        let (assignments, same_host) = (&client.assignments, client.place.same_host);
+        let mut run = result::rtt_run(spec, &point.test, assignments, same_host, sums);
         run.peer_wait = model::measure::Wait::Block;
         run.warnings.extend(why);
         run.warnings.extend(warnings(&spec.common));
@@ -207,29 +146,15 @@ fn size(
 /// One round: a session of its own, for qperf has no second window in one.
 fn one(point: &Point<'_>, run: Run<'_>, what: &str) -> Result<(Round, Option<Stat>)> {
     let common = &point.spec.common;
-    let mut session = Session::open(point.place, common, point.ask, run.stop)?;
+    let mut session = Session::open(&point.client.place, common, point.ask, run.stop)?;
     let mut warnings = vec![];
     warnings.extend(options::prepare(&session.data, common.wait));
     let (pool, window) = (WorkerPool::new(1), Window::closed());
     let mut recorder = RttRecorder::new(false, BATCH_NS);
     let course = exchange(point, &mut session, &pool, &window, &mut recorder, run, what);
-    let mut broken = pool.broken().or_else(|| course.silent.clone());
-    if let Some(words) = broken.is_some().then(|| session.gone()).flatten() {
-        broken = Some(words);
-    }
+    let broken = pool.broken().or_else(|| course.silent.clone());
     let early = course.interrupted || run.stop.load(Ordering::Relaxed);
-    let stat = match &broken {
-        Some(_) => None,
-        None => match session.finish(early) {
-            Ok(stat) => Some(stat),
-            // Told to stop, it did not wait for the server's clock.
-            Err(_) if early => None,
-            Err(e) => {
-                broken = Some(e);
-                None
-            }
-        },
-    };
+    let (stat, broken) = session.end(broken, early);
     if let Some(stat) = &stat {
         warnings.extend(disagreement(stat, pool.transactions(), point.test.transport));
     }
@@ -277,29 +202,14 @@ fn exchange(
         service_ns: 0,
         echo: true,
     };
-    let cpu = point.assignments.cpus.first().copied();
-    thread::scope(|threads| {
-        let work = || {
-            let Some(worker) = pool.workers.first() else { return };
-            if let Some(Err(e)) = cpu.map(assignments::pin) {
-                worker.see(|seen| seen.warnings.push(Warning::NotPinned { why: e.to_string() }));
-            }
-            let _running = worker.sleeper.begin();
-            worker.see(|seen| seen.used(single::PLAIN));
-            single::local(fd, &shape, window, pool, worker, recorder);
-        };
-        let spawned = thread::Builder::new().name("nw-client-0".into()).spawn_scoped(threads, work);
-        if let Err(e) = spawned {
-            pool.break_off(Error::io("no thread", &e));
-        }
-        while pool.tids().is_empty() && !pool.stopping() {
-            thread::yield_now();
-        }
+    let work = |worker: &Worker| {
+        worker.see(|seen| seen.used(single::PLAIN));
+        single::local(fd, &shape, window, pool, worker, recorder);
+    };
+    point.client.in_thread(pool, work, || {
         let mut guard = ThreadTimeout::new(spec);
         let mut look = |_| guard.look(pool, session);
-        let course = conduct(run, None, &spec.common, pool, window, what, &mut look);
-        pool.end();
-        course
+        conduct(run, None, &spec.common, pool, window, what, &mut look)
     })
 }
 

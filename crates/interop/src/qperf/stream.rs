@@ -22,32 +22,25 @@ use traffic::{
     Error, Result,
     control::message::{Ready, TestKind},
     engine::{
-        assignments::{self, Assignments},
         conduct::Run,
-        floor::calibrate,
         measured::{Measured, unix_s},
-        worker_pool::WorkerPool,
+        worker_pool::{Worker, WorkerPool},
     },
     host::{self, Mark},
     net::now_ns,
 };
 
 use super::{
-    local::{Ask, PlacedEnd, Session, find},
-    result::{affinity, check_common, end_cpu, peer_assignment, test_of, warnings},
+    client::{Client, each_size},
+    local::Session,
+    result::{UNTOLD, ask, check_common, end_cpu, peer_assignment, test, warnings},
     sender::Sender,
     wire::Stat,
 };
 use crate::iperf3::sock::{TcpInfo, congestion, tcp_info};
 
-const SECOND: u64 = 1_000_000_000;
-/// The largest message over TCP and over UDP.
-const LARGEST: (u64, u64) = (16 << 20, 65_507);
-/// How much longer than this end the server goes on if nobody ends it.
-const SLACK_S: u64 = 3;
 /// How often a wait looks whether it shall end.
 const LOOK_NS: u64 = 50_000_000;
-const UNTOLD: &str = "qperf does not tell";
 
 /// Streams to an unmodified qperf server.
 ///
@@ -55,47 +48,33 @@ const UNTOLD: &str = "qperf does not tell";
 /// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
 pub fn client_stream(spec: &StreamSpec, run: Run<'_>) -> Result<Measured<StreamDocument>> {
     check(spec)?;
-    let place = find(&spec.common, run.stop)?;
-    let assignments =
-        assignments::local(&spec.common.pin, 1, place.same_host, Some(place.address))?;
-    let calibration = calibrate(assignments.cpus.first().copied())?;
+    let client = Client::new(&spec.common, run.stop)?;
     let mut document = StreamDocument {
         schema_version: model::SCHEMA_VERSION,
         kind: "stream".into(),
         started_unix_s: unix_s(),
         request: spec.clone(),
-        local: place.local.clone(),
-        peer: place.end.clone(),
-        floor: calibration.certificate([]),
+        local: client.place.local.clone(),
+        peer: client.place.end.clone(),
+        floor: client.calibration.certificate([]),
         runs: vec![],
         interrupted: false,
     };
-    let mut broken = None;
-    for &bytes in &spec.message_bytes {
-        if run.stop.load(Ordering::Relaxed) || broken.is_some() {
-            break;
-        }
-        match one(spec, bytes, &place, &assignments, run) {
-            Ok((done, cpus, why)) => {
-                document.peer.cpus = cpus.unwrap_or(document.peer.cpus);
-                document.runs.push(done);
-                broken = why;
-            }
-            Err(e) => broken = Some(e),
-        }
-    }
+    let peer = &mut document.peer;
+    let (runs, broken) = each_size(&spec.message_bytes, run.stop, |bytes| {
+        let (done, cpus, broken) = one(spec, bytes, &client, run)?;
+        peer.cpus = cpus.unwrap_or(peer.cpus);
+        Ok(Measured { document: done, broken })
+    })?;
     document.interrupted = broken.is_some() || run.stop.load(Ordering::Relaxed);
-    document.floor = calibration.certificate(document.runs.iter().map(|r| &r.cpu.local));
-    match (document.runs.is_empty(), broken) {
-        (true, Some(why)) => Err(why),
-        (_, broken) => Ok(Measured { document, broken }),
-    }
+    document.floor = client.calibration.certificate(runs.iter().map(|r| &r.cpu.local));
+    document.runs = runs;
+    Ok(Measured { document, broken })
 }
 
 /// What qperf cannot do is refused, not passed over.
 fn check(spec: &StreamSpec) -> Result<()> {
-    check_common(&spec.common, &spec.flows)?;
-    test_of(spec.common.transport, false)?;
+    check_common(&spec.common, &spec.flows, &spec.message_bytes, false)?;
     let usage = |why: String| Err(Error::Usage(why));
     if spec.direction != Direction::Forward {
         return usage("qperf's server only receives: no --direction but forward".into());
@@ -106,22 +85,13 @@ fn check(spec: &StreamSpec) -> Result<()> {
     if spec.rate.is_some_and(|r| r.0 == 0) {
         return usage("a rate of 0 sends nothing".into());
     }
-    if spec.message_bytes.is_empty() {
-        return usage("no size is given".into());
-    }
-    let udp = spec.common.transport == Transport::Udp;
-    let most = if udp { LARGEST.1 } else { LARGEST.0 };
-    match spec.message_bytes.iter().find(|b| !(1..=most).contains(*b)) {
-        Some(b) => usage(format!("a message of {b} bytes; 1 to {most} are possible")),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 fn one(
     spec: &StreamSpec,
     bytes: u64,
-    place: &PlacedEnd,
-    assignments: &Assignments,
+    client: &Client,
     run: Run<'_>,
 ) -> Result<(StreamRun, Option<u32>, Option<Error>)> {
     let mut spec = spec.clone();
@@ -132,9 +102,6 @@ fn one(
         reported.push(Warning::QperfNoWarmup);
     }
     let common = &spec.common;
-    let more = common.warmup_ns.0.saturating_add(common.cooldown_ns.0);
-    let whole = common.duration_ns.0.saturating_add(more);
-    let seconds = whole.div_ceil(SECOND) + SLACK_S;
     let kind = TestKind::Stream {
         direction: Direction::Forward,
         message_bytes: bytes,
@@ -142,14 +109,9 @@ fn one(
         zerocopy: None,
         skip_receive_copy: false,
     };
-    let assignment = peer_assignment(common, &kind, assignments, place.same_host, place.address)?;
-    let ask = Ask {
-        test: test_of(common.transport, false)?,
-        message: u32::try_from(bytes).unwrap_or(u32::MAX),
-        seconds: u32::try_from(seconds).unwrap_or(u32::MAX),
-        affinity: affinity(&assignment),
-    };
-    let mut session = Session::open(place, common, ask, run.stop)?;
+    let assignment = peer_assignment(&test(common, kind, client), client)?;
+    let ask = ask(common, bytes, false, &assignment)?;
+    let mut session = Session::open(&client.place, common, ask, run.stop)?;
     let sender = Sender {
         message: bytes as usize,
         udp,
@@ -157,36 +119,11 @@ fn one(
         refused: AtomicU64::new(0),
     };
     let pool = WorkerPool::new(1);
-    let course = send(&spec, &mut session, &sender, assignments, &pool, run);
-    let mut broken = pool.broken();
-    if let Some(words) = broken.is_some().then(|| session.gone()).flatten() {
-        broken = Some(words);
-    }
-    let early = run.stop.load(Ordering::Relaxed);
-    let stat = match &broken {
-        Some(_) => None,
-        None => match session.finish(early) {
-            Ok(stat) => Some(stat),
-            Err(_) if early => None,
-            Err(e) => {
-                broken = Some(e);
-                None
-            }
-        },
-    };
+    let course = send(&spec, &mut session, &sender, client, &pool, run);
+    let (stat, broken) = session.end(pool.broken(), run.stop.load(Ordering::Relaxed));
     let cpus = stat.as_ref().map(|s| s.cpus);
-    let run = Parts {
-        spec: &spec,
-        bytes,
-        place,
-        assignments,
-        assignment,
-        sender,
-        pool,
-        course,
-        stat,
-        reported,
-    };
+    let run =
+        Parts { spec: &spec, bytes, client, assignment, sender, pool, course, stat, reported };
     Ok((run.run(), cpus, broken))
 }
 
@@ -212,28 +149,13 @@ fn send(
     spec: &StreamSpec,
     session: &mut Session,
     sender: &Sender,
-    assignments: &Assignments,
+    client: &Client,
     pool: &WorkerPool,
     run: Run<'_>,
 ) -> SentTest {
-    let (fd, cpu) = (session.data.as_raw_fd(), assignments.cpus.first().copied());
-    thread::scope(|threads| {
-        let work = || {
-            let Some(worker) = pool.workers.first() else { return };
-            if let Some(Err(e)) = cpu.map(assignments::pin) {
-                worker.see(|seen| seen.warnings.push(Warning::NotPinned { why: e.to_string() }));
-            }
-            let _running = worker.sleeper.begin();
-            sender.run(fd, pool, worker);
-        };
-        let begun = now_ns();
-        let spawned = thread::Builder::new().name("nw-client-0".into()).spawn_scoped(threads, work);
-        if let Err(e) = spawned {
-            pool.break_off(Error::io("no thread", &e));
-        }
-        while pool.tids().is_empty() && !pool.stopping() {
-            thread::yield_now();
-        }
+    let (fd, begun) = (session.data.as_raw_fd(), now_ns());
+    let work = |worker: &Worker| sender.run(fd, pool, worker);
+    client.in_thread(pool, work, || {
         let mut course = watch(spec, session, pool, run);
         pool.end();
         course.sent_ns = (begun, now_ns());
@@ -286,8 +208,7 @@ fn watch(spec: &StreamSpec, session: &mut Session, pool: &WorkerPool, run: Run<'
 struct Parts<'a> {
     spec: &'a StreamSpec,
     bytes: u64,
-    place: &'a PlacedEnd,
-    assignments: &'a Assignments,
+    client: &'a Client,
     assignment: Ready,
     sender: Sender,
     pool: WorkerPool,
@@ -404,11 +325,12 @@ impl Parts<'_> {
     }
 
     fn placement(&self, migrations: Reading<u64>) -> Placement {
+        let assignments = &self.client.assignments;
         let local = EndPlacement {
-            pinned: self.assignments.cpus.clone(),
-            why: self.assignments.why.clone(),
+            pinned: assignments.cpus.clone(),
+            why: assignments.why.clone(),
             ran_on: self.pool.seen().ran_on,
-            allowed: self.assignments.allowed.clone(),
+            allowed: assignments.allowed.clone(),
             migrations,
             ..EndPlacement::default()
         };
@@ -419,7 +341,7 @@ impl Parts<'_> {
             migrations: Reading::absent(UNTOLD),
             ..EndPlacement::default()
         };
-        Placement { local, peer, same_host: self.place.same_host }
+        Placement { local, peer, same_host: self.client.place.same_host }
     }
 
     fn warnings(&self, udp: bool) -> Vec<Warning> {

@@ -2,69 +2,36 @@
 //! those that are faults.
 
 use std::{
-    io::{BufRead, BufReader},
     net::UdpSocket,
-    process::{Child, ChildStdout, Command, Stdio},
+    process::Command,
     time::{Duration, Instant},
 };
 
-use model::watch::WatchInterval;
-
 use crate::support::{
-    NETWRIGHT, Namespace, needs_root,
+    Namespace,
     planted::{Bracket, Inside, beside_with, found, nstat, pair, silent},
+    watching::{Watching, known},
 };
 
-/// `watch`, whose first interval is over; it watches every namespace.
-struct Watching {
-    child: Child,
-    lines: BufReader<ChildStdout>,
+/// `watch` of every namespace with this `--drops`.
+fn watch(drops: &str) -> Watching {
+    let others = ["--waits", "never", "--messages", "never", "--queues", "never"];
+    Watching::start(&[&others[..], &["--drops", drops]].concat())
 }
 
-impl Watching {
-    /// With this of `--drops`.
-    fn start(drops: &str) -> Self {
-        needs_root();
-        let mut command = Command::new(NETWRIGHT);
-        command.args(["watch", "--json", "--interval", "250ms", "--duration", "60s"]);
-        command.args(["--waits", "never", "--messages", "never", "--queues", "never"]);
-        command.args(["--drops", drops]);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
-        let mut this = Self { child, lines };
-        this.next();
-        this
-    }
-
-    fn next(&mut self) -> WatchInterval {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:.200}"))
-    }
-
-    /// Packets dropped for this reason in this namespace over three intervals, and the functions.
-    fn dropped(&mut self, reason: &str, netns: u64) -> (u64, Vec<String>) {
-        let (mut packets, mut functions) = (0, vec![]);
-        for _ in 0..3 {
-            let interval = self.next();
-            let all = interval.drops.known().unwrap_or_else(|| panic!("{:?}", interval.drops));
-            for d in all {
-                let here = d.net_namespace.get() == Some(netns);
-                if here && d.reason.known().is_some_and(|r| r == reason) {
-                    packets += d.packets;
-                    functions.extend(d.function.known().cloned());
-                }
+/// Packets dropped for this reason in this namespace over three intervals, and the functions.
+fn dropped(watch: &mut Watching, reason: &str, netns: u64) -> (u64, Vec<String>) {
+    let (mut packets, mut functions) = (0, vec![]);
+    for _ in 0..3 {
+        for d in known(&watch.next().drops) {
+            let here = d.net_namespace.get() == Some(netns);
+            if here && d.reason.known().is_some_and(|r| r == reason) {
+                packets += d.packets;
+                functions.extend(d.function.known().cloned());
             }
         }
-        (packets, functions)
     }
-}
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    (packets, functions)
 }
 
 /// Inode of the namespace.
@@ -94,9 +61,9 @@ fn loopback() -> Namespace {
 #[test]
 fn datagrams_to_a_closed_port() {
     let ns = loopback();
-    let mut watch = Watching::start("always");
+    let mut watch = watch("always");
     send(&ns, 9, 137);
-    let (packets, functions) = watch.dropped("NO_SOCKET", inode(&ns));
+    let (packets, functions) = dropped(&mut watch, "NO_SOCKET", inode(&ns));
     assert_eq!(packets, 137, "{functions:?}");
     assert!(functions.iter().any(|f| f.contains("udp")), "{functions:?}");
 }
@@ -112,9 +79,9 @@ fn datagrams_at_a_full_socket() {
         drop(socket);
     });
     std::thread::sleep(std::time::Duration::from_millis(100));
-    let mut watch = Watching::start("always");
+    let mut watch = watch("always");
     send(&ns, 7001, 3000);
-    let (packets, functions) = watch.dropped("SOCKET_RCVBUFF", inode(&ns));
+    let (packets, functions) = dropped(&mut watch, "SOCKET_RCVBUFF", inode(&ns));
     let truth = nstat(&ns, "UdpRcvbufErrors");
     assert!(truth > 1000, "{truth}");
     assert_eq!(packets, truth, "{functions:?}");
@@ -127,7 +94,7 @@ fn a_flood_is_observed_in_part() {
     let ns = loopback();
     let here = inode(&ns);
     let of_flood = |drops: &str| {
-        let mut watch = Watching::start(drops);
+        let mut watch = watch(drops);
         let before = nstat(&ns, "UdpNoPorts");
         let flood = Inside::run(&ns, |_| {
             let (socket, begun) = (UdpSocket::bind("127.0.0.1:0").unwrap(), Instant::now());
@@ -139,8 +106,7 @@ fn a_flood_is_observed_in_part() {
         // Some intervals more than the flood takes.
         for _ in 0..14 {
             let interval = watch.next();
-            let all = interval.drops.known().unwrap_or_else(|| panic!("{:?}", interval.drops));
-            for d in all.iter().filter(|d| d.net_namespace.get() == Some(here)) {
+            for d in known(&interval.drops).iter().filter(|d| d.net_namespace.get() == Some(here)) {
                 assert_eq!(d.reason.known().map(String::as_str), Some("NO_SOCKET"));
                 packets += d.packets;
                 estimate += d.packets as f64 / d.observed_share;

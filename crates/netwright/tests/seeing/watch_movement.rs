@@ -2,72 +2,24 @@
 //! known size, segments that a narrow wire drops.
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{Read, Write},
     mem,
     net::{TcpListener, TcpStream},
     os::unix::net::UnixStream,
-    process::{Child, ChildStdout, Command, Stdio},
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
-use crate::support::{NETWRIGHT, Namespace, needs_root, run, serve::Serve};
+use crate::support::{
+    NETWRIGHT, Namespace, run,
+    serve::Serve,
+    watching::{Watching, known},
+};
 use model::{
     Reading,
     measure::{RttDocument, Transport},
     watch::{Messages, WatchInterval},
 };
-
-/// A `netwright watch --json` at work.
-struct Watching {
-    child: Child,
-    lines: BufReader<ChildStdout>,
-}
-
-impl Watching {
-    /// Begins, and waits for the first interval: from then on everything is seen.
-    fn start(args: &[&str]) -> Self {
-        needs_root();
-        let mut command = Command::new(NETWRIGHT);
-        command.args(["watch", "--json", "--interval", "250ms", "--duration", "120s"]).args(args);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
-        let mut this = Self { child, lines };
-        this.next();
-        this
-    }
-
-    fn next(&mut self) -> WatchInterval {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:.200}"))
-    }
-
-    /// All intervals from the first until the one that began after now.
-    fn rest(&mut self) -> Vec<WatchInterval> {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        let mut all = vec![];
-        loop {
-            let one = self.next();
-            let begun = one.ended_unix_ns.0 as f64 - one.interval_s * 1e9;
-            let after = begun > now.as_nanos() as f64;
-            all.push(one);
-            if after {
-                return all;
-            }
-        }
-    }
-}
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn known<T>(reading: &Reading<T>) -> &T {
-    reading.known().unwrap_or_else(|| panic!("{:?}", reading.why_not()))
-}
 
 fn run_on(cpu: usize) {
     // SAFETY: an all-zero set is valid, and so is the number of a CPU that is online; 0 is the

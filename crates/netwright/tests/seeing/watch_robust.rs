@@ -1,74 +1,24 @@
 //! `watch` while what it watches goes away: a process, a NIC, ten thousand processes.
 
 use std::{
-    io::{BufRead, BufReader, Write},
-    process::{Child, ChildStdout, Command, Stdio},
-    time::{SystemTime, UNIX_EPOCH},
+    io::Write,
+    process::{Command, Stdio},
 };
 
-use crate::support::{NETWRIGHT, Namespace, needs_root, run};
+use crate::support::{
+    NETWRIGHT, Namespace, run,
+    watching::{Watching, known},
+};
 use model::{Reading, watch::WatchInterval};
 
-/// A `netwright watch --json` at work.
-struct Watching {
-    child: Child,
-    lines: BufReader<ChildStdout>,
-}
+/// What the programs that see every message and every softirq are asked for.
+const ALWAYS: [&str; 4] = ["--messages", "always", "--softirq", "always"];
 
-impl Watching {
-    /// Begins by this command, and waits for the first interval: from then on everything is seen.
-    fn by(mut command: Command) -> Self {
-        command.args(["watch", "--json", "--interval", "250ms", "--duration", "120s"]);
-        command.args(["--messages", "always", "--softirq", "always"]);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
-        let mut this = Self { child, lines };
-        this.next();
-        this
-    }
-
-    fn start() -> Self {
-        needs_root();
-        Self::by(Command::new(NETWRIGHT))
-    }
-
-    fn next(&mut self) -> WatchInterval {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:.200}"))
-    }
-
-    /// The most memory that it had, KiB.
-    fn peak_kib(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse().unwrap()
-    }
-
-    /// All intervals from the first until the one that began after now.
-    fn rest(&mut self) -> Vec<WatchInterval> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as f64;
-        let mut all = vec![];
-        loop {
-            let one = self.next();
-            let after = one.ended_unix_ns.0 as f64 - one.interval_s * 1e9 > now;
-            all.push(one);
-            if after {
-                return all;
-            }
-        }
-    }
-}
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn known<T>(reading: &Reading<T>) -> &T {
-    reading.known().unwrap_or_else(|| panic!("{:?}", reading.why_not()))
+/// The most memory that it had, KiB.
+fn peak_kib(watching: &Watching) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", watching.pid())).unwrap();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 /// Waits for a line: what moves it until it is bash, is over by then.
@@ -81,7 +31,7 @@ for ((i = 0; i < 200; i++)); do echo $i >&3; read -r -u 3; done";
 fn a_process_that_ended_has_its_figures_and_its_name() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let mut watching = Watching::start();
+    let mut watching = Watching::start(&ALWAYS);
     let answers = std::thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
         std::io::copy(&mut &stream, &mut &stream).unwrap();
@@ -118,7 +68,8 @@ fn a_nic_that_is_removed_is_gone_and_the_others_figures_are_sane() {
     }
     let mut command = Command::new("ip");
     command.args(["netns", "exec", &space.name, NETWRIGHT]);
-    let mut watching = Watching::by(command);
+    let args = [&ALWAYS[..], &["--interval", "250ms"]].concat();
+    let mut watching = Watching::by(command, &args);
     let names = |one: &WatchInterval| -> Vec<String> {
         known(&one.samples).nics.iter().map(|n| n.name.clone()).collect()
     };
@@ -176,14 +127,14 @@ impl Drop for Sleepers {
 #[test]
 fn ten_thousand_processes_come_and_go_while_intervals_are_delivered() {
     const COUNT: usize = 10_000;
-    let mut watching = Watching::start();
+    let mut watching = Watching::start(&ALWAYS);
     let cost = |of: &[WatchInterval]| {
         let mut spent: Vec<u64> = of.iter().map(|i| known(&i.observer.process_ns).0).collect();
         spent.sort_unstable();
         spent[spent.len() / 2]
     };
     let before: Vec<WatchInterval> = (0..5).map(|_| watching.next()).collect();
-    let resident = watching.peak_kib();
+    let resident = peak_kib(&watching);
     let sleepers = Sleepers::new(COUNT);
     let coming = watching.rest();
     let during: Vec<WatchInterval> = (0..5).map(|_| watching.next()).collect();
@@ -207,7 +158,7 @@ fn ten_thousand_processes_come_and_go_while_intervals_are_delivered() {
     let spent: u64 = all().map(|i| known(&i.observer.process_ns).0).sum();
     let lasted: f64 = all().map(|i| i.interval_s).sum();
     assert!((spent as f64) < lasted * 1e9, "{spent} ns of {lasted} s");
-    let grown = watching.peak_kib().saturating_sub(resident);
+    let grown = peak_kib(&watching).saturating_sub(resident);
     println!("{resident} KiB at most before, {grown} KiB more after; {spent} ns of {lasted} s");
     assert!(grown < 32 * 1024, "{grown} KiB more than {resident} KiB");
 }

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use crate::support::{NETWRIGHT, Namespace, needs_root};
+use crate::support::{NETWRIGHT, Namespace, needs_root, watching::Watching};
 use serde_json::Value;
 
 /// One comparison at a time: each brings its own traffic.
@@ -189,14 +189,7 @@ exec bpftrace -e \"$0\"";
 
 /// Both at once over 3 s. Ours first: see [`script`].
 fn both() -> (Reported, Truth) {
-    let mut watch = Running::start(
-        Command::new(NETWRIGHT)
-            .args(["watch", "--json", "--duration", "60s", "--softirq", "always"])
-            .stdout(Stdio::piped()),
-    );
-    let mut lines =
-        watch.out().lines().map(|l| serde_json::from_str::<Value>(&l.unwrap()).unwrap());
-    lines.next().expect("an interval");
+    let mut watch = Watching::by(Command::new(NETWRIGHT), &["--softirq", "always"]);
     let mut bpftrace = Running::start(
         Command::new("unshare")
             .args(["--mount", "sh", "-c", BPFTRACE, &script()])
@@ -209,8 +202,9 @@ fn both() -> (Reported, Truth) {
         assert!(truth.read_line(&mut text).unwrap() > 0, "bpftrace: {text}");
     }
     let offset = clock(libc::CLOCK_REALTIME) - clock(libc::CLOCK_MONOTONIC);
-    lines.next().expect("the interval in which it began");
-    let seen: Vec<Value> = lines.by_ref().take(4).collect();
+    // The interval in which it began.
+    watch.next();
+    let seen: Vec<Value> = (0..4).map(|_| watch.next_as()).collect();
     sleep(Duration::from_millis(300));
     bpftrace.signal(libc::SIGINT);
     for line in truth.lines() {
@@ -375,20 +369,15 @@ fn a_bystander_pays_for_packets_that_its_cpu_is_handed() {
     let spin = ["-n", "-10", "taskset", "-c", "1", "bash", "-c", "while :; do :; done"];
     let bystander = Running::start(Command::new("nice").args(spin));
     let id = bystander.0.id();
-    let mut watch = Running::start(
-        Command::new(NETWRIGHT)
-            .args(["watch", "--json", "--duration", "60s", "--softirq", "always"])
-            .args(["--pid", &id.to_string()])
-            .stdout(Stdio::piped()),
-    );
-    let mut lines =
-        watch.out().lines().map(|l| serde_json::from_str::<Value>(&l.unwrap()).unwrap());
-    lines.next().expect("an interval");
-    let quiet = paid(&lines.next().expect("an interval without packets"));
+    let id_text = id.to_string();
+    let args = ["--softirq", "always", "--pid", &id_text];
+    let mut watch = Watching::by(Command::new(NETWRIGHT), &args);
+    let quiet = paid(&watch.next_as());
     let _traffic = pair.traffic(&["-u", "-b", "200M", "-l", "1000", "-A", "0,0"]);
     // The first began before; of the next the best counts, for others come upon that CPU, too.
     let (mut shares, mut most) = (vec![], 0.0f64);
-    for one in lines.skip(2).take(5) {
+    let intervals = std::iter::repeat_with(|| watch.next_as::<Value>());
+    for one in intervals.skip(2).take(5) {
         // Interrupts come upon it as upon all that runs there: by its share of the CPU.
         let upon = &one["cpus"][1]["softirq_ns"]["interrupting_task"];
         let upon: f64 = upon.as_object().unwrap().values().map(|n| n.as_f64().unwrap()).sum();

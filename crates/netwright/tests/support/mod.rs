@@ -29,6 +29,7 @@ pub mod tls;
 pub mod traced;
 pub mod tuned;
 pub mod watchdogs;
+pub mod watching;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 

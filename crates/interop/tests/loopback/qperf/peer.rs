@@ -37,6 +37,10 @@ impl PeerEnd {
         Self::at("127.0.0.1:0", limits)
     }
 
+    pub fn target(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }

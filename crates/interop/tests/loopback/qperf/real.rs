@@ -111,9 +111,7 @@ impl Server {
         }
         this
     }
-}
 
-impl Server {
     pub fn target(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }

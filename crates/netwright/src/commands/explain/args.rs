@@ -8,7 +8,9 @@ use crate::{
     args::OutputArgs,
     commands::measure::{
         counts::{Counts, OneSize, within},
-        flags::{FlowsArgs, HeaderArgs, ScriptArgs, SecretArgs, TrustArgs, VariableArgs, WaitArg},
+        flags::{
+            FlowsArgs, HeaderArgs, PlacementArgs, ScriptArgs, SecretArgs, TrustArgs, VariableArgs,
+        },
     },
 };
 
@@ -36,6 +38,9 @@ fn workload(arg: Arg, help: &'static str) -> Arg {
     mut_arg("scale", |a| workload(a, SCALE)),
     mut_arg("define", |a| workload(a, "pg: a variable for the scripts: NAME=VALUE; again for more")),
     mut_arg("flows", |a| workload(a, FLOWS).visible_alias("clients")),
+    mut_arg("threads", |a| workload(a, "Threads of the clients")),
+    mut_arg("wait", |a| a.help("How the threads here, and those of the responder, wait for data")),
+    mut_arg("cpu", |a| a.help("Pin the threads here to these CPUs: 0, 2-3 [default: chosen]")),
     after_help = examples!(
     "  # a server with a service time of its own
   netwright explain rtt://db1
@@ -91,9 +96,6 @@ pub struct ExplainArgs {
     pub variables: VariableArgs,
     #[command(flatten)]
     pub flows: FlowsArgs,
-    /// Threads of the clients.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 256>, help_heading = "Workload")]
-    pub threads: u32,
     /// Predict for another path: rtt=80us is one whose round trip takes that; `host=HOST[:PORT]` is
     /// that to a `netwright serve` there, which is measured interleaved with the network alone here;
     /// again for more.
@@ -119,23 +121,8 @@ pub struct ExplainArgs {
     /// The measured part of each turn.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
     pub round: Nanos,
-    /// How the threads here, and those of the responder, wait for data.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "WAIT",
-        default_value = "block",
-        help_heading = "Placement and waiting"
-    )]
-    pub wait: WaitArg,
-    /// Pin the threads here to these CPUs: 0, 2-3 [default: chosen].
-    #[arg(
-        long,
-        value_name = "LIST",
-        conflicts_with = "no_pin",
-        help_heading = "Placement and waiting"
-    )]
-    pub cpu: Option<CpuSet>,
+    #[command(flatten)]
+    pub placement: PlacementArgs,
     /// Pin the responder's threads to these of its CPUs; for a server other than the responder to
     /// those that it runs on.
     #[arg(
@@ -145,9 +132,6 @@ pub struct ExplainArgs {
         help_heading = "Placement and waiting"
     )]
     pub peer_cpu: Option<CpuSet>,
-    /// Let the scheduler place the threads.
-    #[arg(long, help_heading = "Placement and waiting")]
-    pub no_pin: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -46,7 +46,7 @@ pub fn request(args: &ExplainArgs) -> Result<Request, Failure> {
         scale: args.variables.scale,
         variables: args.variables.define.iter().cloned().collect(),
         flows: args.flows.flows.0.clone(),
-        threads: args.threads,
+        threads: args.placement.threads,
         paths: args.path.clone(),
         cores: args.cores,
         channels: args.channels.as_ref().map(|counts| counts.0.clone()),
@@ -54,9 +54,9 @@ pub fn request(args: &ExplainArgs) -> Result<Request, Failure> {
         duration: args.duration,
         longest: args.longest(),
         round: args.round,
-        wait: args.wait.into(),
-        pin: pin(&args.cpu, args.no_pin),
-        peer_pin: pin(&args.peer_cpu, args.no_pin),
+        wait: args.placement.wait.into(),
+        pin: args.placement.pin(),
+        peer_pin: pin(&args.peer_cpu, args.placement.no_pin),
     })
 }
 

@@ -6,8 +6,11 @@ use clap::{Args, Subcommand, ValueEnum};
 use model::{BitsPerSec, CpuSet, Nanos};
 
 use super::{
-    counts::{OneSize, Percent, Sizes, within},
-    flags::{FlowsArgs, RateArgs, SecretArgs, SocketArgs, TimeoutArgs, WaitArg},
+    counts::{OneSize, Sizes, within},
+    flags::{
+        AddressArgs, FlowsArgs, PlacementArgs, RateArgs, RepeatArgs, SecretArgs, SocketArgs,
+        TimeoutArgs, WaitArg,
+    },
     http::HttpArgs,
     pg::PgArgs,
     redis::RedisArgs,
@@ -71,21 +74,18 @@ impl MeasureKind {
 
 /// What all kinds share.
 #[derive(Debug, Args)]
+#[command(
+    mut_arg("no_pin", |a| a.help("Let the scheduler place the threads at both ends")),
+    mut_arg("threads", |a| a.help("Threads at each end, which share the flows")),
+)]
 pub struct CommonArgs {
     /// The server: HOST, HOST:PORT, `[::1]:PORT` or unix:PATH.
     pub target: String,
     /// The server's port, when the target names none [default: 7471; iperf3 5201, qperf 19765].
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Server")]
     pub port: Option<u16>,
-    /// Only IPv4 addresses of the target.
-    #[arg(long, short = '4', conflicts_with = "ipv6", help_heading = "Server")]
-    pub ipv4: bool,
-    /// Only IPv6 addresses of the target.
-    #[arg(long, short = '6', help_heading = "Server")]
-    pub ipv6: bool,
-    /// Send from this local address.
-    #[arg(long, value_name = "ADDRESS", help_heading = "Server")]
-    pub bind: Option<String>,
+    #[command(flatten)]
+    pub address: AddressArgs,
     #[command(flatten)]
     pub secret: SecretArgs,
     /// What carries the bytes; unix follows from a target unix:PATH.
@@ -103,32 +103,13 @@ pub struct CommonArgs {
     /// Traffic after the window, not measured.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "50ms", help_heading = "Time")]
     pub cooldown: Nanos,
-    /// Repeat until the 95% interval of the result is this narrow, in percent: 2%.
-    #[arg(long, value_name = "PERCENT", help_heading = "Time")]
-    pub precision: Option<Percent>,
-    /// The longest that --precision may take for each run.
-    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "2m", help_heading = "Time")]
-    pub max_time: Nanos,
-    /// How the threads here wait for data.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "WAIT",
-        default_value = "block",
-        help_heading = "Placement and waiting"
-    )]
-    pub wait: WaitArg,
+    #[command(flatten)]
+    pub repeat: RepeatArgs,
+    #[command(flatten)]
+    pub placement: PlacementArgs,
     /// How the threads of the server wait [default: as here].
     #[arg(long, value_enum, value_name = "WAIT", help_heading = "Placement and waiting")]
     pub peer_wait: Option<WaitArg>,
-    /// Pin the threads here to these CPUs: 0, 2-3 [default: chosen, and printed].
-    #[arg(
-        long,
-        value_name = "LIST",
-        conflicts_with = "no_pin",
-        help_heading = "Placement and waiting"
-    )]
-    pub cpu: Option<CpuSet>,
     /// Pin the threads of the server to these of its CPUs.
     #[arg(
         long,
@@ -137,12 +118,6 @@ pub struct CommonArgs {
         help_heading = "Placement and waiting"
     )]
     pub peer_cpu: Option<CpuSet>,
-    /// Let the scheduler place the threads at both ends.
-    #[arg(long, help_heading = "Placement and waiting")]
-    pub no_pin: bool,
-    /// Threads at each end, which share the flows.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 256>, help_heading = "Placement and waiting")]
-    pub threads: u32,
     #[command(flatten)]
     pub socket: SocketArgs,
     /// Add softirq time by context to the evidence, by eBPF (needs root; about 100 ns a softirq).

@@ -9,7 +9,7 @@ use model::{
     measure::{PgProtocol, Pin, SocketOptions, TlsSpec, Wait},
 };
 
-use super::counts::{Counts, PerSecond, within};
+use super::counts::{Counts, PerSecond, Percent, within};
 use crate::failure::Failure;
 
 /// The secret that a server demands.
@@ -18,6 +18,28 @@ pub struct SecretArgs {
     /// Read the server's secret from this file; else from the environment's NETWRIGHT_SECRET.
     #[arg(long, value_name = "FILE", help_heading = "Server")]
     pub secret_file: Option<PathBuf>,
+}
+
+/// Which of a server's addresses, and from where.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Server")]
+pub struct AddressArgs {
+    /// Only IPv4 addresses of the server.
+    #[arg(long, short = '4', conflicts_with = "ipv6")]
+    pub ipv4: bool,
+    /// Only IPv6 addresses of the server.
+    #[arg(long, short = '6')]
+    pub ipv6: bool,
+    /// Send from this local address.
+    #[arg(long, value_name = "ADDRESS")]
+    pub bind: Option<String>,
+}
+
+impl AddressArgs {
+    /// 4 or 6, where only one of them is wanted.
+    pub fn family(&self) -> Option<u8> {
+        if self.ipv4 { Some(4) } else { self.ipv6.then_some(6) }
+    }
 }
 
 /// How many flows.
@@ -177,6 +199,43 @@ fn variable(text: &str) -> Result<(String, String), String> {
     match letters && !name.is_empty() {
         true => Ok((name.into(), value.into())),
         false => Err("a name is of letters, digits and _".into()),
+    }
+}
+
+/// How often a run is repeated.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Time")]
+pub struct RepeatArgs {
+    /// Repeat until the 95% interval of the result is this narrow, in percent: 2%.
+    #[arg(long, value_name = "PERCENT")]
+    pub precision: Option<Percent>,
+    /// The longest that --precision may take for each run.
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "2m")]
+    pub max_time: Nanos,
+}
+
+/// Where the threads here run, and how they wait.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Placement and waiting")]
+pub struct PlacementArgs {
+    /// How the threads here wait for data.
+    #[arg(long, value_enum, value_name = "WAIT", default_value = "block")]
+    pub wait: WaitArg,
+    /// Pin the threads here to these CPUs: 0, 2-3 [default: chosen, and printed].
+    #[arg(long, value_name = "LIST", conflicts_with = "no_pin")]
+    pub cpu: Option<CpuSet>,
+    /// Let the scheduler place the threads.
+    #[arg(long)]
+    pub no_pin: bool,
+    /// Threads, which share the connections.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 256>)]
+    pub threads: u32,
+}
+
+impl PlacementArgs {
+    /// Where the threads here are pinned.
+    pub fn pin(&self) -> Pin {
+        pin(&self.cpu, self.no_pin)
     }
 }
 

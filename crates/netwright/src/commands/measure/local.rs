@@ -3,14 +3,11 @@
 
 use clap::Args;
 use model::{
-    CpuSet, Nanos,
+    Nanos,
     measure::{Common, PeerProgram, Pin, ServedInterval, Transport},
 };
 
-use super::{
-    counts::{Percent, within},
-    flags::{SecretArgs, SocketArgs, WaitArg, pin},
-};
+use super::flags::{AddressArgs, PlacementArgs, RepeatArgs, SecretArgs, SocketArgs};
 use crate::{failure::Failure, output::row};
 
 /// The window when nothing is asked for.
@@ -21,8 +18,12 @@ const COOLDOWN: Nanos = Nanos(50_000_000);
 /// The longest that a number of requests or transactions may take when nothing is asked for.
 const LONGEST: Nanos = Nanos(600_000_000_000);
 
+const PRECISION: &str =
+    "Repeat until the 95% interval of the median latency is this narrow, in percent: 2%";
+
 /// Where this end runs, towards a server of another kind, and who tells of that one's host.
 #[derive(Debug, Args)]
+#[command(mut_arg("precision", |a| a.help(PRECISION)))]
 pub struct ClientArgs {
     /// Traffic before the window, not measured; where a number is asked for, time to connect.
     /// [default: 200ms].
@@ -31,49 +32,17 @@ pub struct ClientArgs {
     /// Traffic after the window, not measured [default: 50ms].
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
     pub cooldown: Option<Nanos>,
-    /// Repeat until the 95% interval of the median latency is this narrow, in percent: 2%.
-    #[arg(long, value_name = "PERCENT", help_heading = "Time")]
-    pub precision: Option<Percent>,
-    /// The longest that --precision may take for each run.
-    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "2m", help_heading = "Time")]
-    pub max_time: Nanos,
+    #[command(flatten)]
+    pub repeat: RepeatArgs,
     /// A `netwright serve` on the server's host, HOST:PORT, that tells what its CPUs did.
     #[arg(long, value_name = "TARGET", help_heading = "Server")]
     pub responder: Option<String>,
     #[command(flatten)]
     pub secret: SecretArgs,
-    /// Only IPv4 addresses of the server.
-    #[arg(long, short = '4', conflicts_with = "ipv6", help_heading = "Server")]
-    pub ipv4: bool,
-    /// Only IPv6 addresses of the server.
-    #[arg(long, short = '6', help_heading = "Server")]
-    pub ipv6: bool,
-    /// Send from this local address.
-    #[arg(long, value_name = "ADDRESS", help_heading = "Server")]
-    pub bind: Option<String>,
-    /// How the threads wait for answers.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "WAIT",
-        default_value = "block",
-        help_heading = "Placement and waiting"
-    )]
-    pub wait: WaitArg,
-    /// Pin the threads to these CPUs: 0, 2-3 [default: chosen, and printed].
-    #[arg(
-        long,
-        value_name = "LIST",
-        conflicts_with = "no_pin",
-        help_heading = "Placement and waiting"
-    )]
-    pub cpu: Option<CpuSet>,
-    /// Let the scheduler place the threads.
-    #[arg(long, help_heading = "Placement and waiting")]
-    pub no_pin: bool,
-    /// Threads, which share the connections.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 256>, help_heading = "Placement and waiting")]
-    pub threads: u32,
+    #[command(flatten)]
+    pub address: AddressArgs,
+    #[command(flatten)]
+    pub placement: PlacementArgs,
     #[command(flatten)]
     pub socket: SocketArgs,
     /// Print progress at this interval to standard error, as pgbench's -P does: 1; the result has
@@ -105,19 +74,19 @@ impl ClientArgs {
             target,
             peer: PeerProgram::Server,
             transport: Transport::Tcp,
-            family: if self.ipv4 { Some(4) } else { self.ipv6.then_some(6) },
-            bind: self.bind.clone(),
+            family: self.address.family(),
+            bind: self.address.bind.clone(),
             duration_ns,
             warmup_ns: self.warmup.unwrap_or(WARMUP),
             cooldown_ns: if counted { Nanos(0) } else { self.cooldown.unwrap_or(COOLDOWN) },
-            wait: self.wait.into(),
-            peer_wait: self.wait.into(),
-            pin: pin(&self.cpu, self.no_pin),
+            wait: self.placement.wait.into(),
+            peer_wait: self.placement.wait.into(),
+            pin: self.placement.pin(),
             peer_pin: Pin::No,
-            threads: self.threads,
+            threads: self.placement.threads,
             socket: self.socket.options(),
-            confidence_per_mille: self.precision.map(|p| p.0),
-            max_time_ns: self.max_time,
+            confidence_per_mille: self.repeat.precision.map(|p| p.0),
+            max_time_ns: self.repeat.max_time,
         })
     }
 }

@@ -59,24 +59,24 @@ fn common(args: &CommonArgs, peer: PeerProgram) -> Result<Common, Failure> {
     if args.duration.0 < 10_000_000 {
         return Err(Failure::Usage("--duration: at least 10ms".into()));
     }
-    let here = args.wait.into();
+    let here = args.placement.wait.into();
     Ok(Common {
         target: target(args, foreign_port)?,
         peer,
         transport,
-        family: if args.ipv4 { Some(4) } else { args.ipv6.then_some(6) },
-        bind: args.bind.clone(),
+        family: args.address.family(),
+        bind: args.address.bind.clone(),
         duration_ns: args.duration,
         warmup_ns: args.warmup,
         cooldown_ns: args.cooldown,
         wait: here,
         peer_wait: args.peer_wait.map_or(here, Wait::from),
-        pin: pin(&args.cpu, args.no_pin),
-        peer_pin: pin(&args.peer_cpu, args.no_pin),
-        threads: args.threads,
+        pin: args.placement.pin(),
+        peer_pin: pin(&args.peer_cpu, args.placement.no_pin),
+        threads: args.placement.threads,
         socket: args.socket.options(),
-        confidence_per_mille: args.precision.map(|p| p.0),
-        max_time_ns: args.max_time,
+        confidence_per_mille: args.repeat.precision.map(|p| p.0),
+        max_time_ns: args.repeat.max_time,
     })
 }
 
