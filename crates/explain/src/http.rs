@@ -19,18 +19,18 @@ use crate::{
 /// Requests to a server.
 #[derive(Debug, Clone)]
 pub struct Http {
-    /// One URL, and flows that each round replaces.
+    /// One URL; each round sets the number of flows.
     pub spec: HttpSpec,
     pub server: Server,
 }
 
-/// Fewer than this share of the clients, in the mean, is not all of them.
+/// Below this mean share of active clients, not all took part.
 const MOST_OF_THEM: f64 = 0.8;
-/// A client that is refused rests for so long before it tries again.
+/// How long a refused client waits before it tries again.
 const REST_NS: f64 = 10e6;
 
-/// Why not all clients took part: in the mean so many were served or connected anew at once, the rate
-/// by the time of both (Little's law), and failures took the others' time.
+/// Why not all clients took part. Little's law gives the mean number of clients in service or
+/// connecting; failures took the others' time.
 pub fn not_served(
     clients: u32,
     at_once: f64,
@@ -41,8 +41,8 @@ pub fn not_served(
     let failed: u64 = failures.values().sum();
     let (missing, few) =
         (f64::from(clients) - at_once, at_once < f64::from(clients) * MOST_OF_THEM);
-    // Some fail anywhere; each of those that are never served fails again and again, and rests. Half
-    // of the others' time is enough: it takes a while to be refused.
+    // A few failures always occur. A client that is never served fails again and again, and waits
+    // in between. Half of the missing time is enough, as a refusal takes time itself.
     let rested = failed as f64 * REST_NS / window.0.max(1) as f64;
     (few && rested >= missing / 2.0).then(|| {
         format!(
@@ -52,9 +52,9 @@ pub fn not_served(
     })
 }
 
-/// How often a new connection waits for the other end before it can be asked: TCP's handshake, and that of
-/// TLS 1.3, or the two round trips of TLS 1.2 (RFC 8446, section 2; RFC 5246, section 7.3). No session is taken up
-/// again here. On a Unix socket it does not wait; elsewhere it will.
+/// Round trips of a new connection before its first request: the handshakes of TCP and of TLS 1.3,
+/// or the two of TLS 1.2 (RFC 8446, section 2; RFC 5246, section 7.3). Sessions are never resumed
+/// here. A Unix socket has no round trip; on another path it would.
 fn connect_round_trips(tls: Option<&TlsRun>) -> f64 {
     1.0 + match tls {
         None => 0.0,
@@ -93,7 +93,7 @@ impl Workload for Http {
         if let Some(why) = not_served(clients, at_once, done.window_ns, &done.failures) {
             return Err(Error::Environment(format!("{}: {why}", spec.common.target)));
         }
-        // Of the statuses of all rounds more is said than of each.
+        // The statuses of all rounds together are reported elsewhere.
         let mut warnings = done.warnings;
         warnings.retain(|warning| !matches!(warning, Warning::Statuses { .. }));
         if done.tls.is_some() {
@@ -129,7 +129,7 @@ impl Workload for Http {
                 response_bytes: done.response_bytes / done.transactions,
                 messages: (1.0 + receives).round() as u32,
                 round_trips: 1.0,
-                // One at a time is on its way: each is handed over by a call of its own.
+                // One request at a time is on its way: each is sent by its own call.
                 sends: 1.0,
                 receives,
                 new_connections: anew,
