@@ -23,7 +23,7 @@ pub fn run(args: LabArgs) -> Result<CommandEnd, Failure> {
     }
 }
 
-/// The exit code that a lab's failure deserves.
+/// The exit code for a lab's failure.
 fn failure(e: LabError) -> Failure {
     match e {
         LabError::NeedsRoot => Failure::Denied(e.to_string()),
@@ -32,7 +32,7 @@ fn failure(e: LabError) -> Failure {
     }
 }
 
-/// Becomes the command: its streams and its exit code.
+/// Replaces this process by the command, which keeps its streams and exit code.
 fn exec(args: &ExecArgs) -> Result<CommandEnd, Failure> {
     lab::tool::needs_root().map_err(failure)?;
     let (lab, host) = Registry::default().host(&args.host).map_err(failure)?;
