@@ -81,8 +81,8 @@ fn sound(d: &ExplainDocument) {
     for c in &d.components {
         assert!(c.low_ns <= c.ns && c.ns <= c.high_ns, "{c:?}");
     }
-    // The measured rates must be possible with the reported demands. No network gives one client
-    // more than a transaction per rest of its cycle.
+    // The measured rates must be possible with the reported demands. Without the network one client
+    // makes at most one transaction in the rest of its cycle.
     let now = d.levels.iter().find(|l| l.clients == d.clients).map_or(0.0, |l| l.per_s);
     for demand in &d.demands {
         let busy = now * demand.ns / 1e9;

@@ -221,8 +221,8 @@ fn the_path_is_the_wires_delay_also_in_another_namespace() {
         let least = class.path_least_rtt_ns.known().unwrap();
         let waited = rtt.runs[0].rtt_ns.mean;
         seen.push((path.mean, least.p50, in_server(class), waited));
-        // The link delays each packet by 3 ms each way, so no round trip was shorter. From the
-        // server's view the time until a client's next request includes the way.
+        // The link delays each packet by 3 ms each way, so no round trip was shorter. The path's
+        // time and the server's add up to the client's wait.
         assert!(path.p50 >= 6_000_000 * 97 / 100, "{class:?}");
         (5_800_000..7_000_000).contains(&least.p50)
             && (0.8..1.25).contains(&((path.mean + in_server(class)) / waited))
