@@ -1,4 +1,4 @@
-//! `watch` while what it watches goes away: a process, a NIC, ten thousand processes.
+//! Tests of `watch` while watched objects disappear: a process, a NIC, ten thousand processes.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -16,7 +16,8 @@ struct Watching {
 }
 
 impl Watching {
-    /// Begins by this command, and waits for the first interval: from then on everything is seen.
+    /// Starts it by this command, and waits for the first interval: everything after that is
+    /// observed.
     fn by(mut command: Command) -> Self {
         command.args(["watch", "--json", "--interval", "250ms", "--duration", "120s"]);
         command.args(["--messages", "always", "--softirq", "always"]);
@@ -38,14 +39,14 @@ impl Watching {
         serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:.200}"))
     }
 
-    /// The most memory that it had, KiB.
+    /// Its peak memory, KiB.
     fn peak_kib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap();
         line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
-    /// All intervals from the first until the one that began after now.
+    /// All intervals from the first to the one that began after now.
     fn rest(&mut self) -> Vec<WatchInterval> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as f64;
         let mut all = vec![];
@@ -71,7 +72,7 @@ fn known<T>(reading: &Reading<T>) -> &T {
     reading.known().unwrap_or_else(|| panic!("{:?}", reading.why_not()))
 }
 
-/// Waits for a line: what moves it until it is bash, is over by then.
+/// Waits for a line; the exec into bash, and its migrations, are over by then.
 const GONER: &str = "read -r
 for ((i = 0; i < 6; i++)); do taskset -cp $((i % 2)) $$ > /dev/null; done
 exec 3<> /dev/tcp/127.0.0.1/$0
@@ -96,7 +97,7 @@ fn a_process_that_ended_has_its_figures_and_its_name() {
     let intervals = watching.rest();
     let pid = goner.id();
     let messages = || intervals.iter().flat_map(|i| known(&i.messages)).filter(|m| m.pid == pid);
-    // The last answer may be read by more than one call, never a request sent by two.
+    // The last answer may be read by several calls; no request is sent by two.
     assert_eq!(messages().map(|m| m.sends).sum::<u64>(), 200);
     assert!(messages().all(|m| m.name == "bash" && m.port == Reading::Known(port)));
     let migrated_threads =
@@ -128,13 +129,12 @@ fn a_nic_that_is_removed_is_gone_and_the_others_figures_are_sane() {
     let one = watching.next();
     assert_eq!(names(&one), ["lo"]);
     for nic in &known(&one.samples).nics {
-        // Nothing speaks there: a count that ran backwards would be huge.
+        // No traffic: a count that went backwards would be huge.
         assert!(known(&nic.statistics).values().all(|d| *known(d) < 1_000), "{nic:?}");
     }
 }
 
-/// Processes that sleep until they are killed; they end with this value, and with the thread that
-/// made it.
+/// Sleeping processes, killed when this value or the thread that made it ends.
 struct Sleepers(Vec<libc::pid_t>);
 
 impl Sleepers {
@@ -198,11 +198,11 @@ fn ten_thousand_processes_come_and_go_while_intervals_are_delivered() {
             known(&one.migrated_threads).len()
         );
     }
-    // Not one of those that sleep is read, interval by interval: 1 us each would be 10 ms.
+    // No sleeping process is read in each interval: 1 us each would be 10 ms.
     let (alone, among) = (cost(&before), cost(&during));
     println!("{alone} ns an interval, {among} ns among {COUNT}");
     assert!(among < 3 * alone + 10_000_000, "{among} ns an interval, {alone} ns before");
-    // Less than one CPU, over all: that they come and go must not fill the host.
+    // Less than one CPU on average: short-lived processes must not overload the host.
     let all = || coming.iter().chain(&during).chain(&going);
     let spent: u64 = all().map(|i| known(&i.observer.process_ns).0).sum();
     let lasted: f64 = all().map(|i| i.interval_s).sum();
