@@ -264,7 +264,7 @@ fn what_a_killed_up_leaves_is_removed_by_the_next_and_a_standing_lab_is_left_alo
         let down = output(NETWRIGHT, &["lab", "down", &name]);
         assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
         assert_eq!(new_since(&before), BTreeSet::new(), "killed after {delay_ms} ms");
-        // A process started and not yet recorded ends by itself.
+        // A process that was started and not yet recorded ends by itself.
         let started = Instant::now();
         while output("pgrep", &["-f", &format!("nw-{name}-left")]).status.success() {
             assert!(started.elapsed() < Duration::from_secs(3), "a wire lives, {delay_ms} ms");

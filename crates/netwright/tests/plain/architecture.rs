@@ -174,8 +174,8 @@ fn unsafe_blocks_are_few() {
     assert!(count <= 120, "{count} unsafe blocks; rustix has a safe form of most calls");
 }
 
-/// Code that decides by the text of an error, a reason or a warning. Without it, texts change
-/// nothing but what people read.
+/// No code may decide by the text of an error, a reason or a warning: texts can then be reworded
+/// without changing what the program does.
 #[test]
 fn no_code_decides_by_the_text_of_a_message() {
     // Another program's output has no other form, and a line must not repeat itself.
