@@ -1,5 +1,5 @@
-//! Where processes that wander should stay: the CPUs nearest the packets' softirqs, each group its
-//! own, never one that is pinned to or filled with packet work.
+//! CPUs for processes that migrate: those nearest to the packets' softirqs. Each group gets its
+//! own, and none gets a CPU that is pinned to or filled with packet work.
 
 use model::quote;
 use std::collections::BTreeMap;
@@ -15,19 +15,19 @@ use crate::{
     spread,
 };
 
-/// Share of a CPU from which a thread wants one by itself. Our proposal.
+/// The share of a CPU from which a thread needs one for itself. Our proposal.
 const WHOLE: f64 = 0.5;
-/// What all threads of a group may use beyond full CPUs before one more is wanted: clocks differ,
-/// and main threads do a little.
+/// How far a group may exceed full CPUs before it needs one more: clocks differ, and main threads
+/// work a little.
 const SPARE: f64 = 0.1;
 
-/// What is placed as one: a container or a system's service by its control group, or one process.
+/// A unit of placement: a container or a system service by its cgroup, or one process.
 pub(crate) struct Group<'a> {
     /// The first chosen process in it.
     pub(crate) leader: &'a Process,
     /// The chosen processes in it.
     pub(crate) members: Vec<&'a Process>,
-    /// Whether it has a control group of its own, which is then limited as a whole.
+    /// Whether it has its own cgroup, which is then limited as a whole.
     pub(crate) confined: bool,
 }
 
@@ -39,8 +39,8 @@ impl Group<'_> {
     }
 }
 
-/// Puts processes together that share a control group of their own. A login session's is not one:
-/// it holds whatever else its user runs.
+/// Groups processes that share a cgroup. A login session's cgroup does not count: it holds
+/// everything that its user runs.
 pub(crate) fn groups<'a>(processes: &[&'a Process]) -> Vec<Group<'a>> {
     let mut all: Vec<Group<'a>> = vec![];
     for &p in processes {
@@ -57,7 +57,7 @@ pub(crate) fn groups<'a>(processes: &[&'a Process]) -> Vec<Group<'a>> {
     all
 }
 
-/// The CPUs that a process's threads ask for, all together: what `taskset -acp` would replace.
+/// The CPUs that a process's threads may use together: what `taskset -acp` would replace.
 pub(crate) fn affinity(p: &Process) -> Reading<CpuSet> {
     let mut all = CpuSet::new();
     for thread in &p.threads {
@@ -87,7 +87,7 @@ pub(crate) fn place(group: &Group<'_>, cpus: &CpuSet, risk: &str) -> Proposal {
     change_by(group.knob(), &p.cpuset_cpus, new, command, risk)
 }
 
-/// CPUs for each group, in the groups' order, or why there are none to give.
+/// CPUs for each group, in the groups' order, or why there are none.
 pub(crate) fn hand_out(case: &Case<'_>, groups: &[Group<'_>]) -> Result<Vec<CpuSet>, String> {
     let free = free(case, groups);
     let mut order: Vec<CpuId> = local(case, &free, groups);
@@ -114,8 +114,8 @@ pub(crate) fn hand_out(case: &Case<'_>, groups: &[Group<'_>]) -> Result<Vec<CpuS
     Ok(assignments)
 }
 
-/// CPUs that a group's threads keep busy: one for each that wants one by itself, and no fewer than
-/// all of them use together.
+/// How many CPUs a group needs: one for each thread that needs its own, and at least what all use
+/// together.
 fn wants(case: &Case<'_>, group: &Group<'_>) -> usize {
     let Ok(samples) = case.samples() else { return 1 };
     let ours = samples.threads.iter().filter(|t| group.members.iter().any(|p| p.pid == t.pid));
@@ -126,8 +126,8 @@ fn wants(case: &Case<'_>, group: &Group<'_>) -> usize {
     whole.max(together).max(1)
 }
 
-/// CPUs on which a group may run now: no remedy gives it others. What the threads of a control group
-/// ask for by themselves is their own change request, which its limit overrules.
+/// The CPUs that a group may use now; a remedy adds none. The affinities of a cgroup's threads are
+/// a separate request, which the cgroup's limit overrides.
 pub(crate) fn allowed(case: &Case<'_>, group: &Group<'_>) -> CpuSet {
     let mut set = case.online();
     for p in &group.members {
@@ -143,9 +143,9 @@ pub(crate) fn allowed(case: &Case<'_>, group: &Group<'_>) -> CpuSet {
     set
 }
 
-/// CPUs that may be given away.
+/// CPUs that can be assigned.
 fn free(case: &Case<'_>, groups: &[Group<'_>]) -> CpuSet {
-    // The others of a control group are limited with it.
+    // The other processes of the cgroup are limited with it.
     let within = |p: &Process, g: &Group<'_>| {
         g.confined && p.cgroup.is_known() && g.leader.cgroup.known() == p.cgroup.known()
     };
@@ -157,25 +157,25 @@ fn free(case: &Case<'_>, groups: &[Group<'_>]) -> CpuSet {
     let all = free.clone();
     for p in case.facts.processes.iter().filter(|p| !placed(p)) {
         for set in p.threads.iter().filter_map(|t| t.affinity.known()) {
-            // Half of the CPUs or more is no place that somebody chose.
+            // An affinity to half of the CPUs or more is not a chosen place.
             if set.len() * 2 <= all.len() {
                 free = free.difference(set);
             }
         }
     }
-    // Softirqs that a process makes by itself (loopback, veth) go with it; a NIC's stay.
+    // Softirqs that a process causes itself (loopback, veth) move with it; a NIC's stay.
     let nics = packets(case).unwrap_or_default();
     free.iter().filter(|c| !(nics.contains(*c) && full_of_packets(case, *c))).collect()
 }
 
-/// Whether packets keep a CPU half busy: no place for whoever works a whole one.
+/// Whether packets use half of a CPU: no place for a thread that needs a whole one.
 pub(crate) fn full_of_packets(case: &Case<'_>, cpu: CpuId) -> bool {
     load::load(case, cpu).is_ok_and(|l| l.network >= WHOLE)
 }
 
-/// The CPUs by their distance from where the packets come: the L3, then the node, of the busiest
-/// NIC's interrupts, or, where no NIC is busy, of the CPU on which these processes were seen most.
-/// One thread of every core first.
+/// The CPUs by their distance from the packets. The origin is the L3, then the node, of the busiest
+/// NIC's interrupts; without a busy NIC it is the CPU where these processes ran most. One thread of
+/// every core comes first.
 fn local(case: &Case<'_>, free: &CpuSet, groups: &[Group<'_>]) -> Vec<CpuId> {
     let home = packets(case).unwrap_or_else(|| seen_most(case, groups));
     let mut cores = CpuSet::new();
@@ -191,7 +191,7 @@ fn local(case: &Case<'_>, free: &CpuSet, groups: &[Group<'_>]) -> Vec<CpuId> {
     keyed.into_iter().map(|k| k.2).collect()
 }
 
-/// CPUs that serve the NIC that receives most, if one carries traffic.
+/// CPUs that serve the NIC with the highest receive rate, if one carries traffic.
 fn packets(case: &Case<'_>) -> Option<CpuSet> {
     let rate = |nic| queues::rx_per_s(case, nic).unwrap_or(0.0);
     let nics = queues::running_physical(case).into_iter();
@@ -212,7 +212,7 @@ fn seen_most(case: &Case<'_>, groups: &[Group<'_>]) -> CpuSet {
     most.map(|(cpu, _)| cpu).into_iter().collect()
 }
 
-/// How often a thread was seen to go to another L3 or node from one reading to the next.
+/// How often a thread was on another L3 or node than at the previous reading.
 pub(crate) fn crossings(case: &Case<'_>, on_cpus: &[CpuId]) -> usize {
     let place = |c: CpuId| {
         let cpu = by_id(&case.facts.cpus, c, |f| f.id);

@@ -1,4 +1,4 @@
-//! What is judged, and where a rule finds things in it.
+//! The input of the rules: facts, samples and goal, with lookups.
 
 use model::{
     CpuId, CpuSet, Facts, Goal, NumaNode, Reading, Samples, Severity,
@@ -14,11 +14,11 @@ use crate::missing::{Missing, need};
 
 /// One host to judge.
 pub struct Case<'a> {
-    /// What the host is. The chosen processes are those in `facts.processes`.
+    /// The host's facts. The chosen processes are those in `facts.processes`.
     pub facts: &'a Facts,
-    /// What it did over a window, or why that is not known.
+    /// The samples over a window, or why there are none.
     pub samples: &'a Reading<Samples>,
-    /// What it should be good at.
+    /// The operator's goal.
     pub goal: Goal,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Case<'a> {
         self.window_s().map_or_else(|_| "over the window".into(), |s| format!("over {s:.1} s"))
     }
 
-    /// Whether the counters are those since boot.
+    /// Whether the counters are since boot, without a window.
     pub(crate) fn since_boot(&self) -> bool {
         self.samples.known().is_some_and(|s| s.since_boot)
     }
@@ -72,7 +72,7 @@ impl<'a> Case<'a> {
         delta(name, all.get(name))
     }
 
-    /// Growth of a counter of IPv6; `None` where IPv6 is off, so that there is nothing to count.
+    /// Growth of an IPv6 counter; `None` where IPv6 is off and nothing is counted.
     pub(crate) fn protocol6(&self, name: &str) -> Result<Option<u64>, Missing> {
         let all = need("protocol counters", &self.samples()?.protocols)?;
         let family = name.split_once('.').map_or(name, |n| n.0);
@@ -110,7 +110,7 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// Evidence: of every CPU it is known whether it runs and may take network work.
+    /// Evidence: for every CPU, whether it is online and may take network work.
     pub(crate) fn housekeeping_read(&self) -> Result<(), Missing> {
         self.cpus_read()?;
         for c in &self.facts.cpus {
@@ -119,20 +119,20 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// CPUs that run. One whose state is not known counts: a present CPU usually runs.
+    /// Online CPUs. A CPU with an unknown state counts, as present CPUs are usually online.
     pub(crate) fn online(&self) -> CpuSet {
         let runs = |c: &&Cpu| c.online.get() != Some(false);
         self.facts.cpus.iter().filter(runs).map(|c| c.id).collect()
     }
 
-    /// Online CPUs that may take network work: without isolated and tickless ones.
+    /// Online CPUs that may take network work: neither isolated nor nohz_full.
     pub(crate) fn housekeeping(&self) -> CpuSet {
         let free = |c: &&Cpu| c.isolated.get() != Some(true) && c.nohz_full.get() != Some(true);
         let free: CpuSet = self.facts.cpus.iter().filter(free).map(|c| c.id).collect();
         self.online().intersection(&free)
     }
 
-    /// Node of a CPU.
+    /// Node of a CPU; `None` where unknown.
     pub(crate) fn node_of(&self, cpu: CpuId) -> Option<NumaNode> {
         self.cpu(cpu).and_then(|c| c.numa_node.get())
     }
@@ -195,7 +195,7 @@ impl<'a> Case<'a> {
         Ok(&self.facts.processes)
     }
 
-    /// Evidence: what the threads of a process did is known.
+    /// Evidence: what the threads of a process did.
     pub(crate) fn threads_read(&self, p: &Process) -> Result<(), Missing> {
         let mut own = self.samples()?.threads.iter().filter(|t| t.pid == p.pid).peekable();
         if own.peek().is_none() {
@@ -204,7 +204,7 @@ impl<'a> Case<'a> {
         own.try_for_each(|t| need(&format!("CPU time of thread {}", t.tid), &t.cpu_ns).map(drop))
     }
 
-    /// Packets a second through every CPU's receive path; `None` when no CPU tells.
+    /// Packets per second through the receive paths of all CPUs; `None` when no CPU reports it.
     pub(crate) fn packets_per_s(&self) -> Option<f64> {
         let window = self.window_s().ok()?;
         let rows = self.samples().ok()?.cpus.iter();
@@ -212,8 +212,8 @@ impl<'a> Case<'a> {
         (!counts.is_empty()).then(|| counts.iter().sum::<u64>() as f64 / window)
     }
 
-    /// How bad a harmful setting is that no counter convicts: on a host that carries traffic it
-    /// costs or soon will, on an idle or unsampled one it is worth knowing.
+    /// The severity of a harmful setting that no counter proves: a warning on a host that carries
+    /// traffic, information on an idle or unsampled one.
     pub(crate) fn setting_severity(&self) -> Severity {
         match self.packets_per_s() {
             Some(rate) if rate >= model::samples::TRAFFIC_PER_S => Severity::Warning,
@@ -222,8 +222,8 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The element with this id. Lists ascend by id, so halving finds it; one out of order (another
-/// program's JSON) is still found.
+/// The element with this id. Lists are in ascending order, so it bisects; an element out of order
+/// (another program's JSON) is still found.
 pub(crate) fn by_id<T, K: Ord + Copy>(list: &[T], id: K, key: impl Fn(&T) -> K) -> Option<&T> {
     match list.binary_search_by_key(&id, &key) {
         Ok(at) => list.get(at),

@@ -1,5 +1,4 @@
-//! What each of the kernel's drop reasons means: a fault, another rule's evidence, or nothing to
-//! worry about.
+//! The meaning of the kernel's drop reasons: a fault, evidence of another rule, or harmless.
 //!
 //! **Source**: `include/net/dropreason-core.h`.
 
@@ -7,14 +6,14 @@ use model::{Reading, watch::PacketDrops};
 
 use crate::{Case, rule::Draft, text};
 
-/// What a reason says of a host.
+/// What a drop reason means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// This rule judges by the kernel's own counters.
+    /// Another rule judges it by the kernel's own counters.
     Rule(&'static str),
-    /// Packets are lost that somebody waits for: what it is, and what to do.
+    /// A fault: packets are lost that a receiver waits for. With its description and remedy.
     Fault(&'static str, &'static str),
-    /// Somebody asked for it, or it is part of normal work.
+    /// Harmless: intended, or part of normal work.
     Expected(&'static str),
 }
 
@@ -37,8 +36,8 @@ const CHECKSUM: Meaning = Fault(
     "ethtool -K NIC rx off on the receiver for a test: if they go, the NIC's own check is wrong; else a cable, a switch or the sender's offload corrupts",
 );
 
-/// The meaning of one reason by the kernel's name; `None` for one that says nothing (`NOT_SPECIFIED`)
-/// or is not known here.
+/// The meaning of a reason by the kernel's name; `None` for `NOT_SPECIFIED` and for unknown
+/// reasons.
 pub(crate) fn of(reason: &str) -> Option<Meaning> {
     Some(match reason {
         "SOCKET_RCVBUFF" => Rule("udp_receive_drops"),
@@ -123,7 +122,7 @@ pub(crate) fn of(reason: &str) -> Option<Meaning> {
     })
 }
 
-/// What this rule's reasons say, as evidence.
+/// The drops with reasons of this rule, as evidence.
 pub(crate) fn show(case: &Case<'_>, rule: &str, mut draft: Draft) -> Draft {
     let all = case.samples().ok().and_then(|s| s.drops.known());
     let of_rule = |d: &&PacketDrops| {
@@ -135,7 +134,7 @@ pub(crate) fn show(case: &Case<'_>, rule: &str, mut draft: Draft) -> Draft {
     draft
 }
 
-/// The rule's own name, as the table has it.
+/// The rule's name as it is in the table.
 fn known(rule: &str) -> &'static str {
     crate::rules::ALL.iter().find(|r| r.id == rule).map_or("", |r| r.id)
 }

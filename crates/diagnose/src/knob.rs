@@ -1,4 +1,4 @@
-//! Proposed changes, spelled as `tune` and as the classic commands do.
+//! Proposed changes, as `tune` and as the classic commands write them.
 
 use std::fmt::Display;
 
@@ -16,8 +16,8 @@ use crate::{
     rule::{Draft, Missing, Proposal, need},
 };
 
-/// A value that a change may start from or lead to: one that is known. A reading that is not gives
-/// the reason instead, and nothing is proposed.
+/// A known value, which a change can start from or lead to. An unknown one gives its reason, and
+/// nothing is proposed.
 pub(crate) trait Reported {
     fn reported(self, knob: &str) -> Result<String, Missing>;
 }
@@ -86,7 +86,7 @@ pub(crate) fn change_by(
     Ok(Change::of(knob, old, new, command, risk))
 }
 
-/// A sysctl: the risk also names who owns the value, because it comes back otherwise.
+/// A change of a sysctl. Its risk names the owner of the value, which would set it again.
 pub(crate) fn sysctl(case: &Case<'_>, key: &str, new: &str, risk: &str) -> Proposal {
     let old = case.sysctl_text(key);
     let owner = owner(case, key);
@@ -94,7 +94,7 @@ pub(crate) fn sysctl(case: &Case<'_>, key: &str, new: &str, risk: &str) -> Propo
     change(format!("sysctl.{key}"), old, new, risk)
 }
 
-/// Who sets it, as a clause; empty when nobody is known to.
+/// The tuner that sets it, as a clause; empty where none is known.
 fn owner(case: &Case<'_>, key: &str) -> String {
     let Ok(sysctl) = case.sysctl(key) else { return String::new() };
     match &sysctl.origin {
@@ -149,7 +149,7 @@ impl Draft {
     }
 }
 
-/// What telling the NIC's driver this does to its link, as `tune` says it before it does it.
+/// The impact on the NIC's link, in the words of `tune`.
 pub(crate) fn impact(nic: &Nic, act: Act<'_>) -> String {
     let driver = nic.driver.known().map(String::as_str);
     let (disruption, why, _) = drivers::impact(driver, nic.kind == "physical", act);

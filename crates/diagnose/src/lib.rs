@@ -1,14 +1,15 @@
-//! The rules: what a host is ([`model::Facts`]) and what it did over a window
-//! ([`model::Samples`]) in, a [`Diagnosis`] out. Pure: no I/O, no clock.
+//! The rules: facts ([`model::Facts`]) and samples over a window ([`model::Samples`]) in, a
+//! [`Diagnosis`] out. Pure: no I/O, no clock.
 //!
 //! ```text
 //! judge every rule ─► link symptoms to their causes ─► withhold the symptoms' changes ─► order
 //! ```
 //!
-//! Three habits hold everywhere. *Evidence first*: a finding quotes the values it rests on; a
-//! rule without its evidence is "skipped" with the reason, never "clear". *Root cause before
-//! symptom*: a finding that another one explains proposes no change of its own. *No alarm from a
-//! setting alone*: what no counter shows to hurt on this host is information.
+//! Three principles apply everywhere:
+//! - *Evidence first*: a finding quotes the values it rests on. A rule without its evidence is
+//!   "skipped" with the reason, never "clear".
+//! - *Root cause before symptom*: a finding that another one explains proposes no change.
+//! - *No alarm from a setting alone*: without a counter that shows harm, a setting is information.
 
 mod assignments;
 mod case;
@@ -34,7 +35,7 @@ use model::{
 pub use rule::Rule;
 use rule::{Draft, Judgement};
 
-/// Judges every rule and orders what they found, root causes first.
+/// Judges every rule, and orders the findings, root causes first.
 pub fn diagnose(case: &Case<'_>) -> Diagnosis {
     let mut drafts: Vec<Draft> = vec![];
     let mut passed = vec![];
@@ -65,8 +66,8 @@ pub fn diagnose(case: &Case<'_>) -> Diagnosis {
     Diagnosis { findings: order::order(drafts), passed, skipped }
 }
 
-/// An average since boot says that something happened once, not that it does now: of each finding
-/// only what it would say without any counter stays as sure as it is.
+/// An average since boot shows that something happened once, not that it does now. A finding keeps
+/// the confidence that it would have without any counter.
 fn doubt_averages(case: &Case<'_>, drafts: &mut [Draft]) {
     let none = Reading::absent("the counters are those since boot");
     let bare = Case { facts: case.facts, samples: &none, goal: case.goal };

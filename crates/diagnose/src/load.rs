@@ -15,8 +15,8 @@ use crate::{
 const SATURATED_BUSY: f64 = 0.90;
 /// Busy share above which it counts as hot (the threshold of rule 9).
 const HOT_BUSY: f64 = 0.80;
-/// Share of interrupts and softirqs from which a busy CPU's load is network work: half. Below
-/// it, the CPU is busy with something that no network setting moves. Our proposal.
+/// The share of interrupts and softirqs from which a busy CPU's load counts as network work: half.
+/// Below it, other work keeps the CPU busy, which no network setting changes. Our proposal.
 const NETWORK_SHARE: f64 = 0.50;
 /// Busy share below which a CPU has room. Our proposal.
 const IDLE_BUSY: f64 = 0.50;
@@ -31,7 +31,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Nothing left, and network work takes at least half of it.
+    /// No time is left, and network work takes at least half of it.
     pub(crate) fn saturated(self) -> bool {
         self.busy >= SATURATED_BUSY && self.network >= NETWORK_SHARE
     }
@@ -52,10 +52,10 @@ impl Load {
 
 /// The load of one CPU.
 ///
-/// Softirq time as eBPF measured it where it did: `/proc/stat` books softirqs that run at the
-/// end of a task's system call as that task's, or, by ticks, as chance has it. Without:
-/// with `CONFIG_IRQ_TIME_ACCOUNTING` the kernel books ksoftirqd's polls as system time, so its
-/// thread time is added to softirq; otherwise the two overlap and the larger one counts.
+/// Softirq time is the eBPF measurement where there is one. `/proc/stat` counts softirqs at the end
+/// of a task's system call as that task's, or samples them at ticks. With
+/// `CONFIG_IRQ_TIME_ACCOUNTING` the kernel counts ksoftirqd's polls as system time, so its thread
+/// time is added to softirq. Without it the two overlap, and the larger one counts.
 pub(crate) fn load(case: &Case<'_>, cpu: CpuId) -> Result<Load, Missing> {
     let sample = case.cpu_sample(cpu)?;
     let stat = need(&format!("/proc/stat of CPU {cpu}"), &sample.proc_stat)?;
@@ -72,8 +72,7 @@ pub(crate) fn load(case: &Case<'_>, cpu: CpuId) -> Result<Load, Missing> {
         None => claimed,
     };
     let network = (irq + softirq).min(1.0);
-    // The scheduler's clock and the tick's may differ: time at work is never less than that at
-    // network work.
+    // The clocks of the scheduler and of the tick may differ: busy time is at least the network's.
     Ok(Load { busy: busy.max(network), network })
 }
 
@@ -102,8 +101,8 @@ pub(crate) fn ksoftirqd_share(case: &Case<'_>, cpu: CpuId) -> Option<f64> {
     Some(thread.cpu_ns.get()? as f64 / samples.window_ns.0 as f64)
 }
 
-/// Busy share that half of the other CPUs do not exceed: the median of the housekeeping CPUs
-/// outside `without`. A CPU whose load is not known counts as busy.
+/// The median busy share of the housekeeping CPUs outside `without`. A CPU with unknown load counts
+/// as busy.
 pub(crate) fn median_of_others(case: &Case<'_>, without: &CpuSet) -> Result<f64, Missing> {
     let others = case.housekeeping().difference(without);
     let loads: Vec<_> = others.iter().map(|c| load(case, c)).collect();
@@ -116,12 +115,12 @@ pub(crate) fn median_of_others(case: &Case<'_>, without: &CpuSet) -> Result<f64,
     middle.ok_or_else(|| Missing("/proc/stat of the other CPUs: none is known".into()))
 }
 
-/// Evidence: the load of each of them is known.
+/// Evidence: the load of each of these CPUs.
 pub(crate) fn all_others(case: &Case<'_>, without: &CpuSet) -> Result<(), Missing> {
     case.housekeeping().difference(without).iter().try_for_each(|c| load(case, c).map(drop))
 }
 
-/// Whether that leaves room for work to be moved there.
+/// Whether a CPU with this load has room for more work.
 pub(crate) fn has_room(median: f64) -> bool {
     median < IDLE_BUSY
 }

@@ -1,12 +1,12 @@
-//! Evidence that a rule asks for, and what is said where it is not there.
+//! Missing evidence, and the text about it.
 
 use model::Reading;
 
-/// Evidence that is not there: `what: why`.
+/// A piece of missing evidence: `what: why`.
 #[derive(Debug, Clone)]
 pub(crate) struct Missing(pub(crate) String);
 
-/// A known value, or which one is missing and why.
+/// A known value, or its name and the reason why it is missing.
 pub(crate) fn need<'a, T>(what: &str, reading: &'a Reading<T>) -> Result<&'a T, Missing> {
     match reading {
         Reading::Known(v) => Ok(v),
@@ -15,7 +15,7 @@ pub(crate) fn need<'a, T>(what: &str, reading: &'a Reading<T>) -> Result<&'a T, 
     }
 }
 
-/// `what: why`, or the reason alone where it names the thing itself.
+/// `what: why`, or the reason alone where it names the object.
 fn reason(what: &str, why: &str) -> String {
     let named = what.split([' ', ',']).next().unwrap_or(what);
     if why.contains(named) { why.into() } else { format!("{what}: {why}") }

@@ -1,4 +1,4 @@
-//! Ties symptoms to their causes and decides what is to be dealt with first.
+//! Links symptoms to their causes, and orders the findings.
 
 use std::cmp::Reverse;
 
@@ -6,11 +6,10 @@ use model::{Finding, Severity};
 
 use crate::rule::Draft;
 
-/// Links, withholds the changes of what another finding explains, and ranks.
+/// Links and ranks findings, and withholds the changes of those that another one explains.
 ///
-/// **Order**: a cause always before what it causes; among those free to come next, the highest
-/// severity first, where a cause weighs as much as the worst finding it explains; then
-/// confidence, then expected gain, then rule number and subject.
+/// **Order**: a cause before its effects. Among the rest: severity, where a cause counts as the
+/// worst finding that it explains; then confidence, expected gain, rule number and subject.
 pub(crate) fn order(mut drafts: Vec<Draft>) -> Vec<Finding> {
     let causes = link(&mut drafts);
     let weight = inherited_severity(&drafts, &causes);
@@ -55,10 +54,10 @@ fn link(drafts: &mut [Draft]) -> Causes {
     causes
 }
 
-/// A cause weighs as much as the worst of what it explains, directly or through others.
+/// A cause counts as severe as the worst of its direct and indirect effects.
 fn inherited_severity(drafts: &[Draft], causes: &Causes) -> Vec<Severity> {
     let mut weight: Vec<Severity> = drafts.iter().map(|d| d.finding.severity).collect();
-    // One pass more than the longest chain; rules form no cycle (tested), so it settles.
+    // One pass more than the longest chain. The rules have no cycle (tested), so it terminates.
     for _ in 0..drafts.len() {
         let mut changed = false;
         for (i, list) in causes.iter().enumerate() {
@@ -96,7 +95,7 @@ fn sequence(drafts: &[Draft], causes: &Causes, weight: &[Severity]) -> Vec<usize
     while !by_weight.is_empty() {
         let ready =
             |i: &usize| causes.get(*i).is_none_or(|list| list.iter().all(|c| done.contains(c)));
-        // A cycle cannot be (tested on the catalogue); were there one, nothing must be lost.
+        // There is no cycle (tested on the catalogue); if there were one, no finding may be lost.
         let next = by_weight.iter().position(ready).unwrap_or(0);
         done.push(by_weight.remove(next));
     }

@@ -25,12 +25,11 @@ pub(crate) const BUSY_NIC_PER_S: f64 = 1_000.0;
 /// Share of an interrupt's growth from which a CPU counts as serving it.
 const SERVES: f64 = 0.10;
 
-/// Whether a NIC carries traffic at all; `Err` when that cannot be told.
+/// Whether a NIC carries traffic; `Err` where this is unknown.
 fn is_running(nic: &Nic) -> Result<bool, Missing> {
     match (nic.up.get(), nic.carrier.get(), nic.operstate.known().map(String::as_str)) {
         (Some(false), _, _) | (_, Some(false), _) => Ok(false),
-        // The kernel works `operstate` out up to a second after the carrier came; packets do
-        // not wait for it.
+        // The kernel updates `operstate` up to a second after the carrier; packets flow earlier.
         (Some(true), Some(true), Some(state)) => Ok(!matches!(state, "dormant" | "notpresent")),
         (_, _, Some("down" | "lowerlayerdown" | "notpresent" | "dormant")) => Ok(false),
         (Some(true), _, _) | (_, Some(true), _) | (_, _, Some("up" | "unknown")) => Ok(true),
@@ -42,8 +41,8 @@ fn is_running(nic: &Nic) -> Result<bool, Missing> {
     }
 }
 
-/// Judges every NIC with a device behind it that is up; virtual devices have neither rings nor
-/// interrupts, and a NIC that is down does no work.
+/// Judges every NIC that has a device and is up. Virtual devices have neither rings nor interrupts,
+/// and a NIC that is down does no work.
 pub(crate) fn each_physical(
     case: &Case<'_>,
     judge: impl Fn(&Nic) -> Result<Judgement, Missing>,
@@ -51,7 +50,7 @@ pub(crate) fn each_physical(
     each_nic(case, has_device, "no physical NIC is up", judge)
 }
 
-/// Whether a device is behind it; `Err` when that cannot be told.
+/// Whether the interface has a device; `Err` where this is unknown.
 fn has_device(nic: &Nic) -> Result<bool, Missing> {
     match nic.kind.as_str() {
         UNKNOWN_KIND => {
@@ -61,8 +60,8 @@ fn has_device(nic: &Nic) -> Result<bool, Missing> {
     }
 }
 
-/// "Clear" where one CPU is all there is, so that nothing can be spread. A CPU whose state is not
-/// known counts as running, so one is one.
+/// "Clear" on a host with one CPU, where nothing can be spread. A CPU with an unknown state counts
+/// as online.
 pub(crate) fn one_cpu(case: &Case<'_>, because: &str) -> Option<Judgement> {
     (case.online().len() == 1).then(|| settle("", clear(because, [&case.cpus_read()])))
 }
@@ -72,7 +71,7 @@ pub(crate) fn one_node(case: &Case<'_>) -> Result<Judgement, Missing> {
     clear("the host has one node with CPUs", [&case.nodes_with_cpus()])
 }
 
-/// Judges every NIC that is wanted and up.
+/// Judges every NIC that is administratively up.
 pub(crate) fn each_nic(
     case: &Case<'_>,
     wanted: impl Fn(&Nic) -> Result<bool, Missing>,
@@ -94,8 +93,7 @@ pub(crate) fn each_nic(
     out
 }
 
-/// Evidence: the receive queues' interrupts are all known, so that a CPU that none of them names
-/// serves none of them.
+/// Evidence: all interrupts of the receive queues, so that other CPUs are known to serve none.
 pub(crate) fn all_rx_irqs(case: &Case<'_>, nic: &Nic) -> Result<(), Missing> {
     let irqs = queue_irqs(case, nic)?;
     let rx = nic.queues.iter().filter(|q| q.id.direction == Direction::Rx);
@@ -105,14 +103,14 @@ pub(crate) fn all_rx_irqs(case: &Case<'_>, nic: &Nic) -> Result<(), Missing> {
     }
 }
 
-/// The names of the NICs with a device behind them that are up.
+/// The names of the NICs that have a device and are up.
 pub(crate) fn running_physical<'a>(case: &Case<'a>) -> Vec<&'a Nic> {
     let nics = case.facts.nics.iter();
     let runs = |n: &Nic| has_device(n).and_then(|device| Ok(device && is_running(n)?));
     nics.filter(|n| runs(n).unwrap_or(false)).collect()
 }
 
-/// Evidence: of every NIC it is known whether a device is behind it and whether it is up.
+/// Evidence: for every NIC, whether it has a device and is up.
 pub(crate) fn all_states(case: &Case<'_>) -> Result<(), Missing> {
     case.facts
         .nics
@@ -171,7 +169,7 @@ pub(crate) fn queue_irqs<'a>(case: &Case<'a>, nic: &Nic) -> Result<Vec<QueueIrq<
     Ok(found)
 }
 
-/// An interrupt's growth by CPU over the window; one that is not listed did not grow.
+/// An interrupt's growth by CPU over the window; an unlisted CPU did not grow.
 pub(crate) fn growth(case: &Case<'_>, irq: &Irq) -> Result<Vec<(CpuId, u64)>, Missing> {
     let all = need("/proc/interrupts over the window", &case.samples()?.irqs)?;
     let Some(sample) = by_id(all, irq.irq, |s| s.irq) else { return Ok(vec![]) };
@@ -184,10 +182,9 @@ pub(crate) fn total(growth: &[(CpuId, u64)]) -> u64 {
     growth.iter().map(|g| g.1).sum()
 }
 
-/// The CPUs that serve an interrupt: where it counted over the window, else where it would go.
+/// The CPUs that serve an interrupt: where it counted over the window, else its effective affinity.
 ///
-/// A saturated queue is polled with its interrupt off and may hardly count: then the effective
-/// affinity answers.
+/// A saturated queue is polled with its interrupt off and may hardly count.
 pub(crate) fn irq_cpus(case: &Case<'_>, irq: &Irq) -> Result<CpuSet, Missing> {
     let grown = growth(case, irq).unwrap_or_default();
     let all = total(&grown);
@@ -243,7 +240,7 @@ pub(crate) fn rx_per_s(case: &Case<'_>, nic: &Nic) -> Result<f64, Missing> {
     Ok(case.nic_statistic(&nic.name, "rx_packets")? as f64 / case.window_s()?)
 }
 
-/// Queues of one direction that the NIC has now.
+/// The present number of queues of one direction.
 pub(crate) fn count(nic: &Nic, direction: Direction) -> usize {
     nic.queues.iter().filter(|q| q.id.direction == direction).count()
 }
@@ -269,7 +266,7 @@ pub(crate) fn not_threaded(nic: &Nic) -> Result<(), Missing> {
     Ok(())
 }
 
-/// Nothing is said about the bus of a device that is software: its hypervisor reads memory.
+/// A software device has no bus to judge: its hypervisor accesses memory.
 pub(crate) fn emulated(nic: &Nic) -> Option<Result<Judgement, Missing>> {
     let driver = nic.driver.known().map_or("driver not known", String::as_str);
     let text = format!(

@@ -1,22 +1,21 @@
-//! Thresholds on counters, scaled honestly to the window.
+//! Thresholds on counters, scaled to the window.
 
 use model::{Confidence, CpuId};
 
 use crate::Case;
 
-/// Events a minute above which a counter is worth a finding (the alarm threshold that
-/// monitoring systems use over a minute).
+/// Events per minute above which a counter is a finding, as in monitoring systems' alarms.
 pub(crate) const PER_MINUTE: f64 = 10.0;
 
-/// Fewest events that can be more than noise in any window, however short.
+/// The fewest events that count in any window; fewer are noise.
 pub(crate) const LEAST: u64 = 3;
 
-/// Whether `count` events over the window are "more than 10 a minute, sustained", and how sure
-/// that is.
+/// Whether `count` events over the window are "more than 10 a minute, sustained", and with which
+/// confidence.
 ///
-/// A window of a minute or more decides it. In a shorter one, more than 10 events are already
-/// over the limit for the minute around it (medium); 3 to 10 events are over it only if they
-/// keep coming (low); fewer are noise.
+/// A window of a minute or more decides it. In a shorter window more than 10 events already exceed
+/// the limit for the minute around it (medium). 3 to 10 events exceed it only if they continue
+/// (low); fewer are noise.
 pub(crate) fn sustained(count: u64, window_s: f64) -> Option<Confidence> {
     if count < LEAST || window_s <= 0.0 || count as f64 * 60.0 / window_s <= PER_MINUTE {
         return None;
@@ -28,26 +27,26 @@ pub(crate) fn sustained(count: u64, window_s: f64) -> Option<Confidence> {
     })
 }
 
-/// Events per minute for alarms of single events: a count as it is up to a minute, scaled down
-/// for longer windows. Never scaled up: two events in 5 s are two, not 24.
+/// Events per minute for alarms of single events: the count in windows up to a minute, scaled down
+/// for longer ones. It is never scaled up: two events in 5 s are two, not 24.
 pub(crate) fn at_most_per_minute(count: u64, window_s: f64) -> f64 {
     count as f64 * (60.0 / window_s.max(60.0))
 }
 
-/// Fewest steps of a window that tell a burst from a lasting state.
+/// The fewest steps of a window that distinguish a burst from a lasting state.
 const STEPS: u32 = 5;
 
-/// How a counter grew within the window: at once, or all the time.
+/// How a counter grew within the window: in a burst, or in every step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pattern {
     window_s: f64,
-    /// Steps from one reading to the next in which it grew, and all of them; `None` where the
-    /// samples do not tell.
+    /// The number of steps between readings in which it grew, and of all steps; `None` where the
+    /// samples lack them.
     grew: Option<(u32, u32)>,
 }
 
 impl Pattern {
-    /// Of a counter, or of several that count the same of different families.
+    /// The growth of a counter, or of several that count the same for different families.
     pub(crate) fn of(case: &Case<'_>, names: &[&str]) -> Self {
         let grew = case.samples().ok().and_then(|samples| {
             let grew = names.iter().filter_map(|n| samples.grew_in.get(*n)).max()?;
@@ -66,7 +65,7 @@ impl Pattern {
         self.grew.is_some_and(|(grew, steps)| grew >= steps)
     }
 
-    /// How sure a finding is: what lasted the whole window, however short, is sure.
+    /// The confidence of a finding: high where the growth lasted the whole window, however short.
     pub(crate) fn surer(self, sure: Confidence) -> Confidence {
         match sure {
             Confidence::Medium if self.is_steady() => Confidence::High,
@@ -74,7 +73,7 @@ impl Pattern {
         }
     }
 
-    /// What this means for the judgement, for people.
+    /// The consequence for the verdict, as text.
     pub(crate) fn text(self) -> String {
         match self.grew {
             Some((grew, steps)) if grew >= steps => {

@@ -1,4 +1,4 @@
-//! What a rule is and what it answers.
+//! The trait of a rule, and the forms of its answer.
 
 use model::{Change, Confidence, CpuSet, Evidence, Finding, Reading, Severity};
 
@@ -14,30 +14,30 @@ pub struct Rule {
     pub number: u32,
     /// What it looks for, in a few words.
     pub title: &'static str,
-    /// The evidence without which it does not judge.
+    /// The evidence that it needs to judge.
     pub needs: &'static [&'static str],
-    /// Rules whose findings on the same CPU, NIC or setting explain this rule's: the causes to
-    /// deal with first.
+    /// The rules that explain this rule's findings on the same CPU, NIC or setting: causes to deal
+    /// with first.
     pub explained_by: &'static [&'static str],
     pub(crate) judge: fn(&Case<'_>) -> Vec<Judgement>,
 }
 
-/// What a rule says of one subject.
+/// A rule's answer about one subject.
 pub(crate) enum Judgement {
     Found(Box<Draft>),
-    /// Looked, nothing wrong; only [`clear`] makes it.
+    /// The rule judged and found nothing wrong; only [`clear`] makes it.
     Passed(Passed),
-    /// Evidence is missing, so that the rule did not judge.
+    /// Evidence is missing, so the rule did not judge.
     SkippedRule {
         /// What it is about, empty for the whole host.
         subject: String,
-        /// Which evidence is missing and why.
+        /// The missing evidence, and the reason.
         why: String,
     },
 }
 
-/// What a rule looked at and found nothing wrong with. Its field is private, so that [`clear`]
-/// with the evidence it asks for is the only way to one.
+/// The subject that a rule found nothing wrong with. Its field is private, so that only [`clear`],
+/// which demands the evidence, can make one.
 pub(crate) struct Passed(String);
 
 impl Passed {
@@ -46,8 +46,8 @@ impl Passed {
     }
 }
 
-/// Something that was read, or not: a [`Reading`], or what the case gives (`case.protocol(…)`,
-/// `need(…)`). A bare number is none: nobody can tell any more whether it was read.
+/// A piece of evidence, read or not: a [`Reading`], or what the case returns (`case.protocol(…)`,
+/// `need(…)`). A bare number is not accepted, as it does not say whether it was read.
 pub(crate) trait Basis {
     fn missing(&self) -> Option<Missing>;
 }
@@ -64,8 +64,8 @@ impl<T> Basis for Reading<T> {
     }
 }
 
-/// The answer "nothing wrong", which rests on everything in `rests_on`: all that could have
-/// made it a finding. With a piece missing it is "skipped" for that reason.
+/// The answer "nothing wrong". `rests_on` must name all evidence that could have led to a finding;
+/// where a piece is missing the answer is "skipped" with that reason.
 pub(crate) fn clear<const N: usize>(
     because: impl Into<String>,
     rests_on: [&dyn Basis; N],
@@ -78,16 +78,16 @@ pub(crate) fn clear<const N: usize>(
 }
 
 impl Missing {
-    /// Ends the judging of `subject`.
+    /// The answer about `subject`.
     pub(crate) fn of(self, subject: impl Into<String>) -> Judgement {
         Judgement::SkippedRule { subject: subject.into(), why: self.0 }
     }
 }
 
-/// A change to propose, or the value that it lacks: one whose old or new value is not known is none.
+/// A change to propose, or the unknown value that prevents it: both values must be known.
 pub(crate) type Proposal = Result<Change, Missing>;
 
-/// A judgement from a result: missing evidence is "skipped".
+/// An answer from a result: missing evidence is "skipped".
 pub(crate) fn settle(subject: &str, judged: Result<Judgement, Missing>) -> Judgement {
     judged.unwrap_or_else(|missing| missing.of(subject))
 }
@@ -95,14 +95,15 @@ pub(crate) fn settle(subject: &str, judged: Result<Judgement, Missing>) -> Judge
 /// How much a remedy should bring, to order findings of one severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Gain {
-    /// Cleans up; nothing measurable expected.
+    /// Tidiness; no measurable gain.
     Tidies,
     Improves,
     /// Removes what limits the host now.
     Unblocks,
 }
 
-/// A finding in the making: the rule fills in what it knows, the engine adds rule, causes, rank.
+/// A finding under construction: the rule fills in the evidence and changes, the engine adds rule,
+/// causes and rank.
 pub(crate) struct Draft {
     pub(crate) finding: Finding,
     pub(crate) gain: Gain,
@@ -110,19 +111,18 @@ pub(crate) struct Draft {
     pub(crate) explained_by: &'static [&'static str],
 }
 
-/// What a finding touches, to tell whether one explains another.
+/// The objects of a finding, which decide whether one finding explains another.
 #[derive(Debug, Default)]
 pub(crate) struct Scope {
     pub(crate) cpus: CpuSet,
     pub(crate) nics: Vec<String>,
     pub(crate) sysctls: Vec<String>,
-    /// Explains nothing else whatever it touches.
+    /// Explains no other finding.
     pub(crate) alone: bool,
 }
 
 impl Scope {
-    /// Whether two findings touch something in common; one that names nothing is about the
-    /// whole host.
+    /// Whether two findings have an object in common; one without objects is about the whole host.
     pub(crate) fn meets(&self, other: &Self) -> bool {
         if self.alone || other.alone {
             return false;
@@ -173,7 +173,7 @@ impl Draft {
         key(self) == key(other)
     }
 
-    /// Weighs no more than the other; where there is none, as little as a finding can.
+    /// The lower severity and confidence of both; the lowest where there is no other finding.
     pub(crate) fn no_surer_than(&mut self, other: Option<&Self>) {
         let (severity, confidence) = other.map_or((Severity::Info, Confidence::Low), |o| {
             (o.finding.severity, o.finding.confidence)
@@ -223,7 +223,7 @@ impl Draft {
         self
     }
 
-    /// Proposes a change, or says why there is none to propose.
+    /// Adds a change, or the reason why there is none.
     pub(crate) fn change(self, proposal: Proposal) -> Self {
         self.changes([proposal])
     }

@@ -13,7 +13,7 @@ use crate::{
 pub(crate) struct Column {
     /// CPUs whose growth is known; never empty.
     pub(crate) rows: Vec<(CpuId, u64)>,
-    /// The first reason why a CPU is missing.
+    /// Why a CPU is missing: the first reason.
     pub(crate) missing: Option<Missing>,
 }
 
@@ -24,7 +24,7 @@ impl Column {
     }
 }
 
-/// Reads a column; missing when no CPU tells.
+/// Reads a column; an error when no CPU reports it.
 pub(crate) fn column(
     case: &Case<'_>,
     pick: impl Fn(&SoftnetSample) -> &Delta,

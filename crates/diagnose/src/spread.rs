@@ -1,4 +1,4 @@
-//! Which CPUs should take which work.
+//! Assigns work to CPUs: interrupts, RPS and XPS.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub(crate) fn cores(case: &Case<'_>, cpus: &CpuSet) -> usize {
     cpus.iter().map(|c| core_of(case, c)).collect::<BTreeSet<_>>().len()
 }
 
-/// Evidence: the siblings of every CPU, so that cores can be told from threads.
+/// Evidence: the siblings of every CPU, which distinguish cores from threads.
 pub(crate) fn cores_read(case: &Case<'_>) -> Result<(), Missing> {
     case.housekeeping()
         .iter()
@@ -31,8 +31,8 @@ fn core_of(case: &Case<'_>, cpu: CpuId) -> CpuId {
     siblings(case, cpu).first().unwrap_or(cpu)
 }
 
-/// Hardware threads of the CPU's core, itself included: as it says, else as a sibling says of
-/// it, else itself alone.
+/// Hardware threads of the CPU's core, itself included. The source is the CPU's own list, else a
+/// sibling's list; else the CPU is alone.
 pub(crate) fn siblings(case: &Case<'_>, cpu: CpuId) -> CpuSet {
     let own = case.cpu(cpu).and_then(|c| c.smt_siblings.get());
     let reported = || {
@@ -43,8 +43,8 @@ pub(crate) fn siblings(case: &Case<'_>, cpu: CpuId) -> CpuSet {
     known.unwrap_or_else(|| [cpu].into_iter().collect())
 }
 
-/// Housekeeping CPUs of the node (all, where the node is not known or has none), in the order in which to
-/// hand out interrupts.
+/// Housekeeping CPUs of the node, in the order to assign interrupts; all of them, where the node is
+/// unknown or has none.
 pub(crate) fn candidates(case: &Case<'_>, node: Option<NumaNode>) -> Vec<CpuId> {
     let all = case.housekeeping();
     let local = node.map(|n| case.node_cpus(n).intersection(&all)).filter(|s| !s.is_empty());
@@ -63,7 +63,7 @@ pub(crate) fn processes_live_with(case: &Case<'_>, cpus: &CpuSet) -> bool {
     there * 2 > at.len()
 }
 
-/// Moves of queues' interrupts to these CPUs, the emptiest first; `taken` counts the queues that they have.
+/// Moves queues' interrupts to these CPUs, the emptiest first; `taken` counts their queues.
 pub(crate) fn moves(
     case: &Case<'_>,
     movable: &[&QueueIrq<'_>],
@@ -78,8 +78,7 @@ pub(crate) fn moves(
     movable.iter().filter_map(one).collect()
 }
 
-/// CPUs for receive packet steering: the node's housekeeping CPUs without the interrupt's CPU
-/// and its siblings.
+/// CPUs for receive packet steering: the node's housekeeping CPUs except the interrupt's core.
 pub(crate) fn rps_cpus(case: &Case<'_>, node: Option<NumaNode>, irq_cpus: &CpuSet) -> CpuSet {
     let mut pool: CpuSet = candidates(case, node).into_iter().collect();
     for cpu in irq_cpus.iter() {
@@ -88,8 +87,8 @@ pub(crate) fn rps_cpus(case: &Case<'_>, node: Option<NumaNode>, irq_cpus: &CpuSe
     pool
 }
 
-/// How far two CPUs are apart: same CPU, core, L3, node, elsewhere. What is not known counts as
-/// apart, except the node on a host with one.
+/// The distance of two CPUs: same CPU, core, L3, node, elsewhere. Unknown counts as apart, except
+/// the node on a host with one.
 pub(crate) fn distance(case: &Case<'_>, a: CpuId, b: CpuId) -> u32 {
     if a == b {
         return 0;
@@ -108,8 +107,8 @@ pub(crate) fn distance(case: &Case<'_>, a: CpuId, b: CpuId) -> u32 {
     4
 }
 
-/// Every housekeeping CPU to the nearest queue, the emptiest of equally near ones: the map for
-/// transmit packet steering.
+/// The map for transmit packet steering: each housekeeping CPU to the nearest queue, and among
+/// equally near ones to that with the fewest CPUs.
 pub(crate) fn nearest_queues(
     case: &Case<'_>,
     queues: &[(QueueId, CpuSet)],

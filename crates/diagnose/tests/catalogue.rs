@@ -1,4 +1,4 @@
-//! The list of rules against the folder, the manual and itself.
+//! Tests that the list of rules agrees with the folder and the manual.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 use std::{collections::BTreeSet, fs, path::Path};

@@ -1,5 +1,5 @@
-//! A clear answer rests on evidence: on every golden host each piece of evidence is taken away
-//! in turn, and no rule may become clear by it.
+//! Tests that a clear answer rests on evidence. On every golden host each piece of evidence is
+//! removed in turn, and no rule may become clear by it.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 mod support;
@@ -14,11 +14,11 @@ use model::{Reading, finding::Diagnosis};
 use serde_json::{Value, json};
 use support::{Host, golden};
 
-/// Lists of everything that the host has: an empty one says that nothing was read.
+/// Lists of what every host has: an empty one means that nothing was read.
 const READ_WHOLE: [&str; 5] =
     ["/facts/cpus", "/facts/numa_nodes", "/facts/nics", "/facts/idle_states", "/samples/cpus"];
 
-/// Evidence that has a substitute, with what a rule rests on instead.
+/// Evidence with a substitute, and the substitute.
 const SUBSTITUTED: [(&str, &str); 4] = [
     ("/samples/nics/*/queues", "ring_too_small"), // before 6.9: the interface's own counters
     ("/samples/nics/*/driver_stats", "ring_too_small"), // a driver without: the same
@@ -26,8 +26,8 @@ const SUBSTITUTED: [(&str, &str); 4] = [
     ("/facts/nics/*/coalesce/adaptive_rx", "coalescing_goal"), // asked, and the driver has none
 ];
 
-/// Every value under `at`, by its path with list positions replaced by `*`: the *kinds* of
-/// evidence, each with every place where it stands.
+/// Every value under `at`, by its path with list positions replaced by `*`: the kinds of evidence,
+/// each with all its places.
 fn kinds(value: &Value, place: &str, kind: &str, out: &mut BTreeMap<String, Vec<String>>) {
     if !kind.is_empty() {
         out.entry(kind.into()).or_default().push(place.into());
@@ -48,7 +48,7 @@ fn kinds(value: &Value, place: &str, kind: &str, out: &mut BTreeMap<String, Vec<
     }
 }
 
-/// Reads one field anew: the whole host takes a hundred times as long.
+/// Deserializes one field; doing so with the whole host takes a hundred times as long.
 macro_rules! put {
     ($into:expr, $field:expr, $value:expr, $($name:ident)*) => {
         match $field {
@@ -58,7 +58,7 @@ macro_rules! put {
     };
 }
 
-/// The host with one field of its facts or samples instead of its own.
+/// The host with one field of its facts or samples replaced.
 fn with_field(host: &Host, half: &str, field: &str, value: Value) -> Option<Host> {
     let mut new =
         Host { facts: host.facts.clone(), samples: host.samples.clone(), goal: host.goal };
@@ -73,8 +73,8 @@ fn with_field(host: &Host, half: &str, field: &str, value: Value) -> Option<Host
     Some(new)
 }
 
-/// The host without what stands at these places: missing with a reason, else gone from its map,
-/// else a list of nothing. `None` where the model cannot say that it was not read.
+/// The host without the values at these places. Each becomes missing with a reason, else leaves its
+/// map, else becomes an empty list. `None` where the model cannot express that it was not read.
 fn without(host: &Host, tree: &Value, kind: &str, places: &[String]) -> Option<Host> {
     let mut parts = kind.split('/').skip(1);
     let (half, field) = (parts.next()?, parts.next()?);
@@ -96,12 +96,12 @@ fn without(host: &Host, tree: &Value, kind: &str, places: &[String]) -> Option<H
     put(json!({"absent": "taken away by the test"})).or(removed).or_else(emptied)
 }
 
-/// What was skipped, by rule, subject by subject.
+/// The skipped subjects by rule.
 fn open(d: &Diagnosis) -> BTreeSet<(&str, &str)> {
     d.skipped.iter().map(|n| (n.rule.as_str(), n.why.as_str())).collect()
 }
 
-/// Rules that say "passed" now, did not before, and leave nothing open that was not open before.
+/// Rules that newly say "passed" and skip nothing new.
 fn became_clear(before: &Diagnosis, after: &Diagnosis) -> Vec<String> {
     let was = |rule: &str| before.passed.iter().any(|c| c.rule == rule);
     let new: BTreeSet<&str> = open(after).difference(&open(before)).map(|o| o.0).collect();
@@ -109,7 +109,7 @@ fn became_clear(before: &Diagnosis, after: &Diagnosis) -> Vec<String> {
     now.map(|c| format!("{}: {}", c.rule, c.because)).collect()
 }
 
-/// Of each rule some hosts on which it finds something or cannot judge, and the whole hosts.
+/// For each rule some hosts where it finds something or cannot judge, and the whole hosts.
 fn folders() -> Vec<PathBuf> {
     let list = |p: PathBuf| -> Vec<PathBuf> {
         let mut all: Vec<PathBuf> =
@@ -130,7 +130,7 @@ fn folders() -> Vec<PathBuf> {
     list(golden()).into_iter().flat_map(some).collect()
 }
 
-/// One golden host with each kind of evidence taken away; how many there were.
+/// Tests one golden host with each kind of evidence removed; returns their number.
 fn unfounded(folder: &Path) -> (usize, Vec<String>) {
     let full = Host::of(folder);
     let before = full.diagnosis();

@@ -29,7 +29,7 @@ fn name(path: &Path) -> &str {
     path.file_name().and_then(|n| n.to_str()).unwrap()
 }
 
-/// What one rule said.
+/// The answers of one rule.
 fn of_rule(d: &Diagnosis, rule: &str) -> Value {
     json!({
         "findings": d.findings.iter().filter(|f| f.rule == rule).collect::<Vec<_>>(),
@@ -54,8 +54,7 @@ fn compare(folder: &Path, said: &Value, failures: &mut Vec<String>) {
     }
 }
 
-/// The case's name says what must come out, so that a regenerated file cannot hide that it does
-/// not any more.
+/// The case's name says what must come out, so that a regenerated file cannot hide a change.
 fn keeps_its_name(folder: &Path, said: &Value) -> Option<String> {
     let (found, passed, open) =
         (count(said, "findings"), count(said, "passed"), count(said, "skipped"));
@@ -131,7 +130,7 @@ fn every_finding_of_every_case_is_complete() {
             for c in &f.changes {
                 let filled = [&c.new, &c.command, &c.risk];
                 assert!(filled.iter().all(|t| !t.is_empty()), "{at}: {c:?}");
-                // Advice may lack the present value; a knob's is known.
+                // Advice may lack the present value; a knob's value is known.
                 assert!(c.knob.is_empty() || !c.old.is_empty(), "{at}: {c:?}");
             }
         }

@@ -1,4 +1,4 @@
-//! Properties of whole diagnoses.
+//! Tests properties of whole diagnoses.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
 mod support;
@@ -13,13 +13,13 @@ fn the_healthy_busy_base_has_no_findings() {
     for goal in [Goal::Throughput, Goal::Latency] {
         let mut facts = base("facts.json");
         if goal == Goal::Latency {
-            // The base is set up for throughput: coalescing is what latency would change.
+            // The base is configured for throughput; latency would change its coalescing.
             facts["nics"][0]["coalesce"]["adaptive_rx"] = json!(false);
             facts["nics"][0]["coalesce"]["rx_usecs"] = json!(0);
         }
         let d = Host::new(facts, base("samples.json"), goal).unwrap().diagnosis();
         assert_eq!(d.findings, [], "{goal:?}");
-        // Reverts by a tuner need a second reading; all else is judged.
+        // A revert by a tuner shows only in a second reading; all other rules judge.
         let open: Vec<_> = d.skipped.iter().map(|n| n.rule.as_str()).collect();
         assert_eq!(open, ["conflicting_tuner"]);
     }
@@ -82,8 +82,8 @@ fn pointers(value: &Value, at: String, out: &mut Vec<String>) {
     }
 }
 
-/// Takes a subtree away: out of its list or map where the type allows that, else absent, else
-/// an empty list. `None` where the model has no way to say that it is missing.
+/// Removes a subtree: from its list or map where the type allows that, else it becomes absent, else
+/// an empty list. `None` where the model cannot express that it is missing.
 fn without(root: &Value, pointer: &str, parse: &dyn Fn(&Value) -> bool) -> Option<Value> {
     let (parent, key) = pointer.rsplit_once('/')?;
     let key = key.replace("~1", "/").replace("~0", "~");
@@ -120,14 +120,14 @@ fn is_samples(v: &Value) -> bool {
     Host::new(base("facts.json"), v.clone(), Goal::Throughput).is_ok()
 }
 
-/// No rule may find something worse than before.
+/// Without evidence no rule may report anything worse.
 fn no_worse(before: &Diagnosis, after: &Diagnosis, what: &str) {
     for f in &after.findings {
-        // Who chose no process said nothing of where it runs: that is no missing evidence.
+        // A host without chosen processes lacks no evidence about them.
         if f.rule == "irq_off_node" && what.contains("/processes") {
             continue;
         }
-        // "Absent" is what a NIC without channels says: it is to be steered instead.
+        // "Absent" is the value of a NIC without channels, which calls for steering.
         if f.rule == "rps_missing" && what.contains("/channels") {
             continue;
         }
@@ -140,7 +140,7 @@ fn no_worse(before: &Diagnosis, after: &Diagnosis, what: &str) {
     }
 }
 
-/// Whole trees of evidence, one by one: all of the base's and of a host with findings.
+/// Removes whole trees of evidence one by one, of the base and of a host with findings.
 #[test]
 fn no_evidence_taken_away_makes_a_finding() {
     let mut taken = 0;
@@ -165,8 +165,7 @@ fn no_evidence_taken_away_makes_a_finding() {
     assert!(taken > 800, "only {taken} subtrees could be taken away");
 }
 
-// The seeds are fixed, so that a build says the same twice; what a change of them finds becomes a
-// test of its own.
+// The seeds are fixed, so that a build is reproducible. A failure with other seeds becomes a test.
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..Default::default() })]
 
@@ -211,7 +210,7 @@ fn noisy() -> Vec<std::path::PathBuf> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..Default::default() })]
 
-    /// Where something is found, taking evidence away makes nothing worse of it.
+    /// On hosts with findings, removing evidence makes nothing worse.
     #[test]
     fn nor_does_it_make_a_finding_worse(which in any::<prop::sample::Index>(), picks in proptest::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 1..4)) {
         let all = noisy();
@@ -237,7 +236,7 @@ proptest! {
     }
 }
 
-/// Found by the property above: nodes that were not read are no room on every CPU.
+/// Found by the property above: unread nodes must not count as room on every CPU.
 #[test]
 fn an_unread_node_is_no_room_elsewhere() {
     let host = Host::of(&golden().join("flow_skew/fires_on_a_hot_cpu"));
@@ -248,12 +247,12 @@ fn an_unread_node_is_no_room_elsewhere() {
     no_worse(&host.diagnosis(), &after, "/numa_nodes");
 }
 
-/// A tree with everything that can be missing missing.
+/// The tree with every optional value missing.
 fn emptied(value: &Value, is_valid: &dyn Fn(&Value) -> bool) -> Value {
     let mut tree = value.clone();
     let mut all = vec![];
     pointers(&tree, String::new(), &mut all);
-    // Outermost first: what is gone takes its insides along.
+    // Outermost first: a removed value takes its contents along.
     all.sort_by_key(|p| p.matches('/').count());
     for p in all {
         if tree.pointer(&p).is_none() {

@@ -1,17 +1,16 @@
-//! What rounds that stand out have that the others have not: why a decomposition does not add up.
+//! Why a decomposition does not add up: what distinguishes outlier rounds from the others.
 
 use model::explain::{Disturbance, NetworkBeside, RoundSide};
 use stats::{decompose::STANDS_OUT, paired::median};
 
 use crate::{interleaving::Pairs, workload::Observed};
 
-/// CPUs that were busy more than in the other rounds, before something else is said to have run.
+/// How many more CPUs must be busy than in the other rounds before another task is blamed.
 const BUSIER: f64 = 0.2;
-/// The least share of a CPU taken by the hypervisor that is told.
+/// The least share of steal time that is reported.
 const STEAL: f64 = 0.005;
 
-/// What is known of it; nothing where no round stands out and the hypervisor
-/// took nothing.
+/// The disturbances found; empty without outlier rounds and without steal time.
 pub fn by(all: &Pairs) -> Vec<Disturbance> {
     let cycles: Vec<f64> = all.pairs.iter().map(|p| p.workload.cycle_ns()).collect();
     let typical = median(&cycles);
@@ -22,7 +21,7 @@ pub fn by(all: &Pairs) -> Vec<Disturbance> {
             let known: Vec<f64> = rounds.iter().map(|((w, n), _)| what(w, n)).collect();
             known.into_iter().filter(|x| x.is_finite()).collect::<Vec<f64>>()
         };
-        // Each against the other rounds, where there are both.
+        // Outliers against the other rounds, where there are both.
         let sides = |what| {
             let (a, b) = (of(&some, what), of(&rest, what));
             (!a.is_empty() && !b.is_empty()).then(|| (median(&a), median(&b)))
@@ -41,7 +40,7 @@ fn steal(all: &Pairs) -> Option<Disturbance> {
     (share >= STEAL).then_some(Disturbance::Steal { share })
 }
 
-/// CPUs of this host that were busy.
+/// How many CPUs of this host were busy.
 fn busy(w: &Observed, _: &Observed) -> f64 {
     let all = w.host_cpu_ns.map(|ns| ns * w.round.transactions as f64 / w.round.window_ns);
     all.unwrap_or(f64::NAN)
@@ -58,19 +57,19 @@ fn whole(w: &Observed, _: &Observed) -> f64 {
 type MetricOf = fn(&Observed, &Observed) -> f64;
 
 fn who(sides: impl Fn(MetricOf) -> Option<(f64, f64)>, side: RoundSide) -> Option<Disturbance> {
-    // What such rounds have more of than the others, or less.
+    // What is higher or lower in outlier rounds than in the others.
     let sign = match side {
         RoundSide::Slower => 1.0,
         RoundSide::Faster => -1.0,
     };
-    // Without a round that stands out nobody did anything to it.
+    // Without an outlier round nothing disturbed the workload.
     let more = |what| sides(what).map(|(some, rest)| (some - rest) * sign);
     if let Some((cpus, others_cpus)) =
         sides(busy).filter(|(some, rest)| (some - rest) * sign > BUSIER)
     {
         return Some(Disturbance::BusyCpus { side, cpus, others_cpus });
     }
-    // Of what they take longer, or less, so much is in the network alone beside them.
+    // The part of the difference that the network alone shows in the same rounds.
     let share = more(beside)? / more(whole)?.max(1.0);
     let network = match share {
         ..0.25 => NetworkBeside::Hardly,
@@ -86,7 +85,7 @@ mod tests {
 
     use super::*;
 
-    /// A round with a mean response time, and how many CPUs of this host it kept busy.
+    /// A round with a mean response time and this many busy CPUs.
     fn round(mean_ns: f64, cpus: f64, steal_ns: u64) -> Observed {
         let transactions = (1e9 / mean_ns) as u64;
         let none = Observed::nothing();

@@ -1,4 +1,4 @@
-//! From what was typed to the two things that take turns: the workload and the network alone.
+//! Builds the two interleaved workloads from a request: the workload itself and the network alone.
 
 use std::{
     cell::Cell,
@@ -32,12 +32,12 @@ const TIMEOUT: Nanos = Nanos(5_000_000_000);
 
 fn common(request: &Request, target: String, peer: PeerProgram) -> Common {
     let pin = match request.pin.clone() {
-        // All rounds and the synthetic workload are to run in the same places.
+        // All rounds and the synthetic workload must run on the same CPUs.
         Pin::Auto => Pin::Apart,
         other => other,
     };
     let peer_pin = match (peer, request.peer_pin.clone()) {
-        // Where a server of another kind runs is the scheduler's choice, and so its synthetic workload's.
+        // The scheduler places a foreign server, so it also places its synthetic workload.
         (PeerProgram::Server, Pin::Auto) => Pin::No,
         (_, pin) => pin,
     };
@@ -61,7 +61,7 @@ fn common(request: &Request, target: String, peer: PeerProgram) -> Common {
     }
 }
 
-/// How a server of ours is reached.
+/// Connection options of a server of ours.
 pub fn transport(target: &str) -> Transport {
     if target.starts_with("unix:") { Transport::Unix } else { Transport::Tcp }
 }
@@ -81,7 +81,8 @@ pub fn rtt(request: &Request, host: &str) -> Rtt {
             rate_per_s: None,
             timeout_ns: TIMEOUT,
             wait_split: false,
-            // A call for each message, as servers and clients do it, with however many of them.
+            // One system call for each message, as servers and clients do it, for any number of
+            // clients.
             engine: Engine::PerMessage,
             service_ns: None,
             think_time_ns: None,
@@ -127,7 +128,7 @@ pub fn http(request: &Request, url: &str) -> Http {
 /// A workload of a Redis server.
 ///
 /// # Errors
-/// It is no URL.
+/// The target is not a valid URL.
 fn redis(request: &Request, target: &str) -> Result<Redis> {
     Ok(Redis {
         spec: RedisSpec {
@@ -154,7 +155,7 @@ fn redis(request: &Request, target: &str) -> Result<Redis> {
 /// A workload of a PostgreSQL server.
 ///
 /// # Errors
-/// A script that cannot be.
+/// An invalid script.
 fn pg(request: &Request, target: &str) -> Result<Pg> {
     Ok(Pg {
         spec: PgSpec {
@@ -166,7 +167,7 @@ fn pg(request: &Request, target: &str) -> Result<Pg> {
             connect_each: false,
             rate_per_s: None,
             transactions: None,
-            // One that loses against another is tried again, as applications do.
+            // A transaction that fails by a conflict is tried again, as applications do.
             max_tries: 0,
             per_statement: false,
             scale: request.scale,
@@ -184,8 +185,8 @@ fn pg(request: &Request, target: &str) -> Result<Pg> {
     })
 }
 
-/// The network alone: the same exchange with a responder that answers at once, as many times as
-/// the workload waits for an answer in a transaction, with messages of the mean size.
+/// The network alone: the same exchange with a responder that answers at once. It makes as many
+/// round trips as a transaction, with messages of the mean size.
 pub fn network(request: &Request, responder: &Responder, exchange: Exchange) -> Rtt {
     let mut alone = rtt(request, &responder.target);
     alone.secret = responder.secret.clone();
@@ -202,17 +203,16 @@ pub fn network(request: &Request, responder: &Responder, exchange: Exchange) -> 
     alone
 }
 
-/// The responder for a target: the target itself, as given, or one of ours beside a server of
-/// this host.
+/// The responder for a target: the given one, or one that we start beside a server of this host.
 ///
 /// # Errors
-/// The server is elsewhere and none is given, or none starts.
+/// The server is on another host and no responder is given, or none starts.
 pub fn responder(
     request: &Request,
     learned: &Observed,
     notes: &mut Vec<Warning>,
 ) -> Result<Responder> {
-    // Where the server may run, its synthetic workload may.
+    // The synthetic workload may use the CPUs that the server may use.
     let mut where_it_is = || {
         let found = ServerCpus::of_server(&learned.server);
         notes.extend(found.as_ref().err().cloned());
@@ -240,10 +240,10 @@ pub fn responder(
     }
 }
 
-/// Whether a responder is needed that was not named, as far as can be told before anything is measured.
+/// Refuses, before anything is measured, a target that needs a responder and names none.
 ///
 /// # Errors
-/// It is.
+/// A responder is needed, or the target's name cannot be resolved.
 pub fn check(request: &Request) -> Result<()> {
     match &request.target {
         Target::Http(url) if request.responder.is_none() && here(url)? == LocalServer::No => {
@@ -267,14 +267,14 @@ fn other_paths() -> Error {
     )
 }
 
-/// Where of this host a URL's server is.
+/// Where a URL's server is, relative to this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LocalServer {
-    /// At an address of this network namespace's.
+    /// At an address of this network namespace.
     Address(IpAddr),
     /// At a Unix socket.
     Socket,
-    /// Elsewhere, as far as can be told.
+    /// On another host, or unknown.
     No,
 }
 
@@ -291,7 +291,7 @@ fn here(url: &str) -> Result<LocalServer> {
 /// The workload of a target.
 ///
 /// # Errors
-/// No secret to be read.
+/// The secret cannot be read.
 pub fn workload(request: &Request) -> Result<Box<dyn Workload>> {
     Ok(match &request.target {
         Target::Rtt(host) => Box::new(rtt(request, host)),
@@ -311,7 +311,7 @@ mod tests {
             assert!(matches!(here(url), Ok(LocalServer::Address(ip)) if ip.is_loopback()), "{url}");
         }
         assert!(matches!(here("http://192.0.2.1/"), Ok(LocalServer::No)));
-        // Of a name that is none nobody knows on which host to start a responder.
+        // An unresolvable name does not say on which host a responder would be needed.
         let why = here("http://no-such-host.invalid/").unwrap_err().to_string();
         assert!(why.contains("does not resolve"), "{why}");
         assert!(matches!(here("http+unix://%2Frun%2Fa.sock/"), Ok(LocalServer::Socket)));

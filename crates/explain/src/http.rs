@@ -17,7 +17,7 @@ use crate::{
 /// Requests to a server.
 #[derive(Debug, Clone)]
 pub struct Http {
-    /// One URL, and flows that each round replaces.
+    /// One URL; each round sets the number of flows.
     pub spec: HttpSpec,
     pub server: Server,
 }

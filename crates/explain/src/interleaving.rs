@@ -1,4 +1,4 @@
-//! The workload and the network alone interleaved, and what came of all rounds.
+//! Interleaves rounds of the workload and of the network alone, and collects their results.
 
 use std::{
     sync::atomic::Ordering,
@@ -17,23 +17,23 @@ use crate::{
     workload::{Observed, Workload},
 };
 
-/// Rounds of a level for the predictions.
+/// Rounds of each level for the predictions.
 const LEVEL_ROUNDS: usize = 3;
 
-/// How long a round that came to nothing is tried again: a server may restart. Who was silent for
-/// longer stands still.
+/// How long an empty round is tried again: a server may restart. A server that is silent for longer
+/// hangs.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A round that took longer than this to come to nothing is not tried again: any other once, for one
-/// is no rule.
+/// An empty round that took longer than this is not tried again. A shorter one is tried at least
+/// once more, as one failure may be chance.
 const STILL: Duration = Duration::from_secs(9);
-/// The same of a first round, before which nobody is known to answer.
+/// The same limit for a first round, before the server is known to answer.
 const AT_FIRST: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// A first round, before there are turns: tried once more where it soon came to nothing.
+/// Measures a first round, before interleaving; tried once more where it failed quickly.
 ///
 /// # Errors
-/// Twice.
+/// It failed twice.
 pub fn at_first(
     what: &dyn Workload,
     clients: u32,
@@ -45,8 +45,8 @@ pub fn at_first(
     repeated(|| what.run(clients, round, run), again, run, tally)
 }
 
-/// A round, measured again while it comes to nothing and `again` says so, of how many tries there
-/// were and how long they took.
+/// Measures a round, again while it is empty and `again` agrees. `again` gets the number of tries
+/// and the time they took.
 fn repeated(
     measure: impl Fn() -> Result<Observed>,
     again: impl Fn(usize, Duration) -> bool,
@@ -73,7 +73,7 @@ fn repeated(
     }
 }
 
-/// What both look like.
+/// The two interleaved workloads, and how their rounds are run.
 #[derive(Clone, Copy)]
 pub struct Interleaving<'a> {
     pub workload: &'a dyn Workload,
@@ -81,21 +81,21 @@ pub struct Interleaving<'a> {
     /// The length of a round.
     pub round: Nanos,
     pub run: traffic::Run<'a>,
-    /// What is counted over all rounds.
+    /// Counts over all rounds.
     pub tally: &'a RoundCounts,
 }
 
-/// How long pairs are measured.
+/// How long pairs are measured: at first, and at most.
 #[derive(Debug, Clone, Copy)]
 pub struct Lengths {
     pub first: Nanos,
     pub most: Nanos,
 }
 
-/// Pairs with one number of clients.
+/// Pairs of rounds with the same number of clients.
 #[derive(Debug, Default)]
 pub struct Pairs {
-    /// Rounds side by side.
+    /// A round of each workload, one after the other.
     pub pairs: Vec<Pair>,
     pub workload: Vec<Observed>,
     pub network: Vec<Observed>,
@@ -106,19 +106,19 @@ impl Interleaving<'_> {
         self.run.stop.load(Ordering::Relaxed)
     }
 
-    /// For a single round: it does not show its own progress.
+    /// A run without progress output, for a single round.
     fn quiet(&self) -> traffic::Run<'_> {
         traffic::Run { progress: &|_, _| {}, ..self.run }
     }
 
-    /// Pairs for so long, in blocks of A B B A; at least so many. What came before a failure is
-    /// kept.
+    /// Measures pairs for `length`, in blocks of A B B A, `least` of them at least. Pairs before a
+    /// failure are kept.
     pub fn pairs(&self, clients: u32, length: Nanos, least: usize) -> (Pairs, Option<Error>) {
         self.pairs_until(clients, Lengths { first: length, most: length }, least, |_| true)
     }
 
-    /// The same; then half as long again and again, until they are `enough` or the most is over.
-    /// Looked at so seldom, for whoever looks after each pair finds one that fits by chance.
+    /// The same, then half as long again and again, until `enough` or the most. It checks this
+    /// seldom: a check after each pair would stop at one that fits by chance.
     pub fn pairs_until(
         &self,
         clients: u32,
@@ -143,14 +143,14 @@ impl Interleaving<'_> {
             let share = elapsed as f64 / length.max(1) as f64;
             (self.run.progress)(&what, share.min(1.0));
             match self.pair(clients, turn % 2 == 0) {
-                // A round that Ctrl-C interrupted stands beside a whole one.
+                // A round that Ctrl-C interrupted must not be paired with a complete one.
                 Ok(_) if self.over() => break,
                 Ok((w, n)) => {
                     all.pairs.push(Pair { workload: w.round, network: n.round });
                     all.workload.push(w);
                     all.network.push(n);
                 }
-                // Interrupted, it may have answered nothing; that is no failure.
+                // An interrupted round may be empty; that is no failure.
                 Err(_) if self.over() => break,
                 Err(e) => return (all, Some(e)),
             }
@@ -159,7 +159,7 @@ impl Interleaving<'_> {
         (all, None)
     }
 
-    /// A round; tried again for a while where nothing was answered.
+    /// Measures a round; tries again for a while where nothing was answered.
     fn round(&self, what: &dyn Workload, clients: u32) -> Result<Observed> {
         let again = |tries, took| took < PATIENCE || (tries == 1 && took < STILL);
         repeated(|| what.run(clients, self.round, self.quiet()), again, self.run, self.tally)
@@ -182,15 +182,16 @@ impl Interleaving<'_> {
         Ok((w, n))
     }
 
-    /// Levels of the workload, all of them several times over, so that drift hits all alike.
+    /// Measures levels of the workload. Each is repeated, interleaved with the others, so that
+    /// drift affects all alike.
     ///
     /// # Errors
-    /// The workload failed; what came before is of no use.
+    /// The workload failed; earlier rounds are discarded.
     pub fn levels(&self, clients: &[u32]) -> Result<Vec<Level>> {
         self.levels_of(self.workload, clients)
     }
 
-    /// The same of another.
+    /// The same for another workload.
     ///
     /// # Errors
     /// See [`Interleaving::levels`].
@@ -230,13 +231,14 @@ pub fn level(rounds: &[Observed]) -> Option<Level> {
     })
 }
 
-/// The median of what rounds know.
+/// The median of the rounds that know the value.
 pub fn of(rounds: &[Observed], what: impl Fn(&Observed) -> Option<f64>) -> Option<f64> {
     let known: Vec<f64> = rounds.iter().filter_map(what).collect();
     (!known.is_empty()).then(|| median(&known))
 }
 
-/// The median over rounds of each quantile and of the standard deviation; the mean is that of all their transactions.
+/// Medians over the rounds of each quantile and of the standard deviation; the mean is over all
+/// transactions.
 pub fn quantiles(rounds: &[Observed]) -> Quantiles {
     let all = |what: fn(&Quantiles) -> u64| {
         median(&rounds.iter().map(|o| what(&o.quantiles) as f64).collect::<Vec<_>>()) as u64
@@ -266,7 +268,7 @@ mod tests {
 
     use super::*;
 
-    /// A workload whose rounds take 1 ms and saw nothing.
+    /// A workload with empty rounds of 1 ms.
     struct Idle;
 
     impl Workload for Idle {
@@ -282,7 +284,7 @@ mod tests {
         fn pin(&mut self, _: &[CpuId]) {}
     }
 
-    /// How often it was asked whether the pairs are enough, and how many there were at the end.
+    /// How often `enough` was asked, and the number of pairs at the end.
     fn looks(first_ms: u64, most_ms: u64, enough_at: usize) -> (usize, usize) {
         let (stop, tally, asked) = (AtomicBool::new(false), RoundCounts::default(), Cell::new(0));
         let run = traffic::Run::new(&stop, &|_, _| {});
@@ -302,7 +304,7 @@ mod tests {
     fn it_measures_on_until_the_pairs_are_enough_or_the_most_is_over() {
         assert_eq!(looks(20, 60, 1).0, 1);
         assert_eq!(looks(20, 60, 2).0, 2);
-        // After 20, 30, 40 and 50 ms; at 60 it is over.
+        // Asked after 20, 30, 40 and 50 ms; at 60 ms the time is over.
         let (asked, pairs) = looks(20, 60, 100);
         assert!((1..=4).contains(&asked) && pairs > 2, "{asked} {pairs}");
         assert_eq!(looks(20, 20, 100).0, 0, "the most is the first");
@@ -312,7 +314,7 @@ mod tests {
         Error::Environment("no request was answered".into())
     }
 
-    /// How often it is measured where it fails so often first, and what came of it.
+    /// How often a workload is measured that fails this often first, and its result.
     fn tried(fails: u32, again: impl Fn(usize, Duration) -> bool) -> (u32, bool, Option<u32>) {
         let (stop, tally, tries) = (AtomicBool::new(false), RoundCounts::default(), Cell::new(0));
         let run = traffic::Run::new(&stop, &|_, _| {});

@@ -1,8 +1,8 @@
-//! What a response time is made of, and what another path or load would make of it.
+//! The components of a response time, and predictions for other paths and loads.
 //!
-//! A [`request`] → `interleaving` (workload and network alone, in turns) → [`stats::decompose`] (the
-//! parts) → `verdict` (the document) → `verify`. A kind of workload is a file that implements `workload`;
-//! [`passive`] watches a server that runs, and sends nothing.
+//! A [`request`] → `interleaving` (workload and network alone, alternating) → [`stats::decompose`]
+//! (components) → `verdict` (document) → `verify`. A kind of workload is a file that implements
+//! `workload`; [`passive`] observes a running server and sends nothing.
 
 mod disturbed;
 mod ends;
@@ -41,21 +41,21 @@ use crate::{
     workload::{Workload, pooled},
 };
 
-/// Pairs of rounds at least.
+/// The fewest pairs of rounds.
 const PAIRS: usize = 6;
-/// Pairs for a first guess of the service time.
+/// Pairs for a first estimate of the service time.
 const GUESSES: usize = 3;
 
-/// What came of it.
+/// The result of an explanation, complete or not.
 #[derive(Debug)]
 pub struct Explained {
     pub document: ExplainDocument,
-    /// Why it broke off, where it did.
+    /// The error that ended it early; `None` where it completed.
     pub broken: Option<Error>,
 }
 
-/// The story: find a responder, learn the exchange, measure workload and network interleaved, measure levels, take it
-/// apart, predict, verify.
+/// The whole sequence: find a responder, learn the exchange, measure workload and network
+/// interleaved, measure levels, decompose, predict, verify.
 ///
 /// # Errors
 /// Nothing could be measured.
@@ -73,7 +73,7 @@ pub fn explain(request: &Request, run: traffic::Run<'_>) -> Result<Explained> {
         false => why,
     })?;
     if let Some(most) = request.flows.iter().copied().max().filter(|n| *n > 1) {
-        // Whether the server admits so many is known before anything takes its time.
+        // Checked before the long part: does the server admit this many clients?
         match begins(most) {
             Err(why) if !run.stop.load(Ordering::Relaxed) => return Err(why),
             _ => {}
@@ -81,7 +81,7 @@ pub fn explain(request: &Request, run: traffic::Run<'_>) -> Result<Explained> {
     }
     let mut notes = vec![];
     let responder = ends::responder(request, &learned, &mut notes)?;
-    // Both with their threads in the same places, whoever chose them.
+    // Both workloads have their threads on the same CPUs, whoever chose them.
     let pins = !learned.pinned.is_empty();
     if pins {
         workload.pin(&learned.pinned);
@@ -113,8 +113,8 @@ pub fn explain(request: &Request, run: traffic::Run<'_>) -> Result<Explained> {
     let share = if clients == 1 { 1 } else { 2 };
     let length = Nanos(request.duration.0 / share);
     let lengths = Lengths { first: length, most: Nanos(request.longest.0 / share) };
-    // A client that waits longer sleeps deeper, and takes longer to wake up, which is no service:
-    // for one client the responder computes about as long as the server does.
+    // A client that waits longer sleeps deeper and wakes up later, which is not service time. So
+    // the responder computes about as long as the server.
     let mixed = service::mixed(request, &exchange);
     let matched = network.computing(service::guess(&first, mixed));
     let alone = Interleaving { network: &matched, ..interleaving };
@@ -178,12 +178,12 @@ pub fn explain(request: &Request, run: traffic::Run<'_>) -> Result<Explained> {
     Ok(Explained { document, broken })
 }
 
-/// Whether the parts add up to the whole.
+/// Whether the components add up to the whole.
 fn add_up(ones: &Pairs, all: &Pairs) -> bool {
     stats::decompose::decompose(&ones.pairs, &all.pairs).is_some_and(|parts| parts.sum.conclusive)
 }
 
-/// What is known before three pairs of rounds are: of the workload alone, and no more than this.
+/// The document before there are three pairs of rounds: the workload alone.
 fn too_early<'a>(met: impl Iterator<Item = &'a workload::Observed> + Clone) -> Error {
     let Exchange { request_bytes, response_bytes, .. } = pooled(met.clone());
     let rounds: Vec<f64> = met.map(|o| o.round.mean_ns).collect();
@@ -196,7 +196,7 @@ fn too_early<'a>(met: impl Iterator<Item = &'a workload::Observed> + Clone) -> E
     ))
 }
 
-/// Powers of 2 up to the most clients that are predicted, for the curve; none where only one is.
+/// Powers of 2 up to the largest number of clients, for the curve; empty for a single client.
 fn levels(
     request: &Request,
     interleaving: &Interleaving<'_>,

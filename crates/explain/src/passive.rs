@@ -1,4 +1,4 @@
-//! A server that runs is watched; nothing is sent.
+//! Observes a running server; sends nothing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,23 +15,23 @@ use traffic::{Error, Result};
 const SHORTEST: Nanos = Nanos(100_000_000);
 const LONGEST: Nanos = Nanos(3_600_000_000_000);
 
-/// Whom to watch, and for how long.
+/// Which server to observe, and for how long.
 #[derive(Debug)]
 pub struct Request {
     /// TCP ports of this host, in any of its network namespaces.
     pub ports: Vec<u16>,
-    /// Processes, with those that descend from them.
+    /// Processes, with their descendants.
     pub pids: Vec<u32>,
-    /// Whether every call is observed, whatever that costs.
+    /// Whether to observe every call, at any cost.
     pub always: bool,
     pub duration: Nanos,
 }
 
 impl Request {
-    /// Whether it can be.
+    /// Checks the request.
     ///
     /// # Errors
-    /// A time that is too short or too long.
+    /// The time is too short or too long.
     pub fn check(&self) -> Result<()> {
         match (SHORTEST..=LONGEST).contains(&self.duration) {
             true => Ok(()),
@@ -40,10 +40,10 @@ impl Request {
     }
 }
 
-/// Watches until the time is over or `stop` is set; `progress` hears the share of it.
+/// Observes until the time is over or `stop` is set; `progress` gets the share done.
 ///
 /// # Errors
-/// Nobody serves there, programs cannot be attached, or no request was seen.
+/// No server listens there, programs cannot be attached, or no request was seen.
 pub fn watch(
     request: &Request,
     stop: &AtomicBool,
@@ -68,7 +68,7 @@ fn refused(why: Reading<()>) -> Error {
     }
 }
 
-/// There is nothing to be told.
+/// The error for an observation without requests.
 fn nobody(document: &PassiveDocument) -> Error {
     let no_access = "requests that nobody read or answered";
     Error::Environment(format!(

@@ -1,5 +1,5 @@
-//! What other paths add to a transaction: measured where they are named by a host, and what a
-//! server costs that has nothing to do for longer between two requests.
+//! What other paths add to a transaction. A path named by a host is measured; so is the extra cost
+//! of a server that idles longer between two requests.
 
 use std::sync::atomic::Ordering;
 
@@ -22,7 +22,7 @@ use crate::{
 /// Pairs of rounds for each question.
 const PAIRS: usize = 5;
 
-/// Whether the servers of the paths answer, before anything else takes its time.
+/// Checks that the paths' servers answer, before the long part.
 ///
 /// # Errors
 /// One does not.
@@ -38,7 +38,7 @@ pub fn reachable(request: &Request, run: traffic::Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The same, with the path that it is of.
+/// Names the path in an error.
 fn within(path: &Path, why: Error) -> Error {
     let said = |why: String| format!("--path {}: {why}", path.name());
     match why {
@@ -49,7 +49,7 @@ fn within(path: &Path, why: Error) -> Error {
     }
 }
 
-/// Each path that was asked for, as far as it came.
+/// Each requested path, as far as it was measured.
 pub fn others(
     synthetic: &SyntheticWorkload<'_>,
     broken: &mut Option<Error>,
@@ -97,7 +97,7 @@ pub fn others(
             }))
         });
         match seen {
-            // A path that is not known is none that adds nothing: it is left out.
+            // An unmeasured path must not look like one that adds nothing: it is left out.
             Ok(one) => all.extend(one),
             Err(why) => {
                 *broken = Some(why);
@@ -111,8 +111,8 @@ pub fn others(
     Ok(all)
 }
 
-/// How much longer a transaction takes the one with one client than the other, the median over
-/// rounds side by side. None where that was interrupted before it could be known.
+/// How much longer a transaction of `one` takes than one of `other`, with one client: the median
+/// over pairs of rounds. `None` where interrupted too early.
 fn longer(
     interleaving: &Interleaving<'_>,
     one: &dyn Workload,
@@ -128,9 +128,9 @@ fn longer(
     }
 }
 
-/// What connecting anew takes longer for a transaction where a round trip does by so much: of a faster path no
-/// more than all that it takes here. `None` where the server ends connections, and nobody knows how many round
-/// trips a new one takes.
+/// The additional time of new connections for a transaction where a round trip takes `longer_ns`
+/// more. A faster path saves at most what connecting takes here. `None` where the server closes
+/// connections and the round trips of a new one are unknown.
 fn reconnecting(rounds: &[Observed], longer_ns: f64) -> Option<f64> {
     let Exchange { new_connections, connect_round_trips, .. } = pooled(rounds.iter());
     let here = median(&rounds.iter().map(|o| o.round.disconnected_ns).collect::<Vec<_>>());
@@ -140,11 +140,10 @@ fn reconnecting(rounds: &[Observed], longer_ns: f64) -> Option<f64> {
     }
 }
 
-/// What a server takes longer for a transaction because each of its requests comes after a while
-/// of nothing to do: cold caches, and deeper sleep than the responder's. Measured here: requests
-/// by schedule, with the gaps that the path makes, against those of the closed loop; less the same
-/// of the network alone, which the path's own round trip holds already.
-/// None where that was interrupted.
+/// The additional time of a transaction when each request follows an idle gap: cold caches, and
+/// deeper sleep than the responder's. It compares requests by schedule, with the path's gaps, to
+/// the closed loop. It then subtracts the same for the network alone, which the path's round trip
+/// includes already. `None` where interrupted.
 fn idle(
     interleaving: &Interleaving<'_>,
     here: &Rtt,
@@ -154,7 +153,7 @@ fn idle(
     let gap = added_ns / here.trips;
     let mean =
         |all: &[Observed]| median(&all.iter().map(|o| o.round.cycle_ns()).collect::<Vec<_>>());
-    // The gap is before the first request of a transaction only.
+    // The gap precedes only the first request of a transaction.
     let (whole, trip) = (mean(&ones.workload), mean(&ones.network) / here.trips);
     if gap < trip / 2.0 {
         return Ok(Some(Centre { value: 0.0, low: 0.0, high: 0.0 }));
@@ -173,9 +172,9 @@ fn idle(
     }))
 }
 
-/// The workload here with each answer as much later as the path is slower, with one client and each
-/// number that is asked for: locks that are held over round trips, and what as many clients that come
-/// back late make of the server, are in it.
+/// The workload here with each answer delayed by the path's additional round trip, with one client
+/// and with each requested number. It includes locks held over round trips, and the effect on the
+/// server of clients that return late.
 fn delayed(synthetic: &SyntheticWorkload<'_>, added_ns: f64) -> Result<Vec<Level>> {
     let SyntheticWorkload { request, interleaving, here, .. } = synthetic;
     let mut asked = request.flows.clone();

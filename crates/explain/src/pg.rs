@@ -15,26 +15,26 @@ use crate::{
     workload::{Observed, Workload},
 };
 
-/// What a session's beginning takes of a CPU, generously: a process there and its caches. Where a
-/// round saw it take longer, that counts from then on.
+/// CPU time to begin a session, a generous estimate: a process and its caches. A longer time seen
+/// in a round replaces it.
 pub const BEGINNING_NS: u64 = 8_000_000;
 const LONGEST_NS: u64 = 2_000_000_000;
 
 /// Transactions of a server.
 #[derive(Clone)]
 pub struct Pg {
-    /// Clients that each round replaces.
+    /// Each round sets the number of clients.
     pub spec: PgSpec,
-    /// The password that stood in the connection string.
+    /// The password from the connection string.
     pub password: Option<String>,
-    /// What the beginning of a session was seen to take, so far.
+    /// The longest observed time to begin a session.
     pub beginning_ns: Cell<u64>,
     pub server: Server,
 }
 
 impl Pg {
-    /// A round; tried again with longer for its sessions to begin where nothing came and nothing
-    /// failed: they were not there yet when it counted.
+    /// Measures a round. Where it is empty without failures, its sessions were not ready: it tries
+    /// again with more time for them to begin.
     fn measured(
         &self,
         clients: u32,
@@ -94,8 +94,8 @@ impl Workload for Pg {
     }
 }
 
-/// Why not all clients took part: a session was refused. What the others do then is no more than what
-/// fewer do, and nothing of so many.
+/// Why not all clients took part: a session was refused. The result is then of fewer clients than
+/// asked for.
 fn not_admitted(done: &PgRun, clients: u32) -> Option<String> {
     let sessions = done.connect_ns.count;
     let (words, _) = done.failures.iter().max_by_key(|(_, n)| **n)?;
@@ -108,7 +108,7 @@ fn not_admitted(done: &PgRun, clients: u32) -> Option<String> {
     })
 }
 
-/// What a transaction moved, in the mean.
+/// The messages and bytes of a transaction, mean values.
 fn exchange(done: &PgRun) -> Result<Exchange> {
     let moved = done
         .moved

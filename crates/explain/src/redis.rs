@@ -16,10 +16,10 @@ use crate::{
 /// Commands to a server.
 #[derive(Debug, Clone)]
 pub struct Redis {
-    /// Flows that each round replaces.
+    /// Each round sets the number of flows.
     pub spec: RedisSpec,
     pub url: RedisUrl,
-    /// For a URL that has none.
+    /// The password for a URL without one.
     pub password: Option<String>,
     pub server: Server,
 }

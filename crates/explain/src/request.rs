@@ -1,4 +1,4 @@
-//! What is to be explained, and how: checked.
+//! The checked request: what to explain, and how.
 
 use std::{collections::BTreeMap, path::PathBuf, str::FromStr};
 
@@ -9,31 +9,31 @@ use model::{
 use traffic::{Error, Result, Secret};
 use workloads::{RedisUrl, Url};
 
-/// A request. Of the options of a workload those count that are its target's.
+/// A request. Only the workload options of the target's kind apply.
 #[derive(Debug)]
 pub struct Request {
     pub target: Target,
-    /// The target as it was typed, with the password that may stand in it.
+    /// The target as typed, possibly with a password.
     pub url: String,
-    /// A server that answers at once, on the server's host; else one is started on this host.
+    /// A server on the server's host that answers at once; `None`: we start one on this host.
     pub responder: Option<String>,
-    /// What responders and `rtt` servers demand.
+    /// The secret of responders and `rtt` servers.
     pub secret: Option<Secret>,
-    /// This program, to start a responder with.
+    /// This program's path, to start a responder.
     pub ours: PathBuf,
     /// Bytes of an `rtt` request.
     pub request_bytes: u64,
     pub response_bytes: u64,
-    /// HTTP's header lines.
+    /// Header lines of HTTP requests: `Name: value`.
     pub headers: Vec<String>,
     pub tls: TlsSpec,
-    /// Redis's, one at least.
+    /// Redis commands, one at least.
     pub commands: Vec<String>,
-    /// How many keys they draw from.
+    /// The number of keys that Redis commands draw from.
     pub keys: u64,
-    /// The length of a value.
+    /// The length of a Redis value, bytes.
     pub data_bytes: u64,
-    /// For a URL that has none.
+    /// The Redis password for a URL without one.
     pub redis_password: Option<String>,
     /// PostgreSQL's transactions, one at least.
     pub scripts: Vec<PgScript>,
@@ -50,11 +50,11 @@ pub struct Request {
     pub cores: Option<u32>,
     /// Channels of the far host's NIC to predict for.
     pub channels: Option<Vec<u32>>,
-    /// Whether predictions are held against measurements.
+    /// Whether to verify predictions by measurements.
     pub verify: bool,
-    /// How long workload and network take turns,
+    /// How long workload and network alternate,
     pub duration: Nanos,
-    /// and how long at most, until the parts add up.
+    /// and how long at most, until the components add up.
     pub longest: Nanos,
     /// The measured part of each turn.
     pub round: Nanos,
@@ -63,23 +63,23 @@ pub struct Request {
     pub peer_pin: Pin,
 }
 
-/// What the target names.
+/// The kind of target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A server of ours: `HOST[:PORT]`.
     Rtt(String),
     Http(String),
-    /// A URL, without the password that may have stood in it.
+    /// A connection string, without its password.
     Redis(String),
     /// A connection string, without the password that may have stood in it.
     Pg(String),
 }
 
 impl Target {
-    /// From what was typed.
+    /// The target as parsed.
     ///
     /// # Errors
-    /// It is nothing that can be explained.
+    /// It has none of the supported forms.
     pub fn parse(text: &str) -> Result<Self> {
         match text.split_once("://") {
             Some(("rtt", rest)) if !rest.is_empty() => {
@@ -101,7 +101,7 @@ impl Target {
         }
     }
 
-    /// As it may be shown.
+    /// The target without its password.
     pub fn shown(&self) -> String {
         match self {
             Self::Rtt(host) => format!("rtt://{host}"),
@@ -110,17 +110,17 @@ impl Target {
     }
 }
 
-/// Another path.
+/// Another path to predict for, `--path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Path {
-    /// `rtt=80us`: its round trip.
+    /// `rtt=80us`: a path with this round trip.
     Rtt(Nanos),
-    /// `host=HOST[:PORT]`: the path to a server.
+    /// `host=HOST[:PORT]`: the path to a server there, which is measured.
     Host(String),
 }
 
 impl Path {
-    /// As it was typed.
+    /// The path as typed.
     pub fn name(&self) -> String {
         match self {
             Self::Rtt(rtt) => format!("rtt={rtt}"),

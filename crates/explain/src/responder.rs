@@ -1,5 +1,5 @@
-//! The server that the network alone is measured with: as given, or a child of ours on this
-//! host, which ends with us.
+//! The responder that measures the network alone: the given one, or a child of ours on this host
+//! that ends with us.
 
 use std::{
     io::{BufRead, BufReader},
@@ -23,15 +23,16 @@ pub struct Responder {
     folder: Option<TempFolder>,
 }
 
-/// The CPUs that a server's processes may use, where those are not ours.
+/// The CPUs that the server's processes may use; `None` where they equal ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerCpus(CpuSet);
 
 impl ServerCpus {
-    /// Of the server that listens there: `None` where it is where we are.
+    /// The affinity of the server that listens there; `None` where it equals ours.
     ///
     /// # Errors
-    /// It is not seen, and we may not use all CPUs: then nobody knows whether it may use the same.
+    /// The server's processes are not visible and our own affinity is restricted, so theirs may
+    /// differ.
     pub fn of_server(address: &str) -> Result<Option<Self>, Warning> {
         let root = Root::live();
         let ours = serving::allowed(&root, std::process::id());
@@ -47,7 +48,7 @@ impl ServerCpus {
         }
     }
 
-    /// As the kernel takes it; `None` where a CPU is beyond what it is told of here.
+    /// The set as sched_setaffinity(2) takes it; `None` where a CPU is beyond its size.
     fn mask(&self) -> libc::cpu_set_t {
         // SAFETY: a set of bits, for which all zeros are an empty one.
         let mut mask: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -61,7 +62,7 @@ impl ServerCpus {
 }
 
 impl Responder {
-    /// One that runs already.
+    /// A responder that runs already.
     pub fn given(target: String, secret: Option<Secret>) -> Self {
         Self { target, secret, child: None, folder: None }
     }
@@ -74,7 +75,7 @@ impl Responder {
         Self::child(ours, &["--port", "0", "--bind", address], address, place)
     }
 
-    /// Starts one on a Unix socket in a folder of its own.
+    /// Starts one on a Unix socket in its own folder.
     ///
     /// # Errors
     /// It does not start.
@@ -97,7 +98,7 @@ impl Responder {
             .env_remove("NETWRIGHT_SECRET")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            // Ctrl-C is for us: the round under way shall end well.
+            // Ctrl-C must not reach it: the round in progress completes.
             .process_group(0);
         let mask = place.map(|place| place.mask());
         // SAFETY: between fork and exec only these system calls are made.
@@ -105,7 +106,7 @@ impl Responder {
             command.pre_exec(move || {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 if let Some(mask) = &mask {
-                    // Where that is refused it stays where we are, which is no worse than before.
+                    // Where that is refused, it keeps our affinity.
                     libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), mask);
                 }
                 Ok(())
@@ -116,7 +117,7 @@ impl Responder {
         if let Some(out) = child.stdout.as_mut() {
             BufReader::new(out).read_line(&mut line).map_err(|e| no(e.to_string()))?;
         }
-        // From here on it ends whatever happens.
+        // From here on it is killed on every return.
         let mut this = Self::given(String::new(), None);
         this.child = Some(child);
         let said: serde_json::Value =

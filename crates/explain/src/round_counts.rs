@@ -1,4 +1,4 @@
-//! What is counted over all rounds, whichever of them a figure is made of.
+//! Counts over all rounds, also of those without a figure in the document.
 
 use std::{cell::RefCell, collections::BTreeMap};
 
@@ -9,7 +9,7 @@ use model::{
 
 use crate::workload::Observed;
 
-/// The counts so far.
+/// HTTP statuses, failures, and empty rounds so far.
 #[derive(Debug, Default)]
 pub struct RoundCounts {
     counts: RefCell<Counts>,
@@ -33,18 +33,18 @@ impl RoundCounts {
         }
     }
 
-    /// One that came to nothing, and was measured again.
+    /// Counts an empty round that was measured again.
     pub fn left_out(&self, why: String) {
         *self.counts.borrow_mut().left_out.entry(why).or_default() += 1;
     }
 
-    /// How many rounds were left out for that.
+    /// How many rounds were left out for this reason.
     #[cfg(test)]
     pub fn of(&self, why: &str) -> Option<u32> {
         self.counts.borrow().left_out.get(why).copied()
     }
 
-    /// Puts it into the document.
+    /// Writes the counts, and what they mean, into the document.
     pub fn tell(&self, document: &mut ExplainDocument) {
         let Counts { statuses, failures, left_out } = &*self.counts.borrow();
         document.warnings.extend(workloads::what_statuses_say(statuses));
@@ -64,11 +64,11 @@ fn failed(failures: &BTreeMap<String, u64>) -> Option<Warning> {
     (!failures.is_empty()).then(|| Warning::SomeFailed { by_cause: failures.clone() })
 }
 
-/// A server that fails more than this share of requests does not serve so many clients at once.
+/// A server that fails a larger share of requests than this does not serve so many clients at once.
 const FAILING: f64 = 0.01;
 
-/// What an HTTP server that takes new connections at the cost of others does to a result: all are served
-/// in turn, and none as long as a transaction of so many takes.
+/// The disturbance by an HTTP server that accepts new connections at the cost of others. It serves
+/// all clients in turn, so that none waits as long as among so many clients.
 fn unserved(
     statuses: &BTreeMap<u16, u64>,
     failures: &BTreeMap<String, u64>,
@@ -91,7 +91,7 @@ fn nothing(left_out: &BTreeMap<String, u32>) -> Option<Warning> {
     (!by_cause.is_empty()).then_some(Warning::RoundsRepeated { by_cause })
 }
 
-/// What a line ends with: not where it was, by which sign it was seen, or what else to look at.
+/// The end of a failure's text: without its address, the evidence, or advice.
 fn cause(why: &str) -> &str {
     let last = why.rsplit(": ").next().unwrap_or(why);
     last.split("; ").next().unwrap_or(last)
@@ -123,7 +123,7 @@ mod tests {
         let of = |n| unserved(&answered, &BTreeMap::from([("closed".to_owned(), n)]));
         assert_eq!(of(90), None);
         assert!(of(460).unwrap().to_string().starts_with("4.4% of the requests failed"));
-        // PostgreSQL's have no status, and those that fail are tried again.
+        // PostgreSQL transactions have no status, and failed ones are tried again.
         assert_eq!(unserved(&BTreeMap::new(), &BTreeMap::from([("40001".to_owned(), 9)])), None);
     }
 

@@ -1,5 +1,5 @@
-//! `rtt://`: a server of ours, with the service time that it was given; and the same without
-//! any, which is the network alone.
+//! `rtt://`: a server of ours with a given service time; without a service time it is the network
+//! alone.
 
 use model::{
     CpuId, Nanos,
@@ -14,17 +14,17 @@ use crate::workload::{Observed, Workload, steal};
 /// Request and response with a server of ours.
 #[derive(Debug, Clone)]
 pub struct Rtt {
-    /// One size, and flows that each round replaces.
+    /// One size; each round sets the number of flows.
     pub spec: RttSpec,
-    /// What the server demands.
+    /// The server's secret; `None` where it demands none.
     pub secret: Option<Secret>,
-    /// So many of them are what a transaction of the workload is; all figures are of as many.
+    /// Round trips that equal one transaction of the workload; all figures are multiplied by it.
     pub trips: f64,
 }
 
 impl Rtt {
-    /// Has the server compute so long in all before the responses of a transaction; what it did
-    /// is taken off again.
+    /// Makes the server compute this long in total for a transaction; the result does not include
+    /// it.
     pub fn computing(&self, service: Nanos) -> Self {
         let mut this = self.clone();
         this.spec.service_ns = Some(Nanos((service.0 as f64 / self.trips) as u64));
@@ -32,12 +32,15 @@ impl Rtt {
     }
 }
 
-/// What a server spins beyond what it was told, a look at its clock, on a slow CPU.
+/// What a slow CPU's server may spin beyond its service time: one reading of its clock,
+/// nanoseconds.
 const CLOCK_NS: f64 = 2_000.0;
 
-/// All of them by what the server spun less, and so many times that: for the mean exact, for quantiles as
-/// if the trips of a transaction were alike. `spun` is its mean, which one that lost its CPU in the midst
-/// lifts above most; that is no part of a quantile, so that those are less what it was `reported`.
+/// Quantiles of a transaction of `trips` round trips, less what the server spun. Exact for the
+/// mean; for quantiles it assumes that the trips of a transaction are alike.
+///
+/// `spun` is the mean spin, which a few preempted spins raise. Quantiles do not contain those, so
+/// at most `reported` and [`CLOCK_NS`] is subtracted from them.
 fn times(q: &Quantiles, spun: f64, reported: f64, trips: f64) -> Quantiles {
     let typical = spun.min(reported + CLOCK_NS);
     let less =
@@ -53,7 +56,7 @@ fn times(q: &Quantiles, spun: f64, reported: f64, trips: f64) -> Quantiles {
         p9999: less(q.p9999),
         max: less(q.max),
         mean: (q.mean - spun) * trips,
-        // Of trips that do not depend on each other.
+        // Standard deviation of independent trips.
         sd: q.sd * trips.sqrt(),
     }
 }
@@ -75,7 +78,7 @@ impl Workload for Rtt {
         })?;
         let (peer, trips) = (done.cpu.peer.known(), self.trips);
         let rtt_ns = done.rtt_from_send_ns.clone().unwrap_or_else(|| done.rtt_ns.clone());
-        // What it was told to spin is no part of the network.
+        // The requested spin is not part of the network.
         let reported = spec.service_ns.map_or(0.0, |ns| ns.0 as f64);
         let spun = spec.service_ns.and(done.peer_service_ns).unwrap_or(0.0);
         Ok(Observed {
@@ -126,10 +129,10 @@ impl Workload for Rtt {
     }
 }
 
-/// CPUs that got fewer of the packets than this did not receive.
+/// A CPU with a smaller share of the packets than this did not receive.
 const RECEIVES: f64 = 0.05;
 
-/// What receiving took of the far host.
+/// The CPU time of receiving on the server's host.
 fn receiving(done: &RttRun, trips: f64) -> Option<Receiving> {
     let (peer, host) = (&done.placement.peer, done.cpu.peer.known()?.host_ns.known()?);
     let looks: u64 = peer.received_on.values().sum();
@@ -146,14 +149,14 @@ fn receiving(done: &RttRun, trips: f64) -> Option<Receiving> {
 mod tests {
     use super::*;
 
-    /// One spin of a hundred that lost its CPU for 40 ms lifts the mean by 400 µs, which the others did
-    /// not take.
+    /// One spin of a hundred is preempted for 40 ms: this raises the mean by 400 µs, which the
+    /// others did not take.
     #[test]
     fn a_spin_that_lost_its_cpu_takes_nothing_from_the_median() {
         let at = |ns| Quantiles { p50: ns, mean: ns as f64 + 400_000.0, ..Quantiles::default() };
         let network = times(&at(3_090_500), 3_400_500.0, 3_000_000.0, 1.0);
         assert_eq!((network.p50, network.mean), (88_500, 90_000.0));
-        // What it spins longer each time, for its clock is slow, is all its own.
+        // The additional spin by a slow clock is the server's own.
         assert_eq!(times(&at(90_500), 500.0, 0.0, 2.0).p50, 180_000);
     }
 }

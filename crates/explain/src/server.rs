@@ -1,5 +1,5 @@
-//! What a server of this host takes of its CPUs: its own processes' time, looked at when a round's
-//! window begins and when it has ended. What others are busy with is none of it.
+//! CPU time of a server on this host: its processes' own time, read when a round's window begins
+//! and after it ended. The time of other processes is not part of it.
 
 use std::{
     cell::RefCell,
@@ -20,31 +20,32 @@ pub struct Server {
     found: RefCell<Option<Reading<Serving>>>,
 }
 
-/// A round as its CPU time is set against it.
+/// The round that the server's CPU time is divided by.
 pub struct Round<'a> {
     /// Whether the server is on this host.
     pub same_host: bool,
     /// The server's address, or its Unix socket's path.
     pub address: &'a str,
-    /// Transactions a second.
+    /// Transactions per second over the window.
     pub per_s: f64,
-    /// What this host spent.
+    /// CPU time of this host in the window.
     pub cpu: &'a EndCpu,
 }
 
-/// What a round took of this host's CPUs.
+/// CPU use of a round on this host.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Took {
-    /// The server's CPU time by transaction.
+    /// The server's CPU time per transaction; `None` where unknown.
     pub server_ns: Option<f64>,
-    /// CPUs that neither the server nor our threads kept busy.
+    /// How many CPUs neither the server nor our threads kept busy.
     pub others_cpus: Option<f64>,
-    /// Why the server's is not known.
+    /// Why the server's CPU time is not known.
     pub why: Option<Warning>,
 }
 
 impl Server {
-    /// Measures, and looks at the server's processes at both ends of the window, where they are known.
+    /// Runs `measure`; reads the CPU time of the server's processes at both ends of the window,
+    /// where they are known.
     pub fn watched<T>(
         &self,
         run: traffic::Run<'_>,
@@ -53,7 +54,7 @@ impl Server {
         let root = Root::live();
         let known = self.found.borrow().as_ref().and_then(|found| found.known().cloned());
         let Some(serving) = known.filter(|s| !s.is_gone(&root)) else {
-            // Restarted: whoever listens now is looked for after this round.
+            // Restarted: the new process is looked for after this round.
             let denied = matches!(*self.found.borrow(), Some(Reading::Denied(_)));
             if !denied {
                 self.found.replace(None);
@@ -67,12 +68,12 @@ impl Server {
         };
         let done = measure(traffic::Run { beside: Some(&look), ..run });
         let mut looks = looks.into_inner().unwrap_or_else(PoisonError::into_inner);
-        // A round that was measured again has more; the last is what counts.
+        // A repeated round has more readings; the last ones count.
         let last = looks.pop();
         (done, looks.pop().zip(last))
     }
 
-    /// What came of a round that was watched.
+    /// CPU use of a watched round.
     pub fn took(&self, looks: Option<(Spent, Spent)>, round: &Round<'_>) -> Took {
         if !round.same_host {
             return Took { why: Some(Warning::ServerElsewhere), ..Took::default() };
@@ -94,7 +95,7 @@ impl Server {
         Took { server_ns: Some(server_ns), others_cpus: others.map(|n| n.max(0.0)), why: None }
     }
 
-    /// Looks for who serves there; why not, where that cannot be told.
+    /// Looks for the server's processes, or says why they cannot be found.
     fn look_for(&self, address: &str) -> Option<Warning> {
         let mut found = self.found.borrow_mut();
         let found = found.get_or_insert_with(|| find(&Root::live(), address));
@@ -103,7 +104,7 @@ impl Server {
     }
 }
 
-/// Whoever serves at an address, or at a Unix socket's path.
+/// The processes that listen at an address, or at a Unix socket's path.
 pub fn find(root: &Root, address: &str) -> Reading<Serving> {
     match address.parse::<SocketAddr>() {
         Ok(at) => Serving::find(root, &At::Port(at.port())),
@@ -118,8 +119,8 @@ fn window_units(round: &Round<'_>) -> f64 {
     (round.per_s * round.cpu.window_ns.0 as f64 / 1e9).max(1.0)
 }
 
-/// Time of interrupts and softirqs of the whole host, where the kernel takes it off the time of
-/// whoever was interrupted. Elsewhere it is in the processes' own already.
+/// Time of interrupts and softirqs of the whole host, where the kernel does not charge it to the
+/// interrupted task. Elsewhere the tasks' own time includes it.
 fn softirqs(cpu: &EndCpu) -> f64 {
     static TIMED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     let timed = TIMED.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! A first guess of the service time, by which the responder and the synthetic workload compute.
+//! A first estimate of the service time, which the responder and the synthetic workload then spin.
 
 use model::{
     Nanos,
@@ -8,19 +8,19 @@ use stats::paired::{centre, median};
 
 use crate::{interleaving::Pairs, request::Request, workload::Observed};
 
-/// The longest that a responder is told to compute.
+/// The longest service time of a responder, nanoseconds.
 const MOST: f64 = 50e6;
 
-/// Whether transactions are of several kinds: more than one script, or one that makes now more
-/// round trips and now fewer.
+/// Whether transactions are of several kinds: several scripts, or one with a varying number of
+/// round trips.
 pub fn mixed(request: &Request, exchange: &Exchange) -> bool {
     let trips = exchange.round_trips.max(1.0);
     request.scripts.len() > 1 || (trips - trips.round()).abs() > 0.05
 }
 
-/// A first guess of the service time; 0 where it would be lost in a round trip's own spread: below
-/// 2% of it, and not above nothing in all pairs. Of transactions of several kinds the median is of
-/// no kind: then of means.
+/// A first estimate of the service time. It is 0 where the network's spread hides it: below 2% of
+/// the round trip, with an interval that includes 0. For transactions of several kinds it uses
+/// means, as the median is typical of none.
 pub fn guess(pairs: &Pairs, mixed: bool) -> Nanos {
     let known = match mixed {
         false => typical(pairs),
@@ -33,12 +33,12 @@ pub fn guess(pairs: &Pairs, mixed: bool) -> Nanos {
     }
 }
 
-/// The same as the decomposition's, of medians.
+/// Network and service of the typical transaction, from medians.
 pub fn typical(ones: &Pairs) -> Option<Typical> {
     held(ones, |o| o.quantiles.p50 as f64)
 }
 
-/// One figure of the workload's rounds against that of the network's.
+/// A figure of the workload's rounds less that of the network's rounds.
 fn held(ones: &Pairs, figure: impl Fn(&Observed) -> f64) -> Option<Typical> {
     let network: Vec<f64> = ones.network.iter().map(&figure).collect();
     let both = ones.workload.iter().zip(&ones.network);

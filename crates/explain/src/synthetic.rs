@@ -1,11 +1,11 @@
-//! A synthetic workload of the workload that can be had on every path: as many messages of the same sizes, by as
-//! many threads as the server answers with, each of which computes for as long as the server does.
-//! What becomes of it elsewhere says what that path takes of this host's CPUs.
+//! A synthetic double of the workload that can run on every path. It has as many messages of the
+//! same sizes, and as many threads as the server answers with. Each thread computes as long as the
+//! server does. Run on another path, it shows that path's CPU time on this host.
 //!
-//! On the other path the client is at the server and the server stays here, so the synthetic workload has them
-//! there, too: our threads here stand for the server, and the responder for the client. Threads
-//! that answer one by one wake the path's carrier (a tunnel's process, a lab's wire, a driver)
-//! as often as the server does; a single one would hand it batches.
+//! On the other path the client is at the remote server, and the server stays here. So our threads
+//! here play the server, and the responder the client. Threads that answer one by one wake the
+//! path's forwarder (a tunnel's process, a lab's link, a driver) as often as the server does; a
+//! single thread would send batches.
 
 use model::{
     Nanos, Warning,
@@ -25,39 +25,39 @@ use crate::{
     service,
 };
 
-/// The most clients that a synthetic workload is made of: a thread for each.
+/// The most clients of a synthetic workload: each has a thread.
 const MOST: u32 = 256;
-/// How often its computing is put right.
+/// How often its service time is corrected.
 const FITS: usize = 2;
 
-/// How the server of a target takes its clients.
+/// How a target's server maps clients to threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answers {
-    /// A process or thread for each.
+    /// A process or thread for each client.
     Each,
-    /// So many threads for all of them.
+    /// This many threads for all clients.
     Threads(u32),
 }
 
-/// PostgreSQL has a process for each client, and our server the threads that it was told. Of
-/// others it is not known: nginx and its like have a worker or several, each with an event loop,
-/// and more of them than work at once do not show.
+/// PostgreSQL has a process for each client, our server the threads of its options. Others are
+/// estimated: nginx and the like have workers with an event loop, and only those that work at the
+/// same time show.
 fn answers(request: &Request, busy: f64) -> Answers {
     match &request.target {
         Target::Pg(_) => Answers::Each,
         Target::Rtt(_) => Answers::Threads(request.threads),
-        // One thread runs all commands.
+        // Redis runs all commands on one thread.
         Target::Redis(_) => Answers::Threads(1),
         Target::Http(_) => Answers::Threads((busy.round() as u32).max(1)),
     }
 }
 
-/// What a synthetic workload is made of.
+/// The measurements that a synthetic workload is built from.
 pub struct SyntheticWorkload<'a> {
     pub request: &'a Request,
-    /// How rounds are made.
+    /// How rounds are run.
     pub interleaving: Interleaving<'a>,
-    /// The network alone here.
+    /// The network alone on this path.
     pub here: &'a Rtt,
     /// Pairs with one client.
     pub ones: &'a Pairs,
@@ -67,9 +67,8 @@ pub struct SyntheticWorkload<'a> {
 }
 
 impl SyntheticWorkload<'_> {
-    /// What the path to a server takes of this host's CPUs with each number of clients that is
-    /// asked for. Nothing where one client is, or the path is no longer than this one, or that
-    /// was interrupted.
+    /// The path's CPU time on this host, for each requested number of clients. Empty for a single
+    /// client, for a path no longer than this one, or where interrupted.
     ///
     /// # Errors
     /// Nothing was answered.
@@ -102,7 +101,7 @@ impl SyntheticWorkload<'_> {
                     clients,
                     added_ns,
                     per_s: l.per_s,
-                    // Our threads are those that stand for the server, here.
+                    // Our threads here play the server.
                     own_cpu_ns: l.client_cpu_ns,
                     host_cpu_ns: l.host_cpu_ns,
                 })
@@ -124,16 +123,16 @@ impl SyntheticWorkload<'_> {
         Ok(all)
     }
 
-    /// The synthetic workload here, which computes for as long as makes it as fast as the workload is with so
-    /// many clients: what one client has computed for it is not what each takes of many at once.
-    /// None where that was interrupted.
+    /// The synthetic workload on this path, with a service time that makes it as fast as the
+    /// workload with so many clients. One client's service time is not that of many. `None` where
+    /// interrupted.
     fn fitted(&self, clients: u32) -> Result<Option<Rtt>> {
         let mut synthetic = self.of(self.here, self.here.spec.common.pin.clone());
         let cycle = |per_s: f64| f64::from(clients) * 1e9 / per_s;
         let Some(workload) = self.levels.iter().find(|l| l.clients == clients) else {
             return Ok(Some(synthetic));
         };
-        // Where all are busy each computes while so many others do.
+        // Where all are busy, each computes while as many others do.
         let at_once = synthetic.spec.common.threads.min(cpus().unwrap_or(1)).min(clients);
         let share = f64::from(at_once) / f64::from(clients) / synthetic.trips;
         for _ in 0..FITS {
@@ -147,14 +146,14 @@ impl SyntheticWorkload<'_> {
         Ok(Some(synthetic))
     }
 
-    /// The synthetic workload that has its client at this server.
+    /// The synthetic workload with its client at this server.
     fn of(&self, peer: &Rtt, client: Pin) -> Rtt {
         let service = service::guess(self.ones, self.mixed);
         let most = self.levels.iter().map(|l| l.per_s).fold(0.0, f64::max);
         let mut synthetic = peer.computing(Nanos(0));
         let each = (service.0 as f64 / synthetic.trips) as u64;
         synthetic.spec.think_time_ns = Some(Nanos(each));
-        // What the server sends is what our threads do.
+        // Our threads here send what the server sends.
         std::mem::swap(&mut synthetic.spec.request_bytes, &mut synthetic.spec.response_bytes);
         synthetic.spec.peer_threads = Some(self.request.threads);
         let common = &mut synthetic.spec.common;
@@ -168,8 +167,8 @@ impl SyntheticWorkload<'_> {
     }
 }
 
-/// Holds each measurement there against what the nearest other one says of it: how far a path's CPU time
-/// is from being the same for all.
+/// Compares each measurement there with the nearest other one: how much a path's CPU time depends
+/// on the number of clients.
 fn hold_out(all: &mut [PathLoad], model: &Model, added_ns: f64) -> Result<()> {
     let known: Vec<(u32, f64)> = all.iter().filter_map(|l| Some((l.clients, l.cpu_ns?))).collect();
     for load in all.iter_mut() {
@@ -184,7 +183,7 @@ fn hold_out(all: &mut [PathLoad], model: &Model, added_ns: f64) -> Result<()> {
     Ok(())
 }
 
-/// The model of the synthetic workload; only its curve and its CPU time are looked at.
+/// A model of the synthetic workload; only its curve and its CPU time are used.
 fn model(levels: Vec<Level>) -> Option<Model> {
     Model::new(Known {
         levels,
@@ -197,12 +196,12 @@ fn model(levels: Vec<Level>) -> Option<Model> {
     })
 }
 
-/// CPUs of this host that we may use.
+/// The CPUs of this host that we may use.
 pub fn cpus() -> Option<u32> {
     std::thread::available_parallelism().ok().and_then(|n| u32::try_from(n.get()).ok())
 }
 
-/// What a path takes with about so many clients, and whether that is only the most that it can be.
+/// A path's CPU time with about so many clients, and whether it is only an upper bound.
 pub fn cpu_ns(path: &OtherPath, clients: u32) -> (f64, bool) {
     local(path, clients).map_or((path.cpu_ns.unwrap_or(0.0), false), |(l, ns)| (ns, bounded(l)))
 }
@@ -212,8 +211,8 @@ fn local(path: &OtherPath, clients: u32) -> Option<(&PathLoad, f64)> {
     known.min_by_key(|(l, _)| l.clients.abs_diff(clients))
 }
 
-/// What else is known of a path with about so many clients, for the prediction's interval. A single
-/// client does not queue for the path's CPU time.
+/// Further uncertainty of a path with about so many clients, for the prediction's interval. A
+/// single client does not queue for the path's CPU time.
 pub fn evidence(path: &OtherPath, clients: u32) -> Evidence {
     let load = local(path, clients).map(|(l, _)| l);
     Evidence {
@@ -224,12 +223,12 @@ pub fn evidence(path: &OtherPath, clients: u32) -> Evidence {
     }
 }
 
-/// Whether what was measured there would need more CPU time than can be.
+/// Whether the measurement there needs more CPU time than exists.
 fn bounded(load: &PathLoad) -> bool {
     load.cpu_ns.zip(load.fitted_cpu_ns).is_some_and(|(ns, fitted)| fitted > ns * 1.001 + 1.0)
 }
 
-/// What to say of a path whose CPU time is only bounded.
+/// The warning for a path with only an upper bound of its CPU time.
 pub fn doubt(path: &OtherPath) -> Option<Warning> {
     let load = path.loads.iter().rev().find(|l| bounded(l))?;
     let (ns, fitted) = (load.cpu_ns?, load.fitted_cpu_ns?);

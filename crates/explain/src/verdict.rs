@@ -1,4 +1,4 @@
-//! From all rounds to the document.
+//! Builds the document from all rounds.
 
 use model::{
     Warning,
@@ -24,23 +24,23 @@ use crate::{
 
 pub struct Measured<'a> {
     pub request: &'a Request,
-    /// When it began.
+    /// When the measurement began, seconds since 1970.
     pub started_unix_s: u64,
     /// The server of the network alone.
     pub responder: &'a str,
-    /// What a transaction moves.
+    /// The messages and bytes of a transaction.
     pub exchange: Exchange,
     /// Whether transactions are of several kinds.
     pub mixed: bool,
     /// Pairs with one client.
     pub ones: &'a Pairs,
-    /// Pairs with all, where that is more than one.
+    /// Pairs with all clients; `None` where that is one.
     pub all: Option<&'a Pairs>,
     /// Levels of the workload.
     pub levels: Vec<Level>,
-    /// What the paths to other hosts add to a transaction, as far as they were measured.
+    /// What paths to other hosts add to a transaction, as far as measured.
     pub others: Vec<OtherPath>,
-    /// What else to know of how it was measured.
+    /// Warnings about the measurement.
     pub notes: Vec<Warning>,
     /// Whether it ended early.
     pub interrupted: bool,
@@ -110,7 +110,7 @@ impl Measured<'_> {
         };
         let most = document.levels.iter().map(|l| l.clients).max().unwrap_or(0);
         if document.predictions.iter().any(|p| p.clients > most) {
-            // Ended early: how many get through at once was not seen.
+            // Ended early: the capacity was not observed.
             document.predictions.retain(|p| p.clients <= most);
             document.warnings.push(Warning::ClientsNotMeasured { most });
         }
@@ -120,7 +120,8 @@ impl Measured<'_> {
         Some(document)
     }
 
-    /// No network, other CPUs, other channels where the far host tells of those it has.
+    /// The default predictions: no network, other numbers of CPUs, and other channels where the
+    /// server's host reports its own.
     fn what_if(&self, model: &Model, clients: u32) -> Vec<WhatIf> {
         let mut all = model.what_if(clients, self.request.cores).unwrap_or_default();
         if let (Some(asked), Some(now)) = (&self.request.channels, self.receiving()) {
@@ -129,18 +130,18 @@ impl Measured<'_> {
         all
     }
 
-    /// What receiving takes of the far host: in the mean, for its CPU time is counted in ticks that
-    /// a short round has few of; and the most CPUs that any round's packets came in on.
+    /// CPU time of receiving on the server's host: the mean, as a short round has few ticks of CPU
+    /// time; and the most CPUs that received packets in any round.
     fn receiving(&self) -> Option<Receiving> {
         let pairs = self.all.unwrap_or(self.ones);
         let known: Vec<Receiving> = pairs.network.iter().filter_map(|o| o.receiving).collect();
         let cpus = known.iter().map(|r| r.cpus).max()?;
         let ns = known.iter().map(|r| r.ns).sum::<f64>() / known.len() as f64;
-        // No tick fell on it: too little to be told, which is not nothing.
+        // No tick fell into it: unknown, which is not 0.
         (ns > 0.0).then_some(Receiving { ns, cpus })
     }
 
-    /// The measured levels, those of the pairs with more rounds behind them included.
+    /// The measured levels, with those of the pairs where these have more rounds.
     fn curve(&self, all: &Pairs) -> Vec<Level> {
         let mut levels: Vec<Level> = [&self.ones.workload, &all.workload]
             .into_iter()
@@ -152,7 +153,7 @@ impl Measured<'_> {
         levels
     }
 
-    /// Adds what is known to have disturbed it, where it does not add up.
+    /// Adds the known disturbances, where the components do not add up.
     fn disturbed(&self, all: &Pairs, parts: &mut Decomposition) {
         let sum = &mut parts.sum;
         if self.ones.pairs.len() < 5 {
@@ -188,34 +189,34 @@ impl Measured<'_> {
     }
 }
 
-/// Of a server that does not keep its connections.
+/// Warns of a server that does not keep its connections.
 fn anew(rounds: &[Observed]) -> Warning {
     let Exchange { new_connections, connect_round_trips, .. } = pooled(rounds.iter());
     Warning::ConnectionsNotKept { per_request: new_connections, round_trips: connect_round_trips }
 }
 
-/// CPUs that others keep busy are worth a word from here on.
+/// How many CPUs others must keep busy to be mentioned.
 const OTHERS: f64 = 0.25;
 
-/// Who else kept this host's CPUs busy: a disturbance, and none of the server's time.
+/// A disturbance by other processes of this host; not part of the server's time.
 fn others(rounds: &[Observed]) -> Option<Warning> {
     let cpus = of(rounds, |o| o.others_cpus).filter(|cpus| *cpus >= OTHERS)?;
     Some(Warning::OthersBusy { cpus })
 }
 
-/// What the cipher takes here, over rounds.
+/// The time of encryption here, over all rounds.
 fn cipher(rounds: &[Observed]) -> Option<Centre> {
     centre(&rounds.iter().map(|o| o.tls_ns).collect::<Option<Vec<f64>>>()?)
 }
 
-/// What disturbed more than half of all rounds. What is so of the workload's alone, as TLS is, is none of
-/// it.
+/// Warnings of more than half of all rounds. Those of the workload alone, such as TLS, are
+/// excluded.
 fn disturbing(pairs: &Pairs) -> Vec<Warning> {
     frequent(pairs.workload.iter().chain(&pairs.network), pairs.pairs.len())
 }
 
-/// What more than half of either kind of round warned of, which make up half of them each, where that
-/// is not reported already.
+/// Warnings of more than half of the workload's or of the network's rounds that are not reported
+/// already.
 fn standing(pairs: &Pairs, reported: &[Warning]) -> Vec<Warning> {
     let rounds = pairs.workload.iter().chain(&pairs.network);
     let mut all = frequent(rounds, pairs.pairs.len() / 2);
@@ -223,7 +224,7 @@ fn standing(pairs: &Pairs, reported: &[Warning]) -> Vec<Warning> {
     all
 }
 
-/// What more than so many rounds warned of, each once. Short rounds always doubt their own
+/// Warnings of more than this many rounds, each once. Short rounds always warn about their own
 /// intervals, which are not used here.
 fn frequent<'a>(rounds: impl Iterator<Item = &'a Observed>, more_than: usize) -> Vec<Warning> {
     let mut seen: Vec<(&Warning, usize)> = vec![];
@@ -258,7 +259,7 @@ fn predictions(request: &Request, model: &Model, others: &[OtherPath]) -> Vec<Pr
     all
 }
 
-/// Numbers of clients that the curve was not measured with: 3, 6, 12… below the most.
+/// Numbers of clients between those of the curve: 3, 6, 12… below the most.
 fn between(clients: &[u32]) -> Vec<u32> {
     let most = clients.iter().copied().max().unwrap_or(1);
     (0..).map(|i| 3 << i).take_while(|n| *n < most).collect()

@@ -1,14 +1,13 @@
-//! Predictions for this path held against fresh measurements.
+//! Verifies predictions for this path by new measurements.
 
 use model::explain::{ExplainDocument, Level, Prediction, Verified};
 use stats::{paired::median, predict::THIS};
 
-/// Two measurements of the same that are no further apart than this repeat.
+/// Two measurements of the same load agree within this share.
 const REPEATS: f64 = 0.05;
 
-/// Holds them. Those that the curve was drawn through are measured again beside the others: they
-/// do not speak for the prediction, but whether they are still what they were says whether the
-/// others do.
+/// Verifies predictions. Loads that the curve was fitted to are measured again too. They do not
+/// support the prediction; they show whether the host still performs as it did.
 pub fn verify(document: &mut ExplainDocument, measured: &[Level]) {
     document.verified = held(&mut document.predictions, &document.levels, measured);
 }
@@ -39,7 +38,7 @@ fn held(all: &mut [Prediction], curve: &[Level], measured: &[Level]) -> Option<V
     })
 }
 
-/// By how much it moved, where it is more than its rounds' spread.
+/// By how much a load changed, where that exceeds its rounds' spread.
 fn moved(before: &Level, now: &Level) -> Option<f64> {
     let by = now.per_s / before.per_s - 1.0;
     let apart = now.low_per_s > before.high_per_s || now.high_per_s < before.low_per_s;
@@ -91,7 +90,7 @@ mod tests {
         assert!(all.iter().all(|p| p.measured_per_s.is_some() && p.error.is_some()));
     }
 
-    /// The host became slower by a fifth: every prediction is off by as much, none by its own fault.
+    /// The host became slower by a fifth: every prediction is off by that, none by its own error.
     #[test]
     fn a_curve_that_does_not_repeat_is_drift_and_no_error_of_the_model() {
         let curve = [level(1, 1_000.0), level(8, 6_000.0)];
@@ -100,7 +99,7 @@ mod tests {
         let v = held(&mut all, &curve, &now).unwrap();
         assert_eq!((v.cells, v.median_error, v.worst_error), (1, None, None));
         assert!((v.drift.unwrap() + 0.2).abs() < 1e-9, "the one that moved most: {v:?}");
-        // Where the curve has them all there is still something to say.
+        // Where the curve includes all loads there is still something to verify.
         let v = held(&mut all, &[level(1, 1_000.0), level(3, 2_900.0), level(8, 6_000.0)], &now);
         assert_eq!(v.unwrap().cells, 0);
         let v = held(&mut all, &curve, &[level(1, 1_005.0)]);

@@ -1,4 +1,4 @@
-//! What can be explained: something that answers so many clients for a while.
+//! The trait of workloads that can be explained: it runs some clients for a window.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,22 @@ use traffic::Result;
 
 /// A workload. A new kind is one file that implements this.
 pub trait Workload {
-    /// Runs it for a window with so many clients in closed loop.
+    /// Runs it for a window with this many clients in closed loop.
     ///
     /// # Errors
     /// Nothing could be measured.
     fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed>;
 
-    /// The same by schedule, so many a second over all clients; times are from the moment of
-    /// sending.
+    /// The same by schedule, this many per second over all clients; times count from sending.
     fn paced(&self, per_s: u64) -> Box<dyn Workload>;
 
-    /// The same where each answer comes so much later; `None` where its client cannot do that.
+    /// The same with each answer delayed; `None` where its client cannot do that.
     fn delayed(&self, _by: Nanos) -> Option<Box<dyn Workload>> {
         None
     }
 
-    /// A round of it as it stands beside a round of the workload: the network alone is of as many
-    /// round trips as the transactions of that round made, where those are of several kinds.
+    /// Adjusts a round of the network alone to the workload's round beside it: to as many round
+    /// trips as its transactions made, where these are of several kinds.
     fn beside(&self, mine: Observed, _workload: &Observed) -> Observed {
         mine
     }
@@ -40,43 +39,44 @@ pub trait Workload {
 /// What one round saw.
 #[derive(Debug, Clone, Default)]
 pub struct Observed {
-    /// How much in which time.
+    /// Transactions, window and mean time.
     pub round: Round,
     pub quantiles: Quantiles,
-    /// CPU time of the threads here by transaction.
+    /// CPU time of our threads per transaction.
     pub client_cpu_ns: Option<f64>,
-    /// CPU time of the server by transaction, where somebody tells.
+    /// CPU time of the server per transaction; `None` where nothing reports it.
     pub server_cpu_ns: Option<f64>,
-    /// CPUs of this host that neither it nor our threads kept busy, where that is known.
+    /// How many CPUs of this host neither the server nor our threads kept busy; `None` where
+    /// unknown.
     pub others_cpus: Option<f64>,
-    /// CPU time of this host by transaction, all that was busy.
+    /// All busy CPU time of this host per transaction.
     pub host_cpu_ns: Option<f64>,
-    /// What one transaction moved.
+    /// The messages and bytes of one transaction.
     pub exchange: Exchange,
-    /// What the cipher took here by transaction, where TLS is spoken.
+    /// Time of encryption here per transaction; `None` without TLS.
     pub tls_ns: Option<f64>,
-    /// What the far host's interrupts and softirqs took by transaction, and how many of its CPUs
-    /// packets came in on; not where both ends are one host.
+    /// Interrupt and softirq time of the server's host per transaction, and how many of its CPUs
+    /// received packets. `None` where both ends are one host.
     pub receiving: Option<Receiving>,
-    /// What the server spun on purpose, by its own clock.
+    /// What the server spun as its service time, by its own clock.
     pub injected_ns: Option<f64>,
-    /// Where the threads here were.
+    /// The CPUs that our threads were pinned to.
     pub pinned: Vec<CpuId>,
-    /// Time that the hypervisor took from this host.
+    /// Steal time of this host.
     pub steal_ns: u64,
-    /// The server's address, as it is named to people.
+    /// The server's address for people.
     pub server: String,
-    /// HTTP's responses by status.
+    /// HTTP responses by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// What failed, by why.
+    /// Failures by reason.
     pub failures: BTreeMap<String, u64>,
-    /// What to know of it.
+    /// Warnings about this round.
     pub warnings: Vec<Warning>,
 }
 
 #[cfg(test)]
 impl Observed {
-    /// One that a test puts its own into.
+    /// An empty round for tests to fill in.
     pub fn nothing() -> Self {
         Self {
             round: Round {
@@ -92,7 +92,7 @@ impl Observed {
 }
 
 impl Observed {
-    /// The same, where a transaction is so many times as much.
+    /// The same round in units of `by` transactions.
     pub fn times(mut self, by: f64) -> Self {
         let all = |ns: u64| (ns as f64 * by).round() as u64;
         let q = &self.quantiles;
@@ -122,11 +122,11 @@ impl Observed {
     }
 }
 
-/// What a transaction moves, in the mean over all of these rounds' transactions. Some are of
-/// several kinds, and a single round's mix is not that of all.
+/// The messages and bytes of a transaction, over all transactions of these rounds. A single round's
+/// mix of transaction kinds may differ.
 pub fn pooled<'a>(rounds: impl Iterator<Item = &'a Observed>) -> Exchange {
     let (mut n, mut sums) = (0.0, [0.0; 6]);
-    // The protocols do not change from round to round.
+    // All rounds use the same protocols.
     let mut connect_round_trips = None;
     for o in rounds {
         let (e, weight) = (&o.exchange, o.round.transactions as f64);
@@ -150,9 +150,9 @@ pub fn pooled<'a>(rounds: impl Iterator<Item = &'a Observed>) -> Exchange {
     }
 }
 
-/// Warm-up and cool-down around a round: enough to have every flow busy.
+/// Traffic before a round's window, not measured: long enough for every flow to be busy.
 pub const WARMUP: Nanos = Nanos(40_000_000);
-/// See [`WARMUP`].
+/// Traffic after a round's window, not measured.
 pub const COOLDOWN: Nanos = Nanos(5_000_000);
 
 /// The hypervisor's part of a host's time.

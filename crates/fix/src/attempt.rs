@@ -1,9 +1,9 @@
-//! What is tried.
+//! A candidate together with its plan.
 
 use model::{fix::Candidate, tune::Plan};
 use tune::change_request::ChangeRequest;
 
-/// A candidate with what it takes to try it; `plan` is there where it can be tried.
+/// A candidate and its change requests. `plan` is `None` where it cannot be tried.
 pub struct Attempt {
     pub candidate: Candidate,
     pub change_requests: Vec<ChangeRequest>,
@@ -11,12 +11,12 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// What it changes, for people.
+    /// Its changes for people: `KNOB=VALUE, …`.
     pub fn name(&self) -> String {
         name(&self.candidate)
     }
 
-    /// What tells it from others: the same change request is not tried twice.
+    /// Identifies the candidate: the same change request is not tried twice.
     pub fn key(&self) -> String {
         key(&self.candidate)
     }
@@ -27,7 +27,7 @@ fn name(c: &Candidate) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// What tells a candidate from others.
+/// Identifies a candidate: who asks for it, and its changes.
 pub fn key(c: &Candidate) -> String {
     format!("{} {}", c.asked_by, name(c))
 }

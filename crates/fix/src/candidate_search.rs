@@ -1,5 +1,5 @@
-//! How often the host is looked at, and what of a look is new: a fault is not to be seen in every
-//! few seconds of a busy host, so that nothing new in one look is no answer yet.
+//! Decides how often and how long the host is observed, and which findings are new. A fault may be
+//! absent for seconds on a busy host, so one observation without news ends nothing.
 
 use std::collections::BTreeSet;
 
@@ -14,58 +14,57 @@ use crate::{
     candidates,
 };
 
-/// Looks since something was last kept, each so many windows long and judged in so many parts of a
-/// window: a CPU that is at its limit in one half second of four is at three quarters of it in the
-/// mean; and a long one as a whole, for what is counted seldom.
+/// The observations since something was last kept: windows, and parts per window. Each part is
+/// judged by itself, as a CPU at its limit for half a second of four averages to less. The last one
+/// is long and judged as a whole, for rare events.
 const LOOKS: [(u64, u64); 4] = [(1, 1), (2, 6), (2, 6), (4, 1)];
 
-/// A part is no shorter than this, unless the window is: two readings further apart say more.
+/// The shortest part, unless the window is shorter: longer parts have smaller errors.
 const SHORTEST_PART: Nanos = Nanos(500_000_000);
 
-/// No look is made longer than this as a whole, but where one window is: the server bears no longer
-/// one.
+/// The longest observation as a whole, unless the window is longer: the server allows no more.
 const LONGEST: Nanos = Nanos(60_000_000_000);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observation {
-    /// How long each part of it is that is judged by itself,
+    /// The length of each part, which is judged by itself,
     pub part: Nanos,
-    /// and how many there are.
+    /// and the number of parts.
     pub parts: u64,
 }
 
 impl Observation {
-    /// How long all of it is.
+    /// The length of the whole observation.
     pub fn long(self) -> Nanos {
         Nanos(self.part.0.saturating_mul(self.parts))
     }
 }
 
-/// Looking for something to try.
+/// The search for candidates over several observations.
 pub struct CandidateSearch {
     window: Nanos,
-    /// Since something was last kept.
+    /// Observations since something was last kept.
     looks: usize,
     before: usize,
     watched: Nanos,
-    /// Whether the last look showed something to try.
+    /// Whether the last observation showed a new candidate.
     showed: bool,
     seen: BTreeSet<String>,
 }
 
 impl CandidateSearch {
-    /// By looks of this window.
+    /// Starts a search with observations of this window.
     pub fn new(window: Nanos) -> Self {
         let seen = BTreeSet::new();
         Self { window, looks: 0, before: 0, watched: Nanos(0), showed: false, seen }
     }
 
-    /// The next look; `None` after the last.
+    /// The next observation; `None` after the last.
     pub fn next(&self) -> Option<Observation> {
         LOOKS.get(self.looks).map(|look| self.observation(*look))
     }
 
-    /// How long all looks take that follow when something is kept.
+    /// The total length of all observations that follow when something is kept.
     pub fn all(&self) -> Nanos {
         Nanos(LOOKS.iter().map(|look| self.observation(*look).long().0).sum())
     }
@@ -79,12 +78,12 @@ impl CandidateSearch {
         Observation { part, parts: long.0 / part.0.max(1) }
     }
 
-    /// Whether the next look repeats one that showed nothing which helped.
+    /// Whether the next observation repeats one that led to nothing.
     pub fn again(&self) -> bool {
         self.looks > 0
     }
 
-    /// Whether the host was not looked at yet.
+    /// Whether the host was not observed yet.
     pub fn is_first(&self) -> bool {
         self.before + self.looks == 0
     }
@@ -94,8 +93,8 @@ impl CandidateSearch {
         (self.before, self.looks) = (self.before + self.looks, 0);
     }
 
-    /// What a look of this length found that is new: to be tried, or to be told why it is not.
-    /// What waited for another finding's remedy and no longer does is new.
+    /// The candidates of this observation that are new, to be tried or to be reported as not tried.
+    /// A candidate that no longer waits for another finding's remedy is new.
     pub fn fresh(
         &mut self,
         look: Observation,
@@ -107,7 +106,8 @@ impl CandidateSearch {
         let mut fresh = Vec::new();
         for (candidate, change_requests) in candidates::candidates(findings, also) {
             let attempt = Attempt { candidate, change_requests, plan: None };
-            // Whoever asks for it, it is tried once; why it is not is told by each.
+            // A candidate is tried once, whichever finding asks for it; each finding reports why it
+            // is not tried.
             let key = match attempt.change_requests.is_empty() {
                 true => format!("not tried {}", attempt.key()),
                 false => format!("tried {}", attempt.name()),
@@ -120,7 +120,7 @@ impl CandidateSearch {
         fresh
     }
 
-    /// Why the host is looked at again, and for how long.
+    /// Why the host is observed again, and for how long.
     pub fn why_again(&self, next: Observation) -> String {
         let why = match self.showed {
             true => "no remedy of the last diagnosis was kept",
@@ -129,14 +129,14 @@ impl CandidateSearch {
         format!("{why}; diagnosing the host again for {}", next.long())
     }
 
-    /// Which look it was, where that says something: one found what those before it did not.
+    /// Which observation it was, where it found something that earlier ones did not.
     pub fn late(&self, fresh: &[Attempt]) -> Option<FixNote> {
         let found = fresh.iter().find(|a| !a.change_requests.is_empty())?;
         let asked_by = found.candidate.asked_by.clone();
         (self.looks > 1).then_some(FixNote::FoundLate { asked_by, diagnosis: self.looks })
     }
 
-    /// How often and how long the host was looked at in all, and what the last look came to.
+    /// How often and how long the host was observed in all, and the result of the last observation.
     pub fn in_vain(&self) -> FixNote {
         FixNote::NothingMoreFound {
             diagnoses: self.before + self.looks,
@@ -148,7 +148,7 @@ impl CandidateSearch {
     }
 }
 
-/// Leaves out what waited and is tried now.
+/// Removes candidates that waited and are tried now.
 pub fn no_longer_waits(all: &mut Vec<Candidate>, fresh: &[Attempt]) {
     let now = |c: &Candidate| {
         let same = |a: &Attempt| !a.change_requests.is_empty() && a.key() == attempt::key(c);
@@ -191,7 +191,7 @@ mod tests {
             said.to_string(),
             "finding few_channels: found by diagnosis 3, not by the 2 before"
         );
-        // Seen again it is nothing new, and the first look is told by nobody.
+        // Seen again it is not new; the first observation needs no note.
         let whole = Observation { part: Nanos(3 * S), parts: 1 };
         assert!(candidate_search.fresh(whole, &showed[2], &[]).is_empty());
         candidate_search.anew();

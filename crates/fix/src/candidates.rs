@@ -1,4 +1,4 @@
-//! From findings to candidates, in the findings' order.
+//! Turns findings into candidates, in the findings' order.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use tune::{
 
 use crate::{Result, attempt::Attempt};
 
-/// What the findings and the operator ask for, in order: each finding's changes together. What
-/// waits or has no knob is told as such.
+/// The candidates of the findings and of the operator, in order; each finding's changes are one
+/// candidate. A finding that waits for another, or has no knob, says so.
 pub fn candidates(
     findings: &[Finding],
     also: &[ChangeRequest],
@@ -53,8 +53,8 @@ pub fn candidates(
     all
 }
 
-/// What was undone and comes of the same rule, together: each of two small buffers hides what
-/// the other one costs.
+/// Reverted candidates of the same rule, together: each of two small buffers hides the effect of
+/// the other.
 pub fn together(tried: &[Candidate]) -> Vec<(Candidate, Vec<ChangeRequest>)> {
     let alone = |c: &&Candidate| {
         let shown = c.verdict.as_ref().map(|v| v.outcome);
@@ -106,8 +106,8 @@ fn candidate(title: &str, change_requests: &[ChangeRequest]) -> Candidate {
     }
 }
 
-/// Plans a candidate on the hosts as they are now, by `plan`; what `tune plan` refuses is refused
-/// in its words.
+/// Plans a candidate on the hosts as they are now, by `plan`. A refusal has the words of `tune
+/// plan`.
 pub fn planned(
     plan: impl FnOnce(Vec<ChangeRequest>) -> Result<Plan>,
     own_connection: bool,
@@ -133,7 +133,7 @@ pub fn planned(
     Ok(attempt)
 }
 
-/// Planned changes for a document.
+/// The planned changes as the document has them.
 pub fn changes(planned: &[Planned]) -> Vec<FixChange> {
     let one = |p: &Planned| FixChange {
         knob: p.knob.clone(),

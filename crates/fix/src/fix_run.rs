@@ -1,4 +1,4 @@
-//! The loop: each candidate applied, proven against what was there before it, kept or undone.
+//! The trial of each candidate: applied, compared with the state before it, then kept or reverted.
 
 use std::{
     path::Path,
@@ -33,57 +33,58 @@ use crate::{
 
 pub struct FixRun<'a> {
     pub request: &'a Request,
-    /// This host, and the server's where it may be tuned.
+    /// This host, and the server's where the operator allows changing it.
     pub hosts: &'a Hosts<'a>,
     pub operator: &'a dyn Operator,
-    /// Whether the operator wants a plan tried.
+    /// Asks the operator whether to try a plan.
     pub ask: &'a mut dyn FnMut(&Plan) -> bool,
-    /// Our own program.
+    /// The path of this program, which runs the measurements.
     pub ours: &'a Path,
-    /// When all began,
+    /// When `fix` began,
     pub began: Instant,
-    /// as seconds since 1970.
+    /// and the same as seconds since 1970.
     pub started_unix_s: u64,
     /// The experiment without its factor.
     pub spec: Spec,
     /// How long runs take.
     pub pace: Pace,
-    /// How long the looks take that may follow.
+    /// How long further observations may take.
     pub looks: Duration,
-    /// What helped, in order: its change requests and its change, which is on trial.
+    /// What was kept, in order: its change requests, and its change set, which is still on trial.
     pub kept: Vec<(Vec<ChangeRequest>, u64)>,
     pub made: usize,
 }
 
-/// What an experiment came to.
+/// The result of an experiment.
 pub enum ExperimentEnd {
     Reported(Box<ProveDocument>),
-    /// The workload, or setting it, failed; all is as it was before the experiment.
+    /// The workload failed, or a level could not be set; everything is as before the experiment.
     Failed(String),
-    /// Somebody wants an end; what was told until then.
+    /// The operator interrupted; with the result so far.
     Ended(Option<Box<ProveDocument>>),
 }
 
 impl FixRun<'_> {
-    /// What is left of the budget.
+    /// The rest of the time budget.
     pub fn time_budget(&self) -> TimeBudget {
         let room = Duration::from_nanos(self.request.budget.0).saturating_sub(self.began.elapsed());
         TimeBudget { room, pace: self.pace, looks: self.looks }
     }
 
-    /// How long the next of so many experiments may take, if there is time for it and the last one.
+    /// The time for the next of this many experiments, if the budget holds it and the final one.
     pub fn slice(&self, left: usize) -> Option<Allotment> {
         self.time_budget().slice(left)
     }
 
-    /// Whether there is time for a look of this length, an experiment after it, and the last one.
+    /// Whether the budget holds an observation of this length, an experiment after it, and the
+    /// final one.
     pub fn holds_look(&self, look: Observation) -> bool {
         self.time_budget().holds_look(Duration::from_nanos(look.long().0))
     }
 
-    /// Which budget would hold so many more experiments.
+    /// The `--budget` that would hold this many more experiments.
     pub fn enough(&self, left: usize) -> FixNote {
-        // One more compares all that was kept with before.
+        // One more compares everything kept with the state before.
         let more =
             self.pace.shortest().as_secs_f64() * left as f64 + self.pace.last().as_secs_f64();
         let all = self.began.elapsed().as_secs_f64() + more;
@@ -92,18 +93,19 @@ impl FixRun<'_> {
             runs: FEWEST_RUNS,
             experiment_s: self.pace.shortest().as_secs_f64(),
             experiments: left + 1,
-            // Some room, for no two runs take the same time.
+            // Some reserve, as runs vary.
             budget_s: all * 1.1,
         }
     }
 
-    /// The experiment without its factor, with a bound on its runs once it is known how long they take.
+    /// The experiment without its factor, with a time limit for its runs once their duration is
+    /// known.
     pub fn bounded(&self) -> Spec {
         let timeout = self.pace.hang().map(|hang| format!("{}ms", hang.as_millis()));
         Spec { timeout, ..self.spec.clone() }
     }
 
-    /// With a plan against without it, both over what was kept so far.
+    /// Compares a plan with its absence, on top of what was kept so far.
     pub fn experiment(
         &mut self,
         plan: Plan,
@@ -140,7 +142,7 @@ impl FixRun<'_> {
         let conducted = conduct::conduct(&experiment, &begun, vec![], &mut record, &means);
         self.nothing_is_left()?;
         let document = conducted.document.map(Box::new);
-        // One that was broken off may have waited for a run that hung.
+        // A broken-off experiment may have waited for a run that hung.
         if let (Some(document), None) = (&document, &conducted.broken) {
             self.pace.made(document.runs.len(), began.elapsed());
             let worked = document.runs.iter().filter(|r| !r.failed());
@@ -155,7 +157,7 @@ impl FixRun<'_> {
         }
     }
 
-    /// After an experiment only what was kept is set.
+    /// After an experiment only the kept changes are set.
     fn nothing_is_left(&self) -> Result<()> {
         let kept = |id: u64| self.kept.iter().any(|(_, k)| *k == id);
         let left = |(id, made): (u64, TrialSets)| (!kept(id)).then_some(made);
@@ -172,7 +174,7 @@ impl FixRun<'_> {
         }
     }
 
-    /// One candidate, all the way. `false` when somebody wants an end.
+    /// Tries one candidate: plan, consent, experiment, keep or revert. `false` when interrupted.
     pub fn candidate(&mut self, attempt: &mut Attempt, slice: Allotment) -> Result<bool> {
         let Some(plan) = attempt.plan.take() else { return Ok(true) };
         let name = attempt.name();
@@ -204,7 +206,7 @@ impl FixRun<'_> {
             c.why += &format!("; the workload failed in {failed} of {} runs", c.runs);
         }
         c.verdict = Some(document.verdict.clone());
-        // An end by hand is a look like any other: better is better.
+        // Interrupted by hand, its result so far still counts: better is kept.
         if document.verdict.outcome == Outcome::Better {
             self.keep(c, &attempt.change_requests)?;
         }
@@ -225,9 +227,9 @@ impl FixRun<'_> {
         Ok(())
     }
 
-    /// Undoes what was kept, the last first.
+    /// Reverts what was kept, the last first.
     pub fn undo_kept(&mut self) -> Result<()> {
-        // Where one is left, the others are not.
+        // If one cannot be reverted, the earlier ones stay.
         let mut undone = Ok(());
         while let Some((_, id)) = self.kept.pop() {
             undone = undone.and(self.hosts.take_back(id).map_err(ProveError::from));

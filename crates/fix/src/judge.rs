@@ -1,4 +1,4 @@
-//! The host is watched under its workload, and judged by doctor's rules.
+//! Observes the host under its workload, and judges it by doctor's rules.
 
 use std::{
     path::Path,
@@ -22,21 +22,21 @@ use tune::{change_request::PEER, operator::Operator};
 
 use crate::{Result, candidate_search::Observation, request::Request, time_budget};
 
-/// What a look gave.
+/// The result of an observation.
 pub struct Judgement {
     pub findings: Vec<Finding>,
-    /// The middle of how long runs of the workload took; `None` where somebody wanted an end before
-    /// one was whole.
+    /// The median duration of the workload's runs; `None` where interrupted before a run was
+    /// complete.
     pub run: Option<Duration>,
-    /// How long the longest took.
+    /// The longest duration of a run.
     pub longest: Duration,
 }
 
-/// Watches the host while the workload runs, and judges each part of the look; the server's at the
-/// same time. Where no run is whole by then, one is waited for, so long as `room`, what is left of the
-/// budget, can spare.
+/// Observes this host and the server's while the workload runs, and judges each part of the
+/// observation. Where no run is complete by then, it waits for one, for a share of `room`, the rest
+/// of the budget.
 ///
-/// **Errors**: the workload failed, gave no figure, or no run of it ended.
+/// **Errors**: the workload failed, gave no figure, or none of its runs ended.
 pub fn look(
     (request, observation): (&Request, Observation),
     (probe, room): (&Experiment, Duration),
@@ -48,7 +48,7 @@ pub fn look(
     let goal = request.goal;
     let (over, done) = (AtomicBool::new(false), AtomicBool::new(false));
     let (ours, theirs) = std::thread::scope(|threads| {
-        // A workload that failed is told at once, however long the look.
+        // A failure of the workload ends the observation at once.
         let minding = Builder::new().spawn_scoped(threads, || {
             while !done.load(Ordering::Relaxed) {
                 over.store(operator.wants_end() || load.failed(), Ordering::Relaxed);
@@ -85,7 +85,7 @@ pub fn look(
     })
 }
 
-/// No run has ended: what that means, and what to do.
+/// The error for a workload none of whose runs ended, with what to do.
 fn endless(e: ProveError, request: &Request) -> ProveError {
     match e {
         ProveError::Endless(_) => ProveError::Budget(format!(
@@ -97,7 +97,7 @@ fn endless(e: ProveError, request: &Request) -> ProveError {
     }
 }
 
-/// What the parts show of this host.
+/// The findings of this host in all parts.
 fn here(
     (request, facts): (&Request, &Facts),
     observation: Observation,
@@ -118,7 +118,7 @@ fn here(
     all
 }
 
-/// And of the server.
+/// The findings of the server's host.
 fn there(
     peer: &PeerEnd,
     observation: Observation,
@@ -135,20 +135,21 @@ fn there(
     Ok(all)
 }
 
-/// Findings of one part and those of a later one that it has not.
+/// Adds to the findings of one part those of a later part that are new.
 fn woven(first: Vec<Finding>, later: Vec<Finding>) -> Vec<Finding> {
     let there = |f: &Finding| first.iter().any(|o| (&o.rule, &o.subject) == (&f.rule, &f.subject));
     let later = later.into_iter().filter(|f| !there(f)).collect();
     by_weight(first, later)
 }
 
-/// Findings of both hosts, each host's in its own order: the more severe and sure first, this
-/// host's before the other's. The other's knobs are named as such.
+/// The findings of both hosts, severe and certain ones first, this host's before the server's. Each
+/// host's order is kept. The server's knobs get their prefix.
 fn merged(ours: Vec<Finding>, theirs: Vec<Finding>) -> Vec<Finding> {
     by_weight(ours, theirs.into_iter().map(peer_knobs).collect())
 }
 
-/// Two lists as one, each in its own order: of the second what is more severe and sure comes first.
+/// Merges two lists and keeps the order of each. An item of the second goes first only where it is
+/// more severe or more certain.
 fn by_weight(first: Vec<Finding>, second: Vec<Finding>) -> Vec<Finding> {
     let weight = |f: &Finding| (f.severity, f.confidence);
     let mut second = second.into_iter().peekable();

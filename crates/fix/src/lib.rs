@@ -1,8 +1,8 @@
-//! Remedies tried one by one: diagnose, try, prove, keep what helps and undo the rest.
+//! Tries remedies one by one: diagnose, apply, measure, keep what helps and revert the rest.
 //!
-//! A [`request`] → `judge` (what limits the host under its workload) → `candidates` →
-//! `fix_run` (each proven against what was before it, within the `time_budget`) → `rounds` (again,
-//! and at the end all together).
+//! A [`request`] → `judge` (what limits the host under its workload) → `candidates` → `fix_run`
+//! (each compared with the state before it, within the `time_budget`) → `rounds` (again, and at the
+//! end all together).
 
 mod attempt;
 mod candidate_search;
@@ -37,19 +37,19 @@ use crate::{
 
 type Result<T, E = ProveError> = std::result::Result<T, E>;
 
-/// The program around it.
+/// The caller's callbacks and paths.
 pub struct Means<'a> {
     pub operator: &'a dyn Operator,
-    /// Whether the operator wants a plan tried.
+    /// Asks the operator whether to try a plan.
     pub ask: &'a mut dyn FnMut(&Plan) -> bool,
-    /// Our own program, which measures.
+    /// The path of this program, which runs the measurements.
     pub ours: &'a Path,
 }
 
-/// Runs the whole loop; of a dry run only what would be tried.
+/// Runs `fix`; a dry run only lists what it would try.
 ///
 /// # Errors
-/// The workload fails, a host cannot be changed, or a change cannot be put back.
+/// The workload fails, a host cannot be changed, or a change cannot be reverted.
 pub fn run(request: &Request, means: Means<'_>) -> Result<FixDocument> {
     let began = Instant::now();
     let peer = request.responder.as_deref().map(PeerEnd::connect).transpose()?;
@@ -66,8 +66,8 @@ pub fn run(request: &Request, means: Means<'_>) -> Result<FixDocument> {
     Ok(document)
 }
 
-/// What was typed by hand and cannot be tried is said before anything is measured: a device that is
-/// not there, a value that is none. What does harm is listed beside the findings'.
+/// Checks the operator's own changes before anything is measured: a missing device or an invalid
+/// value is an error. Harmful ones are listed beside the findings' candidates.
 fn can_be_tried(
     request: &Request,
     peer: Option<&PeerEnd>,
@@ -121,7 +121,7 @@ fn empty(request: &Request) -> Result<FixDocument> {
     })
 }
 
-/// What would be tried.
+/// Lists the candidates without trying them.
 fn list(
     request: &Request,
     peer: Option<&PeerEnd>,
@@ -162,7 +162,7 @@ fn list(
     Ok(document)
 }
 
-/// Waiting for others who change this host was no part of the budget.
+/// Waiting for another process that changes this host does not use the budget.
 fn fix(request: &Request, hosts: &Hosts<'_>, means: Means<'_>) -> Result<FixDocument> {
     let began = Instant::now();
     let mut document = empty(request)?;
@@ -197,7 +197,7 @@ fn fix(request: &Request, hosts: &Hosts<'_>, means: Means<'_>) -> Result<FixDocu
     Ok(document)
 }
 
-/// Names the host of each change.
+/// Prefixes each change with its host.
 fn name_hosts(document: &mut FixDocument) {
     let Some(responder) = &document.responder else { return };
     let target = responder.parse::<SshTarget>().ok();

@@ -1,4 +1,4 @@
-//! What is asked for, checked as far as no host is needed.
+//! The request, checked as far as possible without the host.
 
 use model::Nanos;
 use prove::{
@@ -9,41 +9,42 @@ use tune::change_request::ChangeRequest;
 
 use crate::{Result, time_budget::FEWEST_RUNS};
 
-/// The shortest window that is any good.
+/// The shortest useful window.
 const SHORTEST: Nanos = Nanos(100_000_000);
 
-/// What is to get better, and what may be done for it.
+/// What to improve, and how.
 #[derive(Debug)]
 pub struct Request {
     /// The experiment without its factor.
     pub spec: Spec,
-    /// To be tried beside what findings ask for.
+    /// Changes to try besides those of findings.
     pub also: Vec<ChangeRequest>,
-    /// What the findings are judged by.
+    /// The goal that findings are judged by.
     pub goal: model::Goal,
-    /// The server, where it may be changed: `ssh://[USER@]HOST[:PORT][/PATH/OF/netwright]`.
+    /// The server, where the operator allows changing it:
+    /// `ssh://[USER@]HOST[:PORT][/PATH/OF/netwright]`.
     pub responder: Option<String>,
-    /// How long all may take.
+    /// The time budget of the whole command.
     pub budget: Nanos,
-    /// How many runs each experiment takes at most, instead of a share of the budget.
+    /// The most runs of each experiment; `None`: a share of the budget.
     pub runs: Option<usize>,
-    /// How long the counters are watched before each judgement.
+    /// How long the counters are observed before each judgement.
     pub window: Nanos,
-    /// Whether eBPF programs are wanted.
+    /// Whether to attach eBPF programs.
     pub bpf: bool,
-    /// Whether the host is held still meanwhile.
+    /// Whether to stop irqbalance and fix CPU frequencies during the command.
     pub freeze_host: bool,
-    /// Whether what may cut the operator's connection is tried too.
+    /// Whether to try changes that may cut the operator's connection.
     pub allow_disconnect: bool,
-    /// Whether nothing is changed.
+    /// Dry run: list candidates and change nothing.
     pub dry_run: bool,
 }
 
 impl Request {
-    /// Whether it can be.
+    /// Checks the request.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first invalid option.
     pub fn check(&self) -> Result<()> {
         let usage = |why: String| Err(ProveError::Spec(why));
         if self.window < SHORTEST {
@@ -64,10 +65,10 @@ impl Request {
     }
 }
 
-/// The experiment with a factor that stands for what will be tried.
+/// Checks the experiment, with a placeholder factor.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The first mistake.
 pub fn probe(spec: &Spec) -> Result<Experiment> {
     let factors = vec![of_changes(&["knob=value".to_owned()])];
     Experiment::check(Spec { factors, ..spec.clone() }, "fix")

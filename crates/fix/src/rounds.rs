@@ -1,4 +1,4 @@
-//! Diagnosis and trial in turns, and what is kept at the end.
+//! Alternates diagnosis and trials, and compares everything that was kept at the end.
 
 use std::time::Duration;
 
@@ -19,7 +19,8 @@ use crate::{
     request::probe,
 };
 
-/// Diagnoses and tries, again after something helped: then other findings may show.
+/// Diagnoses and tries candidates; again whenever something helped, as other findings may show
+/// then.
 pub fn rounds(
     course: &mut FixRun<'_>,
     also: &[ChangeRequest],
@@ -65,7 +66,7 @@ pub fn rounds(
     }
 }
 
-/// Says that the host is looked at again, and for how long.
+/// Notes that the host is observed again, and for how long.
 pub fn looks_again(
     operator: &dyn Operator,
     candidate_search: &CandidateSearch,
@@ -76,8 +77,8 @@ pub fn looks_again(
     }
 }
 
-/// Tries what is new, then together what of one rule showed nothing alone; `false` when it is to
-/// end.
+/// Tries the new candidates, then together those of one rule that did nothing alone; `false` when
+/// it is to end.
 fn all_tried(
     course: &mut FixRun<'_>,
     fresh: Vec<Attempt>,
@@ -95,7 +96,7 @@ fn all_tried(
     tried(course, joint, document)
 }
 
-/// Tries candidates in turn; `false` when it is to end.
+/// Tries candidates one after the other; `false` when it is to end.
 fn tried(course: &mut FixRun<'_>, fresh: Vec<Attempt>, document: &mut FixDocument) -> Result<bool> {
     let mut left = fresh.len();
     let mut goes_on = true;
@@ -145,7 +146,7 @@ fn tried(course: &mut FixRun<'_>, fresh: Vec<Attempt>, document: &mut FixDocumen
     Ok(goes_on)
 }
 
-/// The end: all that was kept against before, then one change set with all of it.
+/// The final step: compares everything kept with the state before, then makes one change set of it.
 pub fn settle(course: &mut FixRun<'_>, document: &mut FixDocument) -> Result<()> {
     if course.kept.is_empty() {
         return Ok(());
@@ -181,7 +182,7 @@ pub fn settle(course: &mut FixRun<'_>, document: &mut FixDocument) -> Result<()>
     Ok(())
 }
 
-/// The last experiment, if there is time for it.
+/// The final experiment, if the budget holds it.
 fn last(course: &mut FixRun<'_>, plan: &Plan, notes: &mut Vec<FixNote>) -> Result<Option<Verdict>> {
     if course.operator.wants_end() {
         notes.push(FixNote::EndedBeforeTotal);
@@ -195,7 +196,7 @@ fn last(course: &mut FixRun<'_>, plan: &Plan, notes: &mut Vec<FixNote>) -> Resul
         }
         ExperimentEnd::Ended(document) => {
             notes.push(FixNote::EndedWithinTotal);
-            // Without a block there is nothing to tell of it.
+            // Without a complete block it has no result.
             let verdict = document.map(|d| d.verdict);
             Ok(verdict.filter(|v| v.effect.is_some()))
         }

@@ -1,38 +1,39 @@
-//! What the budget is spent on: the experiment at hand, those after it, the looks that may follow
-//! and the last experiment, which compares all that was kept with before.
+//! Divides the time budget among the present experiment, later ones, further observations and the
+//! final experiment, which compares everything kept with the state before.
 
 use std::time::Duration;
 
-/// An experiment has blocks of four runs, six at least.
+/// The fewest runs of an experiment: six blocks of four.
 pub const FEWEST_RUNS: u32 = 24;
-/// What setting, undoing and reading back cost beside the runs, until an experiment has told.
+/// The factor by which setting, undoing and reading back lengthen a run, until an experiment has
+/// measured it.
 const BESIDE: f64 = 1.4;
-/// One experiment takes at most so much longer than the shortest.
+/// The longest experiment, as a multiple of the shortest.
 const MOST: f64 = 4.0;
-/// The last one is given so much longer than the shortest, where the budget holds that.
+/// The longest final experiment, as a multiple of the shortest, where the budget allows.
 const MOST_LAST: f64 = 8.0;
 
-/// Of what is left of the budget, one part in so many is spent on waiting for a run that is slow:
-/// an experiment and the last one are some sixty runs, so that one this slow has no room anyhow, but
-/// how slow it is tells which budget has.
+/// The share of the rest of the budget (one part in this many) that is spent waiting for the first
+/// run. An experiment and the final one are some sixty runs, so a slower run does not fit anyway.
+/// Its duration shows which budget would.
 const PATIENCE: u32 = 8;
 
-/// A run that takes so many times as long as the longest seen hangs, and what makes it so slow is not kept.
+/// A run that takes this many times the longest known one hangs; its candidate is reverted.
 const HANGS: u32 = 8;
-/// Of short runs one is slow by chance, so that none hangs before this.
+/// No run hangs before this: short runs vary by chance.
 const SHORTEST_HANG: Duration = Duration::from_secs(10);
 
-/// How long a run is waited for where none has ended yet.
+/// How long to wait for a run where none has ended yet.
 pub fn patience(room: Duration) -> Duration {
     room / PATIENCE
 }
 
-/// How long a run takes, setting and undoing included.
+/// The duration of runs, with setting and undoing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pace {
     now: Duration,
     slowest: Duration,
-    /// The longest run that was seen: a workload may have two modes.
+    /// The longest run so far: a workload may have two modes.
     longest: Duration,
 }
 
@@ -42,18 +43,18 @@ impl Pace {
         !self.slowest.is_zero()
     }
 
-    /// A look told how long the workload takes as the host is now.
+    /// An observation measured the workload's duration on the host as it is now.
     pub fn looked(&mut self, run: Duration) {
         self.now = run.mul_f64(BESIDE);
         self.slowest = self.slowest.max(self.now);
     }
 
-    /// A run took so long, and worked.
+    /// A run of this duration succeeded.
     pub fn ran(&mut self, run: Duration) {
         self.longest = self.longest.max(run);
     }
 
-    /// An experiment of so many runs took so long.
+    /// An experiment of this many runs took this long.
     pub fn made(&mut self, runs: usize, took: Duration) {
         let runs = u32::try_from(runs).unwrap_or(u32::MAX);
         if let Some(each) = took.checked_div(runs) {
@@ -61,66 +62,67 @@ impl Pace {
         }
     }
 
-    /// After which time a run is taken to hang; `None` where none has ended yet.
+    /// The time after which a run hangs; `None` where none has ended yet.
     pub fn hang(self) -> Option<Duration> {
         let usual = self.slowest.max(self.longest);
         self.is_known().then(|| (usual * HANGS).max(SHORTEST_HANG))
     }
 
-    /// How long the shortest experiment on the host as it is now takes.
+    /// The duration of the shortest experiment on the host as it is now.
     pub fn shortest(self) -> Duration {
         self.now * FEWEST_RUNS
     }
 
-    /// How long the last one takes at least: it runs the workload as it was before anything was
-    /// kept, which may be far slower than it is now.
+    /// The shortest duration of the final experiment. It runs the workload without the kept
+    /// changes, which may be far slower.
     pub fn last(self) -> Duration {
         self.slowest * FEWEST_RUNS
     }
 }
 
-/// What is left of the budget, and what it has to hold.
+/// The rest of the budget, and what it must hold.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeBudget {
     pub room: Duration,
     /// How long runs take.
     pub pace: Pace,
-    /// How long the looks take that may follow.
+    /// How long further observations may take.
     pub looks: Duration,
 }
 
-/// How long an experiment may take.
+/// The time that an experiment may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allotment {
     pub share: Duration,
-    /// How far it may go beyond that to have the fewest blocks that say anything.
+    /// How far it may exceed `share` to complete the fewest blocks for a verdict.
     pub disruption: Duration,
 }
 
 impl TimeBudget {
-    /// What the next of so many experiments may take: its part of what the last one and the looks
-    /// after it leave, from the shortest to [`MOST`] times that. `None` where not even the shortest
-    /// fits beside the last.
+    /// The time of the next of this many experiments: its share of what the final one and further
+    /// observations leave, from the shortest to [`MOST`] times that. `None` where the shortest does
+    /// not fit.
     pub fn slice(&self, left: usize) -> Option<Allotment> {
         let (shortest, own) = (self.pace.shortest(), self.room.saturating_sub(self.pace.last()));
         if own < shortest {
             return None;
         }
-        // What a look shows is worth an experiment as well.
+        // A further observation may lead to a further experiment.
         let after = self.looks + shortest;
         let part = own.saturating_sub(after) / u32::try_from(left.max(1)).unwrap_or(u32::MAX);
         Some(Allotment { share: part.clamp(shortest, shortest.mul_f64(MOST)), disruption: own })
     }
 
-    /// What the last may take: all that is left, within reason; and what it needs, even where the
-    /// others left less.
+    /// The time of the final experiment: the rest of the budget within [`MOST_LAST`], and at least
+    /// what it needs.
     pub fn last(&self) -> Allotment {
         let needs = self.pace.last();
         let share = self.room.clamp(needs, needs.mul_f64(MOST_LAST));
         Allotment { share, disruption: self.room.max(needs * 2) }
     }
 
-    /// Whether there is time for a look of this length, an experiment after it, and the last one.
+    /// Whether the budget holds an observation of this length, an experiment after it, and the
+    /// final one.
     pub fn holds_look(&self, look: Duration) -> bool {
         self.room.saturating_sub(look) >= self.pace.shortest() + self.pace.last()
     }
@@ -143,14 +145,14 @@ mod tests {
     #[test]
     fn the_last_is_reckoned_by_the_workload_as_it_was_before() {
         let mut time_budget = time_budget(60, 400);
-        // What was kept made it forty times as fast.
+        // The kept change made the workload forty times as fast.
         time_budget.pace.looked(Duration::from_millis(10));
         assert!(time_budget.pace.shortest() < s(1) && time_budget.pace.last() > s(13));
         assert!(time_budget.last().share == s(60) && time_budget.last().disruption == s(60));
         time_budget.room = s(10);
         assert_eq!(time_budget.last().share, time_budget.pace.last());
         assert_eq!(time_budget.slice(1), None, "the last has the rest");
-        // An experiment told that setting takes longer than was thought.
+        // An experiment measured that setting takes longer than assumed.
         time_budget.pace.made(24, s(48));
         assert_eq!(time_budget.pace.last(), s(48));
         time_budget.pace.made(0, s(1));
@@ -178,7 +180,7 @@ mod tests {
         assert!(slice.share >= shortest && spent <= s(120), "{slice:?}");
         let after = TimeBudget { room: s(120) - slice.share * 2, ..time_budget };
         assert!(after.holds_look(looks) && after.slice(1).is_some());
-        // The farthest that one goes for its fewest blocks leaves the last one its time.
+        // An experiment that exceeds its share for its fewest blocks leaves the final one its time.
         assert_eq!(slice.disruption, s(120) - time_budget.pace.last());
         assert!(TimeBudget { room: s(30), ..time_budget }.slice(1).is_none());
     }

@@ -1,5 +1,5 @@
-//! A benchmark inside a guest whose clock counts instructions: what other work takes of this machine
-//! shows in none of its figures, and its wires are the kernel's netem.
+//! Runs a benchmark in a guest with a clock that counts instructions. Other load on this machine
+//! does not affect its figures, and its links are the kernel's netem.
 
 use std::{io, process::Command, time::Duration};
 
@@ -7,16 +7,15 @@ use lab::{server::ServerSpec, testing::TestLab};
 
 pub const FLAG: &str = "--virtual-time";
 
-/// Runs this very program in a guest, with the same options but [`FLAG`], if that is among them;
-/// `None` if not.
+/// Runs this program in a guest with the same options, if [`FLAG`] is among them; `None` if not.
 ///
 /// # Errors
-/// No guest, or the program failed there.
+/// There is no guest, or the program failed in it.
 pub fn instead(netwright: &str) -> io::Result<Option<()>> {
     if !std::env::args().any(|a| a == FLAG) {
         return Ok(None);
     }
-    // One CPU: the clock is that of all of them together.
+    // One CPU: all CPUs of such a guest share the clock.
     let spec = ServerSpec {
         cpus: 1,
         nodes: 1,

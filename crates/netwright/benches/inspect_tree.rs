@@ -1,14 +1,14 @@
-//! How long and how large `netwright inspect --json` is on generated hosts of 2 to 1,024 CPUs
-//! with 4,096 interrupts, beside `lstopo-no-graphics` on the same trees.
+//! Time and memory of `netwright inspect --json` on generated hosts of 2 to 1,024 CPUs with 4,096
+//! interrupts, beside `lstopo-no-graphics` on the same trees.
 //!
-//! A whole process each time, the two in turn; wall time from before `fork` to after `wait4`,
-//! memory from that child's own `rusage`. `/bin/true` is measured the same way: that much of
-//! each figure is the instrument's. Ends with 1 when the 512-CPU tree takes 50 ms (median) or
-//! 50 MB, or when time grows faster than the cells of `/proc/interrupts`. The figures are worth
-//! something on an idle machine only; the load average stands above them.
+//! Both run in turn as whole processes. Wall time is from before `fork` to after `wait4`; memory is
+//! the child's own `rusage`. `/bin/true`, measured the same way, shows the instrument's share.
 //!
-//! `make bench` runs it. `inspect_tree --write DIR CPUS` only writes a tree, to be profiled;
-//! `--sizes 2,512` and `--runs N` choose.
+//! Exit code 1: the 512-CPU tree takes 50 ms (median) or 50 MB, or time grows faster than the cells
+//! of `/proc/interrupts`. The figures need an idle machine; the load average stands above them.
+//!
+//! `make bench` runs it. `inspect_tree --write DIR CPUS` only writes a tree, for profiling;
+//! `--sizes 2,512` and `--runs N` select.
 
 use std::{
     fs, io,
@@ -26,7 +26,7 @@ const WRITE: &str = "--write";
 const JUDGED_CPUS: usize = 512;
 const MOST_TIME: Duration = Duration::from_millis(50);
 const MOST_BYTES: u64 = 50_000_000;
-/// What a tree of 1,024 CPUs takes in a memory file system, with room to spare.
+/// The size of a tree of 1,024 CPUs in a memory file system, with some reserve.
 const ROOM_BYTES: u64 = 3 << 30;
 
 fn main() -> ExitCode {
@@ -118,8 +118,8 @@ fn measure_all(options: &Options) -> io::Result<bool> {
     Ok(good)
 }
 
-/// Writes a tree and checks it, in another process: the kernel counts the peak of who forks
-/// to the child, so this process must stay small.
+/// Writes a tree and checks it, in another process. The kernel counts the forking process's peak
+/// memory to the child, so this process must stay small.
 fn write(folder: &Path, cpus: usize) -> io::Result<()> {
     let this = std::env::current_exe()?;
     let status = Command::new(this).arg(WRITE).arg(folder).arg(cpus.to_string()).status()?;
@@ -185,7 +185,7 @@ fn once(command: &mut Command) -> io::Result<Once> {
     // SAFETY: all-zero is a valid `rusage`, which the kernel fills.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     let mut status = 0;
-    // SAFETY: the pid is our child's, which nobody else waits for; both pointers are valid.
+    // SAFETY: the pid is our child's, which no other code waits for; both pointers are valid.
     let pid = unsafe { libc::wait4(child.id() as i32, &raw mut status, 0, &raw mut usage) };
     let took = start.elapsed();
     if pid < 0 {
@@ -202,7 +202,7 @@ fn once(command: &mut Command) -> io::Result<Once> {
     })
 }
 
-/// That it reads the tree: a fast answer to something else would be worth nothing.
+/// Checks that the program reads the tree: a fast answer about another host would be worthless.
 fn check(root: &Path, shape: &TreeShape) -> io::Result<()> {
     let out = Command::new(NETWRIGHT).args(["inspect", "--json", "--root"]).arg(root).output()?;
     let facts: serde_json::Value = serde_json::from_slice(&out.stdout)?;
@@ -228,7 +228,7 @@ fn check(root: &Path, shape: &TreeShape) -> io::Result<()> {
     Ok(())
 }
 
-/// A generated tree's place, removed when done.
+/// The folder of a generated tree, removed when dropped.
 struct TempTree(PathBuf);
 
 const PREFIX: &str = "netwright-bench-";
@@ -249,7 +249,7 @@ impl Drop for TempTree {
     }
 }
 
-/// A memory file system where there is room, else the folder for temporary files.
+/// A memory file system where there is room, else the temporary folder.
 fn base_folder() -> PathBuf {
     let shm = Path::new("/dev/shm");
     // SAFETY: all-zero is a valid `statvfs`, which the kernel fills; the path ends with a zero.
@@ -263,7 +263,7 @@ fn base_folder() -> PathBuf {
     if room > ROOM_BYTES { shm.to_owned() } else { std::env::temp_dir() }
 }
 
-/// Removes what a run left that was killed.
+/// Removes the folders of killed runs.
 fn sweep(base: &Path) {
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
         let name = entry.file_name();

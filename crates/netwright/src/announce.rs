@@ -1,4 +1,4 @@
-//! Said before every command: what an earlier one left.
+//! Notes, before every command, a change that an earlier command left unfinished.
 
 use tune::{
     Host, Store, status,
@@ -11,14 +11,14 @@ use crate::{
     output::note,
 };
 
-/// Whether an earlier change was interrupted, or waits for a confirmation. The commands that deal with
-/// it say so themselves.
+/// Notes a change that was interrupted or waits for confirmation. The `tune` commands other than
+/// `plan` report it themselves.
 pub fn announce(command: &Command) {
     use Command::{Lab, Tune};
     let quiet = |c: &TuneCommand| !matches!(c, TuneCommand::Plan(_));
     match command {
         Tune(t) if quiet(&t.command) => return,
-        // It runs within guests and namespaces of its own.
+        // `lab` runs inside guests and namespaces, which have their own journals.
         Lab(_) => return,
         _ => {}
     }
@@ -29,7 +29,7 @@ pub fn announce(command: &Command) {
         _ => TargetNames::default(),
     };
     let options = options(&names);
-    // Those that change a host refuse to do it beside a journal that cannot be read.
+    // `tune` itself refuses to work beside an unreadable journal.
     let uses = matches!(command, Tune(_));
     if let Some(text) = status::notice(&Host::live(), &Store::of(names.state_dir), &options, uses) {
         note(&text);

@@ -1,12 +1,13 @@
-//! Flags that several commands share, and those of the commands that have no folder. Checked values are
-//! in [`crate::request`].
+//! Flags that several commands share, and those of commands in a single file. [`crate::request`]
+//! has the checked values.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use model::Nanos;
 
-/// Examples, then the exit codes; of a command that asks a question also what its "no" means.
+/// Appends the exit codes to a command's examples; for a command that answers a question, also what
+/// its "no" means.
 macro_rules! examples {
     ($examples:literal) => {
         examples!($examples, @ "")

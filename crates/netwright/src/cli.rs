@@ -1,4 +1,4 @@
-//! The commands, and who runs each.
+//! The command line: all commands and the functions that run them.
 
 use clap::{Parser, Subcommand};
 
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    /// A longer line is wrapped on a terminal, a command in the middle.
+    /// clap wraps a longer line on a terminal, which would break a command in two.
     #[test]
     fn every_example_fits_on_80_columns() {
         let mut commands = vec![Cli::command()];

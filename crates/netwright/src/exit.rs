@@ -1,4 +1,4 @@
-//! Exit codes, and the one line that goes with each.
+//! Exit codes, and the error line of each.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use crate::{
     output::note,
 };
 
-/// Prints the one line that a failure deserves, and gives the exit code.
+/// Prints the line of a failure, and returns the exit code.
 pub fn code(result: Result<CommandEnd, Failure>) -> ExitCode {
     let failure = match result {
         Ok(CommandEnd::Yes) | Err(Failure::ClosedPipe) => return ExitCode::SUCCESS,
@@ -23,7 +23,7 @@ pub fn code(result: Result<CommandEnd, Failure>) -> ExitCode {
     })
 }
 
-/// Makes a panic one line and exit code 5. Ends the process in the hook itself, for the release
+/// Turns a panic into one line and exit code 5. The hook itself ends the process, as the release
 /// build aborts after it.
 pub fn on_panic() {
     std::panic::set_hook(Box::new(|info| {

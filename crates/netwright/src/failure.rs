@@ -1,4 +1,4 @@
-//! How a command ends, and why one breaks off, named by who can do something about it.
+//! How a command ends. Errors are named after the person who can help.
 
 use std::{fmt, io, path::Path};
 
@@ -6,31 +6,31 @@ use prove::ProveError;
 use tune::TuneError;
 use view::error::ViewError;
 
-/// How a command ended, when it did not break.
+/// The answer of a command that completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandEnd {
     Yes,
-    /// Done, and the answer is no.
+    /// The command completed, and its answer is no: exit code 1.
     No,
 }
 
-/// Why a command ended early, named by who can do something about it.
+/// Why a command ended early; each variant has its exit code.
 #[derive(Debug)]
 pub enum Failure {
-    /// Wrong usage: the one who typed.
+    /// Wrong usage: the person who typed can help.
     Usage(String),
-    /// Not permitted.
+    /// A permission is missing: root, or another user, can help.
     Denied(String),
-    /// The environment said no.
+    /// The system refused, or something is missing.
     Environment(String),
-    /// A bug of ours.
+    /// A bug of netwright.
     Bug(String),
-    /// The reader of our output went away: not an error.
+    /// The reader of our output closed it: not an error.
     ClosedPipe,
 }
 
 impl Failure {
-    /// What became of a file that was to be read or written.
+    /// A failure to read or write a file.
     pub fn io(path: &Path, e: &io::Error) -> Self {
         let path = path.display();
         match e.kind() {
@@ -45,7 +45,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// A thread that the kernel did not start.
+    /// The kernel refused to start a thread.
     pub fn thread(e: &io::Error) -> Self {
         let why = without_number(e);
         Self::Environment(format!(
@@ -54,7 +54,7 @@ impl Failure {
     }
 }
 
-/// The system's word without ` (os error N)`.
+/// The system's message without ` (os error N)`.
 fn without_number(e: &io::Error) -> String {
     let text = e.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
@@ -70,7 +70,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What to do about a bug.
+/// The advice to report a bug.
 const REPORT: &str =
     "please report it with this line, `netwright --version` and, if you can, a snapshot";
 

@@ -1,11 +1,11 @@
-//! Two lengths of help: `-h` fits one screen, `--help` says everything.
+//! Two lengths of help: `-h` fits one screen, `--help` has everything.
 //!
-//! Flags are declared once, beside what they mean. Which of a command's flags most people need is said
-//! here, in one table.
+//! Each flag is declared once, next to its meaning. The table in this file lists the flags that
+//! `-h` shows.
 
 use clap::{Arg, Command};
 
-/// Commands with more flags than fit on a screen, and those that `-h` shows.
+/// Commands with more flags than fit on a screen, and the flags that `-h` shows.
 const SHOWN: &[(&str, &[&str])] = &[
     (
         "netwright doctor",
@@ -151,10 +151,10 @@ const SHOWN: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// So many examples does `-h` show.
+/// The number of examples that `-h` shows.
 const EXAMPLES: usize = 2;
 
-/// The command with both lengths of help, its subcommands too.
+/// Sets both lengths of help, for subcommands too.
 pub fn both(command: Command) -> Command {
     let name = command.get_name().to_owned();
     below(command, &name)
@@ -178,8 +178,8 @@ fn below(command: Command, path: &str) -> Command {
     command.after_help(short).after_long_help(long)
 }
 
-/// An option whose short help is what the long one says up to its first semicolon or full stop,
-/// where no bracket comes before.
+/// Shortens an option's help to its first sentence, or to what precedes a semicolon. A bracket
+/// before either leaves the help as it is.
 fn brief(arg: Arg) -> Arg {
     let Some(long) = arg.get_help().map(ToString::to_string) else { return arg };
     let open = long.find(['[', '(']).unwrap_or(long.len());
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    /// Lines of a terminal of 100 columns.
+    /// Wraps text to lines of 100 columns.
     const SCREEN: usize = 48;
 
     fn every(command: Command, path: &str, seen: &mut Vec<(String, Command)>) {
@@ -245,7 +245,7 @@ mod tests {
                 assert!(short.contains(&format!("{path} --help")), "{short}");
                 assert!(!short.contains("Exit codes:"), "{short}");
             }
-            // Nothing is lost: the long one has every flag.
+            // The long help has every flag.
             let open = command.get_arguments().filter(|a| !a.is_hide_set());
             for arg in open.filter_map(|a| a.get_long()) {
                 assert!(long.contains(&format!("--{arg}")), "{path} --help: no --{arg}");

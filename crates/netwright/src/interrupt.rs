@@ -1,24 +1,25 @@
-//! Ctrl-C, Ctrl-\, SIGTERM, and a terminal that hangs up: the first ends the window early, the second
+//! Handles Ctrl-C, Ctrl-\, SIGTERM and a hangup. The first signal ends the window early; the second
 //! ends the program, unless it is changing the host.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Whether the host is changed, and put back at the end.
+/// Whether the host is being changed, and restored at the end.
 static CHANGING: AtomicBool = AtomicBool::new(false);
 
-/// What a further signal is told then.
+/// The line for a further signal while the host is changed.
 const BUSY: &[u8] =
     b"netwright: ending, and the host is put back; wait (after kill -9 `netwright tune \
 rollback --unfinished` does it)\n";
 
-/// Does only what a signal handler may: atomics, write(2), signal(2), raise(3).
+/// The signal handler. It uses only async-signal-safe means: atomics, write(2), signal(2),
+/// raise(3).
 extern "C" fn on_signal(signal: libc::c_int) {
     if !STOP.swap(true, Ordering::Relaxed) {
         return;
     }
-    // SAFETY: all three may be called in a handler; the bytes are a constant's.
+    // SAFETY: all three are async-signal-safe; the bytes are constant.
     unsafe {
         if CHANGING.load(Ordering::Relaxed) {
             libc::write(libc::STDERR_FILENO, BUSY.as_ptr().cast(), BUSY.len());
@@ -29,33 +30,34 @@ extern "C" fn on_signal(signal: libc::c_int) {
     }
 }
 
-/// A signal is nothing to us from now on.
+/// Ignores a signal from now on.
 pub fn ignore(signal: libc::c_int) {
     // SAFETY: ignoring a signal touches no memory of ours.
     unsafe { libc::signal(signal, libc::SIG_IGN) };
 }
 
-/// What ends a window early.
+/// The signals that end a window early.
 const SIGNALS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// While it lives, the first of [`SIGNALS`] sets [`Window::stop`] instead of ending the
-/// process; the second ends it, or, from [`Window::changing`] on, says that the host is put back.
+/// While it lives, the first of [`SIGNALS`] sets [`Window::stop`] instead of ending the process.
+/// The second one ends it, or, after [`Window::changing`], prints that the host is being restored.
 pub struct Window {
     before: [libc::sigaction; SIGNALS.len()],
 }
 
 impl Window {
-    /// Listens from now on. A signal that was ignored (a job in a script's background) stays so.
+    /// Installs the handlers. A signal that was ignored (a job in a script's background) stays
+    /// ignored.
     pub fn open() -> Self {
         Self { before: SIGNALS.map(listen) }
     }
 
-    /// From here on the host is changed and put back: nothing but SIGKILL is to keep us from that.
+    /// From here on the host is changed and restored: only SIGKILL ends the process.
     pub fn changing(&self) {
         CHANGING.store(true, Ordering::Relaxed);
     }
 
-    /// What [`Window::stop`] gives, where somebody else holds the window.
+    /// The flag of [`Window::stop`], for code without the window.
     pub fn stopped() -> &'static AtomicBool {
         &STOP
     }
@@ -65,7 +67,7 @@ impl Window {
         &STOP
     }
 
-    /// Whether it was interrupted.
+    /// Whether a signal came.
     pub fn was_interrupted(&self) -> bool {
         STOP.load(Ordering::Relaxed)
     }
@@ -75,7 +77,7 @@ impl Drop for Window {
     fn drop(&mut self) {
         CHANGING.store(false, Ordering::Relaxed);
         for (signal, before) in SIGNALS.iter().zip(&self.before) {
-            // SAFETY: gives back what the kernel gave us.
+            // SAFETY: restores actions that the kernel returned.
             unsafe {
                 libc::sigaction(*signal, before, std::ptr::null_mut());
             }
@@ -83,9 +85,9 @@ impl Drop for Window {
     }
 }
 
-/// Listens to a signal, and gives what was done about it before.
+/// Installs the handler of a signal; returns the earlier action.
 fn listen(signal: libc::c_int) -> libc::sigaction {
-    // SAFETY: zeroed sigactions are valid; the handler does what one may do.
+    // SAFETY: zeroed sigactions are valid; the handler is async-signal-safe.
     unsafe {
         let mut before: libc::sigaction = std::mem::zeroed();
         libc::sigaction(signal, std::ptr::null(), &mut before);

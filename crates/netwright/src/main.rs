@@ -1,7 +1,7 @@
-//! `netwright`: finds what holds a Linux host's network back.
+//! `netwright`: finds network bottlenecks of a Linux host.
 //!
-//! Arguments ([`cli`], [`args`]) → checked request ([`request`]) → the story of one command
-//! ([`commands`]) in its [`session`] → exit code ([`exit`]).
+//! Arguments ([`cli`], [`args`]) → checked request ([`request`]) → one command ([`commands`]) in
+//! its [`session`] → exit code ([`exit`]).
 
 #[macro_use]
 mod args;
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
             output::refused(&e);
             return ExitCode::from(2);
         }
-        // Help and version are answers: one that nobody could read is none.
+        // Help and version are the answer: failing to write them is an error.
         Err(e) if output::Sink::Stdout.is_terminal() => e.exit(),
         Err(e) => output::Sink::Stdout.text(&e.render().to_string()).map(|()| CommandEnd::Yes),
     })

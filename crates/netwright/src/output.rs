@@ -1,4 +1,4 @@
-//! Where answers and notes go: standard output or a file, in what width and with what colour.
+//! Where answers and notes go: standard output or a file, with which width and colours.
 
 use std::{
     fs::File,
@@ -13,16 +13,16 @@ use serde::Serialize;
 
 use crate::{args::OutputArgs, failure::Failure};
 
-/// Where an answer goes.
+/// The destination of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sink {
-    /// Standard output.
+    /// Standard output; `-` or no `--output`.
     Stdout,
-    /// A file, replaced.
+    /// A file, which is overwritten.
     File(PathBuf),
 }
 
-/// What a sink opens.
+/// An open sink.
 enum Out {
     Stdout(io::StdoutLock<'static>),
     File(File),
@@ -44,14 +44,14 @@ impl Write for Out {
     }
 }
 
-/// Documents, one a line, each written out at once: whoever reads sees it when it is there.
+/// JSON documents or text, flushed after each, so that a reader sees it at once.
 pub struct Lines {
     name: PathBuf,
     to: BufWriter<Out>,
 }
 
 impl Lines {
-    /// One more.
+    /// Writes one document and a line end, and flushes.
     pub fn json(&mut self, document: &impl Serialize) -> Result<(), Failure> {
         let written = serde_json::to_writer(&mut self.to, document)
             .map_err(io::Error::from)
@@ -60,7 +60,7 @@ impl Lines {
         written.map_err(|e| Failure::io(&self.name, &e))
     }
 
-    /// Lines for people.
+    /// Writes text for people, and flushes.
     pub fn text(&mut self, text: &str) -> Result<(), Failure> {
         let written = self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush());
         written.map_err(|e| Failure::io(&self.name, &e))
@@ -68,7 +68,7 @@ impl Lines {
 }
 
 impl Sink {
-    /// `-` or nothing is standard output.
+    /// The sink of an `--output`: `-` or nothing is standard output.
     pub fn new(path: Option<PathBuf>) -> Self {
         match path {
             None => Self::Stdout,
@@ -77,7 +77,7 @@ impl Sink {
         }
     }
 
-    /// Whether a later write can work, so that nobody waits for a window in vain.
+    /// Checks that the output can be written, before a long measurement.
     pub fn check(&self) -> Result<(), Failure> {
         let Self::File(path) = self else { return Ok(()) };
         let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
@@ -96,15 +96,15 @@ impl Sink {
         *self == Self::Stdout && io::stdout().is_terminal()
     }
 
-    /// Writes a text.
+    /// Writes text for people; replaces a file.
     pub fn text(&self, text: &str) -> Result<(), Failure> {
         self.with(|w| w.write_all(text.as_bytes()))
     }
 
-    /// Writes one JSON document and a line end: on a terminal over many lines, else on one.
+    /// Writes one JSON document and a line end, indented on a terminal.
     pub fn json(&self, document: &impl Serialize) -> Result<(), Failure> {
         let pretty = self.is_terminal();
-        // Not through `with`: thousands of small writes through a trait object take longer.
+        // Not through `with`: thousands of small writes through a trait object are slower.
         let write = |to: &mut Out| {
             let mut w = BufWriter::with_capacity(1 << 16, to);
             if pretty {
@@ -118,7 +118,7 @@ impl Sink {
         self.to(write)
     }
 
-    /// Opens it once, for many documents, a line each.
+    /// Opens the sink for many documents, one per line.
     pub fn lines(&self) -> Result<Lines, Failure> {
         let (name, to) = match self {
             Self::Stdout => (PathBuf::from("standard output"), Out::Stdout(io::stdout().lock())),
@@ -148,12 +148,12 @@ impl Sink {
         }
     }
 
-    /// How to write for people here.
+    /// How to write for people on this output.
     pub fn look(&self, verbose: bool) -> TextStyle {
         TextStyle { width: self.width(), colour: self.colour(), verbose }
     }
 
-    /// Columns to fill: the terminal's, else 80. `COLUMNS` overrules both.
+    /// The width in columns: the terminal's, else 80. `COLUMNS` overrides both.
     fn width(&self) -> usize {
         let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
         let terminal = || self.is_terminal().then(terminal_columns).flatten();
@@ -168,29 +168,29 @@ impl Sink {
     }
 }
 
-/// Where a command's document goes, and in which form.
+/// The destination and the form of a command's document.
 pub struct Answer<'a> {
     sink: Sink,
     output: &'a OutputArgs,
 }
 
 impl<'a> Answer<'a> {
-    /// As it was asked for.
+    /// The output of the flags.
     ///
     /// # Errors
-    /// The file cannot be written, said before anybody waits for it.
+    /// The file cannot be written; checked before the work begins.
     pub fn to(output: &'a OutputArgs) -> Result<Self, Failure> {
         let answer = Self::of(output);
         answer.sink.check()?;
         Ok(answer)
     }
 
-    /// The same, unchecked: writing it says what is wrong.
+    /// The same without the check; writing reports the error.
     pub fn of(output: &'a OutputArgs) -> Self {
         Self { sink: Sink::new(output.output.clone()), output }
     }
 
-    /// Writes a document as JSON, or as the text that people read.
+    /// Writes a document as JSON, or as text for people.
     pub fn tell<D: Serialize>(
         &self,
         document: &D,
@@ -207,27 +207,27 @@ fn may_write(path: &Path) -> Result<(), Failure> {
     rustix::fs::access(path, Access::WRITE_OK).map_err(|e| Failure::io(path, &e.into()))
 }
 
-/// An error, a warning or a note on standard error, with the prefix that all of them have.
+/// Prints an error, a warning or a note on standard error, with the common prefix.
 pub fn note(text: &str) {
     row(&format!("netwright: {text}"));
 }
 
-/// Whether the last line of the terminal is a progress bar.
+/// Whether the terminal's last line is a progress bar.
 static BAR_SHOWN: AtomicBool = AtomicBool::new(false);
 
-/// A line on standard error that is no message: a row of progress, a question. One that nobody
-/// reads is nobody's error.
+/// Prints a line on standard error without prefix: a row of progress, a question. A failure is
+/// ignored.
 pub fn row(line: &str) {
     let erase = if BAR_SHOWN.swap(false, Ordering::Relaxed) { ERASE } else { "" };
     let _ = writeln!(io::stderr(), "{erase}{}", report::clean(line));
 }
 
-/// Whether rows of progress are of use: a person reads them, and nobody forbade them.
+/// Whether to print rows of progress: on a terminal, unless `--quiet`.
 pub fn rows_wanted(quiet: bool) -> bool {
     !quiet && io::stderr().is_terminal()
 }
 
-/// Prints what is wrong with the words that were typed: clap's text, with the prefix of all errors.
+/// Prints a usage error: clap's text, with the common prefix.
 pub fn refused(e: &clap::Error) {
     let text = e.render().to_string();
     let mut lines = text.trim_end().lines();
@@ -244,10 +244,10 @@ fn terminal_columns() -> Option<usize> {
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// Back to the line's beginning, and erases it.
+/// Returns to the beginning of the line, and erases it.
 const ERASE: &str = "\r\x1b[K";
 
-/// How far a window has come, on standard error when that is a terminal.
+/// A progress bar on standard error, on a terminal only.
 pub struct Progress {
     shown: bool,
     what: String,
@@ -255,20 +255,20 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A counter that stays silent when `quiet` or when nobody watches.
+    /// A progress bar, which stays silent with `quiet` or without a terminal.
     pub fn new(quiet: bool, what: impl Into<String>) -> Self {
         let shown = !quiet && io::stderr().is_terminal();
         Self { shown, what: what.into(), last: String::new() }
     }
 
-    /// Something else is being done now.
+    /// Sets the label of the current step.
     pub fn rename(&mut self, what: &str) {
         if self.what != what {
             what.clone_into(&mut self.what);
         }
     }
 
-    /// Shows `share` (0 to 1) of the whole.
+    /// Shows the share done, from 0 to 1.
     pub fn show(&mut self, share: f64) {
         if !self.shown {
             return;

@@ -1,4 +1,4 @@
-//! Checked values made of what was typed.
+//! Checked requests, made from the flags.
 
 use std::{
     os::unix::fs::OpenOptionsExt,
@@ -18,70 +18,70 @@ use crate::{
     output::Sink,
 };
 
-/// The window when none is asked for.
+/// The default window.
 pub const DEFAULT_WINDOW: Nanos = Nanos(5_000_000_000);
 const SHORTEST_WINDOW: Nanos = Nanos(100_000_000);
 const LONGEST_WINDOW: Nanos = Nanos(600_000_000_000);
 
-/// A checked `inspect`.
+/// The request of `netwright inspect`: its source, and what to print of it.
 pub struct Inspect {
     pub source: Source,
-    /// Which parts in full; empty is the overview.
+    /// The sections to print in full; empty: the overview.
     pub sections: Vec<Section>,
     pub nics: Vec<String>,
     pub picture: Option<Sink>,
-    /// One JSON document instead of text.
+    /// Whether to print one JSON document instead of text.
     pub json: bool,
     pub sink: Sink,
     pub verbose: bool,
 }
 
-/// A checked `doctor`.
+/// The request of `netwright doctor`: its source, its window, and how to answer.
 pub struct Doctor {
     pub source: Source,
-    /// An earlier archive of the same host.
+    /// An earlier archive of the same host, `--since`.
     pub since: Option<Root>,
-    /// How long to watch; a snapshot has its own.
+    /// How long to sample; a snapshot has its own window.
     pub window: Nanos,
-    /// Whether eBPF programs are wanted.
+    /// Whether to attach eBPF programs.
     pub bpf: bool,
     pub goal: Goal,
-    /// From where on the answer is no.
+    /// The severity from which the exit code is 1; `None`: never.
     pub fail_on: Option<Severity>,
-    /// One JSON document instead of text.
+    /// Whether to print one JSON document instead of text.
     pub json: bool,
     pub sink: Sink,
-    /// Everything that was looked at.
+    /// Whether to print every rule, also those that passed.
     pub verbose: bool,
-    /// No progress, no notes.
+    /// Whether to suppress progress and notes.
     pub quiet: bool,
 }
 
-/// A checked `snapshot`.
+/// The request of `netwright snapshot`: the archive, and what it contains.
 pub struct Snapshot {
     pub path: PathBuf,
-    /// Whether it may be overwritten.
+    /// Whether an existing archive may be overwritten.
     pub force: bool,
-    /// How long to watch.
+    /// How long to sample.
     pub window: Nanos,
-    /// Whether to replace what identifies the host.
+    /// Whether to replace names, addresses and other identifying values.
     pub redact: bool,
     pub request: Request,
-    /// No progress, no notes.
+    /// Whether to suppress progress and notes.
     pub quiet: bool,
 }
 
-/// An opened source and what to read of it.
+/// An opened source, and what to read from it.
 pub struct Source {
-    /// The host, a tree or an archive.
+    /// The running host, a tree or an archive.
     pub root: Root,
-    /// How it was named: `live`, or the path given.
+    /// Its name in the output: `live`, or the path given.
     pub name: String,
     pub request: Request,
 }
 
 impl Inspect {
-    /// A picture alone is an answer; text comes with it only when a part of it is asked for.
+    /// Whether to print text. With `--picture` only where sections or NICs are asked for.
     pub fn prints_text(&self) -> bool {
         self.picture.is_none() || !self.sections.is_empty() || !self.nics.is_empty()
     }
@@ -171,26 +171,26 @@ impl Snapshot {
 }
 
 impl Snapshot {
-    /// Whether `/sys` is this network namespace's own, so that no mixture is archived.
+    /// Checks that `/sys` shows this network namespace, so that an archive is no mixture.
     ///
     /// # Errors
-    /// When it is not.
+    /// It shows another one.
     pub fn interfaces_are_ours(&self) -> Result<(), Failure> {
         probe::facts::elsewhere(&Root::live()).map_or(Ok(()), |why| Err(Failure::Environment(why)))
     }
 
-    /// Whether every process asked for is there, before anybody waits for a window.
+    /// Checks that every process asked for exists, before the window begins.
     ///
     /// # Errors
-    /// When one is not.
+    /// One does not.
     pub fn processes_are_there(&self) -> Result<(), Failure> {
         let (_, missing) = probe::facts::process::read(&Root::live(), &self.request.processes);
         all_found(missing.iter().map(String::as_str))
     }
 }
 
-/// Interfaces of a tree that somebody sent: reading each takes some fifty files, so that a bomb of
-/// them would take minutes.
+/// The most interfaces of a foreign tree. Reading each takes some fifty files, so a malicious tree
+/// could take minutes.
 const MOST_INTERFACES: usize = 20_000;
 
 impl Source {
@@ -206,11 +206,12 @@ impl Source {
                     .into(),
             ));
         }
-        // Said here, for the library's error no longer tells "not permitted" from "damaged".
+        // Checked here, as the library's error no longer distinguishes "not permitted" from
+        // "damaged".
         let opened = if whole.is_dir() {
             std::fs::read_dir(&whole).map(drop)
         } else {
-            // Not waiting for a pipe's writer: reading refuses pipes.
+            // Non-blocking: opening a pipe would wait for its writer. Reading refuses pipes.
             std::fs::File::options()
                 .read(true)
                 .custom_flags(libc::O_NONBLOCK)
@@ -222,10 +223,10 @@ impl Source {
         Ok(Self { root, name: path.display().to_string(), request })
     }
 
-    /// Everything the host is.
+    /// The facts of the host.
     ///
     /// # Errors
-    /// When nothing of a host is there, or a process that was asked for is not.
+    /// The source has nothing of a host, or a process that was asked for is missing.
     pub fn facts(&self) -> Result<Facts, Failure> {
         let interfaces = || self.root.entries("/sys/class/net").map_or(0, |names| names.len());
         if !self.root.is_live() && interfaces() > MOST_INTERFACES {
@@ -236,7 +237,7 @@ impl Source {
             )));
         }
         let facts = probe::facts::collect(&self.root, &self.request);
-        // What was not read for want of descriptors would pass for what the host has not.
+        // A file that was not read for lack of descriptors would look like one that the host lacks.
         if let Some(e) = self.root.exhausted() {
             return Err(Failure::Environment(format!(
                 "cannot read the host: {e}; raise the limit of open files (ulimit -n) or free \
@@ -263,7 +264,7 @@ impl Source {
     }
 }
 
-/// Refuses when a process that was asked for is not there.
+/// Refuses a process that was asked for and is missing.
 fn all_found<'a>(missing: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
     let missing: Vec<&str> = missing.collect();
     if missing.is_empty() { Ok(()) } else { Err(Failure::Environment(missing.join("; "))) }

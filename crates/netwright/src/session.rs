@@ -1,4 +1,4 @@
-//! A command at work: what ends it early, how far it has come, and who hears of it.
+//! The operator of a running command: interrupts, progress, notes and warnings.
 
 use std::sync::{Mutex, atomic::AtomicBool};
 
@@ -10,7 +10,7 @@ use crate::{
     output::{Progress, note},
 };
 
-/// While it lives, Ctrl-C asks for an end instead of ending the process, and progress is shown.
+/// While it lives, Ctrl-C sets a flag instead of ending the process, and progress is shown.
 pub struct Session {
     window: Window,
     quiet: bool,
@@ -18,7 +18,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Listens from now on.
+    /// Installs the signal handlers.
     pub fn open(talk: &TalkArgs) -> Self {
         let bar = Mutex::new(Progress::new(talk.quiet, ""));
         Self { window: Window::open(), quiet: talk.quiet, bar }
@@ -52,7 +52,7 @@ impl Operator for Session {
     }
 }
 
-/// Who hears of what is done, where a signal ends the process as any other.
+/// Prints notes and warnings for commands in which a signal ends the process as usual.
 pub struct Listener {
     pub quiet: bool,
 }

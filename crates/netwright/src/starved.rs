@@ -1,27 +1,27 @@
-//! What the kernel does not give, said in a line and with exit code 4: memory, and room in a file.
+//! Failures to get memory, or room in a file: one error line and exit code 4.
 //!
-//! Rust's own answer to memory that is not there is an abort without a reason; the kernel's to a
-//! file beyond `ulimit -f` is a signal that ends the process without a word.
+//! By default Rust aborts without a reason when memory is refused. The kernel ends a process that
+//! writes beyond `ulimit -f` by a signal, without a message.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     ffi::c_int,
 };
 
-/// The system's allocator, whose refusals end the process with a line.
+/// The system's allocator; a refused allocation ends the process with a line.
 pub struct Memory;
 
-/// What is said then.
+/// The error line.
 const NO_MEMORY: &[u8] =
     b"netwright: no memory left; see `ulimit -v` and the cgroup's memory.max\n";
 
-/// Exit code of what the environment refuses.
+/// The exit code for a refusal by the system.
 const ENVIRONMENT: c_int = 4;
 
 #[cold]
 fn give_up() -> *mut u8 {
-    // SAFETY: both may be called at any time, and neither allocates; the bytes are a constant's.
-    // What was changed on the host is put back as after SIGKILL: by the watchdog.
+    // SAFETY: both are async-signal-safe and allocate nothing; the bytes are constant. The watchdog
+    // restores a changed host, as after SIGKILL.
     unsafe {
         libc::write(libc::STDERR_FILENO, NO_MEMORY.as_ptr().cast(), NO_MEMORY.len());
         libc::_exit(ENVIRONMENT)
@@ -33,11 +33,11 @@ fn given(memory: *mut u8) -> *mut u8 {
     if memory.is_null() { give_up() } else { memory }
 }
 
-// SAFETY: every call goes to the system's allocator as it came; one that fails does not return.
+// SAFETY: every call goes unchanged to the system's allocator; a refused one does not return.
 unsafe impl GlobalAlloc for Memory {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller's guarantees are passed on.
         given(unsafe { System.alloc(layout) })
     }
 
@@ -62,8 +62,8 @@ unsafe impl GlobalAlloc for Memory {
 
 extern "C" fn nothing(_: c_int) {}
 
-/// Has a write beyond `ulimit -f` fail with EFBIG. A handler and not `SIG_IGN`, which the
-/// programs that we start would inherit.
+/// Makes a write beyond `ulimit -f` fail with EFBIG. A handler, as `SIG_IGN` would be inherited by
+/// the programs that we start.
 pub fn hear_of_full_files() {
     // SAFETY: a zeroed action is valid; the handler does nothing.
     unsafe {

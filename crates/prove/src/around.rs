@@ -1,4 +1,4 @@
-//! What is read before and after a run.
+//! Counters and disturbances of the host, read before and after each run.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::{
     workload::Workload,
 };
 
-/// Whoever looks around runs.
+/// Reads this host around runs.
 pub(crate) struct Around {
     root: Root,
     irqs: BTreeMap<IrqId, String>,
@@ -26,11 +26,11 @@ pub(crate) struct Around {
 pub(crate) struct Before {
     counters: Raw,
     calm: disturbance::Before,
-    /// Absent where the kernel does not let us.
+    /// `None` where the kernel denies perf events.
     moves: Option<ChildMoves>,
 }
 
-/// What went on during one.
+/// What happened on the host during one run, and its counters' growth.
 pub(crate) struct HostReading {
     pub(crate) during: During,
     pub(crate) counters: Counters,
@@ -43,9 +43,9 @@ impl Around {
         Self { irqs: samples::irq_names(&root), root }
     }
 
-    /// On the thread that starts the run.
+    /// Must be called on the thread that starts the run: perf events count that thread's children.
     pub(crate) fn before(&self) -> Before {
-        // The short reading is the nearer one to the run.
+        // The short reading comes last, closest to the run.
         Before {
             counters: samples::one(&self.root, 0, &Options::default()),
             moves: ChildMoves::open().ok(),

@@ -1,4 +1,4 @@
-//! Names in braces where something is written: they stand for levels, or for nothing, which is refused.
+//! Checks `{name}` placeholders in workloads and commands: each must be the name of a factor.
 
 use crate::{
     levels::{Factor, LEVEL},
@@ -6,8 +6,8 @@ use crate::{
     workload::Workload,
 };
 
-/// Names in braces that stand for no level. In single quotes they are left alone in a command: `awk
-/// '{print}'` is no mistake; a measurement of ours has none.
+/// Refuses a placeholder that names no factor. A shell command may have any braces in single quotes
+/// (`awk '{print}'`); a measurement of ours may not.
 pub(crate) fn marks(factors: &[Factor], workload: &Workload) -> Result<(), String> {
     let found = match workload {
         Workload::Ours(words) => words.iter().find_map(|w| unknown(factors, w, false)),
@@ -25,7 +25,7 @@ pub(crate) fn marks(factors: &[Factor], workload: &Workload) -> Result<(), Strin
     ))
 }
 
-/// The first name in braces that no factor has; `quotes` leaves out what stands in single ones.
+/// The first placeholder that names no factor. `quotes` skips text in single quotes.
 fn unknown<'t>(factors: &[Factor], text: &'t str, quotes: bool) -> Option<&'t str> {
     let (mut quoted, mut before) = (false, ' ');
     for (at, c) in text.char_indices() {
@@ -44,10 +44,10 @@ fn unknown<'t>(factors: &[Factor], text: &'t str, quotes: bool) -> Option<&'t st
     None
 }
 
-/// A factor's name in braces where it is not filled in: in `before`, and in what makes a level, where
-/// `{level}` is the level.
+/// Refuses a factor's placeholder where it is not filled in: in `before`, and in a level's `set`,
+/// `unset` and `args`, which use `{level}`.
 ///
-/// **Errors**: the first, with what to write.
+/// **Errors**: the first such placeholder, with what to write instead.
 pub(crate) fn unfilled(factors: &[Factor], spec: &Spec) -> Result<(), String> {
     let names = || factors.iter().map(|f| f.name.as_str());
     if let Some(before) = &spec.before
@@ -68,7 +68,7 @@ pub(crate) fn unfilled(factors: &[Factor], spec: &Spec) -> Result<(), String> {
     Ok(())
 }
 
-/// What is written of how levels are made, with its key.
+/// The texts that make a factor's levels, each with its key.
 fn written(factor: &FactorSpec) -> impl Iterator<Item = (&'static str, &str)> {
     let own = factor.levels.iter().filter_map(|l| match l {
         LevelSpec::Full(l) => Some([("set", &l.set), ("unset", &l.unset), ("args", &l.args)]),
@@ -79,7 +79,8 @@ fn written(factor: &FactorSpec) -> impl Iterator<Item = (&'static str, &str)> {
     all.filter_map(|(key, text)| Some((key, text.as_deref()?)))
 }
 
-/// The first of the names that is there in braces; `${name}` is the shell's.
+/// The first of the names that the text has as a placeholder; `${name}` is the shell's and does not
+/// count.
 fn first<'n>(mut names: impl Iterator<Item = &'n str>, text: &str) -> Option<&'n str> {
     names.find(|name| {
         let mark = format!("{{{name}}}");

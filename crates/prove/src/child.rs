@@ -1,5 +1,4 @@
-//! Running a workload or a command: its words, its exit code, its time and CPU; never longer
-//! than allowed.
+//! Runs a workload or a command within a time limit: its output, exit code, duration and CPU time.
 
 use std::{
     fmt,
@@ -19,25 +18,25 @@ use tune::{
 
 use crate::{pipe_reader::PipeReader, workload::Workload};
 
-/// After the end of a workload, so long its output may still come from others that it started.
+/// How long output is still accepted after the workload ended: processes that it started may write.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How long these are waited for once they were ended.
+/// How long the workload's other processes may take to end after they were killed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long a command that sets or undoes may take.
+/// How long a command that sets or undoes a level may take.
 pub(crate) const SET_PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often an end is looked for.
+/// How often the wait looks for the end of a process.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// What a run left.
+/// The output and cost of one run.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) said: String,
     pub(crate) exit_code: i32,
     pub(crate) took: Duration,
-    /// What the command and those it waited for used.
+    /// CPU time and context switches of the command and of the children that it waited for.
     pub(crate) usage: Usage,
 }
 
@@ -64,14 +63,14 @@ impl Usage {
     }
 }
 
-/// Why there is none.
+/// Why a run has no output.
 #[derive(Debug)]
 pub(crate) enum NotRun {
-    /// Somebody wants an end.
+    /// The operator interrupted it.
     Stopped,
-    /// It was ended after this time.
+    /// It did not end within this time and was killed.
     TooLong(Duration),
-    /// What happened, for a line that begins with the command.
+    /// What happened, as the end of a line that begins with the command.
     Failed(String),
 }
 
@@ -85,12 +84,12 @@ impl fmt::Display for NotRun {
     }
 }
 
-/// `4.2 s`.
+/// A duration for people, to a tenth of a second: `4.2 s`.
 pub(crate) fn in_seconds(time: Duration) -> String {
     format!("{} s", (time.as_secs_f64() * 10.0).round() / 10.0)
 }
 
-/// Runs a workload. Its standard error is shown only in what went wrong.
+/// Runs a workload. Its standard error appears only in the message of a failure.
 pub(crate) fn run(
     ours: &Path,
     workload: &Workload,
@@ -110,7 +109,7 @@ pub(crate) fn run(
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let began = Instant::now();
     let before = children();
-    // A group of its own: Ctrl-C is for us, who then end it with all its children.
+    // A process group of its own: Ctrl-C reaches us alone, and we then end the whole group.
     let process_tag = ProcessTag::unique();
     let (mut child, kept) = WatchedGroup::spawn(&mut command, &process_tag)
         .map_err(|e| NotRun::Failed(format!("does not start: {e}")))?;
@@ -129,7 +128,7 @@ pub(crate) fn run(
     };
     let status = wait(&mut child, timeout, stop, Some(&process_tag))?;
     let took = began.elapsed();
-    // Whoever holds the output after it is no part of the run, and is not waited for.
+    // A process that keeps the output open afterwards is not part of the run; nothing waits for it.
     let done = |time| [&said, &complained].into_iter().flatten().all(|s| s.ends_within(time));
     if !done(GRACE) {
         end(&mut child, None);
@@ -142,13 +141,13 @@ pub(crate) fn run(
     Ok((ended, text(complained)))
 }
 
-/// Runs a command that sets or undoes something. It is waited for even when somebody wants an
-/// end: half a change is worse than a late one.
+/// Runs a command that sets or undoes a level. An interrupt does not end it early: a half-made
+/// change is worse than a late one.
 pub(crate) fn set(line: &str, timeout: Duration) -> Result<(), String> {
     let mut command = shell(line);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|e| format!("`{line}` does not start: {e}"))?;
-    // Half a change is worse than one whose complaints nobody hears.
+    // Its standard error is not waited for: a missing message is better than a half-made change.
     let complained = child.stderr.take().and_then(|from| PipeReader::reading(from).ok());
     let never = AtomicBool::new(false);
     let status = match wait(&mut child, timeout, &never, None) {
@@ -169,7 +168,7 @@ pub(crate) fn set(line: &str, timeout: Duration) -> Result<(), String> {
 /// `: the last line that is not empty`, or nothing.
 pub(crate) fn last_line(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
-    // What is wrong with an option stands first, and a hint to the help last.
+    // Programs print what is wrong with an option first, and a hint at `--help` last.
     let said = lines.clone().find(|l| l.starts_with("error: ")).or_else(|| lines.next_back());
     said.map_or(String::new(), |l| format!(": {}", l.chars().take(300).collect::<String>()))
 }
@@ -205,8 +204,8 @@ fn wait(
     }
 }
 
-/// Asks the whole group to end, and all that hold the cookie, then makes them; the second time those as
-/// well that began meanwhile.
+/// Sends SIGTERM to the whole process group and to all processes that carry the cookie, then
+/// SIGKILL; the second signal also reaches processes that started meanwhile.
 fn end(child: &mut Child, process_tag: Option<&ProcessTag>) {
     let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
     let holders = || process_tag.map_or(vec![], ProcessTag::holders);
@@ -216,12 +215,12 @@ fn end(child: &mut Child, process_tag: Option<&ProcessTag>) {
         let held = holders();
         held.iter().for_each(|h| h.signal(signal));
         if !group_gone {
-            // The group that we made. Its number is nobody else's while a member lives.
+            // The process group that we made. Its number is not reused while a member lives.
             let _ = kill_process_group(group, signal);
         }
         let until = Instant::now() + Duration::from_millis(patience);
         while Instant::now() < until {
-            // Nothing outlives SIGKILL, but where nobody reaps orphans the dead stay members.
+            // SIGKILL ends all of them; without an init that reaps orphans they remain as zombies.
             let gone = || signal == Signal::KILL || test_kill_process_group(group).is_err();
             group_gone = group_gone || !matches!(child.try_wait(), Ok(None)) && gone();
             if group_gone && held.iter().all(Holder::has_ended) {
@@ -235,7 +234,9 @@ fn end(child: &mut Child, process_tag: Option<&ProcessTag>) {
     }
 }
 
-/// What all children that were waited for used. **Source**: getrusage(2).
+/// CPU time and context switches of all children that were waited for.
+///
+/// **Source**: getrusage(2).
 fn children() -> Usage {
     // SAFETY: a zeroed rusage is valid; the call fills it or fails.
     let usage = unsafe {
@@ -260,7 +261,7 @@ fn children() -> Usage {
 mod tests {
     use super::*;
 
-    /// This test binary as the watchdog.
+    /// Runs this test binary as the watchdog.
     pub(super) fn watchdog() -> Command {
         let mut command = Command::new("sh");
         let one = "exec \"$0\" --exact child::tests::the_watchdog_itself --nocapture";
@@ -316,11 +317,11 @@ mod tests {
             let pid = std::fs::read_to_string(file.path()).unwrap();
             let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
             assert!(!pid.trim().is_empty());
-            // Where nobody reaps orphans it stays as a zombie.
+            // Without an init that reaps orphans it remains as a zombie.
             stat.map_or(true, |s| s.contains(") Z"))
         };
         assert!(ended(1_000), "it was left");
-        // What a setting starts is no workload.
+        // A process that a setting starts does not belong to the workload.
         set(
             &format!("setsid sleep 64 > /dev/null 2>&1 & echo $! > {path}"),
             Duration::from_secs(20),
@@ -328,7 +329,7 @@ mod tests {
         .unwrap();
         let other = std::fs::read_to_string(file.path()).unwrap().trim().parse::<i32>().unwrap();
         assert!(sh("sleep 60", 100).is_err());
-        // SAFETY: our own, which nobody has waited for.
+        // SAFETY: a child of ours, not waited for yet.
         assert_eq!(unsafe { libc::kill(other, libc::SIGKILL) }, 0, "it was ended");
     }
 
@@ -340,9 +341,9 @@ mod tests {
         assert!(began.elapsed() < Duration::from_secs(20) && ended.exit_code == 3);
         assert!(ended.took < Duration::from_secs(10), "{:?}", ended.took);
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", ended.said.trim()));
-        // Where nobody reaps orphans it stays as a zombie.
+        // Without an init that reaps orphans it remains as a zombie.
         assert!(!stat.is_ok_and(|s| s.contains("(sleep)") && !s.contains(") Z")), "it was left");
-        // One that went out of reach is left alone, and not waited for either.
+        // A process that left the group is left alone and not waited for.
         let (ended, _) = sh("setsid sleep 6 & echo x", 20_000).unwrap();
         assert_eq!(ended.said, "x\n");
         assert!(began.elapsed() < Duration::from_secs(20));

@@ -1,6 +1,6 @@
-//! How CPUs stand to one another, and one that stands for each class: where a host has too many
-//! CPUs to try each, a placement matters by what it shares with the other (a core, an L3 cache, a
-//! node), not by its number. Pure.
+//! Classes of CPUs by what they share (a core, an L3 cache, a node), and a representative of each.
+//! A host may have too many CPUs to try each; a placement matters by what it shares with the other
+//! end, not by its number. Pure.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use model::{
     cpu::{Cpu, NumaNodeFacts},
 };
 
-/// How a CPU stands to those that it works with, the closest of them; in the order of what is
-/// shared.
+/// What a CPU shares with the CPUs that it works with, the closest of them counting; ordered from
+/// the most shared to the least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     SameCpu,
@@ -18,9 +18,9 @@ pub enum Class {
     Sibling,
     /// Another core under the same L3 cache.
     SameL3,
-    /// The same node under another L3 cache; there may be several.
+    /// The same node under another L3 cache; a node may have several.
     OtherL3,
-    /// The same node, and the kernel does not tell the L3 caches.
+    /// The same node, where the kernel does not report L3 caches.
     SameNode,
     OtherNode,
     /// A node farther than the nearest other, where the distances differ.
@@ -40,7 +40,7 @@ impl Class {
         }
     }
 
-    /// Which classes are given up last where the budget does not hold all.
+    /// The order in which a small budget keeps classes: the most important first.
     pub(crate) fn weight(self) -> usize {
         match self {
             Self::SameCpu => 0,
@@ -53,7 +53,7 @@ impl Class {
     }
 }
 
-/// The CPUs that may be chosen from, and what is known of them.
+/// The CPUs to choose from, and the host's topology.
 #[derive(Debug, Clone)]
 pub struct Basis<'a> {
     cpus: Vec<&'a Cpu>,
@@ -62,8 +62,8 @@ pub struct Basis<'a> {
 }
 
 impl<'a> Basis<'a> {
-    /// `allowed` are the CPUs that this process may use. Those that are offline, isolated or
-    /// without a tick are nobody's placement.
+    /// `allowed` are the CPUs that this process may use. Offline, isolated and nohz_full CPUs are
+    /// left out.
     pub fn new(cpus: &'a [Cpu], nodes: &'a [NumaNodeFacts], allowed: &CpuSet) -> Self {
         let usable = |c: &&Cpu| {
             allowed.contains(c.id)
@@ -74,7 +74,8 @@ impl<'a> Basis<'a> {
         Self { cpus: cpus.iter().filter(usable).collect(), all: cpus, nodes }
     }
 
-    /// How a CPU stands to others. `FarthestNode` is not reported here, for it is so only beside a nearer.
+    /// The class of a CPU relative to others. Never `FarthestNode`, which needs a nearer node to
+    /// compare with.
     fn relation(&self, cpu: &Cpu, others: &CpuSet) -> Class {
         if others.contains(cpu.id) {
             return Class::SameCpu;
@@ -100,14 +101,14 @@ impl<'a> Basis<'a> {
         self.all.iter().find(|c| c.id == cpu)?.numa_node.get()
     }
 
-    /// How far a node is from another; `None` where the firmware does not tell.
+    /// The NUMA distance between two nodes; `None` where the firmware does not report it.
     fn distance(&self, from: Option<NumaNode>, to: Option<NumaNode>) -> Option<u32> {
         let from = self.nodes.iter().find(|n| Some(n.id) == from)?;
         from.distances.known()?.get(&to?).copied()
     }
 
-    /// The best of some to stand for a class: neither on the core of CPU 0, which does housekeeping for
-    /// the host, nor on one that is in use, the first thread of its core, the lowest.
+    /// The best representative of a class. It avoids the core of CPU 0 (housekeeping) and cores in
+    /// use, prefers the first thread of a core, and takes the lowest number.
     fn foremost(&self, of: impl Iterator<Item = &'a Cpu>, used: &CpuSet) -> Option<CpuId> {
         let rank = |c: &&Cpu| {
             let core = c.smt_siblings.known();
@@ -120,15 +121,15 @@ impl<'a> Basis<'a> {
         of.min_by_key(rank).map(|c| c.id)
     }
 
-    /// The CPU that stands for each class to `others`, closest first; of [`Class::OtherL3`] one for
-    /// each such cache. Classes that this host does not have, or has no free CPU of, are not there.
+    /// A representative of each class relative to `others`, closest class first; [`Class::OtherL3`]
+    /// has one for each such cache. Classes without a free CPU are left out.
     pub fn classes(&self, others: &CpuSet) -> Vec<(Class, CpuId)> {
         let mut found = Vec::new();
         let local =
             [Class::SameCpu, Class::Sibling, Class::SameL3, Class::OtherL3, Class::SameNode];
         for class in local {
             let of = self.cpus.iter().copied().filter(|c| self.relation(c, others) == class);
-            // The L3 and the node are shared with whom nothing closer is.
+            // The same L3 and node remain only for CPUs that share nothing closer.
             let used = if class < Class::SameL3 { CpuSet::default() } else { others.clone() };
             let mut groups: BTreeMap<Option<CpuId>, Vec<&'a Cpu>> = BTreeMap::new();
             for cpu in of {
@@ -165,9 +166,10 @@ impl<'a> Basis<'a> {
         self.cpus.len()
     }
 
-    /// CPUs for the other dimension: one on the node that is `local` (a NIC's), or where that is
-    /// not reported on the node of `now`, one on the nearest other node and one on the farthest. On
-    /// the node itself one of `now`, if any is there. `None` of a class: where no CPU may be used.
+    /// CPUs for the other dimension of a matrix: one on the node `local` (a NIC's), one on the
+    /// nearest other node and one on the farthest. Where `local` is not reported, the node of `now`
+    /// takes its place. On that node a CPU of `now` is preferred. A class without a usable CPU is
+    /// `None`.
     pub fn homes(&self, local: Option<NumaNode>, now: &CpuSet) -> Vec<(Class, CpuId)> {
         let of_now = || now.iter().find_map(|c| self.node_of(c));
         let has = |node: &NumaNode| self.cpus.iter().any(|c| c.numa_node.get() == Some(*node));

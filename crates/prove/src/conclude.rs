@@ -1,4 +1,4 @@
-//! From runs to a document: pure.
+//! Turns runs into the document with its verdict. Pure.
 
 mod factorial;
 mod moved;
@@ -28,13 +28,13 @@ use crate::{
     record::{Past, RecordHead},
 };
 
-/// Why there are no more runs.
+/// Why an experiment makes no more runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
     pub why: String,
-    /// Whether the end is the one that was planned.
+    /// Whether the experiment used its whole budget, as planned.
     pub planned: bool,
-    /// Whether it can be gone on with.
+    /// Whether `--resume` can continue it.
     pub may_go_on: bool,
 }
 
@@ -55,13 +55,13 @@ impl Ending {
         Self { why: format!("broken off: {e}"), planned: false, may_go_on: true }
     }
 
-    /// An end that was written down.
+    /// The reason that a record gives for its end.
     fn as_recorded(why: &str) -> Self {
         let at_end = Self::at_end();
         Self { planned: why == at_end.why, why: why.to_owned(), may_go_on: false }
     }
 
-    /// What a record says of its end: this is only a look.
+    /// The state of an experiment, read from its record without continuing it.
     pub fn a_look(past: &Past) -> Self {
         let why = match (&past.ended, &past.stopped, past.under_way) {
             (Some(why), ..) => return Self::as_recorded(why),
@@ -76,14 +76,14 @@ impl Ending {
     }
 }
 
-/// The figures of a metric: for each complete block, each combination's mean (of logarithms,
-/// unless a figure is 0 or below).
+/// A metric's values: for each complete block, each combination's mean. Means are of logarithms,
+/// unless a value is 0 or negative.
 struct Table {
     blocks: Vec<Vec<f64>>,
     difference: bool,
 }
 
-/// The complete blocks: each combination's two runs.
+/// The complete blocks: each has two runs of each combination.
 fn blocks<'a>(experiment: &Experiment, runs: &'a [Run]) -> Vec<Vec<Vec<&'a Run>>> {
     let cells = experiment.cells.len();
     let mut by_block: BTreeMap<usize, Vec<Vec<&Run>>> = BTreeMap::new();
@@ -117,7 +117,7 @@ impl Table {
         block.get(cell).copied().unwrap_or(0.0)
     }
 
-    /// Each block's effect of one combination against another.
+    /// Each block's effect of one combination compared with another.
     fn against(&self, cell: usize, base: usize) -> Vec<f64> {
         self.blocks.iter().map(|b| Self::at(b, cell) - Self::at(b, base)).collect()
     }
@@ -166,7 +166,7 @@ fn judge_ab(experiment: &Experiment, runs: &[Run], planned: bool) -> (Judgement,
     (judge(&metrics, rule(experiment, planned)), tables)
 }
 
-/// Combinations against one of them, all as goals of one promise.
+/// Judges all combinations against one, as goals that share one error rate.
 fn judge_levels(
     experiment: &Experiment,
     table: &Table,
@@ -196,7 +196,7 @@ fn judge_effects(
     judge(&metrics, rule(experiment, planned))
 }
 
-/// Whether more blocks would change nothing that is said.
+/// Whether more blocks would not change the verdict.
 pub(crate) fn clear(experiment: &Experiment, runs: &[Run]) -> bool {
     if experiment.design == Design::Ab {
         return judge_ab(experiment, runs, false).0.clear;
@@ -209,7 +209,7 @@ pub(crate) fn clear(experiment: &Experiment, runs: &[Run]) -> bool {
     clear(0) && clear(best) && (best == 0 || held().iter().all(|(_, f, _)| f.clear))
 }
 
-/// The metrics that must not get worse, each as it is judged by `effects`.
+/// The guard metrics, each judged by `effects`.
 fn guards<'e>(
     experiment: &'e Experiment,
     runs: &[Run],
@@ -227,7 +227,7 @@ fn guards<'e>(
     judged.collect()
 }
 
-/// The present estimate of an A/B experiment in a few words.
+/// The present estimate of an A/B experiment, for the progress line.
 pub(crate) fn estimate(experiment: &Experiment, runs: &[Run]) -> String {
     let blocks = complete(experiment, runs);
     let (judged, tables) = judge_ab(experiment, runs, false);
@@ -255,7 +255,7 @@ fn best(table: &Table, goal: &Metric, cells: usize) -> usize {
     (0..cells).min_by(|a, b| middle(*a).total_cmp(&middle(*b))).unwrap_or(0)
 }
 
-/// What the runs say.
+/// The document for these runs.
 pub fn conclude(
     experiment: &Experiment,
     begun: &RecordHead,
@@ -341,7 +341,7 @@ fn levels(experiment: &Experiment, runs: &[Run]) -> Vec<LevelResult> {
     each.collect()
 }
 
-/// Says what two levels come to; gives the combinations that the verdict is about.
+/// Writes the outcome of two levels; returns the combinations that the verdict compares.
 fn conclude_ab(
     experiment: &Experiment,
     runs: &[Run],
@@ -359,7 +359,7 @@ fn conclude_ab(
             verdict: table.verdict(found, blocks),
         })
         .collect();
-    // The goal that the outcome is about; the first where none is.
+    // The goal behind the outcome; the first goal where no single one decided it.
     let goals = || document.metrics.iter().filter(|m| !m.guard);
     let telling = goals()
         .find(|m| matches!(m.verdict.outcome, Outcome::Better | Outcome::Worse))
@@ -376,14 +376,15 @@ fn conclude_ab(
     Some((0, 1))
 }
 
-/// `8 against 4`.
+/// Two combinations for a sentence: `8 against 4`.
 fn against(document: &ProveDocument, (first, other): (usize, usize)) -> String {
     let name = |i: usize| document.levels.get(i).map_or("", |l| l.level.as_str());
     format!("{} against {}", name(other), name(first))
 }
 
-/// Says what several levels come to; gives the combinations that the verdict is about: the first, and
-/// the best or the one with the factor's level that tells. `None` where the first is the best.
+/// Writes the outcome of several levels. Returns the combinations that the verdict compares: the
+/// first one, and the best one or the one with the decisive level. `None` where the first is the
+/// best.
 fn conclude_levels(
     experiment: &Experiment,
     runs: &[Run],
@@ -445,7 +446,7 @@ fn conclude_levels(
     Some(pair)
 }
 
-/// "Better" is said only where no guard is worse between the same two.
+/// The verdict is "better" only where no guard is worse between the same two combinations.
 fn hold(document: &mut ProveDocument, guards: &[(&Metric, Finding, Table)]) {
     let blocks = document.verdict.blocks;
     let worse = |f: &Finding| matches!(f.outcome, Outcome::Worse | Outcome::GuardWorse);
@@ -474,7 +475,7 @@ fn best_of(document: &ProveDocument, best: usize) -> Option<Best> {
     })
 }
 
-/// The smallest of levels that are numbers, else the first.
+/// The smallest level where all are numbers, else the first.
 fn lowest(levels: &[String]) -> Option<&str> {
     let numbers: Option<Vec<f64>> = levels.iter().map(|l| l.trim().parse().ok()).collect();
     let numbers = numbers.into_iter().flatten().enumerate();

@@ -1,5 +1,6 @@
-//! Making the runs: blocks in random order, each level set, run, read and written down, until
-//! the answer is clear or the budget is used up.
+//! Makes the runs of an experiment in blocks of random order. Each run sets its level, runs the
+//! workload, reads the figures and writes them to the record, until the result is clear or the
+//! budget is used up.
 
 use std::{
     collections::BTreeMap,
@@ -24,45 +25,44 @@ use crate::{
     settings::{Knobs, Settings},
 };
 
-/// A run is repeated so often when something else disturbs it.
+/// How often a disturbed run is repeated at most.
 const MOST_REPEATS: usize = 2;
 
-/// Of all runs at most so many are repeats: one in this many.
+/// At most one run in this many may be a repeat.
 const REPEATS_EACH: usize = 5;
 
-/// Fewer failures are too few to tell how often a workload fails.
+/// With fewer failures than this, a workload's failure rate is not judged.
 const FEWEST_FAILURES: usize = 4;
 
-/// What making runs needs from outside.
+/// What an experiment needs from its caller.
 pub struct Means<'a> {
     /// Our own program, for measurements.
     pub ours: &'a Path,
-    /// Set when somebody wants an end.
+    /// Set by the caller to interrupt the experiment.
     pub stop: &'a AtomicBool,
-    /// The host's knobs, where the experiment sets some.
+    /// The host's knobs; `None` where the experiment sets none.
     pub knobs: Option<Knobs<'a>>,
-    /// Told after each run: what is being done, and how far it has come (0 to 1).
+    /// Called after each run with the current step and the share done (0 to 1).
     pub progress: &'a dyn Fn(&str, f64),
-    /// How long it may go on in all where its budget of time ends before [`FEWEST_BLOCKS`]; zero:
-    /// no longer than the budget. Only the clock decides, so that this leaves no mark on what is
-    /// found.
+    /// The total time allowed where the time budget ends before [`FEWEST_BLOCKS`]; zero: no more
+    /// than the budget. Only the clock decides this, so it does not bias the result.
     pub disruption: Duration,
-    /// Whether the workload is known to have worked before: then its first failure at a level may be the
-    /// moment's, too.
+    /// Whether the workload is known to have worked before: its first failure at a level may then
+    /// be a passing one.
     pub worked: bool,
 }
 
-/// How it went: the document, and what broke it off, if something did.
+/// The end of an experiment: its document, and the error that broke it off.
 pub struct Conducted {
-    /// What can be said; `None` where not even one run was made.
+    /// The verdict so far; `None` where no run was made.
     pub document: Option<ProveDocument>,
-    /// What broke it off.
+    /// The error that broke it off; `None` where it ended or was interrupted.
     pub broken: Option<ProveError>,
-    /// Whether it ended before its end and may be gone on with.
+    /// Whether `--resume` can continue it.
     pub may_go_on: bool,
 }
 
-/// Makes an experiment, or goes on with one, and puts the host back.
+/// Makes or continues an experiment, and restores the host's settings.
 pub fn conduct(
     experiment: &Experiment,
     begun: &RecordHead,
@@ -104,7 +104,7 @@ struct ExperimentRun<'a> {
     runs: Vec<Run>,
     settings: Settings<'a>,
     around: Around,
-    /// What the runs took that were there before it began.
+    /// The time of the runs that the record had already, seconds.
     earlier_s: f64,
     began: Instant,
 }
@@ -128,13 +128,13 @@ impl ExperimentRun<'_> {
         }
     }
 
-    /// What was used of a budget of time.
+    /// Seconds used so far, the runs of earlier sittings included.
     fn used_s(&self) -> f64 {
         self.earlier_s + self.began.elapsed().as_secs_f64()
     }
 
-    /// How long the next run may take: its timeout, and no longer than what is left of a budget of
-    /// time, or of what it may reach beyond that, and that once more.
+    /// The time limit of the next run. It is the run's timeout, and at most twice the rest of the
+    /// time budget (or of `disruption`).
     fn patience(&self) -> Duration {
         let timeout = self.experiment.timeout;
         match self.experiment.budget {
@@ -147,7 +147,7 @@ impl ExperimentRun<'_> {
         }
     }
 
-    /// A run was ended after this time.
+    /// The error for a run that exceeded its time limit.
     fn too_long(&self, time: Duration, at: &str) -> ProveError {
         let within = in_seconds(time);
         match self.experiment.budget {
@@ -160,7 +160,7 @@ impl ExperimentRun<'_> {
         }
     }
 
-    /// Whether there is to be another block.
+    /// Why there is no further block; `None` where there is one.
     fn ending(
         &self,
         complete: usize,
@@ -203,7 +203,7 @@ impl ExperimentRun<'_> {
         }
     }
 
-    /// One block; `false` when somebody wants an end.
+    /// Makes one block; `false` when interrupted.
     fn block(&mut self, block: usize, share: f64, record: &mut Record) -> Result<bool, ProveError> {
         for level in order::of_block(self.experiment.cells.len(), self.begun.seed, block) {
             if self.means.stop.load(Ordering::Relaxed) {
@@ -239,7 +239,7 @@ impl ExperimentRun<'_> {
         Ok(true)
     }
 
-    /// The present estimate in a few words.
+    /// The present estimate for the progress line.
     fn estimate(&self) -> String {
         match self.experiment.design {
             Design::Ab => conclude::estimate(self.experiment, &self.runs),
@@ -247,14 +247,14 @@ impl ExperimentRun<'_> {
         }
     }
 
-    /// Whether the workload has worked at this level, or is known to: then a failure may be the moment's,
-    /// and it is tried once more.
+    /// Whether the workload has worked at this level, or is known to work: then a failure may be a
+    /// passing one, and the run is tried again.
     fn may_be_the_moments(&self, level: usize) -> bool {
         self.means.worked || self.runs.iter().any(|r| r.level == level && r.discarded.is_none())
     }
 
-    /// Who fails in more of all runs than may be repeated is not disturbed but broken, and what its
-    /// other runs say is a choice of them.
+    /// A workload that fails in more of its runs than may be repeated is broken, not disturbed; its
+    /// remaining runs would be a biased selection.
     fn not_too_often(&self, fault: &Fault) -> Result<(), ProveError> {
         let failed = self.runs.iter().filter(|r| r.failed()).count();
         let runs = self.runs.len();
@@ -307,7 +307,7 @@ impl ExperimentRun<'_> {
         };
         let HostReading { during, counters, work } = self.around.after(before, &workload, &ended);
         self.settings.hold()?;
-        // Somebody who pressed Ctrl-C twice, or ended the workload itself.
+        // Ctrl-C was pressed twice, or something else ended the workload.
         if self.means.stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -329,13 +329,14 @@ impl ExperimentRun<'_> {
     }
 }
 
-/// Whether a workload that failed in so many of its runs is broken, and not disturbed.
+/// Whether a workload with this many failures is broken rather than disturbed.
 pub(crate) fn too_often(failed: usize, runs: usize) -> bool {
     failed >= FEWEST_FAILURES && failed * REPEATS_EACH > runs
 }
 
-/// Whether a budget that holds so many blocks, by the time that those so far took, is sure to be too
-/// small for the fewest: of one block, which may be slow, less is sure than of two.
+/// Whether a budget for `fit` blocks, estimated from those so far, is certainly too small for
+/// [`FEWEST_BLOCKS`]. One block alone may be slow by chance, so its limit is laxer than that of
+/// two.
 fn too_small(fit: f64, complete: usize) -> bool {
     match complete {
         1 => fit < FEWEST_BLOCKS as f64 / 2.0,
@@ -344,7 +345,7 @@ fn too_small(fit: f64, complete: usize) -> bool {
     }
 }
 
-/// A run that gave nothing.
+/// The record's entry for a run without figures.
 fn failed(block: usize, level: usize, took: Duration, why: Discarded) -> Run {
     Run {
         block,
@@ -367,7 +368,7 @@ mod tests {
     use super::*;
     use crate::spec;
 
-    /// An experiment of so many runs over a command, and how it went.
+    /// The result of an experiment of this many runs of a command.
     fn conducted(command: &str) -> Conducted {
         within(command, "runs = 200", Duration::ZERO)
     }

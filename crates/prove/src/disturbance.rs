@@ -1,9 +1,9 @@
-//! What else went on while a run went on: others' CPU time, what the hypervisor took, links that
-//! came or went, frequencies, heat, clocks that were set, sleep.
+//! Disturbances of the host during a run: other processes' CPU time, steal time, link changes,
+//! frequency changes, throttling, clock steps and suspends.
 //!
-//! "Others" is all that the host computed less the workload's own processes and us. A server
-//! under test is among them, and a workload may bring links up itself, so a run is judged against
-//! other runs of the same level.
+//! "Others" is the host's CPU time less that of the workload's own processes and of netwright. A
+//! server under test counts as others, and a workload may bring links up itself. So a run is judged
+//! against other runs of the same level.
 
 use std::time::Instant;
 
@@ -20,48 +20,48 @@ use probe::{
     },
 };
 
-/// Steal above this share is no longer a run on this machine.
+/// Steal above this share of the CPU time discards a run.
 const MOST_STEAL: f64 = 0.05;
 
-/// Others' CPUs above what is usual at this level.
+/// How many CPUs others may use above what is usual at this level.
 const MOST_MORE: f64 = 0.5;
 
-/// Runs of a level before what is usual is known.
+/// How many runs of a level are needed to know what is usual.
 const USUAL_FROM: usize = 5;
 
-/// Below this share of the usual frequency the CPUs are not the same ones.
+/// A CPU frequency below this share of the usual one discards a run.
 const SLOW: f64 = 0.8;
 
-/// A clock that stood still beside another one may seem to have moved by so much, when whoever
-/// reads both is held up between.
+/// Steps and suspends shorter than this are ignored: the reader may be delayed between reading two
+/// clocks.
 const CLOCKS_NS: u64 = 10_000_000;
 
-/// The host before a run.
+/// The host's CPU time and clocks before a run.
 pub(crate) struct Before {
     at: Instant,
     host: Option<HostCpu>,
     unrest: ClockChanges,
 }
 
-/// What went on during one.
+/// The disturbances during one run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct During {
     pub(crate) others_cpus: Option<f64>,
     pub(crate) steal_share: Option<f64>,
     pub(crate) host: DuringRun,
-    /// What happened to which link, policy, …
+    /// Each change of a link; `limits` has those of frequency policies.
     pub(crate) links: Vec<HostChange>,
     pub(crate) limits: Vec<HostChange>,
 }
 
-/// Looks at the host.
+/// Reads the host before a run.
 pub(crate) fn before(root: &Root) -> Before {
     let unrest = ClockChanges::read(root);
     Before { host: host_cpu::read(root).into_known(), at: Instant::now(), unrest }
 }
 
 impl Before {
-    /// Looks again. `own_s` is the workload's own CPU time.
+    /// Reads the host after a run. `own_s` is the workload's own CPU time, seconds.
     pub(crate) fn during(&self, root: &Root, own_s: f64) -> During {
         let passed_s = self.at.elapsed().as_secs_f64();
         let after = host_cpu::read(root).into_known();
@@ -70,7 +70,7 @@ impl Before {
         let grown = |of: fn(&HostCpu) -> u64| of(&after).checked_sub(of(&before));
         let busy = grown(|h| h.user.0 + h.nice.0 + h.system.0 + h.irq.0 + h.softirq.0);
         let share = |s: u64| s as f64 / 1e9 / passed_s.max(1e-3);
-        // Two ticks of 10 ms are what a short run's reading may be off by.
+        // Two ticks of 10 ms are the largest error of a short run's reading.
         during.others_cpus =
             busy.map(|b| (share(b) - (own_s + 0.02) / passed_s.max(1e-3)).max(0.0));
         during.steal_share = grown(|h| h.steal.0).map(|s| share(s) / f64::from(after.cpus.max(1)));
@@ -102,7 +102,7 @@ impl Before {
 }
 
 impl During {
-    /// With what the counters say of links.
+    /// Adds the link changes from the counters.
     pub(crate) fn with_links(mut self, samples: Option<&Samples>) -> Self {
         let Some(samples) = samples else { return self };
         let mut changes = samples.nic_changes.len() as u64;
@@ -120,12 +120,12 @@ impl During {
     }
 }
 
-/// Why a run does not count, by what is usual at its level.
+/// Why a run is discarded, judged by what is usual at its level; `None` where it counts.
 pub(crate) fn discarded(during: &During, usual: &[During]) -> Option<Discarded> {
     at_once(during, usual).or_else(|| unusual(during, usual))
 }
 
-/// What one look is enough for; unless it is usual at this level.
+/// Disturbances that one run shows by itself, unless they are usual at this level.
 fn at_once(during: &During, usual: &[During]) -> Option<Discarded> {
     let median = |of: fn(&DuringRun) -> Option<u64>| {
         let all: Vec<f64> = usual.iter().filter_map(|d| of(&d.host)).map(|n| n as f64).collect();
@@ -149,7 +149,7 @@ fn at_once(during: &During, usual: &[During]) -> Option<Discarded> {
     more(|h| h.throttles).map(|times| Discarded::Throttled { times })
 }
 
-/// What only other runs can tell.
+/// Disturbances that show only in comparison with other runs.
 fn unusual(during: &During, usual: &[During]) -> Option<Discarded> {
     if usual.len() < USUAL_FROM {
         return None;
@@ -190,7 +190,7 @@ mod tests {
         assert!(discarded(&run(1.9, 0.0), &usual).unwrap().to_string().contains("1.9 CPUs"));
         assert!(matches!(discarded(&run(1.0, 0.2), &usual), Some(Discarded::Stolen { .. })));
         assert_eq!(discarded(&run(9.0, 0.9), &usual[..4]), None);
-        // A kernel that does not tell steal still tells others.
+        // A kernel without steal time still reports the CPU time of others.
         let quiet = |d: During| During { steal_share: None, ..d };
         let usual: Vec<During> = usual.into_iter().map(quiet).collect();
         let busy = discarded(&quiet(run(1.9, 0.0)), &usual).unwrap();

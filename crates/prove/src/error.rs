@@ -1,15 +1,15 @@
-//! Why an experiment ended early, named by what can be done about it.
+//! Why an experiment ended early; each variant stands for a different remedy.
 
 use std::{io, path::Path};
 
 use model::prove::Discarded;
 
-/// Why a run gave no figures, for a line that begins with the workload.
+/// Why a run gave no figures, as the end of a line that begins with the workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     #[error("{0}")]
     Failed(String),
-    /// It ended well, but a figure was not in what it printed.
+    /// The run ended well, but its output lacks a figure.
     #[error("{0}")]
     FigureMissing(String),
 }
@@ -23,17 +23,17 @@ impl From<Fault> for Discarded {
     }
 }
 
-/// Why an experiment cannot be made, or broke off.
+/// Why an experiment cannot be made, or was broken off.
 #[derive(Debug, thiserror::Error)]
 pub enum ProveError {
-    /// The experiment as written makes no sense.
+    /// The experiment's file or flags contradict themselves or lack something.
     #[error("{0}")]
     Spec(String),
-    /// A file or folder said no.
+    /// A file or folder cannot be read or written.
     #[error("{path}: {source}")]
     File {
         path: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// No thread can be started.
@@ -42,23 +42,23 @@ pub enum ProveError {
     /// The workload did not run, or its figure could not be read.
     #[error("the workload {0}")]
     Workload(Fault),
-    /// A run outlasted what was left of the budget and the budget once more: it hangs, or no such
-    /// budget holds it.
+    /// A run took longer than twice the rest of the budget: the workload hangs, or the budget is
+    /// far too small.
     #[error("the workload {0}")]
     Endless(String),
-    /// The budget was seen to hold too few blocks.
+    /// The budget turned out to hold too few blocks.
     #[error("{0}")]
     Budget(String),
     /// A command that sets or undoes a level failed.
     #[error("{0}")]
     Setting(String),
-    /// A line of a record is not what was written.
+    /// A line of a record is damaged.
     #[error("{0}")]
     Damaged(String),
-    /// A knob could not be set, did not hold, or was not put back.
+    /// A knob could not be set, changed by itself, or could not be restored.
     #[error(transparent)]
     Tune(#[from] tune::TuneError),
-    /// Another experiment is under way with this record.
+    /// Another process is writing this record.
     #[error("{0}")]
     Busy(String),
 }

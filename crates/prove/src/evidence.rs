@@ -1,5 +1,5 @@
-//! Kernel counters of a run: what a measurement of ours tells of both its ends, and around a
-//! command what this host's counters say before and after.
+//! Kernel counters of a run. Our own measurement reports those of both ends; around a command, this
+//! host's counters are read before and after.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,26 +11,26 @@ use serde_json::Value;
 
 use crate::{child::Usage, workload::Workload};
 
-/// Counters that grew, by name; `None`: not known.
+/// Growth of counters by name; `None` where it is not known.
 pub(crate) type Counters = BTreeMap<String, Option<u64>>;
 
 /// Softirq vectors of the network.
 const SOFTIRQS: [&str; 2] = ["NET_RX", "NET_TX"];
 
-/// How the names of the response time's parts begin.
+/// Prefix of the response time's components.
 pub(crate) const PART: &str = "time.";
 
-/// How those of the CPU time begin.
+/// Prefix of CPU times.
 pub(crate) const CPU: &str = "cpu.";
 
-/// What a measurement's counters are divided by: the key of its run, how many make one, a word.
+/// Units of work: the key in the document's run, its divisor, and the word for one unit.
 const WORK: [(&str, f64, &str); 3] = [
     ("transactions", 1.0, "transaction"),
     ("connections", 1.0, "connection"),
     ("bytes", 1e6, "megabyte"),
 ];
 
-/// What counters are divided by.
+/// The unit of work that counters are divided by.
 pub(crate) fn per(workload: &Workload) -> &'static str {
     let Workload::Ours(words) = workload else { return "run" };
     let key = match words.get(1).map(String::as_str) {
@@ -41,8 +41,9 @@ pub(crate) fn per(workload: &Workload) -> &'static str {
     WORK.iter().find(|w| w.0 == key).map_or("run", |w| w.2)
 }
 
-/// Of a measurement: both ends' evidence, CPU time, switches and moves of its first run, and how
-/// much it did. Where both ends are on one host, what counts for the whole host is told once.
+/// The counters of a measurement's first run: evidence, CPU time, context switches and migrations
+/// of both ends; and the work done. Where both ends are one host, counters of the whole host appear
+/// once.
 pub(crate) fn of_ours(said: &str, per: &str) -> (Counters, Option<f64>) {
     let document: Value = serde_json::from_str(said).unwrap_or_default();
     let Some(run) = document.pointer("/runs/0") else { return (Counters::new(), None) };
@@ -53,7 +54,7 @@ pub(crate) fn of_ours(said: &str, per: &str) -> (Counters, Option<f64>) {
         if here || !one_host {
             each(run.pointer(&format!("/evidence/{end}")), &format!("{end}."), &mut found);
             let states = run.pointer(&format!("/cpu/{end}/host_ns"));
-            // Those of softirqs and interrupts are told as parts.
+            // The time of softirqs and interrupts appears as components instead.
             let busy = |name: &str| !matches!(name, "idle" | "iowait" | "softirq" | "irq");
             let Some(states) = states.and_then(Value::as_object) else { continue };
             for (state, ns) in states.iter().filter(|(name, _)| busy(name)) {
@@ -83,12 +84,13 @@ pub(crate) fn of_ours(said: &str, per: &str) -> (Counters, Option<f64>) {
     (found, work)
 }
 
-/// What the response time of all transactions is made of, as far as the run itself tells. Of round
-/// trips what the server computed by its own clock and the rest, which is network, wake-ups and
-/// waiting; of requests the time to the first byte and the rest of the response; of both and of
-/// database transactions, where they are in it, the wait before sending (a schedule's) and the
-/// connection; the cipher at this end. Counted whole like any counter, so that it is divided by the
-/// work as they are.
+/// The components of the response time of all transactions together, as far as the run reports
+/// them:
+/// - round trips: the server's own service time and the rest (network, wake-ups and waiting);
+/// - requests: the time to the first byte, and the rest of the response;
+/// - both, and database transactions: schedule lag, connecting, and encryption at this end.
+///
+/// Sums, like counters, so that they are divided by the work in the same way.
 fn parts(run: &Value, into: &mut Counters) {
     let number = |at: &str| run.pointer(at).and_then(Value::as_f64).filter(|x| *x >= 0.0);
     let mean = number("/rtt_ns/mean").or_else(|| number("/latency_ns/mean"));
@@ -113,7 +115,7 @@ fn parts(run: &Value, into: &mut Counters) {
     let connect =
         number("/connect_ns/mean").filter(|_| is("new_connections") || is("connect_each"));
     if let Some(connect) = connect {
-        // Of a request the handshake comes after connecting, of a database's client it is in it.
+        // For HTTP the TLS handshake follows connecting; for PostgreSQL it is part of it.
         let handshake = number("/tls_handshake_ns/mean").filter(|_| is("new_connections"));
         part("connecting", connect + handshake.unwrap_or(0.0));
         before += connect + handshake.unwrap_or(0.0);
@@ -126,12 +128,12 @@ fn parts(run: &Value, into: &mut Counters) {
     }
 }
 
-/// CPU time of the client, of the server and of softirqs with interrupts, as far as the run tells.
-/// A server that is not ours tells nothing of itself: on the client's host its part is told
-/// together with whatever else ran there, on a host that a responder tells of as that host's.
+/// CPU time of the client, the server, and softirqs with interrupts, as far as the run reports it.
+/// A foreign server reports nothing: on the client's host its time is counted with everything else
+/// that ran there, on a responder's host as that host's.
 fn cpu_parts(run: &Value, one_host: bool, into: &mut Counters) {
     let number = |at: &str| run.pointer(at).and_then(Value::as_u64);
-    // None where a state that there must be is not reported.
+    // `None` where a state that always exists is not reported.
     let states = |end: &str, names: [&str; 2], also: &str| {
         let of = run.pointer(&format!("/cpu/{end}/host_ns"))?.as_object()?;
         let state = |name: &str| of.get(name).and_then(Value::as_u64);
@@ -167,7 +169,7 @@ fn each(of: Option<&Value>, prefix: &str, into: &mut Counters) {
     }
 }
 
-/// What did not grow is left out.
+/// Counters that did not grow are left out.
 fn put(name: String, value: Option<u64>, into: &mut Counters) {
     if value != Some(0) {
         into.insert(name, value);
@@ -189,7 +191,8 @@ pub(crate) fn interrupts(
     }
 }
 
-/// Around a command: this host's CPU time, softirqs, backlogs, protocols, interfaces, conntrack.
+/// The counters of a command's run: this host's CPU time, softirqs, backlogs, protocols, interfaces
+/// and conntrack.
 pub(crate) fn of_host(samples: &Samples) -> Counters {
     let mut found = Counters::new();
     type CpuTimeState = fn(&ProcStat) -> &Delta;
@@ -235,7 +238,7 @@ pub(crate) fn of_host(samples: &Samples) -> Counters {
     found
 }
 
-/// The sum; `None` where a part is not known.
+/// The sum; `None` where a summand is not known.
 fn sum(mut each: impl Iterator<Item = Delta>) -> Option<u64> {
     each.try_fold(0u64, |a, d| Some(a.saturating_add(d.into_known()?)))
 }
@@ -246,7 +249,7 @@ fn family(of: &Reading<BTreeMap<String, Delta>>, prefix: &str, into: &mut Counte
     }
 }
 
-/// What the command itself used, by its children's account; and how often they were moved.
+/// The command's own CPU time and context switches (from getrusage), and its migrations.
 pub(crate) fn of_command(usage: &Usage, moves: Option<u64>, into: &mut Counters) {
     put("workload.user_ns".into(), Some(usage.user_ns), into);
     put("workload.system_ns".into(), Some(usage.system_ns), into);
@@ -257,7 +260,7 @@ pub(crate) fn of_command(usage: &Usage, moves: Option<u64>, into: &mut Counters)
     }
 }
 
-/// All names of some runs.
+/// The counter names of these runs.
 pub(crate) fn names<'a>(runs: impl Iterator<Item = &'a Counters>) -> BTreeSet<&'a String> {
     runs.flat_map(BTreeMap::keys).collect()
 }
@@ -304,7 +307,7 @@ mod tests {
         assert_eq!(at(&each, "time.to_first_byte_ns"), Some(250), "the three and the rest are all");
         assert_eq!(at(&each, "cpu.server_host_ns"), Some(10));
         assert_eq!(at(&each, "cpu.server_softirq_ns"), Some(2));
-        // Nothing is made of what is not reported.
+        // An unreported value stays unknown.
         let none = run("false", "null", "false", absent);
         assert!(!none.keys().any(|k| k.starts_with("cpu.server")), "{none:?}");
     }

@@ -1,4 +1,4 @@
-//! An experiment that makes sense: what was written, checked.
+//! A checked experiment.
 
 use std::time::Duration;
 
@@ -13,49 +13,49 @@ use crate::{
     workload::{self, Workload},
 };
 
-/// Blocks below which nothing can be said.
+/// The fewest blocks that allow a verdict.
 pub const FEWEST_BLOCKS: usize = 6;
 
-/// More combinations than this are no experiment but a mistake.
+/// The most combinations; more are taken for a mistake.
 const MOST_CELLS: usize = 256;
 
-/// How long it goes on.
+/// The budget of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {
     Time(Duration),
     Runs(usize),
 }
 
-/// What is to be done.
+/// A checked experiment, ready to run.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// What was written, for the record.
+    /// The specification as written, for the record.
     pub spec: Spec,
-    /// What it is called.
+    /// The experiment's name: the file's, or the record's.
     pub name: String,
-    /// What is compared how.
+    /// How the factors are combined and compared.
     pub design: Design,
-    /// What is run, before levels fill it in.
+    /// The workload, with placeholders for levels.
     pub workload: Workload,
-    /// For `sh -c` before each run.
+    /// A command for `sh -c` before each run.
     pub before: Option<String>,
     pub(crate) factors: Vec<Factor>,
-    /// Every combination, in the order given, the first factor changing slowest.
+    /// Every combination, in the given order; the first factor changes slowest.
     pub(crate) cells: Vec<Cell>,
-    /// What is looked at; the first goal decides.
+    /// The metrics; the first that is no guard decides.
     pub metrics: Vec<Metric>,
     /// How long it goes on.
     pub budget: Budget,
-    /// The logarithm of the smallest ratio that matters.
+    /// The logarithm of the smallest ratio that matters; `None` where none was given.
     pub min_effect: Option<f64>,
-    /// How long one run may take.
+    /// The time limit of one run.
     pub timeout: Duration,
 }
 
 impl Experiment {
-    /// Judges what was written. `name` is what it is called when it does not say.
+    /// Checks a specification. `name` applies where the specification has none.
     ///
-    /// **Errors**: the first thing that makes no sense, by its key.
+    /// **Errors**: the first contradiction, with its key.
     pub fn check(spec: Spec, name: &str) -> Result<Self, ProveError> {
         let bad = ProveError::Spec;
         let workload = workload::of(&spec).map_err(bad)?;
@@ -104,12 +104,12 @@ impl Experiment {
         })
     }
 
-    /// How long it is to go on; `None` where that makes no sense, which [`Self::check`] says.
+    /// The budget; `None` where it is invalid, which [`Self::check`] reports.
     pub(crate) fn budget(spec: &Spec) -> Option<Budget> {
         budget(spec).ok()
     }
 
-    /// What kind of measurement of ours is run: `rtt`, `stream`…; `None` for a command.
+    /// The kind of measurement: `rtt`, `stream`…; `None` for a command.
     pub fn measures(spec: &Spec) -> Option<String> {
         match workload::of(spec) {
             Ok(Workload::Ours(words)) => words.get(1).cloned(),
@@ -117,7 +117,7 @@ impl Experiment {
         }
     }
 
-    /// What is run, for people.
+    /// The workload's command line, for people.
     pub fn shown(&self) -> String {
         match &self.workload {
             Workload::Ours(words) => format!("netwright {}", words.join(" ")),
@@ -125,23 +125,23 @@ impl Experiment {
         }
     }
 
-    /// The figure that decides: the first goal.
+    /// The metric that decides: the first goal.
     pub(crate) fn goal(&self) -> Option<&Metric> {
         self.metrics.iter().find(|m| m.guard.is_none())
     }
 
-    /// What each combination asks of `tune`, in the order of the combinations.
+    /// The knobs of each combination, in the order of the combinations.
     pub fn change_requests(&self) -> Vec<Vec<ChangeRequest>> {
         self.cells.iter().map(|c| c.change_requests(&self.factors)).collect()
     }
 
-    /// Commands that are run to set levels, for a warning before.
+    /// Commands that set levels, to warn the operator before they run.
     pub fn changes(&self) -> Vec<String> {
         let set = self.factors.iter().flat_map(|f| &f.levels).filter_map(|l| l.set.clone());
         set.map(|s| s.set).collect()
     }
 
-    /// Commands that undo its levels.
+    /// Commands that undo levels.
     pub fn unsets(&self) -> Vec<String> {
         let set = self.factors.iter().flat_map(|f| &f.levels).filter_map(|l| l.set.clone());
         set.map(|s| s.unset).collect()

@@ -1,4 +1,4 @@
-//! Reading a run's figure from what the workload left: JSON, text, exit code, time.
+//! Reads a run's figures from the workload's JSON, text, exit code or duration.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,14 @@ use crate::{
 pub use crate::metric::{Goal, for_goal};
 
 impl Source {
-    /// Whether a run may end with another exit code than 0.
+    /// Whether a run counts with an exit code other than 0.
     pub(crate) fn takes_exit_code(&self) -> bool {
         matches!(self, Self::ExitCode)
     }
 
-    /// The figure. **Errors**: what is missing, for a line that begins with the workload.
+    /// The value of one metric.
+    ///
+    /// **Errors**: what is missing, as the end of a line that begins with the workload.
     pub(crate) fn read(&self, ended: &Ended) -> Result<f64, String> {
         match self {
             Self::ExitCode => Ok(f64::from(ended.exit_code)),
@@ -44,22 +46,22 @@ impl Source {
     }
 }
 
-/// A figure with which ratios can be reckoned: 0, or of a size from 1e-100 to 1e100. `text` is what was
-/// printed.
+/// Accepts a value that ratios can be formed of: 0, or a magnitude from 1e-100 to 1e100. `text` is
+/// the printed form, for the error.
 fn in_range(figure: f64, text: &str) -> Result<f64, String> {
     if figure == 0.0 || (1e-100..=1e100).contains(&figure.abs()) {
         return Ok(figure);
     }
     let text: String = text.trim().chars().take(100).collect();
-    // `1e400` is a number, and beyond what is a finite one here.
+    // `1e400` is valid JSON but not a finite number here.
     let why = if figure.is_finite() { " of a size from 1e-100 to 1e100" } else { "" };
     Err(format!("printed `{text}`, which is no figure{why}"))
 }
 
-/// The figures of a run that has ended, by metric. `at` says where it was made, for what is wrong
-/// with it: `at threads 4`, or nothing.
+/// The figures of an ended run, by metric. `at` names its combination for errors: `at threads 4`,
+/// or nothing.
 ///
-/// **Errors**: its exit code or a figure that is missing.
+/// **Errors**: its exit code, or a missing figure.
 pub(crate) fn of_run(
     experiment: &Experiment,
     workload: &Workload,
@@ -67,7 +69,7 @@ pub(crate) fn of_run(
     at: &str,
 ) -> Result<BTreeMap<String, f64>, Fault> {
     let asked = experiment.metrics.iter().any(|m| m.source.takes_exit_code());
-    // 1 of ours is an answer.
+    // Exit code 1 of our own measurement is an answer, not a failure.
     let ours = matches!(workload, Workload::Ours(_)) && ended.exit_code == 1;
     let blank = if at.is_empty() { "" } else { " " };
     if ended.exit_code != 0 && !asked && !ours {
@@ -84,7 +86,7 @@ pub(crate) fn of_run(
     experiment.metrics.iter().map(figure).collect()
 }
 
-/// What was not read of what it printed.
+/// The end of an error message: how much output was not read.
 fn cut(ended: &Ended) -> String {
     match ended.said.len() >= MOST_BYTES {
         true => format!(" in the first {} MiB, and no more is read", MOST_BYTES >> 20),

@@ -1,5 +1,5 @@
-//! What the fuzzers feed: experiment files, records, and what workloads print. An entry must not
-//! panic on any bytes.
+//! Entry points for the fuzzers: experiment files, records and workload output. None may panic on
+//! any input.
 
 use std::{path::Path, time::Duration};
 
@@ -9,10 +9,10 @@ use crate::{
     evidence, figure, record, spec,
 };
 
-/// A parser's name, and what feeds it any bytes.
+/// A parser's name, and the function that feeds it bytes.
 type Parser = (&'static str, fn(&[u8]));
 
-/// Every parser of outside bytes in this crate, ascending.
+/// Every parser of outside bytes in this crate, in ascending order.
 pub const PARSERS: &[Parser] = &[
     ("experiment", experiment),
     ("experiment_record", record),
@@ -25,12 +25,12 @@ fn experiment(bytes: &[u8]) {
     let _ = Experiment::check(spec, "fuzzed");
 }
 
-/// A record of one.
+/// Parses a record.
 fn record(bytes: &[u8]) {
     let _ = record::parsed(Path::new("fuzzed"), bytes, false);
 }
 
-/// What a workload prints: a measurement of ours, or figures by each kind of metric.
+/// Reads figures from workload output: of a measurement of ours, and by each kind of metric.
 fn workload_output(bytes: &[u8]) {
     const SPEC: &str = "command = \"w {v}\"\nruns = 40\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n\
         [[metric]]\nname = \"a\"\njson = \"runs.0.rtt_ns.p50\"\nbetter = \"lower\"\n\

@@ -1,4 +1,4 @@
-//! What is varied: factors, their levels, and every combination.
+//! Factors, their levels, and every combination of levels.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::{
     workload::Workload,
 };
 
-/// What stands for the level in `set`, `unset` and `args`.
+/// Placeholder for the level in `set`, `unset` and `args`.
 pub(crate) const LEVEL: &str = "{level}";
 
-/// A command that sets a level, and the one that undoes it.
+/// A command that sets a level, and the command that undoes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) set: String,
@@ -31,18 +31,18 @@ pub(crate) struct Level {
     pub(crate) knobs: Vec<(String, String)>,
 }
 
-/// Something that is varied.
+/// A factor of the experiment and its levels, the first of which is the base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Factor {
     pub(crate) name: String,
     pub(crate) levels: Vec<Level>,
 }
 
-/// A combination: of each factor, which level.
+/// A combination: the index of each factor's level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(crate) levels: Vec<usize>,
-    /// The workload's CPU, where a placement is by class.
+    /// The workload's CPU in a placement by class; `None` otherwise.
     pub(crate) cpu: Option<u32>,
 }
 
@@ -55,7 +55,7 @@ impl Cell {
         factors.iter().zip(&self.levels).filter_map(|(f, l)| Some((f, f.levels.get(*l)?)))
     }
 
-    /// Its name: `cpu 0, ring 512`, or the level alone where there is but one factor.
+    /// The combination's name: `cpu 0, ring 512`; the level alone where there is one factor.
     pub(crate) fn name(&self, factors: &[Factor]) -> String {
         let each = self.of(factors).map(|(f, l)| match factors.len() {
             1 => l.name.clone(),
@@ -67,7 +67,7 @@ impl Cell {
         each.collect::<Vec<_>>().join(", ")
     }
 
-    /// What it asks of `tune`.
+    /// The knobs that `tune` must set for this combination.
     pub(crate) fn change_requests(&self, factors: &[Factor]) -> Vec<ChangeRequest> {
         let each = self.of(factors).flat_map(|(f, l)| l.knobs.iter().map(move |k| (f, l, k)));
         each.map(|(f, l, (knob, value))| ChangeRequest {
@@ -91,7 +91,7 @@ impl Cell {
         all
     }
 
-    /// The workload at this combination.
+    /// The workload with this combination's levels filled in.
     pub(crate) fn fill(&self, factors: &[Factor], workload: &Workload) -> Workload {
         let cpu = self.cpu.map(|c| c.to_string());
         let filled = |text: &str| {
@@ -116,11 +116,11 @@ impl Cell {
     }
 }
 
-/// The factor of a placement that says where the workload runs.
+/// Name of the factor that places the workload in a placement.
 const CPU: &str = "cpu";
 
-/// Every combination, the first factor changing slowest; of a placement by class those that the
-/// host has.
+/// Every combination, the first factor changing slowest. A placement by class has only those that
+/// the host has.
 pub(crate) fn cells(spec: &Spec, factors: &[Factor]) -> Vec<Cell> {
     let cells = match spec.design.as_deref() {
         Some(ONE_AT_A_TIME) => one_at_a_time(factors),
@@ -143,7 +143,8 @@ pub(crate) fn cells(spec: &Spec, factors: &[Factor]) -> Vec<Cell> {
     cells.into_iter().filter_map(sat).collect()
 }
 
-/// The first level of all, then each other level of each factor beside the first of the others.
+/// The combination of all first levels, then each other level with the first levels of the other
+/// factors.
 fn one_at_a_time(factors: &[Factor]) -> Vec<Cell> {
     let first = Cell { levels: vec![0; factors.len()], cpu: None };
     let others = factors
@@ -177,7 +178,7 @@ fn product(factors: &[Factor]) -> Vec<Cell> {
     cells
 }
 
-/// The factors, and what is compared how.
+/// The factors, and how they are compared.
 pub(crate) fn factors(spec: &Spec, workload: &Workload) -> Result<(Vec<Factor>, Design), String> {
     let several = spec.placement.is_none() && spec.factors.len() > 1;
     if let Some(design) = spec.design.as_deref().filter(|_| !several) {
@@ -211,9 +212,9 @@ pub(crate) fn factors(spec: &Spec, workload: &Workload) -> Result<(Vec<Factor>, 
     }
 }
 
-/// How several factors are combined: the word for each level beside the first of the others,
+/// The value of `design` for each level beside the first levels of the others.
 const ONE_AT_A_TIME: &str = "one-at-a-time";
-/// and the one for every combination.
+/// The value of `design` for every combination.
 const FULL_FACTORIAL: &str = "full-factorial";
 
 fn several_factors(spec: &Spec) -> Result<Design, String> {
@@ -268,7 +269,7 @@ fn level(factor: &FactorSpec, spec: &LevelSpec) -> Result<Level, String> {
     let set = match (set, unset) {
         (None, None) => None,
         (Some(set), Some(unset)) => Some(Setting { set, unset }),
-        // A change that nobody can undo is not made.
+        // A level that cannot be undone is refused.
         (Some(set), None) => return Err(format!("`{set}`: unset, which undoes it, is missing")),
         (None, Some(unset)) => return Err(format!("`{unset}`: undoes what nothing sets")),
     };
@@ -278,7 +279,7 @@ fn level(factor: &FactorSpec, spec: &LevelSpec) -> Result<Level, String> {
     Ok(Level { name, args, set, knobs })
 }
 
-/// The level of a knob that leaves it alone.
+/// The level that leaves a knob unchanged.
 const NOW: &str = "now";
 
 fn knobs(
@@ -315,7 +316,7 @@ fn matrix(placement: &PlacementSpec, workload: &Workload) -> Result<Vec<Factor>,
         set: None,
         knobs,
     };
-    // The CPU of a assigned CPU is the combination's.
+    // An assigned class's CPU depends on the combination.
     let own = placement.assignments.is_empty().then_some("--cpu");
     let here = here.into_iter().map(|name| level(name, own, vec![])).collect();
     let mut factors = vec![Factor { name: CPU.to_owned(), levels: here }];
@@ -336,8 +337,8 @@ fn matrix(placement: &PlacementSpec, workload: &Workload) -> Result<Vec<Factor>,
     }
 }
 
-/// What a placement varies: the workload's levels, the other's with its name, and the option of
-/// ours that sets that.
+/// The levels of a placement: the workload's, the other end's with its factor's name, and our
+/// option that places the other end.
 struct LevelGrid {
     here: Vec<String>,
     there: Option<(&'static str, Vec<String>)>,

@@ -1,7 +1,7 @@
-//! Experiments: what a change does, told with known rates of error.
+//! Experiments: the effect of a change, with known error rates.
 //!
-//! [`spec`] (what was written) → [`experiment`] (what is to be done, checked) → [`conduct`] (runs
-//! interleaved, each into the [`record`]) → [`conclude`] (pure: runs in, document out).
+//! [`spec`] (what was written) → [`experiment`] (checked) → [`conduct`] (interleaved runs, each
+//! written to the [`record`]) → [`conclude`] (pure: runs in, document out).
 
 mod around;
 mod braces;

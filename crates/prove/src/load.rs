@@ -1,4 +1,4 @@
-//! The workload again and again, for as long as somebody watches the host under it.
+//! Runs the workload repeatedly while the host is observed.
 
 use std::{
     path::{Path, PathBuf},
@@ -18,21 +18,21 @@ use crate::{
     figure,
 };
 
-/// How often an end is looked for.
+/// How often the end of the first run is looked for.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Runs until [`Load::end`].
+/// A thread that repeats the workload until [`Load::end`].
 pub struct Load {
     began: Instant,
     stop: Arc<AtomicBool>,
-    /// Set once a run is whole.
+    /// Set once a run is complete.
     whole: Arc<AtomicBool>,
     worker: JoinHandle<Result<Vec<Duration>, ProveError>>,
 }
 
 impl Load {
-    /// Starts it as it is at the experiment's first level, without setting anything. `ours` is
-    /// our own program.
+    /// Starts the workload at the experiment's first level; sets nothing. `ours` is our own
+    /// program.
     ///
     /// **Errors**: no thread can be started.
     pub fn start(experiment: &Experiment, ours: &Path) -> Result<Self, ProveError> {
@@ -45,18 +45,18 @@ impl Load {
         Ok(Self { began: Instant::now(), stop, whole, worker })
     }
 
-    /// Whether a run was whole, or failed.
+    /// Whether a run is complete, or the thread ended.
     pub fn reported(&self) -> bool {
         self.whole.load(Ordering::Relaxed) || self.worker.is_finished()
     }
 
-    /// Whether it ended by itself: it failed.
+    /// Whether the thread ended by itself, which means that the workload failed.
     pub fn failed(&self) -> bool {
         self.worker.is_finished()
     }
 
-    /// Ends it; how long each whole run took. Where none was, the one under way is waited for, so long
-    /// at most; none at all are told only where somebody wants an end.
+    /// Ends the load; returns the duration of each complete run. If no run is complete, it waits up
+    /// to `patience` for one. The result is empty only if `end` is set.
     ///
     /// **Errors**: the workload failed or gave no figure; no run ended.
     pub fn end(self, patience: Duration, end: &AtomicBool) -> Result<Vec<Duration>, ProveError> {
@@ -73,14 +73,14 @@ impl Load {
                 "was run, and no run ended within {}",
                 in_seconds(waited)
             ))),
-            // An end was wanted: what failed before is no answer to that.
+            // The operator interrupted: an earlier failure no longer matters.
             Err(_) if stopped => Ok(vec![]),
             took => took,
         }
     }
 }
 
-/// Runs it as it is at the first level until `stop`; how long each whole run took.
+/// Repeats the workload at the first level until `stop`; returns the duration of each complete run.
 fn again_and_again(
     experiment: &Experiment,
     ours: &Path,
@@ -103,7 +103,8 @@ fn again_and_again(
                 took.push(time);
                 whole.store(true, Ordering::Relaxed);
             }
-            // One may be the moment's, and one in five, as within an experiment.
+            // A single failure may be a passing one: up to one in five is tolerated, as within an
+            // experiment.
             Err(why) => {
                 failed += 1;
                 let all = took.len() + failed;
@@ -114,7 +115,7 @@ fn again_and_again(
             }
         }
     }
-    // Nobody is told that no run ended where one did, and failed.
+    // A failure of the workload takes precedence over "no run ended".
     match last.filter(|_| took.is_empty()) {
         Some(why) => Err(ProveError::Workload(why)),
         None => Ok(took),

@@ -1,4 +1,4 @@
-//! What is looked at of a run, and where its figure is.
+//! Metrics: which figure of a run is read, where it is, and which direction is better.
 
 use model::prove::Direction;
 use regex_lite::Regex;
@@ -9,18 +9,18 @@ use crate::{
     workload::Workload,
 };
 
-/// A figure of a run, and what is wanted of it.
+/// A metric, and what the experiment wants of it.
 #[derive(Debug, Clone)]
 pub struct Metric {
     pub name: String,
     pub(crate) source: Source,
-    /// Which way it is good.
+    /// Which direction is better.
     pub direction: Direction,
-    /// Whether it only must not get worse.
+    /// `Some` for a guard, which must only not get worse; with its limit.
     pub guard: Option<GuardMetric>,
 }
 
-/// Where a figure is.
+/// Where a figure is found in a run.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     Json(String),
@@ -46,9 +46,9 @@ impl Source {
     }
 }
 
-/// What is looked at: what is written, or what the measurement is about.
+/// The metrics of an experiment: those written, or those of the measurement's kind.
 ///
-/// **Errors**: what makes no sense, by its name.
+/// **Errors**: a contradiction, with the metric's name.
 pub(crate) fn all(spec: &Spec, workload: &Workload) -> Result<Vec<Metric>, String> {
     let written = match (spec.metrics.as_slice(), workload) {
         ([], Workload::Ours(words)) => of_ours(words.get(1).map_or("", String::as_str)),
@@ -81,7 +81,7 @@ fn one(m: &MetricSpec) -> Result<Metric, String> {
     if limit.is_some() && !m.guard {
         return Err(format!("metric {}: limit is for a guard", m.name));
     }
-    // So much less is a longer way on the scale of logarithms than so much more.
+    // On a logarithmic scale a decrease by a share is a longer way than an increase by it.
     let limit = limit.map(|l| match direction {
         Direction::LowerIsBetter => l.ln_1p(),
         Direction::HigherIsBetter => -(-l.min(0.99)).ln_1p(),
@@ -104,18 +104,18 @@ fn pointer(path: &str) -> String {
     dotted.split('.').filter(|p| !p.is_empty()).map(|p| format!("/{p}")).collect()
 }
 
-/// What somebody wants of a workload.
+/// The operator's goal for a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// More of it in the same time.
+    /// More work in the same time.
     Throughput,
     P99,
-    /// Less CPU of this host for the same work.
+    /// Less CPU time of this host for the same work.
     Cpu,
 }
 
-/// The figures of a measurement of ours for a goal, those of its other goals as guards; none
-/// where it has no such figure.
+/// A measurement's metrics for a goal, with those of its other goals as guards; empty where it has
+/// no such figure.
 pub fn for_goal(what: &str, goal: Goal) -> Vec<MetricSpec> {
     let metric = |name: &str, at: &str, better: &str| MetricSpec {
         name: name.into(),
@@ -144,7 +144,7 @@ pub fn for_goal(what: &str, goal: Goal) -> Vec<MetricSpec> {
     }
 }
 
-/// What a measurement of ours is about: its goal, and the tail as a guard.
+/// The default metrics of a measurement: its goal, with the tail as a guard.
 fn of_ours(what: &str) -> Vec<MetricSpec> {
     let metric = |name: &str, at: &str, better: &str, guard| MetricSpec {
         name: name.into(),

@@ -1,14 +1,14 @@
-//! What a reader wants to know besides the verdict: how the host behaved meanwhile.
+//! Notes beside a verdict: how the host and the figures behaved during the experiment.
 
 use model::prove::{AtLevel, Design, Discarded, Outcome, ProveNote, Run, Verdict};
 use stats::trial::{decide, looks, two_places};
 
 use crate::{Experiment, experiment::FEWEST_BLOCKS, levels::Cell, metric::Metric};
 
-/// A difference that most would want to see, where nobody says which.
+/// The difference to look for where the operator names none.
 const MATTERS: f64 = 0.05;
 
-/// Drift of the blocks' levels, and neighbours that resemble one another.
+/// Notes drift of the blocks' levels, and correlation between neighbouring blocks.
 pub(crate) fn host(metric: &str, levels: &[f64], difference: bool, notes: &mut Vec<ProveNote>) {
     let metric = metric.to_owned();
     if let Some(trend) = looks::trend(levels) {
@@ -19,7 +19,7 @@ pub(crate) fn host(metric: &str, levels: &[f64], difference: bool, notes: &mut V
     }
 }
 
-/// A changing effect, and wild blocks.
+/// Notes a changing effect, and outlier blocks.
 pub(crate) fn effects(effects: &[f64], notes: &mut Vec<ProveNote>) {
     if looks::trend(effects).is_some() {
         notes.push(ProveNote::EffectDrifted);
@@ -30,7 +30,7 @@ pub(crate) fn effects(effects: &[f64], notes: &mut Vec<ProveNote>) {
     }
 }
 
-/// Why a placement's columns are what they are, and what the budget did not hold.
+/// Notes the reasons for a placement's columns, and the placements that the budget did not hold.
 pub(crate) fn placement(experiment: &Experiment, notes: &mut Vec<ProveNote>) {
     let Some(placement) = &experiment.spec.placement else { return };
     if !placement.beside.is_empty() {
@@ -39,7 +39,7 @@ pub(crate) fn placement(experiment: &Experiment, notes: &mut Vec<ProveNote>) {
     notes.extend(placement.left_out.clone());
 }
 
-/// Which interactions of factors are not tested.
+/// Notes which interactions of factors are not tested.
 pub(crate) fn interactions(experiment: &Experiment, notes: &mut Vec<ProveNote>) {
     match (experiment.design, experiment.factors.len()) {
         (Design::OneAtATime, _) => notes.push(ProveNote::InteractionsUntested),
@@ -48,8 +48,8 @@ pub(crate) fn interactions(experiment: &Experiment, notes: &mut Vec<ProveNote>) 
     }
 }
 
-/// A figure too noisy for the budget: how many blocks would show what matters. An interval narrows
-/// with the root of their number.
+/// Notes a figure too noisy for the budget, with the blocks that would be needed. An interval
+/// narrows with the square root of their number.
 pub(crate) fn noise(found: &Verdict, min_effect: Option<f64>, notes: &mut Vec<ProveNote>) {
     let (Some(low), Some(high), false) = (found.low, found.high, found.difference) else { return };
     let half = (high - low) / 2.0;
@@ -63,7 +63,7 @@ pub(crate) fn noise(found: &Verdict, min_effect: Option<f64>, notes: &mut Vec<Pr
     notes.push(ProveNote::TooNoisy { wanted, reached: half, blocks, needed });
 }
 
-/// Too few blocks to tell so many comparisons apart, however large they are.
+/// Notes too few blocks for so many comparisons, however large the effects are.
 pub(crate) fn comparisons(experiment: &Experiment, blocks: usize, notes: &mut Vec<ProveNote>) {
     let cells = experiment.cells.len();
     let comparisons = match experiment.design {
@@ -77,7 +77,7 @@ pub(crate) fn comparisons(experiment: &Experiment, blocks: usize, notes: &mut Ve
     }
 }
 
-/// Runs in two places, at each combination.
+/// Notes runs that fall into two modes, for each combination.
 pub(crate) fn places(
     experiment: &Experiment,
     goal: &Metric,
@@ -100,7 +100,7 @@ pub(crate) fn places(
     }
 }
 
-/// A figure that never moves: what is read may not be what is meant.
+/// Notes a figure that never changes: the metric may read the wrong place.
 pub(crate) fn constant(goal: &str, runs: &[Run], notes: &mut Vec<ProveNote>) {
     let figures: Vec<f64> = runs.iter().filter_map(|r| r.figures.get(goal).copied()).collect();
     let Some(first) = figures.first().filter(|_| figures.len() > 1) else { return };
@@ -109,7 +109,7 @@ pub(crate) fn constant(goal: &str, runs: &[Run], notes: &mut Vec<ProveNote>) {
     }
 }
 
-/// In how many runs the workload failed, by level: what is told is of those that worked.
+/// Notes in how many runs the workload failed, by level: the figures are of the successful ones.
 fn failures(experiment: &Experiment, runs: &[Run], notes: &mut Vec<ProveNote>) {
     let failed = runs.iter().filter(|r| r.failed());
     let (missing, failed): (Vec<&Run>, Vec<&Run>) =
@@ -133,7 +133,7 @@ fn failures(experiment: &Experiment, runs: &[Run], notes: &mut Vec<ProveNote>) {
     }));
 }
 
-/// Runs that were repeated.
+/// Notes the runs that were repeated.
 pub(crate) fn runs(experiment: &Experiment, runs: &[Run], notes: &mut Vec<ProveNote>) {
     failures(experiment, runs, notes);
     let disturbed = runs.iter().filter(|r| !r.failed());

@@ -1,4 +1,5 @@
-//! What a child says, read while it runs; also where somebody else keeps the pipe open after it.
+//! Reads a child's output while the child runs, also where another process keeps the pipe open
+//! afterwards.
 
 use std::{
     io::Read,
@@ -7,13 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Of what a workload prints, so much is kept.
+/// How much of a workload's output is kept, bytes.
 pub(crate) const MOST_BYTES: usize = 64 << 20;
 
-/// How often an end is looked for.
+/// How often the end of the output is looked for.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A pipe that is being read.
+/// A pipe and the thread that reads it.
 #[derive(Debug)]
 pub(crate) struct PipeReader {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -33,7 +34,8 @@ impl PipeReader {
                     Ok(n) => n,
                 };
                 let mut kept = into.lock().unwrap_or_else(PoisonError::into_inner);
-                // What comes after the most is read and dropped, so that nobody waits for a full pipe.
+                // Output beyond the limit is read and dropped, so that no writer blocks on a full
+                // pipe.
                 let room = MOST_BYTES.saturating_sub(kept.len()).min(n);
                 kept.extend_from_slice(piece.get(..room).unwrap_or_default());
             }
@@ -41,7 +43,7 @@ impl PipeReader {
         Ok(Self { bytes, reader })
     }
 
-    /// Whether nobody has the other end any more, after this time at most.
+    /// Waits at most this long for the pipe to be closed by all writers; whether it was.
     pub(crate) fn ends_within(&self, time: Duration) -> bool {
         let until = Instant::now() + time;
         while !self.reader.is_finished() {
@@ -53,7 +55,7 @@ impl PipeReader {
         true
     }
 
-    /// What was said until now.
+    /// The output so far.
     pub(crate) fn text(&self) -> String {
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()

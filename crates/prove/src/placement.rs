@@ -1,6 +1,6 @@
-//! A placement by class, `cpus = "classes"`, becomes assigned CPUs: which CPU stands for which class on
-//! this host. Pure: facts in, a specification that says all out, so that a record tells what was
-//! tried, and going on with it means the same CPUs.
+//! Placement by class, `cpus = "classes"`: chooses a CPU of this host for each class. Pure: facts
+//! in, a complete specification out. So a record names the CPUs, and resuming it uses the same
+//! ones.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use crate::{
     workload::run_takes,
 };
 
-/// What a run of ours takes besides its window: starting, connecting, reading both ends.
+/// The time of a run of ours beyond its window: starting, connecting, reading both ends.
 const AROUND_A_RUN: Duration = Duration::from_millis(200);
 
-/// A column: a CPU, or CPUs, that the workload's own are told against.
+/// A column of the matrix: the other end's CPUs, which classes are relative to.
 struct Column {
     name: String,
     cpus: CpuSet,
     why: &'static str,
 }
 
-/// Fills in assigned CPUs where classes are asked for. `allowed` are the CPUs that this process may use.
+/// Replaces classes by assigned CPUs. `allowed` are the CPUs that this process may use.
 ///
-/// **Errors**: what cannot be placed, by its key.
+/// **Errors**: what cannot be placed, with its key.
 pub fn resolve(spec: &mut Spec, facts: &Facts, allowed: &CpuSet) -> Result<(), ProveError> {
     let Some(mut placement) = spec.placement.clone().filter(PlacementSpec::by_class) else {
         return Ok(());
@@ -34,7 +34,7 @@ pub fn resolve(spec: &mut Spec, facts: &Facts, allowed: &CpuSet) -> Result<(), P
     let bad = |why: String| ProveError::Spec(format!("placement.{why}"));
     let basis = Basis::new(&facts.cpus, &facts.numa_nodes, allowed);
     let columns = columns(&placement, facts, &basis).map_err(bad)?;
-    // Listed CPUs are tried each, beside one of each kind of the other.
+    // Listed CPUs are each tried, beside one CPU of each class of the other end.
     let (assignments, left_out) = match placement.cpus.trim() == CLASSES {
         true => {
             fit(assignments(&columns, &basis, facts).map_err(bad)?, most(spec), &spec_budget(spec))
@@ -57,9 +57,9 @@ pub fn resolve(spec: &mut Spec, facts: &Facts, allowed: &CpuSet) -> Result<(), P
     Ok(())
 }
 
-/// Whether the CPUs that are listed are there and run. The server's may be another host's.
+/// Checks that the listed CPUs exist and are online. The server's may belong to another host.
 ///
-/// **Errors**: the first that is not, by its key, with those that are.
+/// **Errors**: the first that is not, with its key and the CPUs that are.
 pub fn there(placement: &PlacementSpec, facts: &Facts) -> Result<(), ProveError> {
     let online: CpuSet =
         facts.cpus.iter().filter(|c| c.online.get() != Some(false)).map(|c| c.id).collect();
@@ -145,8 +145,8 @@ fn interrupts(facts: &Facts, nic: &str) -> CpuSet {
 
 type Assignments = Vec<((usize, usize), Assignment)>;
 
-/// The assigned CPUs of every column, each with its column's number (later ones of a class come after all
-/// columns) and its class's weight.
+/// The assigned CPUs of every column. Each has its column's number (second and later CPUs of a
+/// class come after all columns) and its class's weight.
 fn assignments(
     columns: &[Column],
     basis: &Basis<'_>,
@@ -167,7 +167,7 @@ fn assignments(
                 n => format!("{} no. {}", class.word(), n + 1),
             };
             let assignment = Assignment { class: word, cpu: cpu.0, beside: column.name.clone() };
-            // The second and later ones of a class are given up before any column is.
+            // A small budget gives up the second and later CPUs of a class before any column.
             assignments.push(((number + nth * columns.len(), class.weight()), assignment));
         }
     }
@@ -186,7 +186,7 @@ fn assignments(
     }
 }
 
-/// How many placements the budget holds; `None` where it cannot be known before the first run.
+/// How many placements the budget holds; `None` where this is unknown before the first run.
 fn most(spec: &Spec) -> Option<usize> {
     let each = 2 * FEWEST_BLOCKS;
     match Experiment::budget(spec)? {
@@ -198,7 +198,7 @@ fn most(spec: &Spec) -> Option<usize> {
     }
 }
 
-/// What would hold so many placements.
+/// The option that would hold this many placements.
 fn spec_budget(spec: &Spec) -> impl Fn(usize) -> String {
     let runs = spec.runs.is_some();
     let run = run_takes(spec).map(|r| (r + AROUND_A_RUN).as_secs_f64());
@@ -210,9 +210,9 @@ fn spec_budget(spec: &Spec) -> impl Fn(usize) -> String {
     }
 }
 
-/// As many as the budget holds: first the farther columns are given up, then classes, and it is
-/// told which. Two at least, for less is no comparison: a budget that does not hold even these is
-/// refused as for any experiment.
+/// Keeps as many placements as the budget holds, at least two, which a comparison needs. Farther
+/// columns go first, then classes; the note names them. A budget too small for two is refused
+/// later, as for any experiment.
 fn fit(
     assignments: Assignments,
     most: Option<usize>,

@@ -1,7 +1,8 @@
-//! What was done, a line each, on disk before it counts: runs, and what is still to be undone.
+//! The record: a file with a line for each step, written before the step counts. It has the runs,
+//! and the commands that still must be undone.
 //!
-//! A setting is written and synced before its command runs, so that an experiment which was
-//! killed is undone by the next `prove`, whatever that one is about.
+//! A setting is written and synced before its command runs. If an experiment is killed, the next
+//! `prove` undoes its settings, even for another experiment.
 
 mod killed;
 
@@ -25,26 +26,26 @@ pub use killed::{Cleared, undo_killed};
 #[serde(rename_all = "snake_case")]
 enum Entry {
     Begun(Box<RecordHead>),
-    /// The boot of the host under which the lines after it were written.
+    /// The boot of the host under which the following lines were written.
     Boot(String),
-    /// The network namespace in which commands after it ran.
+    /// The network namespace in which the following commands ran.
     Namespace(NamespaceId),
-    /// About to be set; `undo` undoes it.
+    /// A setting about to be made; `undo` is the command that reverts it.
     Setting {
         undo: String,
     },
     Undone {
         undo: String,
     },
-    /// What is held still, or was, the last one telling.
+    /// The frozen state of the host; the last such line counts.
     Held(FrozenHost),
     Run(Box<Run>),
-    /// Broken off, for this reason: it may be gone on with.
+    /// Broken off for this reason; can be resumed.
     Stopped(String),
     Ended(String),
 }
 
-/// A network namespace, as [`model::tune::HostId`] names it.
+/// A network namespace, identified as in [`model::tune::HostId`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamespaceId {
     inode: u64,
@@ -52,7 +53,7 @@ pub struct NamespaceId {
 }
 
 impl NamespaceId {
-    /// That of this process.
+    /// The namespace of this process.
     fn here() -> Option<Self> {
         let id = tune::Host::live().id();
         Some(Self { inode: id.net_namespace.get()?, net_cookie: id.net_cookie.get() })
@@ -61,38 +62,38 @@ impl NamespaceId {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordHead {
-    /// Seconds since 1970.
+    /// When the experiment began, seconds since 1970.
     pub started_unix_s: u64,
-    /// What it is called.
+    /// The experiment's name.
     pub name: String,
     pub spec: Spec,
-    /// What the order of runs is drawn from.
+    /// Seed of the random order of runs.
     pub seed: u64,
 }
 
-/// A record as it was read.
+/// The contents of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Past {
     pub begun: RecordHead,
     pub runs: Vec<Run>,
-    /// Commands that undo what is still set, the last set first.
+    /// Undo commands of what is still set, the last set first.
     pub pending: Vec<String>,
-    /// Why it ended, if it did.
+    /// Why it ended; `None` while it has not.
     pub ended: Option<String>,
-    /// Why it was broken off, if it said so and was not gone on with.
+    /// Why it was broken off; `None` where it was resumed since, or killed.
     pub stopped: Option<String>,
-    /// Whether somebody writes it now.
+    /// Whether another process is writing it now.
     pub under_way: bool,
-    /// What was held still.
+    /// The frozen state of the host; `None` where it was never frozen.
     pub held: Option<FrozenHost>,
-    /// The boot of the host under which it was last written.
+    /// The boot of the host under which it was last written; `None` where unknown.
     pub boot_id: Option<String>,
-    /// The network namespace in which its commands ran last.
+    /// The network namespace in which its commands last ran; `None` where unknown.
     pub place: Option<NamespaceId>,
 }
 
 impl Past {
-    /// Whether the host was booted since.
+    /// Whether the host was rebooted since.
     pub fn rebooted(&self) -> bool {
         self.boot_id.as_ref().zip(boot_id()).is_some_and(|(then, now)| *then != now)
     }
@@ -107,12 +108,14 @@ impl Past {
     }
 }
 
+/// The kernel's id of the present boot.
+///
 /// **Source**: `/proc/sys/kernel/random/boot_id`.
 fn boot_id() -> Option<String> {
     probe::Root::live().word("/proc/sys/kernel/random/boot_id").into_known()
 }
 
-/// A record that is being written, locked against a second writer.
+/// A record open for writing, locked against a second writer.
 #[derive(Debug)]
 pub struct Record {
     path: PathBuf,
@@ -120,9 +123,10 @@ pub struct Record {
 }
 
 impl Record {
-    /// A new one; one that is there is kept beside it ([`aside`]), an empty file is taken.
+    /// Creates a record. An existing record moves aside ([`aside`]); an empty file is used.
     ///
-    /// **Errors**: what is there is no record, somebody writes it, or the folder says no.
+    /// **Errors**: the existing file is no record, another process writes it, or the folder cannot
+    /// be written.
     pub fn create(path: &Path, begun: &RecordHead) -> Result<Self, ProveError> {
         let e = |e| ProveError::file(path, e);
         if let Some(folder) = path.parent() {
@@ -136,7 +140,7 @@ impl Record {
                     drop(Self::open(path)?);
                     std::fs::rename(path, aside(path)).map_err(e)?;
                 }
-                // Its commands are run again: nobody else is to write them.
+                // Its commands are run later: no other user may write them.
                 let mut new = OpenOptions::new();
                 let file = new.create_new(true).append(true).mode(0o644).open(path);
                 let record = Self { path: path.to_owned(), file: file.map_err(e)? };
@@ -146,7 +150,7 @@ impl Record {
         };
         record.write(&Entry::Begun(Box::new(begun.clone())))?;
         record.booted()?;
-        // The name too outlives a loss of power, or nobody would know what is to be undone.
+        // The directory entry must survive a loss of power too, or nothing would tell what to undo.
         if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
             File::open(folder)
                 .and_then(|f| f.sync_all())
@@ -155,9 +159,9 @@ impl Record {
         Ok(record)
     }
 
-    /// One that is there, to go on with.
+    /// Opens an existing record to continue it.
     ///
-    /// **Errors**: there is none, or somebody writes it.
+    /// **Errors**: there is none, or another process writes it.
     pub fn open(path: &Path) -> Result<Self, ProveError> {
         let file = OpenOptions::new().append(true).read(true).open(path);
         let file = file.map_err(|e| ProveError::file(path, e))?;
@@ -166,9 +170,9 @@ impl Record {
         Ok(record)
     }
 
-    /// One that was broken off, to go on with.
+    /// Reopens a record that was broken off.
     ///
-    /// **Errors**: as of [`Self::open`].
+    /// **Errors**: as [`Self::open`].
     pub fn resume(path: &Path) -> Result<Self, ProveError> {
         let mut record = Self::open(path)?;
         record.past()?;
@@ -176,9 +180,9 @@ impl Record {
         Ok(record)
     }
 
-    /// One of ours, whose commands can be run.
+    /// Opens a record of this user, so that its commands can be run safely.
     ///
-    /// **Errors**: it is another user's, or others may write it; somebody writes it.
+    /// **Errors**: it belongs to another user, others may write it, or another process writes it.
     fn ours(path: &Path) -> Result<Self, ProveError> {
         let file = private::open(path, OpenOptions::new().append(true).read(true))?;
         let record = Self { path: path.to_owned(), file };
@@ -186,7 +190,7 @@ impl Record {
         Ok(record)
     }
 
-    /// What is in it. A last line that was cut off goes away, so that the next one stands alone.
+    /// Reads the record. Removes an incomplete last line, so that the next line starts clean.
     fn past(&mut self) -> Result<Past, ProveError> {
         let e = |e| ProveError::file(&self.path, e);
         let mut bytes = Vec::new();
@@ -206,7 +210,7 @@ impl Record {
 
     fn lock(&self) -> Result<(), ProveError> {
         let taken = || self.file.try_lock().is_ok();
-        // Who only looks has it for a moment.
+        // A reader that only looks holds the lock for a moment.
         let again = || {
             std::thread::sleep(std::time::Duration::from_millis(20));
             taken()
@@ -228,7 +232,7 @@ impl Record {
         self.file.write_all(&line).and_then(|()| self.file.sync_data()).map_err(e)
     }
 
-    /// A setting is about to be made.
+    /// Records a setting that is about to be made.
     pub(crate) fn setting(&mut self, undo: &str) -> Result<(), ProveError> {
         self.write(&Entry::Setting { undo: undo.to_owned() })
     }
@@ -241,14 +245,14 @@ impl Record {
         self.write(&Entry::Run(Box::new(run.clone())))
     }
 
-    /// What is held still, or was until the end.
+    /// Records the frozen state of the host.
     ///
     /// **Errors**: the file cannot be written.
     pub fn held(&mut self, held: &FrozenHost) -> Result<(), ProveError> {
         self.write(&Entry::Held(held.clone()))
     }
 
-    /// It was broken off, and may be gone on with.
+    /// Records that it was broken off and can be resumed.
     pub(crate) fn stopped(&mut self, why: &str) -> Result<(), ProveError> {
         self.write(&Entry::Stopped(why.to_owned()))
     }
@@ -258,14 +262,15 @@ impl Record {
     }
 }
 
-/// Whether a new record can be at this path: nothing is there, an empty file, or a record, which makes room.
+/// Whether a new record can be created at this path. It can where nothing is, an empty file is, or
+/// a record is, which then moves aside.
 ///
-/// **Errors**: what is there is something else, or cannot be read.
+/// **Errors**: another kind of file is there, or it cannot be read.
 pub fn room(path: &Path) -> Result<(), ProveError> {
     at(path).map(|_| ())
 }
 
-/// What is where a record goes.
+/// What exists at a record's path.
 #[derive(Debug, PartialEq, Eq)]
 enum At {
     Nothing,
@@ -273,7 +278,7 @@ enum At {
     Record,
 }
 
-/// How every record begins, one too whose first line was cut off.
+/// The first bytes of every record, also of one with an incomplete first line.
 const HEAD: &[u8] = br#"{"begun":{"started_unix_s":"#;
 
 fn at(path: &Path) -> Result<At, ProveError> {
@@ -299,17 +304,18 @@ fn at(path: &Path) -> Result<At, ProveError> {
     }
 }
 
-/// The largest record that is read.
+/// The largest record that is read, bytes.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Reads a record, also one that is being written. A last line that was cut off is left out.
+/// Reads a record, also while another process writes it. An incomplete last line is ignored.
 ///
-/// **Errors**: there is none, it is no record, or a line of it is damaged.
+/// **Errors**: there is none, it is no record, or a line is damaged.
 pub fn read(path: &Path) -> Result<Past, ProveError> {
-    // Opening a pipe does not wait for who writes into it.
+    // Non-blocking: opening a pipe would wait for a writer.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     let file = file.map_err(|e| ProveError::file(path, e))?;
-    // Before it is read: who ends between the two is under way in the text as well.
+    // Checked before reading: an experiment that ends in between then counts as under way, as its
+    // text does.
     let under_way = is_locked(&file);
     let bytes = probe::given::read(path, MOST_BYTES).map_err(|e| ProveError::file(path, e))?;
     parsed(path, &bytes, under_way)
@@ -334,7 +340,7 @@ pub(crate) fn parsed(path: &Path, bytes: &[u8], under_way: bool) -> Result<Past,
     for (n, line) in lines {
         let entry = match serde_json::from_slice::<Entry>(line) {
             Ok(entry) => entry,
-            // Cut off, the last.
+            // The last line is incomplete.
             Err(_) if !line.ends_with(b"\n") => break,
             Err(_) => {
                 return Err(ProveError::Damaged(format!(
@@ -347,7 +353,7 @@ pub(crate) fn parsed(path: &Path, bytes: &[u8], under_way: bool) -> Result<Past,
         };
         match entry {
             Entry::Begun(_) => return Err(no_record()),
-            // The first line of whoever goes on with it.
+            // The first line that a resumed experiment writes.
             Entry::Boot(id) => (past.boot_id, past.stopped) = (Some(id), None),
             Entry::Namespace(place) => past.place = Some(place),
             Entry::Setting { undo } => past.pending.insert(0, undo),
@@ -365,8 +371,9 @@ pub(crate) fn parsed(path: &Path, bytes: &[u8], under_way: bool) -> Result<Past,
     Ok(past)
 }
 
-/// Where a record goes that makes room for a new one: `….before.jsonl`, or, where one there can still be
-/// gone on with or is no record, `….before-2.jsonl` and so on. By its ending it stays one of those whose settings are undone.
+/// Where an existing record moves to: `….before.jsonl`, or `….before-2.jsonl` and so on where that
+/// name has a resumable record or another file. The extension stays, so its settings are still
+/// undone.
 pub fn aside(path: &Path) -> PathBuf {
     let named = |n: String| path.with_extension(format!("before{n}.jsonl"));
     let mut more = (2..).map(|n| named(format!("-{n}")));
@@ -378,12 +385,12 @@ pub fn aside(path: &Path) -> PathBuf {
     }
 }
 
-/// Whether a record can be gone on with: it has runs, and its experiment has not ended.
+/// Whether a record can be resumed: it has runs, and its experiment has not ended.
 pub fn may_go_on(path: &Path) -> bool {
     read(path).is_ok_and(|past| past.ended.is_none() && !past.runs.is_empty())
 }
 
-/// Whether a record has a writer. A look takes the lock for a moment, shared with other looks.
+/// Whether a record has a writer. The check holds a shared lock for a moment.
 fn is_locked(file: &File) -> bool {
     let taken = file.try_lock_shared().is_ok();
     if taken {

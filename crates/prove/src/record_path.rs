@@ -1,11 +1,11 @@
-//! Where records are kept.
+//! Where records are stored.
 
 use std::path::{Path, PathBuf};
 
 use crate::{Experiment, ProveError, record, spec::Spec};
 
-/// Where the record of an experiment is kept, unless somewhere else is named. An experiment by flags is named
-/// by what it tries, so that another one's record is not in its way; how long it goes on makes no difference.
+/// The default path of an experiment's record. An experiment by flags is named by what it varies
+/// and measures, so that another one does not collide with it; the budget does not count.
 pub fn usual(experiment: &Experiment, of_file: bool) -> PathBuf {
     let name = match of_file {
         true => experiment.name.clone(),
@@ -18,7 +18,7 @@ pub fn usual(experiment: &Experiment, of_file: bool) -> PathBuf {
     folder().join(format!("{}.jsonl", file.trim_start_matches('.')))
 }
 
-/// A number for what is run, varied and looked at (FNV-1a, folded to 32 bits).
+/// A hash of the workload, factors and metrics (FNV-1a, folded to 32 bits).
 fn what(spec: &Spec) -> u32 {
     let tried = Spec {
         workload: spec.workload.clone(),
@@ -46,10 +46,10 @@ fn folder() -> PathBuf {
     state.unwrap_or_else(home).join("netwright/prove")
 }
 
-/// Whether a new record can be there. Folders are made for the usual place only.
+/// Checks that a new record can be written. Creates folders for the default path only.
 ///
 /// # Errors
-/// It cannot, or another file is there.
+/// The path cannot be written, or another kind of file is there.
 pub fn room(path: &Path, is_named: bool) -> Result<(), ProveError> {
     let named = path.parent().filter(|p| is_named && !p.as_os_str().is_empty());
     if let Some(folder) = named {

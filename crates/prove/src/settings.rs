@@ -1,4 +1,4 @@
-//! What is set on the host just now, and putting it back.
+//! The levels that are set on the host now, and restoring the host.
 
 use model::tune::Plan;
 use tune::trial::Trials;
@@ -10,20 +10,20 @@ use crate::{
     record::Record,
 };
 
-/// The host's knobs, for an experiment that sets some.
+/// The host's knobs, where an experiment sets some.
 #[derive(Debug, Clone, Copy)]
 pub struct Knobs<'a> {
     pub bench: &'a dyn Trials,
-    /// Each combination's plan, in the order of [`crate::Experiment::change_requests`], all made for the
-    /// host as it is between two combinations. Empty where a combination leaves all as it is.
+    /// Each combination's plan, in the order of [`crate::Experiment::change_requests`]. Each is
+    /// made for the host without any level set; empty where a combination changes nothing.
     pub plans: &'a [Plan],
 }
 
-/// By factor, what is set by commands; and the combination whose knobs are set.
+/// The command setting of each factor, and the combination whose knobs are set.
 pub(crate) struct Settings<'a> {
     now: Vec<Option<Setting>>,
     knobs: Option<Knobs<'a>>,
-    /// Which combination's plan is in force, as which change set.
+    /// The combination whose plan is in force, and its change set.
     trial: Option<(usize, u64)>,
 }
 
@@ -32,8 +32,8 @@ impl<'a> Settings<'a> {
         Self { now: vec![None; factors], knobs, trial: None }
     }
 
-    /// Brings the host to a combination, the one of this number: undoes what is another level's,
-    /// then sets.
+    /// Sets the host to combination `number`: undoes the settings of other levels, then sets its
+    /// own.
     pub(crate) fn apply(
         &mut self,
         number: usize,
@@ -53,7 +53,7 @@ impl<'a> Settings<'a> {
         Ok(())
     }
 
-    /// Whether the knobs are still as they were set.
+    /// Checks that the knobs still have the values that were set.
     pub(crate) fn hold(&self) -> Result<(), ProveError> {
         match (self.knobs, self.trial) {
             (Some(knobs), Some((_, id))) => Ok(knobs.bench.holds(id)?),
@@ -83,7 +83,7 @@ impl<'a> Settings<'a> {
         for (now, wanted) in self.now.iter_mut().zip(wanted) {
             if let (None, Some(setting)) = (&now, wanted) {
                 record.setting(&setting.unset)?;
-                // Also what failed half-way is undone at the end.
+                // A command that failed half-way is undone at the end too.
                 let line = setting.set.clone();
                 *now = Some(setting);
                 child::set(&line, SET_PATIENCE).map_err(ProveError::Setting)?;
@@ -92,7 +92,7 @@ impl<'a> Settings<'a> {
         Ok(())
     }
 
-    /// Undoes all. Every undo is tried, whatever becomes of the others; the first error is told.
+    /// Undoes everything. Tries every undo even if one fails; returns the first error.
     pub(crate) fn put_back(&mut self, record: &mut Record) -> Result<(), ProveError> {
         let mut tried = vec![self.take_back()];
         tried.extend(self.now.iter_mut().map(|now| undo(now, record)));

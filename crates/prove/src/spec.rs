@@ -1,4 +1,4 @@
-//! An experiment as it is written in a file. [`crate::Experiment::check`] judges it.
+//! An experiment as written in a file. [`crate::Experiment::check`] validates it.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 
 use crate::ProveError;
 
-/// Reads a file's text.
+/// Parses a file's text.
 ///
-/// **Errors**: the place and what is wrong there, in one line.
+/// **Errors**: the place and the mistake, on one line.
 pub fn parse(text: &str) -> Result<Spec, String> {
     toml::from_str(text).map_err(|e: toml::de::Error| {
         let line = e
@@ -24,43 +24,43 @@ pub fn parse(text: &str) -> Result<Spec, String> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// What it is called [default: the file's name].
+    /// The experiment's name [default: the file's].
     pub name: Option<String>,
-    /// A measurement of ours: `measure rtt db1 --duration 500ms`. `{FACTOR}` stands for the
+    /// A measurement of ours: `measure rtt db1 --duration 500ms`. `{FACTOR}` is replaced by the
     /// factor's level.
     pub workload: Option<String>,
-    /// Or a command of the user's, for `sh -c`.
+    /// Or a command, for `sh -c`.
     pub command: Option<String>,
     /// A command before each run, for `sh -c`.
     pub before: Option<String>,
-    /// How long all may take: `60s`.
+    /// The time budget of all runs: `60s`.
     pub budget: Option<String>,
-    /// Or how many runs all may take.
+    /// Or the number of all runs.
     pub runs: Option<usize>,
     /// Differences smaller than this do not matter: `2%`.
     pub min_effect: Option<String>,
-    /// What the order of the runs is drawn from [default: the clock].
+    /// Seed of the random order of runs [default: the clock].
     pub seed: Option<u64>,
-    /// Whether what moves interrupts and frequencies by itself is stopped meanwhile.
+    /// Whether to stop irqbalance and fix CPU frequencies during the experiment.
     #[serde(default)]
     pub freeze_host: bool,
-    /// How long one run may take [default: 10m].
+    /// The time limit of one run [default: 10m].
     pub timeout: Option<String>,
-    /// How several factors are combined: `full-factorial`, or `one-at-a-time` [default: the
-    /// former].
+    /// How several factors are combined: `full-factorial` (default) or `one-at-a-time`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub design: Option<String>,
     #[serde(default, rename = "factor")]
     pub factors: Vec<FactorSpec>,
-    /// Or: where both ends run, every pair.
+    /// Or a placement: the CPUs of both ends, every pair.
     pub placement: Option<PlacementSpec>,
-    /// What is looked at [default: what the measurement is about].
+    /// The metrics [default: those of the measurement].
     #[serde(default, rename = "metric")]
     pub metrics: Vec<MetricSpec>,
 }
 
 impl Spec {
-    /// Where another one differs, each place in words: `budget: "60s" there, "30s" here`.
+    /// The differences from another specification, one text each: `budget: "60s" there, "30s"
+    /// here`.
     pub fn differences(&self, here: &Self) -> Vec<String> {
         let mut found = Vec::new();
         let value = |of| serde_json::to_value(of).unwrap_or_default();
@@ -69,7 +69,7 @@ impl Spec {
     }
 }
 
-/// Goes down to the places themselves.
+/// Descends to the values that differ.
 fn differ(at: &str, there: &Value, here: &Value, into: &mut Vec<String>) {
     match (there, here) {
         (Value::Object(there), Value::Object(here)) => {
@@ -92,7 +92,7 @@ fn differ(at: &str, there: &Value, here: &Value, into: &mut Vec<String>) {
     }
 }
 
-/// A value in few words.
+/// A value as short text.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "nothing".into(),
@@ -104,22 +104,22 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Something that is varied.
+/// A factor of the experiment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FactorSpec {
-    /// Its name; `{NAME}` in the workload stands for the level [default: the knob's].
+    /// The factor's name; `{NAME}` in the workload is replaced by the level [default: the knob].
     #[serde(default)]
     pub name: String,
-    /// Its levels, the first being what the others are compared with.
+    /// Its levels; the others are compared with the first.
     pub levels: Vec<LevelSpec>,
-    /// A knob of `netwright tune`: each level is a value of it, `now` is the one that it has.
+    /// A knob of `netwright tune`: each level is a value of it, and `now` is its present value.
     pub knob: Option<String>,
-    /// Appended to the workload at each level; `{level}` stands for it.
+    /// Arguments appended to the workload at each level; `{level}` is replaced.
     pub args: Option<String>,
-    /// A command that sets a level, for `sh -c`; `{level}` stands for it.
+    /// A command that sets a level, for `sh -c`; `{level}` is replaced.
     pub set: Option<String>,
-    /// The command that undoes it.
+    /// The command that undoes the level.
     pub unset: Option<String>,
 }
 
@@ -127,35 +127,35 @@ pub struct FactorSpec {
 #[serde(untagged)]
 pub enum LevelSpec {
     Name(String),
-    /// A number, which is also its name.
+    /// A whole number, which is also the level's name.
     Number(i64),
-    /// The same with a point in it.
+    /// A number with a decimal point.
     Fraction(f64),
-    /// With what it does of its own.
+    /// A level with arguments, commands or knobs.
     Full(FullLevelSpec),
 }
 
-/// A level with what it does of its own.
+/// A level with its own arguments, commands or knobs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FullLevelSpec {
     pub name: String,
-    /// Appended to the workload.
+    /// Arguments appended to the workload.
     pub args: Option<String>,
-    /// A command that sets it.
+    /// A command that sets the level.
     pub set: Option<String>,
-    /// The command that undoes it.
+    /// The command that undoes the level.
     pub unset: Option<String>,
     /// Knobs of `netwright tune` that it sets: `KNOB=VALUE`.
     #[serde(default)]
     pub change: Vec<String>,
 }
 
-/// Instead of CPUs: one of each class.
+/// Value of a CPU list that asks for one CPU of each class.
 pub const CLASSES: &str = "classes";
 
-/// A placement matrix: where the workload runs (`--cpu` of a measurement of ours, `{cpu}` in a
-/// command), beside where the server runs or where a NIC's interrupts go.
+/// A placement matrix: the workload's CPUs beside the server's, or beside those of a NIC's
+/// interrupts. The workload's CPU is `--cpu` of a measurement of ours, `{cpu}` in a command.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlacementSpec {
@@ -165,21 +165,21 @@ pub struct PlacementSpec {
     pub peer_cpus: Option<String>,
     /// CPUs that take the interrupts of `nic`, set by `irq.affinity` of `netwright tune`.
     pub irq_cpus: Option<String>,
-    /// The NIC whose interrupts classes are told against.
+    /// The NIC whose interrupts the classes are relative to.
     pub nic: Option<String>,
-    /// What was chosen for the classes of this host: not to be written, but in the record.
+    /// The CPUs chosen for classes on this host. Netwright fills it in for the record.
     #[serde(default, rename = "assignment", skip_serializing_if = "Vec::is_empty")]
     pub assignments: Vec<Assignment>,
-    /// Why the columns are what they are; likewise.
+    /// The reasons for the columns; also filled in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<String>,
-    /// What the budget does not hold; likewise.
+    /// The placements that the budget does not hold; also filled in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<ProveNote>,
 }
 
 impl PlacementSpec {
-    /// Whether a host's topology is needed to know which CPUs are meant.
+    /// Whether the specification needs a host's topology to name its CPUs.
     pub fn by_class(&self) -> bool {
         let classes = |text: &str| text.trim() == CLASSES;
         let others = [&self.peer_cpus, &self.irq_cpus];
@@ -187,42 +187,42 @@ impl PlacementSpec {
     }
 }
 
-/// One placement: a CPU for the workload at a place of the other end or of the interrupts.
+/// One placement: a CPU of the workload beside a column (the other end, or interrupts).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assignment {
-    /// How it stands to the other.
+    /// The workload's class relative to the column.
     pub class: String,
     pub cpu: u32,
-    /// The other CPU, as it stands in the columns.
+    /// The column's CPUs, as text.
     pub beside: String,
 }
 
-/// A figure of a run.
+/// A metric of the experiment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricSpec {
     pub name: String,
-    /// Where it is in the JSON that the workload prints: `runs.0.rtt_ns.p50`.
+    /// JSON path in the workload's output: `runs.0.rtt_ns.p50`.
     pub json: Option<String>,
-    /// Or: the first group of this regular expression in what it prints.
+    /// Or a regular expression; its first group is the value.
     pub regex: Option<String>,
-    /// Or: its exit code.
+    /// Or the exit code.
     #[serde(default)]
     pub exit_code: bool,
-    /// Or: how many seconds it ran.
+    /// Or the duration of the run, seconds.
     #[serde(default)]
     pub time: bool,
-    /// `higher` or `lower`.
+    /// The better direction: `higher` or `lower`.
     pub better: String,
-    /// Whether it only must not get worse.
+    /// Whether it is a guard, which must only not get worse.
     #[serde(default)]
     pub guard: bool,
-    /// A guard's limit: it must be shown to get worse by less than this, `10%`.
+    /// The guard's limit: it must be shown to get worse by less than this, `10%`.
     pub limit: Option<String>,
 }
 
-/// `2%` as 0.02.
+/// A percentage as a share: `2%` is 0.02.
 pub(crate) fn percent(key: &str, text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok());
     match number.filter(|n| n.is_finite() && *n > 0.0 && *n <= 1000.0) {
@@ -231,7 +231,7 @@ pub(crate) fn percent(key: &str, text: &str) -> Result<f64, String> {
     }
 }
 
-/// The CPUs of a placement, one by one.
+/// The CPUs of a placement's list, each as text.
 pub(crate) fn cpus(key: &str, text: &str) -> Result<Vec<String>, String> {
     let set = cpu_set(key, text).map_err(|why| format!("placement.{why}"))?;
     Ok(set.iter().map(|c| c.to_string()).collect())
@@ -246,7 +246,7 @@ pub(crate) fn cpu_set(key: &str, text: &str) -> Result<CpuSet, String> {
     }
 }
 
-/// The factor of a change: as it is against changed.
+/// The factor of an A/B experiment on knobs: `now` against changed.
 pub fn of_changes(change: &[String]) -> FactorSpec {
     let level = |name: String, change: &[String]| {
         LevelSpec::Full(FullLevelSpec { name, change: change.to_vec(), ..FullLevelSpec::default() })
@@ -258,10 +258,10 @@ pub fn of_changes(change: &[String]) -> FactorSpec {
     }
 }
 
-/// `NAME=PATH:lower[:guard]`, `NAME=/REGEX/:higher`, `NAME=exit:lower`, `NAME=time:lower`.
+/// Parses `NAME=PATH:lower[:guard]`, `NAME=/REGEX/:higher`, `NAME=exit:lower` or `NAME=time:lower`.
 ///
 /// # Errors
-/// It is no such line.
+/// It has none of these forms.
 pub fn metric(text: &str) -> Result<MetricSpec, ProveError> {
     let bad = || {
         ProveError::Spec(format!(

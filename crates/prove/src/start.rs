@@ -1,4 +1,4 @@
-//! Beginning an experiment, or going on with one: its record, and what killed ones left.
+//! Begins or resumes an experiment: opens its record, and undoes what killed experiments left set.
 
 use std::{
     path::Path,
@@ -17,7 +17,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
 
-/// Undoes what the experiment of a record left set whose process was killed.
+/// Undoes the settings of killed experiments, this record's included.
 ///
 /// # Errors
 /// The record cannot be read, or a command fails.
@@ -25,7 +25,7 @@ pub fn undo_lost(path: &Path) -> Result<(), ProveError> {
     record::undo_killed(folder_of(path), path, &[]).map(drop)
 }
 
-/// What killed experiments left set is undone before anything else.
+/// The same before an experiment begins, with notes for the operator.
 ///
 /// # Errors
 /// A record cannot be read, or a command fails.
@@ -45,10 +45,10 @@ pub fn undo_before(
     Ok(())
 }
 
-/// What is to be gone on with.
+/// The record to resume.
 ///
 /// # Errors
-/// It has ended, or is another one.
+/// The experiment has ended, or the record is of another one.
 pub fn past(experiment: &Experiment, path: &Path) -> Result<Past, ProveError> {
     let past = record::read(path)?;
     let path = path.display();
@@ -83,10 +83,10 @@ pub fn past(experiment: &Experiment, path: &Path) -> Result<Past, ProveError> {
     Ok(past)
 }
 
-/// A new record, or an old one to go on with.
+/// Creates a record, or opens one to resume.
 ///
 /// # Errors
-/// As of [`past`], or the record cannot be written.
+/// As [`past`], or the record cannot be written.
 pub fn begin(
     resume: bool,
     experiment: &Experiment,
@@ -120,7 +120,7 @@ pub fn begin(
     Ok((begun, vec![], record))
 }
 
-/// Whoever starts commands that change the host is told before.
+/// Warns the operator of commands that change the host, before they run.
 pub fn warn(operator: &dyn Operator, experiment: &Experiment) {
     let changes = experiment.changes();
     if let Some(first) = changes.first() {

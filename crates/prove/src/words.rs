@@ -1,7 +1,7 @@
-//! A command line of ours taken apart.
+//! Splits a command line of ours into arguments.
 
-/// The words of a line: parted by blanks; `'…'` and `"…"` keep blanks together. Nothing is
-/// expanded, for no shell is asked.
+/// The arguments of a line, separated by blanks; `'…'` and `"…"` group them. Nothing is expanded,
+/// as there is no shell.
 ///
 /// **Errors**: a quote that is not closed.
 pub(crate) fn split(line: &str) -> Result<Vec<String>, String> {
@@ -24,12 +24,12 @@ pub(crate) fn split(line: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// How long a run of a workload given as a URL takes, unless it says so itself: many short runs
-/// say more than a few long ones.
+/// The duration of a run of a workload given as a URL, unless its options set one. Many short runs
+/// give a narrower interval than a few long ones.
 const SHORT: &str = "500ms";
 
-/// `rtt://db1:4040 --flows 8` as the words of a measurement: `measure rtt db1:4040 --flows 8`.
-/// Anything else stays.
+/// Turns `rtt://db1:4040 --flows 8` into `measure rtt db1:4040 --flows 8`; other lines stay as they
+/// are.
 pub(crate) fn url(words: &mut Vec<String>) {
     let Some((scheme, rest)) = words.first().and_then(|w| w.split_once("://")) else { return };
     let (what, target) = match scheme {

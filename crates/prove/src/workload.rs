@@ -1,4 +1,4 @@
-//! What a run is: a measurement of ours, or a command.
+//! The workload of an experiment: a measurement of ours, or a command.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use crate::{spec::Spec, words};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Workload {
-    /// A measurement of ours, its words.
+    /// A measurement of ours, as arguments of `netwright`.
     Ours(Vec<String>),
     /// A command for `sh -c`.
     Shell(String),
 }
 
-/// The workload that is written.
+/// The workload of a specification.
 ///
-/// **Errors**: what makes no sense, by its key.
+/// **Errors**: a contradiction, with its key.
 pub(crate) fn of(spec: &Spec) -> Result<Workload, String> {
     match (&spec.workload, &spec.command) {
         (Some(_), Some(_)) => Err("workload and command: only one of the two".into()),
@@ -43,9 +43,9 @@ pub(crate) fn of(spec: &Spec) -> Result<Workload, String> {
     }
 }
 
-/// How long a measurement of ours goes on by its own `--duration`; `None` for a command.
+/// The `--duration` of a measurement of ours; `None` for a command.
 pub(crate) fn run_takes(spec: &Spec) -> Option<Duration> {
-    /// What `measure` does unless it is told otherwise.
+    /// The default duration of `measure`.
     const UNTOLD: Nanos = Nanos(5_000_000_000);
     let Ok(Workload::Ours(words)) = of(spec) else { return None };
     let at = |(i, word): (usize, &String)| match word.strip_prefix("--duration") {

@@ -1,4 +1,4 @@
-//! The experiments that are shipped beside the docs are ones.
+//! The experiment files shipped beside the documentation are valid.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 

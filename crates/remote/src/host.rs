@@ -1,5 +1,5 @@
-//! The end that is changed: plans, tries and puts back for one client at a time, through the same
-//! journal as `netwright tune`.
+//! The remote end: plans, tries and reverts changes for one client at a time, in the same journal
+//! as `netwright tune`.
 
 use diagnose::{Case, diagnose};
 use model::{
@@ -20,24 +20,24 @@ use tune::{
 
 use crate::{Answer, PeerRequest, Request};
 
-/// The longest that the host is watched for a client.
+/// The longest observation for a client.
 const LONGEST: Nanos = Nanos(60_000_000_000);
-/// Change requests of one plan.
+/// The most change requests in one plan.
 const MOST_CHANGE_REQUESTS: usize = 256;
-/// Plans of one client; `fix` makes one or two for each candidate.
+/// The most plans of one client; `fix` makes one or two for each candidate.
 const MOST_PLANS: usize = 4096;
 
-/// This host in one client's hands. When it is dropped, what is on trial is put back.
+/// This host as lent to one client. Dropping it reverts what is on trial.
 pub struct Lent<'a> {
     operator: &'a dyn Operator,
-    /// The client's address.
+    /// The client's address from `SSH_CONNECTION`, or `another host`.
     client: String,
-    /// The connection over which the client came, as `SSH_CONNECTION` has it.
+    /// The client's connection, in the format of `SSH_CONNECTION`; `None` where it is not set.
     connection: Option<String>,
     bench: Option<Bench>,
-    /// Plans made, to be tried by number: a client's own plans are not taken.
+    /// The plans made, which the client tries by number. A plan sent by the client is not accepted.
     plans: Vec<Plan>,
-    /// Change sets of this client that are on trial.
+    /// This client's change sets that are on trial.
     tried: Vec<u64>,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Lent<'a> {
         }
     }
 
-    /// The answer to one line.
+    /// The answer to one line of input.
     pub fn answer(&mut self, line: &str) -> Answer {
         match serde_json::from_str::<Request>(line) {
             Ok(request) => self.one(request).unwrap_or_else(|e| Answer::failed(&e)),
@@ -133,8 +133,7 @@ impl<'a> Lent<'a> {
         }
     }
 
-    /// What the operator here would not be allowed without saying so twice is refused as it is
-    /// there: `--i-understand` cannot be said from afar.
+    /// A client cannot give `--i-understand`, so changes that need it are refused.
     fn plan(
         &mut self,
         change_requests: Vec<PeerRequest>,
@@ -175,7 +174,7 @@ impl<'a> Lent<'a> {
         Ok(Answer::Planned { number, plan: Box::new(plan) })
     }
 
-    /// `doctor` here, for one who loads us from there.
+    /// `doctor` on this host, requested by a client.
     fn look(&self, window: Nanos, goal: model::Goal) -> Result<Answer, TuneError> {
         if window > LONGEST {
             return Err(TuneError::Usage(format!("a window of {window}; at most {LONGEST}")));

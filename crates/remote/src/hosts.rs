@@ -1,5 +1,5 @@
-//! This host and, where its operator consents, the server's: one bench for both. A knob of the
-//! server begins with [`PEER`].
+//! Combines this host and, where its operator consents, the server's: both as one bench. A knob of
+//! the server begins with [`PEER`].
 
 use std::{
     collections::BTreeMap,
@@ -19,21 +19,22 @@ use tune::{
 
 use crate::local::PeerEnd;
 
-/// Where changes are tried; each is one at either host or at both.
+/// The hosts where changes are tried; a trial may have changes on either or on both.
 #[derive(Debug)]
 pub struct Hosts<'a> {
     local: &'a Bench,
     peer: Option<&'a PeerEnd>,
     last: AtomicU64,
     made: Mutex<BTreeMap<u64, TrialSets>>,
-    /// The server's plans, by what they change.
+    /// The numbers of the server's plans, by their changes.
     plans: Mutex<BTreeMap<Vec<(String, String)>, usize>>,
 }
 
 /// The change sets of one trial.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TrialSets {
-    /// In this host's journal.
+    /// Its number in this host's journal; `None` where nothing changes here. `peer` likewise for
+    /// the server.
     pub local: Option<u64>,
     pub peer: Option<u64>,
 }
@@ -42,8 +43,8 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A plan for some change requests at both hosts, each as it is now; with the server's number for its
-/// part, where it has one.
+/// Plans change requests for both hosts in their present state; with the number of the server's
+/// plan, where it has a part.
 pub fn plan(
     host: &Host,
     peer: Option<&PeerEnd>,
@@ -80,17 +81,17 @@ pub fn plan(
     Ok((plan, Some(number)))
 }
 
-/// What a plan changes at the server.
+/// The server's part of a plan.
 fn key(plan: &Plan) -> Vec<(String, String)> {
     let peer = plan.changes.iter().filter(|c| c.knob.starts_with(PEER));
     peer.map(|c| (c.knob.clone(), c.new.clone())).collect()
 }
 
 impl<'a> Hosts<'a> {
-    /// Takes both hosts' changes to itself.
+    /// Locks the changes of both hosts.
     ///
     /// # Errors
-    /// Somebody else is changing the server.
+    /// Another process is changing the server.
     pub fn open(local: &'a Bench, peer: Option<&'a PeerEnd>) -> Result<Self, TuneError> {
         if let Some(peer) = peer {
             peer.begin()?;
@@ -112,10 +113,10 @@ impl<'a> Hosts<'a> {
         self.peer
     }
 
-    /// A plan for some change requests as both are now.
+    /// Plans change requests for both hosts in their present state.
     ///
     /// # Errors
-    /// A host cannot be read, or the server is gone.
+    /// A host cannot be read, or the server does not answer.
     pub fn plan(
         &self,
         own_connection: bool,
@@ -128,7 +129,7 @@ impl<'a> Hosts<'a> {
         Ok(plan)
     }
 
-    /// What of this host is on trial of what was made here, ascending.
+    /// The change sets of this host that are on trial, in ascending order.
     pub fn on_trial(&self) -> Vec<(u64, TrialSets)> {
         locked(&self.made).iter().map(|(id, made)| (*id, *made)).collect()
     }
@@ -141,11 +142,11 @@ impl<'a> Hosts<'a> {
         self.peer.ok_or_else(|| TuneError::Environment("there is no server".into()))
     }
 
-    /// Ends a trial at both hosts: what was made stays. Not kept at one, it is undone at the
-    /// other.
+    /// Ends a trial on both hosts and keeps its changes. If one host cannot keep them, the other
+    /// reverts its own.
     ///
     /// # Errors
-    /// A journal cannot be told.
+    /// A journal cannot be written.
     pub fn keep(&self, id: u64) -> Result<TrialSets, TuneError> {
         let made = self.made(id);
         if let Some(peer) = made.peer {
@@ -202,7 +203,7 @@ impl Trials for Hosts<'_> {
         }
     }
 
-    /// Also where one of the two fails, the other is tried.
+    /// The other host is tried even where the first fails.
     fn take_back(&self, id: u64) -> Result<(), TuneError> {
         let made = self.made(id);
         let local = made.local.map_or(Ok(()), |local| self.local.take_back(local));

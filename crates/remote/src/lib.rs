@@ -1,6 +1,10 @@
-//! Changes on another host: what is said ([`Request`], [`Answer`]), who answers there ([`host`],
-//! `netwright remote`), who asks here ([`local`]) and over what ([`ssh`]), both hosts as one
-//! ([`hosts`], for an experiment [`tuned`]), and who puts back when the one who answers is killed ([`tune::watchdog::maker`]).
+//! Changes on another host, over ssh:
+//! - the protocol is [`Request`] and [`Answer`];
+//! - [`host`] (`netwright remote`) answers on the remote host;
+//! - [`local`] asks from this host, over [`ssh`];
+//! - [`hosts`] combines both hosts, [`tuned`] does so for an experiment.
+//!
+//! If the answering process is killed, [`tune::watchdog::maker`] reverts what is on trial.
 
 pub mod host;
 pub mod hosts;
@@ -17,98 +21,98 @@ use model::{
 use serde::{Deserialize, Serialize};
 use tune::{TuneError, change_request::ChangeRequest};
 
-/// So long the end that asks may say nothing; then it counts as gone.
+/// A client that is silent for longer counts as gone.
 pub const LEASE: Duration = Duration::from_secs(20);
-/// Bytes of a line.
+/// The longest line of the protocol, bytes.
 pub const LONGEST_LINE: u64 = 16 << 20;
 
-/// The first line of the end that answers.
+/// The first line that the remote end sends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Greeting {
-    /// Its version: both ends must have the same.
+    /// Its version, which must equal the client's.
     pub netwright: String,
 }
 
-/// Asked of the server.
+/// A request to the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// Nothing: we are still here.
+    /// Keeps the connection alive.
     Alive,
-    /// Have the host's changes to yourself, and undo what killed experiments left.
+    /// Lock the host's changes, and undo what killed experiments left set.
     Begin,
-    /// Watch for so long and judge.
+    /// Observe for this long, and judge.
     Look { window_ns: Nanos, goal: model::Goal },
-    /// What would be done?
+    /// Plan these changes.
     Plan {
         change_requests: Vec<PeerRequest>,
-        /// Whether that may include what may cut this connection.
+        /// Whether the plan may have changes that can cut this connection.
         own_connection: bool,
     },
-    /// Do what the plan of this number says, on trial.
+    /// Apply the plan of this number, on trial.
     Try { plan: usize },
-    /// Is a change still as it was made?
+    /// Check that a change still has the values that it wrote.
     Holds {
         /// Its number in the server's journal.
         id: u64,
     },
-    /// Undo a change that is on trial.
+    /// Revert a change that is on trial.
     TakeBack {
         /// Its number in the server's journal.
         id: u64,
     },
-    /// End a trial: its changes stay.
+    /// End a trial and keep its changes.
     Keep {
         /// Its number in the server's journal.
         id: u64,
     },
-    /// Undo a change that was made from afar and kept.
+    /// Roll back a change that a client made and kept.
     Rollback {
         /// Its number in the server's journal.
         id: u64,
     },
-    /// What is in force?
+    /// Report what is in force.
     Status,
 }
 
-/// What the server says to it.
+/// The server's answer to a [`Request`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     Done,
     Found {
-        /// As `doctor` has them.
+        /// Findings in the format of `doctor`.
         findings: Vec<Finding>,
     },
-    /// What would be done.
+    /// The plan.
     Planned {
-        /// To try it by.
+        /// Its number for [`Request::Try`].
         number: usize,
         plan: Box<Plan>,
     },
-    /// It is done, as this change.
+    /// The change is applied, as this change set.
     Made {
         /// Its number in the server's journal.
         id: u64,
     },
-    /// It is rolled back, but for what somebody else set since.
+    /// Rolled back, except for values that another process set since.
     Left {
         why: String,
     },
     /// What is in force.
     Standing(Box<Status>),
-    /// It is not done.
+    /// The request failed.
     Failed {
-        /// Who can do something about it, as an exit code: 2, 3, 4.
+        /// The exit code that says who can help: 2, 3 or 4.
         code: u8,
         why: String,
     },
 }
 
-/// A change request on the wire.
+/// A change request in the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerRequest {
-    /// The knob's name as the server has it.
+    /// The knob's name on the server, without the prefix.
     pub knob: String,
     pub value: String,
     pub asked_by: String,

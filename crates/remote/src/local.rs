@@ -1,4 +1,4 @@
-//! The end that asks: the far host as if it were a bench of our own.
+//! The client's end: uses the remote host like a local bench.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use tune::{TuneError, change_request::ChangeRequest};
 
 use crate::{Answer, PeerRequest, Request, ssh::Ssh};
 
-/// Another host, reached over ssh. When it is dropped, what is on trial there is put back.
+/// Another host, reached over ssh. Dropping it reverts what is on trial there.
 #[derive(Debug)]
 pub struct PeerEnd {
     ssh: Ssh,
-    /// As it was asked for.
+    /// The target as typed.
     pub name: String,
 }
 
@@ -49,18 +49,18 @@ impl PeerEnd {
         }
     }
 
-    /// Has the host's changes to itself from now on.
+    /// Locks the remote host's changes from now on.
     ///
     /// # Errors
-    /// Somebody else is changing it.
+    /// Another process is changing it.
     pub fn begin(&self) -> Result<(), TuneError> {
         self.done(&Request::Begin)
     }
 
-    /// Its findings after watching for so long.
+    /// The remote host's findings after observing it for this long.
     ///
     /// # Errors
-    /// It is gone.
+    /// The connection is gone.
     pub fn look(&self, window_ns: Nanos, goal: model::Goal) -> Result<Vec<Finding>, TuneError> {
         let takes = Duration::from_nanos(window_ns.0);
         match self.ask(&Request::Look { window_ns, goal }, takes)? {
@@ -69,10 +69,10 @@ impl PeerEnd {
         }
     }
 
-    /// What would be done there, and the number to try it by.
+    /// The plan for the remote host, and its number for [`Request::Try`].
     ///
     /// # Errors
-    /// It is gone, or cannot plan.
+    /// The connection is gone, or the remote host cannot plan.
     pub fn plan(
         &self,
         change_requests: &[ChangeRequest],
@@ -93,7 +93,7 @@ impl PeerEnd {
     /// As [`tune::trial::Bench::try_out`].
     ///
     /// # Errors
-    /// The first change that failed; then all is as it was there.
+    /// The first change that failed; the remote host is then as it was.
     pub fn try_out(&self, plan: usize) -> Result<u64, TuneError> {
         match self.ask(&Request::Try { plan }, Duration::ZERO)? {
             Answer::Made { id } => Ok(id),
@@ -104,7 +104,7 @@ impl PeerEnd {
     /// As [`tune::trial::Bench::holds`].
     ///
     /// # Errors
-    /// The first value that is another one now.
+    /// The first value that has changed since.
     pub fn holds(&self, id: u64) -> Result<(), TuneError> {
         self.done(&Request::Holds { id })
     }
@@ -112,7 +112,7 @@ impl PeerEnd {
     /// As [`tune::trial::Bench::take_back`].
     ///
     /// # Errors
-    /// What could not be put back.
+    /// The values that could not be reverted.
     pub fn take_back(&self, id: u64) -> Result<(), TuneError> {
         self.done(&Request::TakeBack { id })
     }
@@ -120,12 +120,12 @@ impl PeerEnd {
     /// As [`tune::trial::Bench::keep`].
     ///
     /// # Errors
-    /// The journal there cannot be told.
+    /// The remote journal cannot be written.
     pub fn keep(&self, id: u64) -> Result<(), TuneError> {
         self.done(&Request::Keep { id })
     }
 
-    /// Undoes what was kept from afar.
+    /// Rolls back a change that a client made and kept.
     ///
     /// # Errors
     /// As [`tune::trial::Bench::roll_back`].
@@ -137,10 +137,10 @@ impl PeerEnd {
         }
     }
 
-    /// What is in force there.
+    /// What is in force on the remote host.
     ///
     /// # Errors
-    /// It is gone.
+    /// The connection is gone.
     pub fn status(&self) -> Result<Status, TuneError> {
         match self.ask(&Request::Status, Duration::ZERO)? {
             Answer::Standing(status) => Ok(*status),

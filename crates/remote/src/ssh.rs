@@ -1,5 +1,5 @@
-//! A netwright on another host, started there by the operator's own ssh: requests and answers are
-//! lines of JSON on its standard input and output.
+//! Starts netwright on another host by the operator's own ssh. Requests and answers are lines of
+//! JSON on its standard input and output.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -20,21 +20,21 @@ use tune::TuneError;
 
 use crate::{Answer, Greeting, LEASE, LONGEST_LINE, Request};
 
-/// How long an answer may take beyond what was asked for: the host is read meanwhile.
+/// How long an answer may take beyond the requested work: the host is read meanwhile.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long ssh may take to connect, to log in and to start the other end.
+/// How long ssh may take to connect, log in and start the remote end.
 const GREETED: Duration = Duration::from_secs(30);
-/// How long the other end may take to put back what is on trial when we close the connection.
+/// How long the remote end may take to revert what is on trial, after we close the connection.
 const CLOSING: Duration = Duration::from_secs(30);
-/// Lines that a login may print before the greeting.
+/// The most lines that a login may print before the greeting.
 const MOST_NOISE: usize = 200;
-/// Bytes of ssh's own words that are kept.
+/// How much of ssh's standard error is kept, bytes.
 const MOST_WORDS: u64 = 16 << 10;
 
 /// `ssh://[USER@]HOST[:PORT][/PATH/OF/netwright]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SshTarget {
-    /// `USER@HOST` or `HOST`, as ssh takes it.
+    /// `USER@HOST` or `HOST`, as an argument of ssh.
     destination: String,
     port: Option<u16>,
     program: String,
@@ -52,7 +52,7 @@ impl FromStr for SshTarget {
         let (end, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
         let (user, host) =
             end.rsplit_once('@').map_or((None, end), |(user, host)| (Some(user), host));
-        // An IPv6 address stands in brackets where a port may follow.
+        // An IPv6 address in brackets, as a port may follow.
         let (host, port) = match host.strip_prefix('[').and_then(|h| h.split_once(']')) {
             Some((host, "")) => (host, None),
             Some((host, port)) => (host, Some(port.strip_prefix(':').ok_or_else(wrong)?)),
@@ -70,12 +70,13 @@ impl FromStr for SshTarget {
 }
 
 impl SshTarget {
-    /// The host alone.
+    /// The host without the user.
     pub fn host(&self) -> &str {
         self.destination.rsplit('@').next().unwrap_or(&self.destination)
     }
 
-    /// The login's command: as root itself, else by sudo, which asks for nothing.
+    /// The command for the remote shell. It runs as root, or by `sudo -n`, which never asks for a
+    /// password.
     fn script(&self) -> String {
         let program = quote::shell(&self.program);
         let script = format!(
@@ -97,20 +98,20 @@ impl SshTarget {
         }
         command.args(["--", &self.destination, &self.script()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Ctrl-C is ours: the connection must outlive it until all is put back.
+        // Ctrl-C must not reach ssh: the connection is needed until everything is reverted.
         command.process_group(0);
         command
     }
 }
 
-/// The exit code of the login's command where the program is not there, as of a shell.
+/// Exit code where the program is missing, the same as a shell's.
 const NO_PROGRAM: i32 = 127;
-/// The same where the login is not root's and there is no sudo.
+/// Exit code where the login is not root and sudo is missing.
 const NO_SUDO: i32 = 126;
-/// ssh's own exit code for a connection or a login that failed.
+/// ssh's exit code for a failed connection or login.
 const SSH_FAILED: i32 = 255;
 
-/// A connection. When it is dropped the other end puts back what is on trial there.
+/// A connection. Dropping it makes the remote end revert what is on trial.
 #[derive(Debug)]
 pub struct Ssh {
     channel: Arc<Mutex<Channel>>,
@@ -122,19 +123,19 @@ pub struct Ssh {
 struct Channel {
     name: String,
     child: Child,
-    /// `None` once the connection broke off.
+    /// `None` once the connection is closed.
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
-    /// What ssh and sudo said.
+    /// The standard error of ssh and sudo.
     words: Arc<Mutex<String>>,
 }
 
 impl Ssh {
-    /// Connects and starts the other end; changes nothing yet.
+    /// Connects and starts the remote end; changes nothing yet.
     ///
     /// # Errors
-    /// ssh does not get there or may not log in, sudo refuses, no netwright is there, or one of
-    /// another version.
+    /// ssh cannot connect or log in, sudo refuses, netwright is missing there, or its version
+    /// differs.
     pub fn connect(name: &str) -> Result<Self, TuneError> {
         let target: SshTarget =
             name.parse().map_err(|e| TuneError::Usage(format!("--responder {e}")))?;
@@ -176,7 +177,7 @@ impl Ssh {
             while !until.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(100));
                 if last.elapsed() > LEASE / 6 {
-                    // Whoever asks next learns what is wrong.
+                    // The next request reports the failure.
                     let _ = lock(&theirs).ask(&Request::Alive, PATIENCE);
                     last = Instant::now();
                 }
@@ -187,10 +188,10 @@ impl Ssh {
         Ok(Self { channel, over, talker: Some(talker) })
     }
 
-    /// Asks, and waits for the answer, which may take so long.
+    /// Sends a request and waits for the answer.
     ///
     /// # Errors
-    /// The other end is gone, or what came is no answer.
+    /// The remote end is gone or too slow, or the answer is invalid.
     pub fn ask(&self, request: &Request, takes: Duration) -> Result<Answer, TuneError> {
         lock(&self.channel).ask(request, takes + PATIENCE)
     }
@@ -211,7 +212,7 @@ pub fn next_line(reader: &mut impl BufRead) -> Option<String> {
 }
 
 impl Channel {
-    /// Waits until the other end says who it is.
+    /// Waits for the remote end's greeting.
     fn greeted(&mut self, target: &SshTarget) -> Result<(), TuneError> {
         let until = Instant::now() + GREETED;
         for _ in 0..MOST_NOISE {
@@ -246,7 +247,7 @@ impl Channel {
             Some(NO_SUDO) => TuneError::Denied(format!(
                 "{name}: the login is not root's, and there is no sudo: log in as root"
             )),
-            // sudo's own.
+            // A message of sudo itself.
             Some(1) => TuneError::Denied(format!(
                 "{name}: {said}; log in as root, or let sudo run {} there without a password",
                 target.program
@@ -266,7 +267,7 @@ impl Channel {
         };
         match answer.map(|line| serde_json::from_str(&line)) {
             Ok(Ok(answer)) => Ok(answer),
-            // An answer that comes later must not be taken for another one's.
+            // A late answer must not be taken for the answer to another request.
             Ok(Err(e)) => {
                 self.stdin = None;
                 Err(TuneError::Environment(format!(
@@ -292,7 +293,7 @@ impl Channel {
         ))
     }
 
-    /// Waits for ssh's end, which is that of the other end, and forces it when the time is over.
+    /// Waits for the end of ssh and of the remote end; kills ssh when the time is over.
     fn end(&mut self, most: Duration) -> Option<i32> {
         let until = Instant::now() + most;
         while Instant::now() < until {
@@ -312,7 +313,7 @@ fn lock_words(words: &Mutex<String>) -> String {
 
 impl Drop for Channel {
     fn drop(&mut self) {
-        // The end of its input tells the other end to put back and to go.
+        // Closing its input makes the remote end revert everything and exit.
         self.stdin = None;
         self.end(CLOSING);
     }

@@ -1,4 +1,5 @@
-//! The knobs that an experiment sets: of this host and, where its operator consents, of the server.
+//! The knobs that an experiment sets: those of this host and, with its operator's consent, of the
+//! server.
 
 use model::tune::Plan;
 use prove::{Experiment, ProveError};
@@ -12,18 +13,18 @@ use tune::{
 
 use crate::{hosts::Hosts, local::PeerEnd};
 
-/// What the operator allows.
+/// The operator's permissions.
 #[derive(Debug, Clone)]
 pub struct Consent {
-    /// The server, where it may be changed.
+    /// The server, where it may be changed; `None` otherwise.
     pub responder: Option<String>,
-    /// Whether what may cut the operator's own connection is tried.
+    /// Whether to try changes that may cut the operator's own connection.
     pub allow_disconnect: bool,
-    /// Whether dangerous settings are meant.
+    /// Whether the operator accepts dangerous settings.
     pub understood: bool,
 }
 
-/// The hosts whose knobs are set, where the experiment sets some.
+/// The hosts that an experiment sets knobs on; empty where it sets none.
 pub struct Tuned {
     consent: Consent,
     bench: Option<Bench>,
@@ -31,10 +32,10 @@ pub struct Tuned {
 }
 
 impl Tuned {
-    /// Takes this host's changes to itself, and connects to the server.
+    /// Locks this host's changes, and connects to the server.
     ///
     /// # Errors
-    /// A knob of a server that is not named, or somebody else is changing a host.
+    /// A knob of the server without `--responder`, or another process is changing a host.
     pub fn open(
         consent: Consent,
         experiment: &Experiment,
@@ -59,10 +60,10 @@ impl Tuned {
         Ok(Self { consent, bench: Some(bench), peer })
     }
 
-    /// Both hosts as one.
+    /// Both hosts as one bench.
     ///
     /// # Errors
-    /// Somebody else is changing the server.
+    /// Another process is changing the server.
     pub fn hosts(&self) -> Result<Option<Hosts<'_>>, ProveError> {
         let of = |bench| Hosts::open(bench, self.peer.as_ref());
         Ok(self.bench.as_ref().map(of).transpose()?)
@@ -124,10 +125,10 @@ impl Tuned {
         Ok(TrialPlans::All(plans))
     }
 
-    /// Holds the host still, where this is wanted.
+    /// Freezes the host, where requested.
     ///
     /// # Errors
-    /// What may be done as another user.
+    /// This user may not.
     pub fn hold(
         &self,
         experiment: &Experiment,

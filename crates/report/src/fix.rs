@@ -1,4 +1,4 @@
-//! `fix` as text: what was kept, what was undone and why, what it gained.
+//! `fix` as text: what was kept and its gain, what was reverted and why.
 
 use model::fix::{Candidate, CandidateStatus, FixDocument};
 

@@ -1,8 +1,7 @@
 //! Facts and findings for people: aligned text and pictures. Pure: values in, text out.
 //!
-//! Only this crate prints `µs` or `MiB`; everything it prints passes [`text::clean`], for a
-//! process may name itself with terminal control characters, and a snapshot may come from
-//! anybody.
+//! Only this crate prints `µs` or `MiB`. Everything it prints passes [`text::clean`]: a process
+//! name can contain terminal control characters, and a snapshot can come from anyone.
 
 pub mod doctor;
 pub mod document;

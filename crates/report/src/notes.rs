@@ -1,5 +1,5 @@
-//! What catches the eye on a NIC's packet path, from facts alone. No judgement of whether it
-//! costs anything: that needs counters over a window, and is `doctor`'s.
+//! Remarks on a NIC's packet path, from facts alone. Whether something costs anything depends on
+//! counters over a window, which `doctor` judges.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -146,8 +146,7 @@ fn piled_up(nic: &Nic, rows: &[Row], places: &CpuPlaces<'_>) -> Vec<Note> {
     notes
 }
 
-/// Receive queues in these rows: an rx and a tx vector of one channel on one CPU are as they
-/// should be.
+/// Receive queues in these rows. The rx and tx vectors of one channel on one CPU are fine.
 fn distinct_rx(rows: &[&Row]) -> usize {
     let of = |way| {
         rows.iter()
@@ -170,7 +169,7 @@ fn of_node(n: usize, node: Option<NumaNode>) -> String {
     if n == 1 { format!("1 CPU{whose} has") } else { format!("{n} CPUs{whose} have") }
 }
 
-/// The kernel delivers elsewhere than asked.
+/// The kernel delivers to another CPU than requested.
 fn not_as_asked(rows: &[Row], irqs: &Irqs<'_>) -> Vec<Note> {
     let off = rows.iter().flat_map(|r| &r.irqs).filter_map(|id| {
         let irq = irqs.get(id).filter(|i| !i.move_waits())?;
@@ -180,7 +179,7 @@ fn not_as_asked(rows: &[Row], irqs: &Irqs<'_>) -> Vec<Note> {
         })
     });
     let mut notes: Vec<Note> = off.collect();
-    // Most chips take a new target only with the next interrupt; the rows tell the new one.
+    // Most chips apply a new target at the next interrupt; the rows have the new one.
     let waits = |id: &&IrqId| irqs.get(id).is_some_and(|i| i.move_waits());
     let waiting: Vec<u32> = rows.iter().flat_map(|r| &r.irqs).filter(waits).map(|i| i.0).collect();
     if !waiting.is_empty() {
@@ -241,7 +240,7 @@ fn xps(rows: &[Row], places: &CpuPlaces<'_>) -> Vec<Note> {
     let apart: Vec<&&Row> = set
         .iter()
         .filter(|r| {
-            // Judged by node: the CPU that sends and the one that completes may well differ.
+            // Judged by node: the sending and the completing CPU may well differ.
             let senders = places.nodes(&r.xps);
             !senders.is_empty() && !r.nodes.is_empty() && senders.is_disjoint(&r.nodes)
         })

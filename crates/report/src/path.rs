@@ -11,18 +11,18 @@ use model::{
 
 use crate::places::CpuPlaces;
 
-/// One interrupt of a NIC with the queues it serves, or queues without a known interrupt, or
-/// several alike next to each other (see [`collapse`]).
+/// A row of the path: an interrupt with its queues, queues without a known interrupt, or several
+/// equal neighbours (see [`collapse`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// The queues, ascending; empty for configuration and event vectors.
     pub queues: Vec<QueueId>,
     /// The interrupts; empty when none is known, and [`Row::no_irq`] says why.
     pub irqs: Vec<IrqId>,
-    /// Why there is no interrupt.
+    /// Why there is no interrupt; `None` where there is one.
     pub no_irq: Reading<()>,
     pub name: String,
-    /// Where they go ([`Irq::target`]).
+    /// The target CPUs ([`Irq::target`]).
     pub target: Reading<CpuSet>,
     pub count: Reading<u64>,
     /// Nodes of the target.
@@ -33,7 +33,7 @@ pub struct Row {
     pub rps: CpuSet,
     /// RFS entries, all queues together.
     pub rfs: u64,
-    /// CPUs that XPS lets send here, all queues together.
+    /// CPUs that XPS lets send on these queues.
     pub xps: CpuSet,
 }
 
@@ -104,8 +104,8 @@ fn union<'a>(sets: impl Iterator<Item = &'a CpuSet>) -> CpuSet {
     sets.fold(CpuSet::new(), |a, b| a.union(b))
 }
 
-/// Puts neighbours that differ only in their numbers into one row: one CPU each, on the same
-/// node and L3, with the same steering.
+/// Merges neighbours that differ only in their numbers: one CPU each, on the same node and L3, with
+/// the same steering.
 pub fn collapse(rows: Vec<Row>) -> Vec<Row> {
     let mut out: Vec<Row> = vec![];
     for row in rows {

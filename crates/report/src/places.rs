@@ -1,4 +1,4 @@
-//! Where CPUs are: node, L3, package, core.
+//! The positions of CPUs: node, L3, package, core.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,8 +44,8 @@ impl<'a> CpuPlaces<'a> {
             .collect()
     }
 
-    /// How many cores the running CPUs make up, where the siblings of all are known: of those
-    /// that are offline the kernel does not tell them.
+    /// The number of cores of the running CPUs, where all siblings are known; the kernel does not
+    /// report those of offline CPUs.
     pub fn cores(&self) -> Option<usize> {
         let cores: Option<BTreeSet<CpuId>> = self
             .cpus

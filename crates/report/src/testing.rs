@@ -16,7 +16,7 @@ fn no<T>() -> Reading<T> {
     Reading::absent("not in this test")
 }
 
-/// A host of which nothing is known.
+/// A host without any facts.
 pub fn nothing() -> Facts {
     Facts {
         schema_version: SCHEMA_VERSION,
@@ -70,7 +70,7 @@ fn host() -> Host {
     }
 }
 
-/// The shape of a machine; every count is per the one before.
+/// The topology of a machine; each count is per unit of the one before.
 #[derive(Clone, Copy)]
 pub struct MachineShape {
     pub packages: u32,
@@ -136,7 +136,7 @@ pub fn machine(shape: MachineShape) -> Facts {
     f
 }
 
-/// A CPU of which only the id is known.
+/// A CPU with only an id.
 pub fn cpu(id: u32) -> Cpu {
     Cpu {
         id: CpuId(id),
@@ -166,7 +166,7 @@ pub fn cpu(id: u32) -> Cpu {
     }
 }
 
-/// A NIC of which only name and kind are known.
+/// A NIC with only a name and a kind.
 pub fn bare_nic(name: &str, kind: &str) -> Nic {
     Nic {
         name: name.into(),
@@ -346,7 +346,7 @@ pub fn is_golden(name: &str, style: &crate::text::TextStyle, answer: &str, text:
         let columns = crate::text::width(line);
         assert!(columns <= width, "{name}: {columns} of {width} columns: {line}");
     }
-    // A line that wraps is one line of the layout.
+    // A wrapped line is one line of the layout.
     let first: Vec<&str> = text.lines().take_while(|l| !l.is_empty()).collect();
     let first = first.iter().map(|l| l.trim_start()).take(3).collect::<Vec<_>>().join(" ");
     assert!(first.contains(answer), "{name}: the first lines do not have {answer:?}:\n{text}");

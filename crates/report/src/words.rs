@@ -1,4 +1,4 @@
-//! Small words: readings, counts, plurals, lists of numbers.
+//! Short texts: readings, counts, plurals, lists of numbers.
 
 use std::fmt::Display;
 
@@ -10,13 +10,13 @@ use model::{
 
 use crate::text::{Ink, Line};
 
-/// A command of several lines on one.
+/// Joins the lines of a command.
 pub fn one_line(command: &str) -> String {
     let lines = command.lines().map(str::trim).filter(|l| !l.is_empty());
     lines.collect::<Vec<_>>().join("; ")
 }
 
-/// A value, a faint `-` where there is none, `denied` where this run may not see it.
+/// A value, a faint `-` where absent, `denied` where not permitted.
 pub fn reading<T: Display>(r: &Reading<T>) -> Line {
     reading_as(r, ToString::to_string)
 }

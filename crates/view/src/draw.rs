@@ -1,4 +1,4 @@
-//! One picture: header, grid of CPUs, tables, keys.
+//! Draws one screen: header, grid of CPUs, tables, keys.
 
 use std::borrow::Cow;
 
@@ -25,10 +25,10 @@ use crate::{
     state::{Pane, ViewState},
 };
 
-/// Lines of the picture that are neither grid nor table.
+/// Lines of the screen outside the grid and the tables.
 const FRAME: u16 = 6;
 
-/// Draws it, whatever the size.
+/// Draws a screen of any size.
 pub fn draw(screen: &Screen<'_>, area: Rect, buffer: &mut Buffer) {
     let ink = Ink { colour: screen.colour };
     let mut paper = Paper { area: area.intersection(buffer.area), buffer, y: 0 };
@@ -61,7 +61,7 @@ pub fn draw(screen: &Screen<'_>, area: Rect, buffer: &mut Buffer) {
     paper.bottom(keys(screen.state, width, ink));
 }
 
-/// The interval without what the filter leaves out.
+/// The interval without what the filter excludes.
 fn filtered<'a>(record: &'a WatchRecord, state: &ViewState) -> Cow<'a, WatchInterval> {
     if state.only.filter.is_empty() {
         return Cow::Borrowed(&record.interval);
@@ -71,7 +71,7 @@ fn filtered<'a>(record: &'a WatchRecord, state: &ViewState) -> Cow<'a, WatchInte
     Cow::Owned(interval)
 }
 
-/// Lines put one below the other; what is beyond the last is left out.
+/// Draws lines below one another; lines beyond the last row are left out.
 struct Paper<'a> {
     area: Rect,
     buffer: &'a mut Buffer,
@@ -93,7 +93,7 @@ impl Paper<'_> {
             return;
         }
         let row = Rect { x: self.area.x, y: self.area.y + y, width: self.area.width, height: 1 };
-        // What was there may have been longer.
+        // The previous line may have been longer.
         for x in row.x..row.right() {
             if let Some(cell) = self.buffer.cell_mut((x, row.y)) {
                 cell.reset();
@@ -133,7 +133,7 @@ fn title(
     ])
 }
 
-/// What watching costs and sees, and what is left out.
+/// The probe overhead and the observed share, and what is filtered.
 fn about(state: &ViewState, interval: &WatchInterval, ink: Ink) -> Line<'static> {
     if let Some(line) = &state.editing {
         let text = format!("filter: {line}_   (enter: apply, esc: leave; words, nic:, cpu:, pid:)");
@@ -150,7 +150,7 @@ fn about(state: &ViewState, interval: &WatchInterval, ink: Ink) -> Line<'static>
     Line::from(text)
 }
 
-/// What the letters are, and what a full bar is.
+/// The legend of the bars' letters, and the scale.
 fn legend(interval: &WatchInterval, ink: Ink) -> Line<'static> {
     let measured = contexts::measured(interval);
     let (what, all) = match measured {

@@ -1,20 +1,20 @@
-//! Why the view ended.
+//! Errors of the view.
 
 use std::{
     io,
     path::{Path, PathBuf},
 };
 
-/// Named by what broke.
+/// Each variant names what failed.
 #[derive(Debug)]
 pub enum ViewError {
     /// The terminal, or the recording's file.
     Io(PathBuf, io::Error),
-    /// The recording is there already, and is not to be overwritten.
+    /// The recording's file exists, and overwriting it was not requested.
     Exists(PathBuf),
-    /// A thread that the kernel did not start.
+    /// The kernel refused to start a thread.
     Thread(io::Error),
-    /// What is wrong with a recording that is read.
+    /// The recording to be shown is invalid.
     Recording(String),
 }
 
@@ -24,5 +24,5 @@ impl ViewError {
     }
 }
 
-/// What this crate's functions give.
+/// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, ViewError>;

@@ -1,4 +1,5 @@
-//! CPUs by node, each with a bar split by context; the more CPUs, the less room for each.
+//! The grid of CPUs by node, each with a bar split by softirq context. More CPUs get less room
+//! each.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +12,12 @@ use report::watch::contexts::{self, Context};
 
 use super::ink::Ink;
 
-/// How much room a CPU gets.
+/// The room of each CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Room {
-    /// A line of its own.
+    /// A whole line.
     Line,
-    /// A short bar among others on a line.
+    /// A short bar, several on a line.
     Bar,
     /// A letter and a digit.
     Two,
@@ -35,7 +36,7 @@ struct Grid<'a> {
 
 type Nodes<'a> = BTreeMap<Option<u32>, Vec<&'a CpuWatch>>;
 
-/// The grid in at most `height` lines of `width` columns.
+/// The grid, at most `height` lines of `width` columns.
 pub fn lines(
     interval: &WatchInterval,
     host: &WatchHost,
@@ -82,7 +83,7 @@ impl Grid<'_> {
         nodes.values().map(rows).sum::<usize>() + if headings { nodes.len() } else { 0 }
     }
 
-    /// CPUs on a line; round numbers where letters are counted.
+    /// CPUs on a line; rounded to a convenient number where each is a letter.
     fn per_line(&self, room: Room) -> usize {
         let room_for = |each: usize| self.width.saturating_sub(PREFIX) / each;
         let round = |n: usize| if n >= 16 { n / 16 * 16 } else { n };
@@ -175,7 +176,7 @@ impl Grid<'_> {
         format!("{:.1}%", shares.iter().map(|s| s.1).sum::<f64>() * 100.0)
     }
 
-    /// What `/proc/stat` claims, of the same whole as in the table below.
+    /// The softirq share by `/proc/stat`, of the same total as the table below.
     fn claimed(&self, cpu: &CpuWatch, ns: u64) -> String {
         let whole_ns = contexts::whole_ns(&cpu.proc_stat, self.interval.interval_s).max(1.0);
         format!("{:.1}%", ns as f64 / whole_ns * 100.0)

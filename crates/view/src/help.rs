@@ -1,10 +1,10 @@
-//! What the columns and letters mean, and what the keys do.
+//! The help pages: columns, letters and keys.
 
 use report::watch::legend::{self, Entry};
 
 use super::state::{Help, Pane};
 
-/// What the bars are.
+/// The meaning of the bars' letters.
 const BARS: [&str; 6] = [
     "BARS, by where softirq time went; on many CPUs one letter each,",
     "  upper case from 10%, with a digit for tens of percent, a dot below 1%:",
@@ -14,7 +14,7 @@ const BARS: [&str; 6] = [
     "  (upper case from 50%, a dot below 5%). -: not known; table 8 says why.",
 ];
 
-/// What the keys do.
+/// The keys.
 const KEYS: [&str; 12] = [
     "KEYS",
     "  q, Ctrl-C      quit                      space, p   pause / go on",
@@ -30,7 +30,7 @@ const KEYS: [&str; 12] = [
     "Any key goes back.",
 ];
 
-/// A page of the help, a line each.
+/// A page of the help, as lines.
 pub fn lines(page: Help, pane: Pane) -> Vec<String> {
     let text = |lines: &[&str]| lines.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>();
     if page == Help::Keys {

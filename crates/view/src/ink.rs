@@ -1,12 +1,12 @@
-//! Colours. Nothing is told by colour alone.
+//! Colours. Colour never carries information alone.
 
 use ratatui::style::{Color, Modifier, Style};
 use report::watch::contexts::Context;
 
-/// Which colours there are.
+/// Whether and how the view uses colours.
 #[derive(Debug, Clone, Copy)]
 pub struct Ink {
-    /// Whether there are any.
+    /// Whether colours are used.
     pub colour: bool,
 }
 
@@ -19,7 +19,7 @@ impl Ink {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// What is not so important.
+    /// The style of less important text.
     pub fn faint(self) -> Style {
         if self.colour { Style::new().fg(Color::DarkGray) } else { Style::new() }
     }

@@ -1,5 +1,5 @@
-//! The live view of `watch`: of this host ([`live`]) or of a recording ([`replay`]). What is drawn is a
-//! function of a [`Screen`]; only [`terminal`] touches a terminal.
+//! The live view of `watch`: of this host ([`live`]) or of a recording ([`replay`]). A picture
+//! depends on a [`Screen`] alone; only [`terminal`] touches a terminal.
 
 mod draw;
 pub mod error;
@@ -27,9 +27,9 @@ pub use state::{Act, Seek, ViewState};
 /// Everything that one picture shows.
 pub struct Screen<'a> {
     pub host: &'a WatchHost,
-    /// The interval; none until the first is over.
+    /// The interval; `None` until the first is over.
     pub record: Option<&'a WatchRecord>,
-    /// What the user chose.
+    /// The user's choices.
     pub state: &'a ViewState,
     /// Whether colours may be used.
     pub colour: bool,

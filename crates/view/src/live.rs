@@ -1,7 +1,7 @@
-//! The view of this host: what comes (intervals, keys, facts) in, pictures out.
+//! The view of this host: intervals, keys and facts come in, pictures go out.
 //!
-//! Sampling, reading the keyboard and reading facts have threads of their own; this one draws
-//! when something came, and waits for nothing else.
+//! Sampling, the keyboard and facts each have a thread. This thread draws when one of them
+//! delivers, and waits for nothing else.
 
 use std::{
     sync::{
@@ -27,19 +27,19 @@ use crate::{
     terminal::{self, Input, Tty},
 };
 
-/// The first picture should be there at once.
+/// The first interval is short, so that the first picture appears at once.
 const FIRST: Duration = Duration::from_millis(100);
-/// How long a signal may wait to be seen.
+/// How often `stop` is checked.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What is watched, and for how long.
+/// What to watch, and for how long.
 #[derive(Debug)]
 pub struct Watching {
-    /// What to attach, and whom to follow.
+    /// Which programs to attach, and which processes to follow.
     pub watch: Watch,
     pub interval: Nanos,
     pub duration: Option<Nanos>,
-    /// Which part to show.
+    /// The filter of what to show.
     pub filter: WatchFilter,
 }
 
@@ -53,7 +53,7 @@ enum Event {
 /// Shows this host until the time is over, the operator leaves, or `stop` is set.
 ///
 /// # Errors
-/// The terminal cannot be had, a thread does not start, or the recording cannot be written.
+/// The terminal cannot be used, a thread does not start, or the recording cannot be written.
 pub fn show(watching: Watching, tape: Tape, colour: bool, stop: &'static AtomicBool) -> Result<()> {
     let mut tty = Tty::take().map_err(terminal::failed)?;
     let (to, events) = mpsc::channel();
@@ -71,7 +71,7 @@ pub fn show(watching: Watching, tape: Tape, colour: bool, stop: &'static AtomicB
         colour,
     };
     let ended = live.run(&mut tty, &events, stop);
-    // The terminal first: what is said of a failure is to be seen.
+    // The terminal first: an error message must stay visible.
     drop(tty);
     ended?;
     live.record_waiting()?;
@@ -82,19 +82,19 @@ fn read_facts(watching: &Watching, to: Sender<Event>) -> Result<()> {
     let reading = sampling::read_facts(&watching.watch.pids)?;
     begin(move || {
         if let Ok(facts) = reading.join() {
-            // Nobody listens any more: we are leaving.
+            // The receiver is gone: the view is ending.
             let _ = to.send(Event::Facts(Box::new(facts)));
         }
     })
 }
 
-/// Does something in a thread that nobody waits for.
+/// Runs a function in a detached thread.
 fn begin(work: impl FnOnce() + Send + 'static) -> Result<()> {
     thread::Builder::new().spawn(work).map(drop).map_err(ViewError::Thread)
 }
 
-/// Attaches and samples until the time is over or nobody listens any more. The process ends
-/// while it still waits for an interval's end; the kernel then detaches every program.
+/// Attaches programs and samples until the time is over or the receiver is gone. The process may
+/// end while this thread waits for an interval's end; the kernel then detaches every program.
 fn sample(watching: &Watching, to: Sender<Event>, stop: &'static AtomicBool) -> Result<()> {
     let (watch, mut left) = (watching.watch.clone(), watching.duration.map(|d| d.0));
     let interval = watching.interval.0;
@@ -120,7 +120,7 @@ struct Live {
     facts: Option<Facts>,
     shown: Option<WatchRecord>,
     tape: Tape,
-    /// Intervals that came before the host was known, for the recording begins with it.
+    /// Intervals before the host's facts are known: a recording begins with the host.
     waiting: Vec<WatchRecord>,
     host_is_recorded: bool,
     colour: bool,
@@ -178,7 +178,7 @@ impl Live {
         self.record_waiting()
     }
 
-    /// The host, once, and the intervals that waited for it.
+    /// Writes the host once, then the intervals that waited for it.
     fn record_waiting(&mut self) -> Result<()> {
         if !std::mem::replace(&mut self.host_is_recorded, true) {
             self.tape.host(&self.host)?;

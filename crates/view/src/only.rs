@@ -1,23 +1,23 @@
-//! The filter as a line of text: `nic:eth0 cpu:0-3 pid:4711 postgres`.
+//! The filter as text: `nic:eth0 cpu:0-3 pid:4711 postgres`.
 
 use model::watch::WatchFilter;
 
-/// What the line asks for.
+/// A parsed filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Only {
-    /// As it was typed.
+    /// The text as typed.
     pub text: String,
     /// NICs, CPUs and processes by name and number.
     pub filter: WatchFilter,
-    /// Words that must be somewhere in a row, in small letters.
+    /// Lower-case words that a row must contain.
     pub words: Vec<String>,
-    /// What was not understood.
+    /// The last word that could not be parsed, with the form to write; `None` where all were.
     pub wrong: Option<String>,
 }
 
 impl Only {
-    /// Reads a line on top of what the command line asked for. A word that is not understood is
-    /// named, and the rest applies.
+    /// Parses a filter, in addition to that of the command line. An unknown word is reported, and
+    /// the rest applies.
     pub fn parse(text: &str, asked: &WatchFilter) -> Self {
         let mut only = Self { text: text.trim().to_owned(), ..Self::default() };
         for word in text.split_whitespace() {

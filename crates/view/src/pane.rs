@@ -1,4 +1,4 @@
-//! What each table shows.
+//! The contents of each table.
 
 use model::{
     Severity,
@@ -23,14 +23,14 @@ use crate::{
     table::{self, Draw, Sorted, wrapped},
 };
 
-/// Tables for the rows that the chosen one leaves empty, in this order.
+/// Tables that fill the rows left by the chosen one, in this order.
 const BELOW: [Pane; 5] =
     [Pane::InterruptedTasks, Pane::Queues, Pane::Waits, Pane::MigratedThreads, Pane::Counters];
 
-/// A further table needs a blank line, its name, its head and two rows.
+/// The least room for a further table: a blank line, its name, its head and two rows.
 const ROOM_BELOW: usize = 5;
 
-/// The chosen table in this room, and others that have rows in the room that it leaves.
+/// The chosen table in this room, then others with rows in the rest.
 pub fn lines(
     screen: &Screen<'_>,
     interval: &WatchInterval,
@@ -87,7 +87,7 @@ fn chosen(
     all
 }
 
-/// Brings the rows in order; the column that they are sorted by, and which way.
+/// Sorts the rows; returns the column and direction.
 fn arrange(list: &mut Listing, state: &ViewState) -> Option<Sorted> {
     let reversed = state.is_reversed();
     let by = state.sorted_by(list.columns.len());
@@ -97,13 +97,13 @@ fn arrange(list: &mut Listing, state: &ViewState) -> Option<Sorted> {
     if reversed {
         list.rows.reverse();
     }
-    // Numbers begin with the largest, text with the least.
+    // Numbers sort from the largest, text from the smallest.
     let chosen = by.and_then(|at| list.columns.get(at));
     let chosen = chosen.map(|c| Sorted { head: c.head, falls: c.right != reversed });
     chosen.or_else(|| comes_by(state.pane, reversed))
 }
 
-/// The column that the rows of a table come sorted by.
+/// The column that a table is sorted by at first.
 fn comes_by(pane: Pane, reversed: bool) -> Option<Sorted> {
     let largest_first = matches!(pane, Pane::InterruptedTasks | Pane::MigratedThreads);
     Some(Sorted { head: pane.comes_by()?, falls: largest_first != reversed })
@@ -122,7 +122,7 @@ fn listing(pane: Pane, interval: &WatchInterval, host: &WatchHost, threads: bool
     }
 }
 
-/// Notes below a table; below the programs everything that is not seen, and why.
+/// Notes below a table. The table of programs also has everything that is not visible, and why.
 fn behind(
     pane: Pane,
     list: &Listing,
@@ -150,7 +150,7 @@ fn behind(
     all
 }
 
-/// The findings so far, the worst and then the first seen first.
+/// The findings so far: by severity, then by when they were first seen.
 fn found(
     screen: &Screen<'_>,
     interval: &WatchInterval,

@@ -1,4 +1,4 @@
-//! A recording's file.
+//! Opens the file of a recording.
 
 use std::path::Path;
 
@@ -6,13 +6,13 @@ use probe::{given, watch::recording::Recording};
 
 use crate::error::{Result, ViewError};
 
-/// No larger file is read: it is kept in memory as it is.
+/// The largest file that is read; it is kept in memory, compressed.
 const LARGEST: u64 = 1 << 30;
 
-/// Reads a file through once, to know its intervals.
+/// Reads a recording, and finds its intervals.
 ///
 /// # Errors
-/// When it cannot be read, is no recording, or not one interval of it can be read.
+/// It cannot be read, is no recording, or has no readable interval.
 pub fn open(path: &Path) -> Result<Recording> {
     let bytes = given::read(path, LARGEST).map_err(|e| ViewError::io(path, e))?;
     Recording::read(path.display().to_string(), bytes).map_err(ViewError::Recording)
@@ -39,7 +39,7 @@ mod tests {
         for turn in 0..40 {
             recorder.write(&record(turn)).unwrap();
         }
-        // Not finished: the last frame is open, as after a kill.
+        // An unfinished recording: its last frame is incomplete, as after SIGKILL.
         let mut recording = open(&path).unwrap();
         assert_eq!(recording.len(), 40);
         assert!(recording.damage().unwrap().contains("cut off"));
@@ -51,8 +51,8 @@ mod tests {
         assert!(open(&path).unwrap().damage().is_none());
     }
 
-    /// A recording of an earlier netwright stays readable: a new field of the model needs a
-    /// default. (`scripts/record-softirq` makes this one again.)
+    /// A recording of an earlier netwright must stay readable: a new field of the model needs a
+    /// default. `scripts/record-softirq` makes this file.
     #[test]
     fn the_committed_recording_is_read_and_drawn() {
         let path =
@@ -60,7 +60,7 @@ mod tests {
         let mut recording = open(&path).unwrap();
         assert_eq!((recording.len(), recording.damage()), (10, None));
         let host = recording.host.clone();
-        // It has what netwright has learned since the first recordings.
+        // It lacks the fields added since the first recordings.
         let last = recording.get(9).unwrap().interval;
         let interrupted_tasks = last.interrupted_tasks.known().unwrap();
         assert!(

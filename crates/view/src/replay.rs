@@ -18,16 +18,16 @@ use crate::{
     terminal::{self, Input, Tty},
 };
 
-/// How long a signal may wait to be seen.
+/// How often `stop` is checked.
 const LOOK: Duration = Duration::from_millis(200);
-/// A recording is not played faster than this.
+/// The shortest time that an interval is shown while playing.
 const FASTEST: Duration = Duration::from_millis(100);
 
-/// Shows a recording until the operator leaves, or `stop` is set; one that is damaged as far as it can be
-/// read, and then says so.
+/// Shows a recording until the operator leaves, or `stop` is set. A damaged recording is shown up
+/// to the damage, with a note.
 ///
 /// # Errors
-/// The terminal cannot be had, or the recording is damaged.
+/// The terminal cannot be used, or the recording is damaged.
 pub fn show(
     recording: Recording,
     filter: WatchFilter,
@@ -91,7 +91,7 @@ impl Replay {
         Ok(())
     }
 
-    /// How long an interval is shown while the recording plays: as long as it took.
+    /// How long an interval is shown while playing: as long as it took.
     fn shown_for(record: &WatchRecord) -> Duration {
         Duration::try_from_secs_f64(record.interval.interval_s).unwrap_or(FASTEST).max(FASTEST)
     }

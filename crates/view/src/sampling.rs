@@ -1,4 +1,4 @@
-//! What a view of this host is made of beside its intervals: the facts, and what the rules find.
+//! What the view of this host shows besides intervals: facts and findings.
 
 use std::thread;
 
@@ -14,23 +14,23 @@ use probe::{
 
 use crate::error::{Result, ViewError};
 
-/// Reads what the host is, beside attaching: both take their time on a large host.
+/// Reads the facts in a thread, while programs are attached: both take long on a large host.
 ///
 /// # Errors
-/// A thread that the kernel does not start.
+/// The kernel refused to start a thread.
 pub fn read_facts(pids: &[u32]) -> Result<thread::JoinHandle<Facts>> {
     let processes = pids.iter().copied().map(Selector::Pid).collect();
     let read = move || probe::facts::collect(&Root::live(), &Request { processes });
     thread::Builder::new().spawn(read).map_err(ViewError::Thread)
 }
 
-/// With what the rules find in it.
+/// Adds the rules' findings to an interval.
 pub fn judged(facts: Option<&Facts>, interval: WatchInterval) -> WatchRecord {
     let findings = facts.map(|f| findings(f, &interval)).unwrap_or_default();
     WatchRecord { interval, findings }
 }
 
-/// What the rules find, by what the host was at the beginning and did in this interval.
+/// The findings in this interval, for the host's facts at the beginning.
 fn findings(facts: &Facts, interval: &WatchInterval) -> Vec<Finding> {
     diagnose(&Case { facts, samples: &interval.samples, goal: Goal::Throughput }).findings
 }

@@ -1,4 +1,4 @@
-//! What the user chose, and how keys change it.
+//! The user's choices, and how keys change them.
 
 use model::{
     Finding,
@@ -20,14 +20,14 @@ pub enum Pane {
     Messages,
     /// Drops and the like.
     Counters,
-    /// The observer's own programs.
+    /// Netwright's own eBPF programs.
     Programs,
-    /// What the rules found.
+    /// The rules' findings.
     Findings,
 }
 
 impl Pane {
-    /// In the order of their keys, from 1.
+    /// All tables in the order of their keys, from 1.
     pub const ALL: [Self; 9] = [
         Self::Cpus,
         Self::Queues,
@@ -40,12 +40,12 @@ impl Pane {
         Self::Findings,
     ];
 
-    /// Its place among [`Pane::ALL`].
+    /// Its index in [`Pane::ALL`].
     pub fn index(self) -> usize {
         Self::ALL.iter().position(|p| *p == self).unwrap_or(0)
     }
 
-    /// Its name where there is room, and where there is not.
+    /// Its long and its short name.
     pub fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Cpus => ("CPUs", "cpus"),
@@ -65,7 +65,7 @@ impl Pane {
         format!("{} {}", self.index() + 1, self.names().0)
     }
 
-    /// The column that its rows come sorted by, where it is one.
+    /// The column that its rows are sorted by at first; `None` where there is none.
     pub fn comes_by(self) -> Option<&'static str> {
         match self {
             Self::Cpus => Some("CPU"),
@@ -86,72 +86,72 @@ impl Pane {
 pub enum Help {
     /// What the columns of the table and the letters of the bars mean.
     Columns,
-    /// What the keys do.
+    /// The keys.
     Keys,
 }
 
-/// What the loop must do about a key.
+/// What the event loop must do after a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     Draw,
     Quit,
-    /// Go to another interval of a recording.
+    /// Show another interval of a recording.
     Go(Seek),
 }
 
-/// Where to in a recording.
+/// A position to seek to in a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seek {
-    /// So many intervals on, or back.
+    /// This many intervals forward, or back.
     By(i64),
     First,
     Last,
 }
 
-/// Where in a recording.
+/// The position in a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ViewPosition {
-    /// The interval, from 0.
+    /// The index of the interval, from 0, and the number of intervals.
     pub at: usize,
     pub of: usize,
 }
 
-/// A finding and when it was there.
+/// A finding, and when it was seen.
 #[derive(Debug, Clone)]
 pub struct TableView {
-    /// As it was last.
+    /// The finding as it was last seen.
     pub finding: Finding,
-    /// First seen: the interval's end.
+    /// When it was first seen: the interval's end, nanoseconds since 1970.
     pub since_unix_ns: u64,
     pub last_unix_ns: u64,
-    /// In how many of the intervals shown.
+    /// The number of shown intervals that had it.
     pub intervals: u32,
 }
 
-/// What the user chose, and what was found so far.
+/// The user's choices, and the findings so far.
 #[derive(Debug, Clone)]
 pub struct ViewState {
     pub pane: Pane,
     pub scroll: usize,
-    /// Columns left out on the left, behind the first two.
+    /// Columns scrolled out on the left, after the first two.
     pub aside: usize,
-    /// By pane, the column it is sorted by.
+    /// The sort column of each table; `None`: its default.
     pub sort: [Option<usize>; Pane::ALL.len()],
-    /// By pane, whether its rows stand the other way round.
+    /// Whether each table's order is reversed.
     pub reversed: [bool; Pane::ALL.len()],
     pub threads: bool,
     pub only: Only,
-    /// The filter's line while it is being typed.
+    /// The text of the filter while it is typed; `None` otherwise.
     pub editing: Option<String>,
-    /// The help shown: keys, then the columns of the table.
+    /// The help page that is shown; `None`: no help.
     pub help: Option<Help>,
-    /// The picture stands still.
+    /// Whether the picture is paused.
     pub paused: bool,
-    /// Where in a recording; none when live.
+    /// The position in a recording; `None` when live.
     pub place: Option<ViewPosition>,
-    /// Something to say until Esc: damage, a full recording, the end of a followed process.
+    /// A message until Esc: damage, a full recording, the end of a followed process.
     pub note: Option<String>,
-    /// What was found so far, as it appeared.
+    /// The findings so far, in the order of their appearance.
     pub found: Vec<TableView>,
     asked: WatchFilter,
 }
@@ -176,8 +176,8 @@ impl ViewState {
         }
     }
 
-    /// Remembers what the rules found in an interval that is going to be shown, and says which
-    /// followed processes ended in it.
+    /// Remembers the findings of an interval before it is shown, and notes which followed processes
+    /// ended in it.
     pub fn observe(&mut self, record: &WatchRecord) {
         let ended = record.interval.ended_processes.iter().map(report::watch::ended);
         let ended: Vec<String> = ended.collect();
@@ -235,7 +235,7 @@ impl ViewState {
         Act::Draw
     }
 
-    /// Keys that go somewhere.
+    /// Keys that move: to a table, a row, or an interval of a recording.
     fn moves(&mut self, code: KeyCode) -> Act {
         let replay = self.place.is_some();
         match code {
@@ -261,7 +261,7 @@ impl ViewState {
         Act::Draw
     }
 
-    /// Who seeks wants to look: the recording stops playing.
+    /// Seeks; the recording stops playing.
     fn go(&mut self, seek: Seek) -> Act {
         self.paused = true;
         Act::Go(seek)
@@ -273,7 +273,7 @@ impl ViewState {
         self.aside = 0;
     }
 
-    /// Through the columns, then back to the order they came in.
+    /// The next sort column, then the default order again.
     fn next_sort(&mut self) {
         if let Some(sort) = self.sort.get_mut(self.pane.index()) {
             *sort = match *sort {
@@ -292,12 +292,12 @@ impl ViewState {
         self.scroll = 0;
     }
 
-    /// Whether the pane's rows stand the other way round.
+    /// Whether the table's order is reversed.
     pub fn is_reversed(&self) -> bool {
         self.reversed.get(self.pane.index()).copied().unwrap_or(false)
     }
 
-    /// The pane's column to sort by, of so many columns; beyond the last there is none.
+    /// The table's sort column, of this many; `None` beyond the last.
     pub fn sorted_by(&self, columns: usize) -> Option<usize> {
         let sort = self.sort.get(self.pane.index()).copied().flatten()?;
         let at = sort % (columns + 1);

@@ -1,4 +1,4 @@
-//! A listing drawn: as many rows and columns as there is room for.
+//! Draws a listing: as many rows and columns as there is room for.
 
 use ratatui::text::{Line, Span};
 use report::{
@@ -8,39 +8,39 @@ use report::{
 
 use super::ink::Ink;
 
-/// Columns that stay when others are put aside: whose row it is.
+/// Leading columns that never scroll out; they identify the row.
 const PINNED: usize = 2;
 
-/// The column that rows are sorted by.
+/// The sort column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sorted {
     pub head: &'static str,
-    /// Whether it begins with the largest.
+    /// Whether the order is descending.
     pub falls: bool,
 }
 
 impl Sorted {
-    /// The head with the mark.
+    /// The column's head with the arrow.
     fn marked(self) -> String {
         format!("{}{}", self.head, if self.falls { '▼' } else { '▲' })
     }
 }
 
-/// How a listing is to be drawn.
+/// How to draw a listing.
 pub struct Draw {
     pub ink: Ink,
-    /// Rows left out above.
+    /// Rows scrolled out above.
     pub scroll: usize,
-    /// Columns left out behind the first two.
+    /// Columns scrolled out after the first two.
     pub aside: usize,
-    /// The column that it is sorted by.
+    /// The sort column; `None` where there is none.
     pub sorted: Option<Sorted>,
-    /// Lines of the terminal.
+    /// The most lines to use.
     pub height: usize,
 }
 
 impl Draw {
-    /// A head, marked where it is the one that rows are sorted by.
+    /// A head, with an arrow where rows are sorted by it.
     fn head(&self, head: &str) -> String {
         match self.sorted.filter(|s| s.head == head) {
             Some(sorted) => sorted.marked(),
@@ -49,7 +49,7 @@ impl Draw {
     }
 }
 
-/// Its lines: a head, the rows, and last, where it does not all fit, what is left out.
+/// The lines: a head, the rows, and a last line for what does not fit.
 pub fn lines(list: &Listing, draw: &Draw) -> Vec<Line<'static>> {
     let room = draw.height.saturating_sub(1);
     let first = draw.scroll.min(list.rows.len().saturating_sub(room.max(1)));
@@ -73,7 +73,7 @@ pub fn lines(list: &Listing, draw: &Draw) -> Vec<Line<'static>> {
     lines
 }
 
-/// The columns to draw.
+/// The indices of the columns to draw.
 fn chosen(list: &Listing, draw: &Draw) -> Vec<usize> {
     let aside = draw.aside.min(list.columns.len().saturating_sub(PINNED + 1));
     (0..list.columns.len()).filter(|c| *c < PINNED || *c >= PINNED + aside).collect()
@@ -91,13 +91,13 @@ fn head(list: &Listing, draw: &Draw, widths: &[(usize, usize)]) -> Line<'static>
     Line::from(widths.iter().map(cell).collect::<Vec<_>>())
 }
 
-/// A text in its column, and the gap behind it.
+/// A text padded to its column, with the gap after it.
 fn padded(text: &str, wide: usize, right: bool) -> String {
     let blank = " ".repeat(wide.saturating_sub(width(text)));
     if right { format!("{blank}{text}  ") } else { format!("{text}{blank}  ") }
 }
 
-/// A text over as many lines as it needs; the later ones are indented by two more.
+/// A text wrapped over several lines; the later ones are indented by two more.
 pub fn wrapped(text: &str, indent: usize, columns: usize) -> Vec<String> {
     let mut lines = vec![];
     let mut line = " ".repeat(indent);

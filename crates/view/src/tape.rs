@@ -1,4 +1,4 @@
-//! The recording of what is watched.
+//! Records the watched intervals in a file, where requested.
 
 use std::{
     io,
@@ -10,7 +10,7 @@ use probe::watch::recorder::{Recorder, WriteResult};
 
 use crate::error::{Result, ViewError};
 
-/// The recording, where one is asked for.
+/// The recording; does nothing where none was requested.
 pub struct Tape {
     recorder: Option<Recorder>,
     path: PathBuf,
@@ -18,10 +18,10 @@ pub struct Tape {
 }
 
 impl Tape {
-    /// Makes its file, where one is asked for.
+    /// Creates its file, where one was requested.
     ///
     /// # Errors
-    /// When that is not possible.
+    /// The file cannot be created.
     pub fn create(path: Option<&Path>, force: bool, limit: u64) -> Result<Self> {
         let Some(path) = path else {
             return Ok(Self { recorder: None, path: PathBuf::new(), full: String::new() });
@@ -36,20 +36,20 @@ impl Tape {
         Ok(Self { recorder: Some(recorder), path: path.to_owned(), full })
     }
 
-    /// Whose intervals will come.
+    /// Writes the host's facts, which come before its intervals.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// The file cannot be written.
     pub fn host(&mut self, host: &WatchHost) -> Result<()> {
         let written = self.recorder.as_mut().map_or(Ok(()), |r| r.host(host));
         written.map_err(|e| ViewError::io(&self.path, e))
     }
 
-    /// One more interval. A full recording is closed, and what to say about it given back;
-    /// watching goes on.
+    /// Writes an interval. A full recording is closed; returns the message about that, and watching
+    /// goes on.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// The file cannot be written.
     pub fn write(&mut self, record: &WatchRecord) -> Result<Option<&str>> {
         let Some(recorder) = &mut self.recorder else { return Ok(None) };
         match recorder.write(record).map_err(|e| ViewError::io(&self.path, e))? {
@@ -64,10 +64,10 @@ impl Tape {
         }
     }
 
-    /// Ends the file.
+    /// Completes the file.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// The file cannot be written.
     pub fn finish(&mut self) -> Result<()> {
         let ended = self.recorder.as_mut().map_or(Ok(()), Recorder::finish);
         ended.map_err(|e| ViewError::io(&self.path, e))

@@ -1,4 +1,4 @@
-//! The terminal: taken, drawn on, and always given back: at the end, on a signal, on a panic.
+//! Takes the terminal, draws on it, and always restores it: at the end, on a signal, on a panic.
 
 use std::{
     io::{self, Stdout},
@@ -24,28 +24,28 @@ use ratatui::{
 
 use crate::{Screen, draw, error::ViewError};
 
-/// Whether the terminal is ours now.
+/// Whether the terminal is in our mode now.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// A terminal that is ours while this lives.
+/// The terminal in raw mode on the alternate screen, while this lives.
 pub struct Tty {
     terminal: Terminal<CrosstermBackend<Stdout>>,
 }
 
-/// What comes from the user.
+/// Input from the user.
 pub enum Input {
     Key(KeyEvent),
-    /// The terminal has another size.
+    /// The terminal was resized.
     Resize,
-    /// The terminal is gone.
+    /// The terminal hung up.
     Gone,
 }
 
 impl Tty {
-    /// Takes it.
+    /// Switches the terminal to raw mode and the alternate screen.
     ///
     /// # Errors
-    /// When it cannot be had: not one, or gone.
+    /// There is no terminal, or it hung up.
     pub fn take() -> io::Result<Self> {
         give_back_on_panic();
         TAKEN.store(true, Ordering::SeqCst);
@@ -61,10 +61,10 @@ impl Tty {
         }
     }
 
-    /// Draws.
+    /// Draws a picture.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// The terminal hung up.
     pub fn draw(&mut self, screen: &Screen<'_>) -> io::Result<()> {
         let drawn = self.terminal.draw(|frame| {
             let area = frame.area();
@@ -80,16 +80,16 @@ impl Drop for Tty {
     }
 }
 
-/// Gives the terminal back, once.
+/// Restores the terminal, once.
 fn give_back() {
     if TAKEN.swap(false, Ordering::SeqCst) {
-        // A terminal that is gone needs nothing.
+        // A terminal that hung up needs no restoring.
         let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
         let _ = disable_raw_mode();
     }
 }
 
-/// Before the line about the bug is printed, which would vanish with the alternate screen.
+/// Restores it before a panic message, which would vanish with the alternate screen.
 fn give_back_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -101,8 +101,8 @@ fn give_back_on_panic() {
     });
 }
 
-/// Sends what the user does, from a thread of its own: waiting for a key is waiting for nothing
-/// else. It ends with the receiver or the process.
+/// Sends the user's input from a thread, which may block on a key. It ends with the receiver or the
+/// process.
 ///
 /// # Errors
 /// No thread can be started.
@@ -125,7 +125,7 @@ pub fn listen<T: Send + 'static>(to: Sender<T>, wrap: fn(Input) -> T) -> io::Res
     reader.map(drop)
 }
 
-/// What became of drawing on it.
+/// The error for a failure to draw.
 pub(crate) fn failed(e: io::Error) -> ViewError {
     ViewError::io(Path::new("the terminal"), e)
 }

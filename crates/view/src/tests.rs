@@ -1,4 +1,4 @@
-//! Pictures of made-up hosts.
+//! Tests of pictures of generated hosts.
 
 use model::{
     CpuId, Finding, Nanos, Reading, Severity,
@@ -45,7 +45,7 @@ fn finding() -> Finding {
     }
 }
 
-/// The picture's lines, blanks at their ends taken off.
+/// The lines of a picture, without trailing blanks.
 fn picture(
     width: u16,
     height: u16,
@@ -96,7 +96,7 @@ fn two_cpus_on_a_small_terminal() {
     assert!(seen[23].starts_with("q quit"), "{}", seen[23]);
 }
 
-/// 105 ms hold eleven ticks of 10 ms, or ten: what `/proc/stat` claims of them is at most all.
+/// 105 ms hold ten or eleven ticks of 10 ms, so `/proc/stat` may report up to the whole.
 #[test]
 fn ticks_beyond_the_interval_are_shares_of_their_sum_as_in_the_table() {
     let mut record = record(2);
@@ -373,7 +373,7 @@ fn the_smallest_terminals() {
     }
 }
 
-/// CPU time of this thread: other tests and a busy machine do not count.
+/// CPU time of this thread, so that other tests and a busy machine do not count.
 fn cpu_ns() -> u64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
@@ -400,7 +400,7 @@ fn the_cost_of_512_cpus_at_an_interval_a_second() {
     let each_ms = (cpu_ns() - begun) as f64 / 1e6 / ROUNDS as f64;
     let (share, kb) = (each_ms / 10.0, bytes as u64 / ROUNDS / 1000);
     println!("512 CPUs at 1 Hz, JSON ({kb} kB) and picture: {each_ms:.1} ms, {share:.2}% of a CPU");
-    // Unoptimised code takes some ten times as long.
+    // Unoptimised code takes about ten times as long.
     let most = if cfg!(debug_assertions) { 50.0 } else { 5.0 };
     assert!(share < most, "{share:.1}% of a CPU");
 }

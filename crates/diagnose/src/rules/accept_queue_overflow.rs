@@ -1,4 +1,4 @@
-//! 20: connections refused because nobody accepted them in time.
+//! 20: connections refused because the application did not accept them in time.
 
 use model::{Confidence, Severity};
 
@@ -23,20 +23,19 @@ const SOMAXCONN: &str = "net.core.somaxconn";
 /// Overflows a minute above which it is a warning, and critical.
 const WARN: f64 = 1.0;
 const CRITICAL: f64 = 5.0;
-/// This kernel family's default limit since 5.4: never propose less.
+/// This kernel family's default limit since 5.4; the proposal is never lower.
 const LEAST_LIMIT: u64 = 4_096;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
     vec![settle("", one(case))]
 }
 
-/// A listener whose queue is or was at its limit or beyond. (The kernel takes one more than the
-/// limit.)
+/// A listener with a full queue now or in the window. The kernel takes one more than the limit.
 struct Full {
     address: String,
     queue: u32,
     limit: u32,
-    /// At how many readings of the window; `None` where only the facts say so.
+    /// The number of readings with a full queue; `None` where only the facts show it.
     readings: Option<u32>,
 }
 
@@ -52,7 +51,7 @@ fn queues_read(case: &Case<'_>) -> Result<(), Missing> {
     Ok(())
 }
 
-/// Those at their limit when the facts were read or at any reading of the window, fullest first.
+/// Listeners at their limit in the facts or at any reading of the window, fullest first.
 fn full(case: &Case<'_>) -> Vec<Full> {
     let listeners = case.facts.listeners.known().into_iter().flatten();
     let once = listeners.filter_map(|l| {
@@ -152,7 +151,7 @@ fn owner(case: &Case<'_>, address: &str) -> String {
     format!(" ({})", pids.iter().take(3).map(name).collect::<Vec<_>>().join("; "))
 }
 
-/// Raise what really limits: somaxconn where it is the smaller one, the application always.
+/// Raises the effective limit: somaxconn where it is smaller, and always the application's.
 fn remedies(case: &Case<'_>, address: &str, limit: u64) -> Vec<Proposal> {
     let new = limit.saturating_mul(2).max(LEAST_LIMIT);
     let mut changes = vec![];

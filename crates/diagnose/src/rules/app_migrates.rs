@@ -11,8 +11,8 @@ use crate::{
     text,
 };
 
-/// Catalogue number 31. Whether moving costs depends on the machine: the finding says to measure
-/// with the threads pinned, not that they must be.
+/// Catalogue number 31. The cost of migrations depends on the machine: the finding proposes to
+/// measure with pinned threads.
 pub static RULE: Rule = Rule {
     id: "app_migrates",
     number: 31,
@@ -26,10 +26,10 @@ pub static RULE: Rule = Rule {
 const MANY: f64 = 100.0;
 /// Share of a CPU from which a thread is busy enough for a few moves between caches to count.
 const BUSY: f64 = 0.5;
-/// Times that such a thread was seen to have gone to another L3 or node from one reading to the
-/// next. One move is what a balancer does once.
+/// Migrations of such a thread to another L3 or node between readings. A load balancer moves a
+/// thread once.
 const CROSSINGS: usize = 3;
-/// Share of a CPU below which a thread's moves cost nothing that a throughput would show. Our
+/// The share of a CPU below which a thread's migrations have no visible effect on throughput. Our
 /// proposal.
 const LEAST_BUSY: f64 = 0.05;
 
@@ -42,7 +42,7 @@ struct Moving<'a> {
     threads: Vec<(f64, &'a ThreadSample)>,
     /// Crossings of L3 or node of the one that crossed most.
     crossings: usize,
-    /// Evidence: what tells of each thread whether it was busy and where.
+    /// Evidence: for each thread, whether it was busy and where.
     places: Result<(), Missing>,
 }
 
@@ -70,7 +70,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     let processes: Vec<&Process> = moving.iter().map(|m| m.process).collect();
     let groups = assignments::groups(&processes);
     let assignments = assignments::hand_out(case, &groups);
-    // Alike processes are one thing to say: a server with a process for each connection.
+    // Equal processes share a finding, as in a server with a process for each connection.
     let mut alike: Vec<(&str, Option<usize>, Vec<&Moving<'_>>)> = vec![];
     for m in &moving {
         let at = groups.iter().position(|g| g.members.iter().any(|p| p.pid == m.process.pid));

@@ -25,11 +25,11 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// Share of the threads' sightings on another node that makes a finding.
+/// The share of a thread's readings on another node that makes a finding.
 const AWAY: f64 = 0.30;
-/// Share of all packets that makes a node the one that handles them. Our proposal.
+/// The share of all packets from which a node counts as handling them. Our proposal.
 const HOME: f64 = 0.70;
-/// Softirq time in CPUs (1.0 is one whole CPU) below which there is nothing to be near to.
+/// The softirq time in CPUs (1.0 is one whole CPU) below which placement does not matter.
 const LEAST_SOFTIRQ: f64 = 0.05;
 /// CPU share below which a thread does not count. Our proposal.
 const LEAST_THREAD: f64 = 0.05;
@@ -95,8 +95,8 @@ enum Home {
     None(String),
 }
 
-/// Packets decide, not softirq time: timers, RCU and the scheduler's balancing take softirq time as well, and
-/// of a host whose network is idle they take nearly all, most of it on one node.
+/// Packets decide, not softirq time: timers, RCU and the scheduler use softirqs too. On an idle
+/// network they use nearly all softirq time, mostly on one node.
 fn softirq_home(case: &Case<'_>) -> Result<Home, Missing> {
     let mut by_node: BTreeMap<NumaNode, u64> = BTreeMap::new();
     let mut softirq_ns = 0;
@@ -132,7 +132,7 @@ fn softirq_home(case: &Case<'_>) -> Result<Home, Missing> {
     })
 }
 
-/// The process, or why it is where it should be.
+/// The misplaced process, or why it is well placed.
 fn one<'a>(
     case: &Case<'_>,
     p: &'a Process,
@@ -170,8 +170,8 @@ fn one<'a>(
     Ok(Ok(found))
 }
 
-/// One finding and one set of changes, for the application as a whole: half of its processes moved
-/// is no joint place.
+/// One finding with one set of changes for the whole application: moving half of its processes
+/// would separate them.
 fn finding(case: &Case<'_>, all: &[Away<'_>], place: &Node) -> Judgement {
     let home = place.node;
     let who = match all {
@@ -223,9 +223,8 @@ fn finding(case: &Case<'_>, all: &[Away<'_>], place: &Node) -> Judgement {
         .found()
 }
 
-/// The changes that bring both to one node: the application's processes to the softirqs' node, on
-/// CPUs that packets leave free, where there are any; the interrupts to the application's node,
-/// where somebody confined it there.
+/// The changes that bring both to one node. The application's processes move to the softirqs' node,
+/// on CPUs that packets leave free. Where they are confined to a node, the interrupts move there.
 fn together(
     case: &Case<'_>,
     all: &[Away<'_>],
@@ -248,8 +247,8 @@ fn together(
     (groups.iter().map(|g| assignments::place(g, &target, RISK)).collect(), String::new())
 }
 
-/// Interrupts of the NICs with a share of the traffic from one node to another, a CPU for each queue: what
-/// is idle feeds nobody.
+/// Moves interrupts of the NICs with a share of the traffic to another node, a CPU for each queue.
+/// Idle NICs stay.
 fn interrupts(case: &Case<'_>, from: NumaNode, to: NumaNode) -> Vec<Proposal> {
     let (away, pool) = (case.node_cpus(from), spread::candidates(case, Some(to)));
     let (mut moves, mut taken) = (vec![], BTreeMap::new());

@@ -39,7 +39,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
             0 => format!("none dropped {}", case.over()),
             n => format!("at most {} dropped a CPU {}", text::count(n), case.over()),
         };
-        // What single CPUs do not tell is said beside it.
+        // CPUs without a value are named in the evidence.
         out.push(settle("", clear(text, [&softnet::column(case, |s| &s.dropped)])));
         return out;
     }
@@ -109,7 +109,7 @@ fn longer_backlog(case: &Case<'_>, draft: Draft) -> Draft {
     }
 }
 
-/// Whether the flow limit accounts for most drops.
+/// Whether the flow limit caused most drops.
 fn flow_limited(case: &Case<'_>, cpus: &CpuSet) -> bool {
     let Ok(limited) = softnet::column(case, |s| &s.flow_limit_count) else { return false };
     let Ok(dropped) = softnet::column(case, |s| &s.dropped) else { return false };

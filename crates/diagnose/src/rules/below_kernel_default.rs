@@ -1,4 +1,4 @@
-//! 37: a setting that is lower than what this kernel starts with.
+//! 37: a setting below this kernel's default.
 
 use model::{
     Confidence, Reading, Severity,
@@ -24,7 +24,7 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// What of a value counts.
+/// The part of a value that is compared.
 #[derive(Clone, Copy)]
 enum BufferPart {
     Only,
@@ -34,7 +34,7 @@ enum BufferPart {
     Width,
 }
 
-/// Settings of which less is worse, and the counters that show that it hurts.
+/// Settings that harm when lowered, and the counters that show the harm.
 const LOWER_IS_WORSE: [(&str, BufferPart, &[&str]); 16] = [
     ("fs.file-max", BufferPart::Only, &[]),
     ("fs.nr_open", BufferPart::Only, &[]),
@@ -65,7 +65,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
                 continue;
             }
         };
-        // Without connection tracking there is nothing to be low.
+        // Without connection tracking there is no limit to compare.
         if key.starts_with("net.netfilter") && matches!(sysctl.value, Reading::Absent(_)) {
             continue;
         }
@@ -90,7 +90,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     }
     out.extend(unread);
     if fine > 0 {
-        // Each setting that could not be compared is named beside it.
+        // Settings that could not be compared are named in the evidence.
         let text = format!("{} at or above this kernel's default", text::plural(fine, "setting"));
         out.push(settle("", clear(text, [&compared])));
     }
@@ -99,7 +99,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
 
 fn known(what: &str, reading: &Reading<String>, part: BufferPart) -> Result<u64, Missing> {
     if let Some(why) = reading.why_not() {
-        // Without the path in front the same reason for ten settings is one line.
+        // Without the path, the same reason for ten settings is one line.
         let why =
             why.split_once(": ").filter(|(path, _)| path.starts_with('/')).map_or(why, |s| s.1);
         let denied = if matches!(reading, Reading::Denied(_)) { "denied: " } else { "" };
@@ -159,7 +159,7 @@ fn one(case: &Case<'_>, key: &str, sysctl: &Sysctl, part: BufferPart, harm: &[&s
     draft.change(knob::sysctl(case, key, default, risk(key))).on_sysctl(key).found()
 }
 
-/// How the default is known.
+/// The source of the default.
 fn default_source(sysctl: &Sysctl) -> String {
     match sysctl.default_from {
         DefaultFrom::FreshNamespace => "this kernel itself, in a fresh network namespace".into(),

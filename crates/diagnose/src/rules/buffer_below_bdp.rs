@@ -1,5 +1,4 @@
-//! 16: a connection that a buffer holds back: less fits into it than the path could carry within a
-//! round trip.
+//! 16: a buffer limits a connection: it holds less than the path carries within a round trip.
 
 use model::{Confidence, Severity, samples::ConnectionSample};
 
@@ -10,7 +9,7 @@ use crate::{
     sockets, text,
 };
 
-/// Catalogue number 16. Judged at the end that sends, which knows what it waits for.
+/// Catalogue number 16. Judged at the sender, which knows what it waits for.
 pub static RULE: Rule = Rule {
     id: "buffer_below_bdp",
     number: 16,
@@ -21,17 +20,17 @@ pub static RULE: Rule = Rule {
 };
 
 const WMEM: &str = "net.ipv4.tcp_wmem";
-/// Share of the window for which a buffer holds the sender back.
+/// The share of the window during which a buffer limits the sender.
 const LIMITED: f64 = 0.10;
-/// Share of the other end's window that is under way within the shortest round trip. Below it the
-/// window is open and the other end's application does not read. Our proposal.
+/// The share of the receive window in flight within the shortest round trip. Below it the window is
+/// open, and the other end's application does not read. Our proposal.
 const WINDOW_FULL: f64 = 0.7;
-/// The same of the own send buffer, of which the kernel's own overhead takes a part and a third is
-/// freed before the application is woken. Our proposal.
+/// The same for our send buffer. The kernel's overhead uses a part, and a third must be free before
+/// the application wakes. Our proposal.
 const BUFFER_FULL: f64 = 0.4;
 const SHOWN: usize = 4;
 
-/// What holds a connection back.
+/// What limits a connection.
 struct HeldConnection<'a> {
     connection: &'a ConnectionSample,
     /// Share of the window.
@@ -78,13 +77,13 @@ fn both(case: &Case<'_>) -> Result<Vec<Judgement>, Missing> {
             text::plural(judged, "connection"),
             text::percent(LIMITED)
         );
-        // Connections that do not tell are named beside it.
+        // Connections that do not report it are named in the evidence.
         said.push(settle("", clear(text, [&case.samples()?.connections])));
     }
     Ok(said)
 }
 
-/// By the other end's window, by the own buffer.
+/// Limited by the other end's window, and by our buffer.
 type By<'a> = (Option<HeldConnection<'a>>, Option<HeldConnection<'a>>);
 
 fn held<'a>(case: &Case<'_>, c: &'a ConnectionSample) -> Result<By<'a>, Missing> {
@@ -160,7 +159,7 @@ fn begun(
             Gain::Unblocks,
             format!("twice the rate from twice the {size}, until another limit shows"),
         )
-        // What a buffer holds back explains nothing else here.
+        // A buffer's limit explains no other finding.
         .add(&if case.window_s().is_ok_and(|s| s < 1.0) {
             "The window was short.".to_owned()
         } else {
@@ -194,7 +193,8 @@ fn buffer(case: &Case<'_>, worst: &HeldConnection<'_>, all: &[HeldConnection<'_>
         .found()
 }
 
-/// The maximum, where the kernel has grown the buffer up to it; else the application set its own.
+/// The maximum, where the kernel has grown the buffer to it; otherwise the application set the
+/// size.
 fn larger(case: &Case<'_>, worst: &HeldConnection<'_>) -> Proposal {
     let values = case.sysctl_numbers(WMEM)?;
     let [least, first, most] = values.as_slice() else {

@@ -21,7 +21,7 @@ pub static RULE: Rule = Rule {
 };
 
 const SUFFIX: &str = "_allowance_exceeded";
-/// Allowances that limit the NIC as a whole; the others concern single services.
+/// Allowances of the whole NIC; the others concern single services.
 const WHOLE_NIC: [&str; 3] = ["bw_in", "bw_out", "pps"];
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
@@ -30,7 +30,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
 
 fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
-    // One driver tells its allowances today; for the others there is nothing to read.
+    // Only one driver reports its allowances so far.
     if let Some(driver) = nic.driver.known().filter(|d| *d != "ena") {
         return clear(format!("{name}: driver {driver} reports no allowance"), [&nic.driver]);
     }

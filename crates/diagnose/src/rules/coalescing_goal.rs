@@ -1,4 +1,4 @@
-//! 25: interrupt coalescing against what the host should be good at.
+//! 25: interrupt coalescing that does not fit the goal.
 
 use model::quote;
 use model::{
@@ -37,7 +37,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     })
 }
 
-/// What the driver tells; a parameter it does not have is left out.
+/// The driver's parameters; those that it does not have are left out.
 fn settings(c: &Coalesce) -> String {
     let adaptive =
         c.adaptive_rx.get().map(|on| format!("adaptive-rx {}", if on { "on" } else { "off" }));

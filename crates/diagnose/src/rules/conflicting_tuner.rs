@@ -1,4 +1,4 @@
-//! 14: who else sets what Netwright judges.
+//! 14: other tuners of settings that Netwright judges.
 
 use model::{Confidence, IrqId, Severity, ids::Direction, nic::Nic, tuner::Tuner};
 
@@ -10,8 +10,8 @@ use crate::{
     text,
 };
 
-/// Catalogue number 14. A revert shows only when a setting is read again after somebody changed
-/// it; what one reading can show is who is there and where two would collide.
+/// Catalogue number 14. One reading shows which tuners are present and where two would conflict. A
+/// revert shows only in a later reading.
 pub static RULE: Rule = Rule {
     id: "conflicting_tuner",
     number: 14,

@@ -24,7 +24,7 @@ const MAX: &str = "net.netfilter.nf_conntrack_max";
 /// Share of the table that makes a warning, and a critical finding.
 const WARN: f64 = 0.85;
 const CRITICAL: f64 = 0.95;
-/// About what an entry takes, with its extensions.
+/// The approximate size of an entry with its extensions, bytes.
 const ENTRY: u64 = 320;
 
 const FULL: &str = "When the table is full, old connections are evicted and packets of new ones \

@@ -23,7 +23,7 @@ pub static RULE: Rule = Rule {
 const WARNS: f64 = 0.25;
 /// Share below which it is noise. Our proposal.
 const NOTED: f64 = 0.05;
-/// Fewer periods (100 ms each by default) tell no share. Our proposal.
+/// Fewer periods (100 ms each by default) give no reliable share. Our proposal.
 const FEW: u64 = 5;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
@@ -100,12 +100,12 @@ fn one(case: &Case<'_>, cgroup: &CgroupSample) -> Result<Judgement, Missing> {
         .found())
 }
 
-/// `0.5 CPUs`.
+/// A quota for people, to a hundredth of a CPU: `0.5 CPUs`.
 fn quota(cpus: f64) -> String {
     format!("{} CPUs", (cpus * 100.0).round() / 100.0)
 }
 
-/// Who is throttled, and how a quota is changed there.
+/// The throttled cgroup, and how to change its quota.
 fn owner(case: &Case<'_>, cgroup: &CgroupSample) -> (String, String) {
     let inside = case.facts.processes.iter().filter(|p| cgroup.pids.contains(&p.pid));
     let mut names: Vec<String> =

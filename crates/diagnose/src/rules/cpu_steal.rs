@@ -1,4 +1,4 @@
-//! 39: the hypervisor runs others on the CPUs of this guest.
+//! 39: the hypervisor runs other guests on this guest's CPUs.
 
 use model::{Confidence, CpuSet, Severity};
 
@@ -52,7 +52,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     }
     let share = stolen as f64 / all as f64;
     by_cpu.sort_by(|a, b| b.1.total_cmp(&a.1));
-    // Of many CPUs one may be taken for long and move the whole by little.
+    // On a host with many CPUs, one with high steal changes the total little.
     let worst = by_cpu.first().map_or(0.0, |(_, share)| *share);
     if share < NOTED && worst < WARNS {
         let text =

@@ -1,4 +1,4 @@
-//! 1: a NIC with fewer channels than it could use, one of which has run its CPU full.
+//! 1: a NIC with fewer channels than possible, one of which has saturated its CPU.
 
 use model::{
     Confidence, Severity,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Catalogue number 1. The kernel's scaling guide calls the fewest channels that do not overflow
-/// the most efficient, so the count alone is no finding.
+/// the most efficient; so a low number alone is no finding.
 pub static RULE: Rule = Rule {
     id: "few_channels",
     number: 1,
@@ -32,8 +32,8 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// Growth of the proposed step. Our proposal: with one overflowing channel the real need cannot
-/// be seen, and in the field 4 and 8 channels did the same.
+/// The factor of the proposed step. Our proposal: an overflowing channel hides the real need, and
+/// in the field 4 and 8 channels performed the same.
 const STEP: u32 = 4;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
@@ -43,7 +43,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     queues::each_physical(case, |nic| one(case, nic))
 }
 
-/// Receive channels now and at most.
+/// The present and the largest number of receive channels.
 pub(crate) fn receive_channels(c: &Channels) -> (u32, u32) {
     (c.combined.saturating_add(c.rx), c.max_combined.max(c.max_rx))
 }

@@ -24,7 +24,7 @@ pub static RULE: Rule = Rule {
 
 /// Times the mean. Our proposal.
 const SKEW: f64 = 3.0;
-/// Packets a second below which skew is only few flows.
+/// Packets per second below which skew only means few flows.
 const LEAST_PER_S: f64 = 10_000.0;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
@@ -39,7 +39,7 @@ fn per_queue(case: &Case<'_>, nic: &Nic) -> Result<(BTreeMap<u32, u64>, String),
         sample.queues.known().into_iter().flatten().filter(|q| q.id.direction == Direction::Rx);
     let reported: BTreeMap<u32, u64> =
         rx.filter_map(|q| Some((q.id.index, q.counters.get("rx-packets")?.get()?))).collect();
-    // With a queue's count missing the mean would be an invention.
+    // A mean without a queue's count would be wrong.
     let complete =
         |reported: &BTreeMap<u32, u64>| reported.len() >= queues::count(nic, Direction::Rx);
     if !reported.is_empty() && complete(&reported) {
@@ -133,7 +133,7 @@ fn cpu_load(case: &Case<'_>, nic: &Nic, id: QueueId) -> Option<(model::CpuId, Lo
     loads.max_by(|a, b| a.1.network.total_cmp(&b.1.network))
 }
 
-/// UDP without ports in the hash, where UDP is what comes in.
+/// The hash of UDP lacks ports, and UDP is what arrives.
 fn with_hash(case: &Case<'_>, nic: &Nic, draft: Draft) -> Draft {
     let fields = nic.rss.known().and_then(|r| r.hash_fields.known()?.get("udp4"));
     let udp = case.protocol("Udp.InDatagrams").unwrap_or(0);

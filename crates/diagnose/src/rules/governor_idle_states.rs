@@ -63,7 +63,7 @@ fn guest<'a>(case: &Case<'a>) -> Option<&'a str> {
     case.facts.host.hypervisor.known().map(String::as_str).filter(|h| *h != "none")
 }
 
-/// Evidence: the CPUs' folders were read, so that what they do not have is not there.
+/// Evidence: the CPUs' folders were read, so that a missing file means a missing feature.
 fn folders_read(case: &Case<'_>, cpus: &CpuSet) -> Result<(), Missing> {
     cpus.iter().try_for_each(|id| {
         let cpu = case.cpu(id).ok_or_else(|| Missing(format!("CPU {id}: was not read")))?;

@@ -19,7 +19,7 @@ pub static RULE: Rule = Rule {
         "interrupts tied to queues",
         "/proc/interrupts over a window",
     ],
-    // A change of channels hands the interrupts out anew.
+    // A change of channels reassigns the interrupts.
     explained_by: &["few_channels"],
     judge,
 };
@@ -63,7 +63,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             set.insert(g.0);
             (set, n + g.1)
         });
-        // A move within the window leaves a few counts behind on the old CPU.
+        // A move within the window leaves a few counts on the old CPU.
         if count * 2 > queues::total(&grown) {
             strays.push(Stray { queue, away, count });
         } else {

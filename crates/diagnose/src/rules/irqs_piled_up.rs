@@ -25,7 +25,7 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// Fewest queue interrupts for which a pile means anything.
+/// The fewest queue interrupts that can pile up.
 const LEAST_IRQS: usize = 4;
 /// Share of a NIC's queue interrupts on one CPU that makes a pile.
 const PILE: f64 = 0.50;
@@ -91,7 +91,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         grown.into_iter().partition(|g| g.main_cpu() == Some(cpu));
     let busy_queues = pile.len() + others.len();
     let pool = pool(case, nic, cpu);
-    // As few as there can be on each of them: two of four queues, where the node has two CPUs.
+    // The fewest possible on each CPU: two of four queues, where the node has two CPUs.
     let even = pool.len() > 1 && pile.len() <= busy_queues.div_ceil(pool.len());
     if share <= PILE || pile.len() < 2 || busy_queues < LEAST_IRQS || even {
         let text = format!(
@@ -176,7 +176,7 @@ fn finding(case: &Case<'_>, nic: &Nic, p: &Pile<'_>) -> Judgement {
 
 /// The CPUs that may serve the NIC's queues.
 fn pool(case: &Case<'_>, nic: &Nic, cpu: CpuId) -> Vec<CpuId> {
-    // Application and softirq on one node matters more than the NIC's own node.
+    // Application and softirq on one node matter more than the NIC's own node.
     let node = if spread::processes_live_with(case, &[cpu].into_iter().collect()) {
         case.node_of(cpu)
     } else {
@@ -185,8 +185,8 @@ fn pool(case: &Case<'_>, nic: &Nic, cpu: CpuId) -> Vec<CpuId> {
     spread::candidates(case, node)
 }
 
-/// Every interrupt of the pile but those of the busiest queue number goes to the CPU with the fewest, which
-/// may be the pile's own.
+/// The busiest queue's interrupts stay; every other interrupt of the pile moves to the CPU with the
+/// fewest, possibly the same CPU.
 fn moves(case: &Case<'_>, p: &Pile<'_>) -> (Vec<Proposal>, String) {
     let mut pile: Vec<&IrqDelta<'_>> = p.pile.iter().collect();
     pile.sort_by_key(|g| (std::cmp::Reverse(g.total()), g.queue.irq.irq));

@@ -21,7 +21,7 @@ pub static RULE: Rule = Rule {
 const HOT: f64 = 0.80;
 /// Window from which it is more than a burst. Our proposal.
 const LONG_S: f64 = 10.0;
-/// Packets a second on the CPU below which ksoftirqd works for something else.
+/// Packets per second on the CPU below which ksoftirqd has other work.
 const NETWORK_PER_S: f64 = 1_000.0;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
@@ -62,7 +62,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     out
 }
 
-/// Evidence: the thread of each CPU that runs.
+/// Evidence: the ksoftirqd thread of each online CPU.
 fn every_thread(case: &Case<'_>) -> Result<(), Missing> {
     case.cpus_read()?;
     let threads = &case.samples()?.threads;

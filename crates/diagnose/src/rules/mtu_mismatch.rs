@@ -1,4 +1,4 @@
-//! 23: MTUs that do not fit together, here or along a path.
+//! 23: MTUs that conflict, on this host or along a path.
 
 use model::{
     Confidence, Severity,
@@ -27,19 +27,19 @@ pub static RULE: Rule = Rule {
 };
 
 const PROBING: &str = "net.ipv4.tcp_mtu_probing";
-/// Failures below which it is one odd packet.
+/// The number of failures below which they are chance.
 const FEW: u64 = 10;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
     let joined = |n: &Nic| {
-        // A kind that is known and has no such details joins nothing.
+        // A known kind without such details is connected to nothing.
         let kinds = ["bond", "bridge", "vlan", "veth"];
         match n.details {
             KindDetails::Bond { .. }
             | KindDetails::Bridge { .. }
             | KindDetails::Vlan { .. }
             | KindDetails::Veth { .. } => Ok(true),
-            // Without rtnetlink's word `virtual` may be any of them.
+            // Without rtnetlink `virtual` may be any kind.
             _ if n.kind == UNKNOWN_KIND
                 || kinds.contains(&n.kind.as_str())
                 || (n.kind == "virtual" && !n.addresses.is_known()) =>
@@ -55,7 +55,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     out
 }
 
-/// Somebody whose MTU must fit this NIC's.
+/// An interface with an MTU that must match this NIC's.
 struct Partner {
     name: String,
     mtu: u32,
@@ -90,8 +90,8 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let mtu = *need(&source, &nic.mtu)?;
     let all = partners(case, nic)?;
     let least = all.iter().map(|p| p.mtu).min().unwrap_or(mtu);
-    // What is upper may be smaller than what carries it. A pair must agree, and so must the
-    // ports of a bridge, whose own MTU may be smaller than theirs.
+    // An upper device's MTU may be smaller than its carrier's. Pairs must agree, and so must a
+    // bridge's ports; the bridge's own MTU may be smaller.
     let pair = matches!(nic.details, KindDetails::Veth { .. });
     let bridge = matches!(nic.details, KindDetails::Bridge { .. });
     let smallest = if pair { least.min(mtu) } else { least };
@@ -120,7 +120,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     if pair {
         draft = too_large_for_the_pair(case, nic, mtu == smallest, draft);
     }
-    // The other end of a veth pair may live in another namespace, out of reach by this name.
+    // The peer of a veth pair may be in another namespace, where this name means another interface.
     let here = |name: &&(&str, u32)| !pair || name.0 == nic.name;
     let changes = large.iter().filter(here).map(|(name, old)| {
         change(
@@ -140,7 +140,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     Ok(draft.add(note).changes(changes).found())
 }
 
-/// What a veth pair drops for its size is counted at both ends, among other drops.
+/// Both ends of a veth pair count drops for size, among other drops.
 fn too_large_for_the_pair(case: &Case<'_>, nic: &Nic, smaller: bool, draft: Draft) -> Draft {
     let counter = if smaller { "rx_dropped" } else { "tx_dropped" };
     match case.nic_statistic(&nic.name, counter) {
@@ -167,7 +167,7 @@ fn consequence(nic: &Nic) -> &'static str {
     }
 }
 
-/// What the counters say of paths beyond this host.
+/// Counters about paths beyond this host.
 fn paths(case: &Case<'_>) -> Result<Judgement, Missing> {
     let probes = case.protocol("TcpExt.TCPMTUPFail")?;
     let v4 = case.protocol("Ip.FragFails")?;

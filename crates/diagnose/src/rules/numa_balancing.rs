@@ -24,14 +24,14 @@ pub static RULE: Rule = Rule {
 };
 
 const KEY: &str = "kernel.numa_balancing";
-/// Hint faults a second that cost something. Our proposal.
+/// Hint faults per second with a noticeable cost. Our proposal.
 const MANY: f64 = 1_000.0;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
     vec![settle("", one(case))]
 }
 
-/// Evidence: where each thread may run, and on which nodes that is.
+/// Evidence: each thread's affinity, and its nodes.
 fn affinities_read(case: &Case<'_>) -> Result<(), Missing> {
     for t in case.processes()?.iter().flat_map(|p| &p.threads) {
         let set = need(&format!("affinity of thread {}", t.tid), &t.affinity)?;

@@ -1,4 +1,4 @@
-//! 24: offloads off where the CPU pays for it, or LRO on where packets are forwarded.
+//! 24: offloads that are off at the cost of CPU time, or LRO on a forwarding host.
 
 use model::{
     Confidence, Severity,
@@ -138,7 +138,7 @@ fn switch(nic: &Nic, kernel: &str, old: &str, new: &str) -> Proposal {
     )
 }
 
-/// LRO merges packets beyond what can be sent on again unchanged.
+/// LRO merges packets in a way that cannot be undone for forwarding.
 fn lro(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
     let lro = feature(nic, "rx-lro");

@@ -13,8 +13,8 @@ use crate::{
     text,
 };
 
-/// Catalogue number 27. A link trained below what both could do is only worth a finding where
-/// the port can outrun it.
+/// Catalogue number 27. A link below the capability of both ends is a finding only where the port
+/// can exceed it.
 pub static RULE: Rule = Rule {
     id: "pcie_degraded",
     number: 27,
@@ -24,7 +24,7 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// Share of the link from which the traffic is up against it. Our proposal.
+/// The share of the link's capacity from which traffic is limited by it. Our proposal.
 const LOCAL: f64 = 0.80;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
@@ -106,7 +106,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         .found())
 }
 
-/// Bits a second in the direction with more.
+/// Bits per second of the busier direction.
 fn busier_way(case: &Case<'_>, name: &str) -> Option<f64> {
     let window = case.window_s().ok()?;
     let bytes = ["rx_bytes", "tx_bytes"].map(|s| case.nic_statistic(name, s).ok());
@@ -120,9 +120,9 @@ enum Cause {
     Narrow,
     /// A lower speed than the card has.
     Slow,
-    /// The card itself has no more.
+    /// The card itself supports no more.
     Design,
-    /// A part of it is not known.
+    /// Some of its values are unknown.
     Unknown,
 }
 

@@ -8,8 +8,8 @@ use crate::{
     text,
 };
 
-/// Catalogue number 22. Ports run out per destination address and port; what is counted here is
-/// the sum over all of them, so it can acquit for certain and only suspect.
+/// Catalogue number 22. Ports run out per destination address and port, but only their sum over all
+/// destinations is known. So the rule can exclude a shortage, and otherwise only suspect one.
 pub static RULE: Rule = Rule {
     id: "ports_running_out",
     number: 22,
@@ -38,7 +38,7 @@ fn in_use(case: &Case<'_>) -> Result<(u64, u64, &'static str), Missing> {
     match &samples.tcp_states {
         model::Reading::Known(states) => {
             let all = states.iter().filter(|(s, _)| !matches!(s.as_str(), "listen" | "close"));
-            // Without them the sum below would be too small and nobody would see it.
+            // Without this value the sum would be too small.
             let waiting = *states.get("time_wait").ok_or_else(|| {
                 Missing("connections in TIME_WAIT: the window does not tell".into())
             })?;
@@ -77,7 +77,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
         );
         return clear(text, [&case.sysctl_numbers(RANGE), &counted]);
     }
-    // Connections that this host opens leave a port in TIME_WAIT for a minute.
+    // Connections that this host opens hold a port in TIME_WAIT for a minute.
     let window = case.window_s()?;
     let opened = case.protocol("Tcp.ActiveOpens").map(|n| n as f64 / window);
     let opener = opened.as_ref().is_ok_and(|rate| rate * TIME_WAIT_S > size as f64 * FULL);
@@ -138,7 +138,7 @@ fn remedies(case: &Case<'_>, low: u64, high: u64) -> Vec<Proposal> {
     changes
 }
 
-/// Services listening in what the range would newly cover.
+/// Services that listen in the extension of the range.
 fn reserved(case: &Case<'_>, new_low: u64, low: u64) -> String {
     let listeners = case.facts.listeners.known().into_iter().flatten();
     let mut ports: Vec<u16> = listeners

@@ -11,8 +11,8 @@ use crate::{
     text,
 };
 
-/// Catalogue number 30. Queue managers of the CoDel and PIE family drop by design to tell
-/// senders to slow down; only a large share of that is worth a word.
+/// Catalogue number 30. Queue managers of the CoDel and PIE family drop by design to slow down
+/// senders; only a large share is reported.
 pub static RULE: Rule = Rule {
     id: "qdisc_drops",
     number: 30,
@@ -24,12 +24,12 @@ pub static RULE: Rule = Rule {
 
 /// Kinds that drop on purpose, early.
 const MANAGERS: [&str; 6] = ["fq_codel", "codel", "cake", "fq_pie", "pie", "red"];
-/// Kinds that hold a rate.
+/// Kinds that limit a rate.
 const SHAPERS: [&str; 5] = ["tbf", "htb", "hfsc", "cbq", "netem"];
-/// Kinds that only add up their children.
+/// Kinds that only sum up their children.
 const SUMS: [&str; 3] = ["mq", "mqprio", "taprio"];
-/// Share of packets that a manager may drop unremarked, and a shaper as information. Our
-/// proposal.
+/// The share of packets up to which drops of a manager are not reported, and those of a shaper are
+/// information. Our proposal.
 const BY_DESIGN: f64 = 0.01;
 /// Share of packets that makes a warning. Our proposal.
 const MANY: f64 = 0.001;
@@ -46,7 +46,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
 fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
     let all = need(&format!("qdiscs of {name}"), &case.nic_sample(name)?.qdiscs)?;
-    // A sum's counters contain those of the children below.
+    // A parent's counters include those of its children.
     let leaves = all.iter().filter(|q| !SUMS.contains(&q.kind.as_str()));
     let mut dropping: Vec<(&QdiscSample, u64, f64)> = vec![];
     for q in leaves {
@@ -66,7 +66,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let shaper = SHAPERS.contains(&worst.kind.as_str());
     let manager = MANAGERS.contains(&worst.kind.as_str());
     let (severity, confidence) = match (shaper, manager) {
-        // It works as told, and it is what limits this path.
+        // It works as configured, and it limits this path.
         (true, _) if share > BY_DESIGN => (Severity::Warning, Confidence::Medium),
         (false, false) if share >= MANY => (Severity::Warning, Confidence::High),
         _ => (Severity::Info, Confidence::Medium),
@@ -107,7 +107,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     Ok(draft.changes(remedy(nic, worst)).on_nic(name).found())
 }
 
-/// Only the plain fifo has a better successor; everything else was chosen by somebody.
+/// Only the plain fifo has a better successor; all other kinds were chosen on purpose.
 fn remedy(nic: &Nic, worst: &QdiscSample) -> Vec<Proposal> {
     if !matches!(worst.kind.as_str(), "pfifo_fast" | "pfifo" | "bfifo") {
         return vec![];

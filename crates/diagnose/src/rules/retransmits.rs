@@ -10,8 +10,8 @@ use crate::{
     sockets, text,
 };
 
-/// Catalogue number 34. Says that segments are lost, not where: the path is to be looked at
-/// before any setting.
+/// Catalogue number 34. It shows that segments are lost, not where: examine the path before
+/// changing settings.
 pub static RULE: Rule = Rule {
     id: "retransmits",
     number: 34,
@@ -95,7 +95,7 @@ struct Peer {
     owners: Vec<String>,
 }
 
-/// Names the peers to which most was retransmitted.
+/// Names the peers with the most retransmits.
 fn peers(case: &Case<'_>, mut draft: Draft) -> Result<Draft, Missing> {
     let connections = match need("connections", &case.samples()?.connections) {
         Ok(all) => all,

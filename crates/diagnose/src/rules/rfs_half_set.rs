@@ -1,4 +1,4 @@
-//! 11: one half of receive flow steering.
+//! 11: receive flow steering with only one of its two tables set.
 
 use model::{Confidence, Severity, ids::Direction, nic::Nic};
 
@@ -20,7 +20,7 @@ pub static RULE: Rule = Rule {
 };
 
 const ENTRIES: &str = "net.core.rps_sock_flow_entries";
-/// What the kernel's scaling guide calls well for a moderately loaded server.
+/// The value that the kernel's scaling guide recommends for a moderately loaded server.
 const SUGGESTED: u64 = 32_768;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
@@ -37,7 +37,7 @@ fn whole(case: &Case<'_>) -> Result<Judgement, Missing> {
     for nic in &nics {
         flows.push((*nic, queue_flows(nic)?));
     }
-    // Virtual interfaces can steer too; only the physical ones are proposed for it.
+    // Virtual interfaces can steer too; the proposal covers only physical ones.
     let others = case.facts.nics.iter().filter(|n| !nics.iter().any(|own| own.name == n.name));
     let elsewhere = others.flat_map(|n| &n.queues).filter_map(|q| q.rfs_flows.get());
     let physical = flows.iter().flat_map(|(_, f)| f).map(|f| f.1);

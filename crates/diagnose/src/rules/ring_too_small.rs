@@ -12,8 +12,8 @@ use crate::{
     text,
 };
 
-/// Catalogue number 8. A larger ring buys time for a CPU that is late now and then; for one that
-/// is saturated it only delays the loss.
+/// Catalogue number 8. A larger ring helps a CPU that is late now and then; for a saturated CPU it
+/// only delays the loss.
 pub static RULE: Rule = Rule {
     id: "ring_too_small",
     number: 8,
@@ -29,7 +29,7 @@ pub static RULE: Rule = Rule {
 
 /// `/sys/class/net/X/statistics` that mean "no descriptor free".
 const STATISTICS: [&str; 3] = ["rx_missed_errors", "rx_fifo_errors", "rx_over_errors"];
-/// Names that drivers give to the same event in `ethtool -S`.
+/// Drivers' names of the same event in `ethtool -S`.
 const DRIVER: [&str; 10] = [
     "rx_missed_errors",
     "rx_fifo_errors",
@@ -49,8 +49,8 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     queues::each_physical(case, |nic| one(case, nic))
 }
 
-/// Whether a driver's counter means that. vmxnet3 indents its names and gives each queue's again, which
-/// [`model::samples`] tells as `NAME#2`.
+/// Whether a driver's counter has this meaning. vmxnet3 indents its names and repeats them for each
+/// queue, which [`model::samples`] names `NAME#2`.
 fn of_driver(name: &str) -> bool {
     let own = name.split_once('#').map_or(name, |(own, _)| own);
     DRIVER.contains(&own.trim())
@@ -62,8 +62,8 @@ struct Lost {
     source: String,
 }
 
-/// Evidence: the interface's own counters, into which drivers put what they count themselves, and
-/// of the drivers' and queues' own all that were named.
+/// Evidence: the interface's own counters, to which drivers add theirs, and all counters of driver
+/// and queues by name.
 fn counters_read(case: &Case<'_>, nic: &Nic) -> Result<(), Missing> {
     for name in STATISTICS {
         case.nic_statistic(&nic.name, name)?;
@@ -84,7 +84,7 @@ fn counters_read(case: &Case<'_>, nic: &Nic) -> Result<(), Missing> {
     Ok(())
 }
 
-/// Every counter that grew. Several may count the same packets, so they are never added up.
+/// Every counter that grew. Several may count the same packets, so they are not added up.
 fn lost(case: &Case<'_>, nic: &Nic) -> Result<(Vec<Lost>, usize), Missing> {
     let sample = case.nic_sample(&nic.name)?;
     let (mut found, mut looked, mut broken) = (vec![], 0usize, None);

@@ -12,8 +12,8 @@ use crate::{
     spread, text,
 };
 
-/// Catalogue number 9. Hardware queues come first: where the NIC can have more channels this
-/// rule is silent.
+/// Catalogue number 9. Hardware queues come first: the rule is silent where the NIC can have more
+/// channels.
 pub static RULE: Rule = Rule {
     id: "rps_missing",
     number: 9,
@@ -70,7 +70,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         );
         return clear(text, [&steering, &case.cpus_read()]);
     }
-    // A NIC without channels cannot have more; one that may not be asked might.
+    // A NIC without channels cannot have more; one that cannot be queried might.
     if let Reading::Denied(_) = nic.channels {
         need(&format!("ethtool -l {name}"), &nic.channels)?;
     }
@@ -91,7 +91,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     }
     let serving = queues::nic_cpus(case, nic, Direction::Rx)?;
     let median = load::median_of_others(case, &serving)?;
-    // Where the firmware names no node, stay with the interrupts: they show where the NIC is.
+    // Without a node from the firmware, the interrupts show where the NIC is.
     let node = nic.numa_node.get().or_else(|| case.node_of(cpu));
     if let Some(n) = node
         && case.node_cpus(n).is_empty()

@@ -34,7 +34,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         return Err(Missing("CPUs: none was read".into()));
     }
     let set: Vec<_> = sets.iter().filter(|(_, s)| !s.is_empty()).collect();
-    // RSS may feed fewer queues than there are.
+    // RSS may use fewer queues than there are.
     let rss = nic.rss.known().filter(|r| !r.table.is_empty());
     let fed = rss.map_or(sets.len(), |r| r.table.iter().collect::<BTreeSet<_>>().len());
     if set.is_empty() {
@@ -92,7 +92,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     Ok(draft.changes(changes).on_nic(name).found())
 }
 
-/// Whether receive flow steering works on this NIC: both tables are set.
+/// Whether receive flow steering is active on this NIC: both tables are set.
 fn flow_steering(case: &Case<'_>, nic: &Nic) -> bool {
     case.sysctl_number("net.core.rps_sock_flow_entries").is_ok_and(|n| n > 0)
         && nic.queues.iter().any(|q| q.rfs_flows.get().is_some_and(|n| n > 0))

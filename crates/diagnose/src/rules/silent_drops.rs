@@ -13,7 +13,7 @@ use crate::{
     text,
 };
 
-/// Catalogue number 40. What somebody asked for (a packet filter, a closed port) is no fault.
+/// Catalogue number 40. Intended drops (a packet filter, a closed port) are no fault.
 pub static RULE: Rule = Rule {
     id: "silent_drops",
     number: 40,
@@ -52,7 +52,7 @@ fn all(case: &Case<'_>) -> Result<Vec<Judgement>, Missing> {
             said.push(found(case, reason, (what, remedy), count, sure, &drops));
         }
     }
-    // Neither a fault nor known to be none.
+    // Unknown whether it is a fault.
     for (reason, count) in unknown {
         if rate::sustained(count, case.window_s()?).is_some() {
             let why = format!(

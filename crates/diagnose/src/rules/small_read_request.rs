@@ -9,7 +9,7 @@ use crate::{
     rule::{Draft, Gain, Judgement, Missing, clear, need},
 };
 
-/// Catalogue number 28. Advice only: writing the register of a device at work can wedge it.
+/// Catalogue number 28. Advice only: writing the register of a working device can hang it.
 pub static RULE: Rule = Rule {
     id: "small_read_request",
     number: 28,

@@ -65,7 +65,7 @@ fn one(case: &Case<'_>, p: &Process, pairs: &[(CpuId, CpuId)]) -> Result<Judgeme
     let window = case.window_s().unwrap_or(1.0) * 1e9;
     let busy: Vec<&ThreadSample> =
         threads.filter(|t| t.cpu_ns.get().is_some_and(|ns| ns as f64 / window >= BUSY)).collect();
-    // Stayed on the sibling at every reading: more than passing by.
+    // On the sibling at every reading, so it does not just pass by.
     let sits = |t: &&ThreadSample, cpu: CpuId| {
         !t.on_cpus.is_empty() && t.on_cpus.iter().all(|c| *c == cpu)
     };

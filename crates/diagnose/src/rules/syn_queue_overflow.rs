@@ -37,7 +37,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let cookies_off = mode.as_ref().is_ok_and(|n| *n == 0);
     let unnamed = if cookies_off { unnamed_drops(case, full)? } else { 0 };
     let dropped = full + unnamed;
-    // Set to 2 every connection is answered by a cookie, and counted.
+    // With the value 2 every connection gets a cookie, and is counted.
     if dropped == 0 && mode.as_ref().is_ok_and(|n| *n == 2) {
         return clear("net.ipv4.tcp_syncookies is 2: cookies are sent on purpose", [&mode]);
     }
@@ -47,7 +47,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
             "{dropped} connection requests dropped and {cookies} answered by cookies {}",
             case.over()
         );
-        // What is dropped with cookies off has no counter of its own.
+        // With cookies off, drops have no counter of their own.
         return clear(text, [&case.protocol("TcpExt.TCPReqQFullDrop"), &mode]);
     }
     let severity = if dropped > 0 { Severity::Critical } else { Severity::Warning };

@@ -82,7 +82,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     Ok(draft.change(remedy(case)).on_sysctl(KEY).found())
 }
 
-/// The boot value, which follows from memory; where it is not known, only a boot brings it back.
+/// The boot value, which depends on memory; where it is unknown, only a reboot restores it.
 fn remedy(case: &Case<'_>) -> Proposal {
     let risk = "low; existing connections keep their buffers";
     match case.sysctl(KEY).ok().and_then(|s| s.default.known()) {

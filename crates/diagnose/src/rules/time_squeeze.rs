@@ -8,7 +8,7 @@ use crate::{
     softnet, text,
 };
 
-/// Catalogue number 5. A symptom: who spreads the load first rarely needs the budget.
+/// Catalogue number 5. A symptom: after the load is spread, a larger budget is rarely needed.
 pub static RULE: Rule = Rule {
     id: "time_squeeze",
     number: 5,
@@ -24,7 +24,7 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
-/// Share of all squeezes on one CPU from which that CPU's load is the matter, not the budget.
+/// The share of all squeezes on one CPU from which that CPU's load is the cause, not the budget.
 const ONE_CPU: f64 = 0.80;
 
 const BUDGET: &str = "net.core.netdev_budget";
@@ -47,7 +47,7 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
             0 => format!("none {}", case.over()),
             n => format!("at most {} a CPU {}: a few are noise", text::count(n), case.over()),
         };
-        // What single CPUs do not tell is said beside it.
+        // CPUs without a value are named in the evidence.
         out.push(settle("", clear(text, [&softnet::column(case, |s| &s.time_squeeze)])));
         return out;
     }

@@ -10,8 +10,8 @@ use crate::{
     sockets, text,
 };
 
-/// Catalogue number 35. A buffer bridges a burst; whoever never reads, or always too slowly, fills
-/// any. Which of the two it is shows in the readings within the window.
+/// Catalogue number 35. A buffer absorbs a burst. An application that never reads, or reads too
+/// slowly, fills any buffer. The readings within the window tell the cases apart.
 pub static RULE: Rule = Rule {
     id: "udp_receive_drops",
     number: 35,
@@ -56,7 +56,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     let title = format!(
         "UDP receive buffer overflow: {} datagrams lost ({})",
         text::count(dropped),
-        // Some were delivered: never "100.0%".
+        // Some datagrams were delivered, so the share is never "100.0%".
         if lost > 0.99 { format!("{:.2}%", lost * 100.0) } else { text::percent(lost) }
     );
     let v6 = v6.map_or("not counted".into(), text::count);
@@ -70,7 +70,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
             "/proc/net/snmp Udp, /proc/net/snmp6 Udp6",
         );
     draft = drop_reasons::show(case, RULE.id, draft);
-    // The socket and its process right behind the count: a short report ends somewhere.
+    // The socket and its process follow the count, as a short report is cut.
     for socket in case.samples()?.udp_sockets.known().into_iter().flatten().take(SHOWN) {
         draft = show(draft, socket);
     }
@@ -113,9 +113,9 @@ fn show(draft: Draft, s: &UdpSocketSample) -> Draft {
 
 /// Why a socket is full.
 enum Reader {
-    /// Nothing was taken out of a queue that is full all the time.
+    /// Nothing was read from a queue that is always full.
     Absent,
-    /// Something was, but the queue is full all the time.
+    /// Something was read, but the queue is always full.
     TooSlow,
     /// The queue is mostly not full.
     Bursts,
@@ -147,7 +147,7 @@ fn remedy(case: &Case<'_>, draft: Draft, s: &UdpSocketSample) -> Result<Draft, M
             .add(says)
             .gain(Gain::Unblocks, "no datagrams lost, once the application keeps up")
             .change(advice("", new, &look, "restart of the application, where its code changes"))
-            // No setting explains it, and it explains none.
+            // No setting explains it, and it explains no other finding.
             .alone()
     };
     Ok(match reader(s) {
@@ -198,7 +198,7 @@ fn undecided(case: &Case<'_>, draft: Draft) -> Draft {
         ))
 }
 
-/// No socket that dropped was seen: gone already, or the sockets could not be read.
+/// No socket with drops was seen: it is closed, or the sockets could not be read.
 fn unnamed(case: &Case<'_>, draft: Draft) -> Result<Draft, Missing> {
     let why = match case.samples()?.udp_sockets.why_not() {
         Some(why) => format!("Which socket it was is not known: {why}."),
@@ -207,7 +207,7 @@ fn unnamed(case: &Case<'_>, draft: Draft) -> Result<Draft, Missing> {
     Ok(undecided(case, draft.add(&why)))
 }
 
-/// Twice the buffer: the kernel gives twice what `SO_RCVBUF` asks for, up to `rmem_max`.
+/// Twice the buffer: the kernel doubles the value of `SO_RCVBUF`, up to `rmem_max`.
 fn larger(case: &Case<'_>, s: &UdpSocketSample, who: &str) -> Vec<Proposal> {
     let Some(buffer) = s.buffer_bytes.get() else { return vec![] };
     let mut changes = vec![];

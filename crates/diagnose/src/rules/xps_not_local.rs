@@ -83,7 +83,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             format!("{name}: every queue's xps_cpus share a cache or node with its interrupt");
         return clear(text, [&read]);
     }
-    // Without locality known, "far" would be an invention.
+    // Without a known topology no CPU is known to be far.
     if let Some(cpu) = strays
         .iter()
         .flat_map(|r| r.xps.union(&r.irq_cpus).iter().collect::<Vec<_>>())

@@ -1,11 +1,13 @@
-//! `explain`'s parts against a server whose service time is known: from 10 µs to 2 ms, 1 to 64
-//! clients, on loopback and on wires that delay each way. What it says is the service is held
-//! against what the server spun by its own clock, the sum of the parts against the measured mean.
+//! Accuracy of `explain`'s components against a server with known service times: 10 µs to 2 ms, 1
+//! to 64 clients, on loopback and on links with delay. The service component is compared with the
+//! server's own spin clock, the sum with the measured mean.
 //!
-//! Needs root where a wire delays. Options: `--services 10us,100us,2ms`, `--clients 1,8,64`,
-//! `--delays 0us,250us,2ms`, `--duration 2s` of explain's turns for each cell, `--round 100ms`;
-//! `--virtual-time` does it in a guest whose clock counts instructions. The whole grid takes two to
-//! three minutes, in the guest ten to thirty.
+//! Links with delay need root. Options:
+//! - `--services 10us,100us,2ms`, `--clients 1,8,64`, `--delays 0us,250us,2ms`: the grid;
+//! - `--duration 2s` of explain for each cell, `--round 100ms`;
+//! - `--virtual-time`: run in a guest with a clock that counts instructions.
+//!
+//! The whole grid takes two to three minutes, in the guest ten to thirty.
 
 #[path = "../guest.rs"]
 mod guest;
@@ -19,13 +21,13 @@ use lab::{pair::PairSpec, testing::TestLab};
 use model::{Nanos, explain::ExplainDocument};
 
 const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
-/// `right` on the wire.
+/// The address of `right` on the link.
 const THERE: &str = "10.99.0.2";
-/// What a server is told over the wire.
+/// The secret of server and client.
 const SECRET: &str = "the benchmark's own";
-/// A service time may be off by this part of it, or by so much.
+/// The tolerance of a service time: this share, or this many nanoseconds.
 const OFF: (f64, f64) = (0.03, 2_000.0);
-/// The sum of the parts may be off the measured mean by this part.
+/// The tolerance of the components' sum, as a share of the measured mean.
 const SUM_OFF: f64 = 0.02;
 
 struct Options {
@@ -77,11 +79,11 @@ fn options() -> io::Result<Options> {
 
 /// One point of the grid.
 struct Cell {
-    /// How far the service is off what the server spun, in nanoseconds and as a part of it.
+    /// The error of the service time, in nanoseconds and as a share of what the server spun.
     service: (f64, f64),
-    /// The same of the typical transaction's.
+    /// The same for the typical transaction.
     typical: (f64, f64),
-    /// How far the parts' sum is off the measured mean.
+    /// The error of the components' sum.
     sum: f64,
 }
 
@@ -148,7 +150,7 @@ fn off((ns, part): (f64, f64)) -> String {
     format!("{:+.1} µs, {:+.1}%", ns / 1e3, part * 100.0)
 }
 
-/// Two hosts; a wire that spins would take the CPUs that both ends need.
+/// Two hosts. The link sleeps, as spinning would take the CPUs that both ends need.
 fn wire(delay: Nanos) -> io::Result<TestLab> {
     let spec = PairSpec {
         delay: Some(delay),

@@ -1,4 +1,4 @@
-//! What was predicted beside what was measured.
+//! Compares predictions with measurements.
 
 use stats::paired::median;
 
@@ -13,7 +13,7 @@ pub struct Cell {
     pub range: (f64, f64),
     pub inconclusive: bool,
     pub naive: f64,
-    /// Transactions a second over the wire, pass by pass: as many before the prediction as after.
+    /// Transactions per second over the link, pass by pass: as many before the prediction as after.
     pub measured: Vec<f64>,
 }
 
@@ -22,12 +22,12 @@ impl Cell {
         median(&self.measured)
     }
 
-    /// How far the prediction is off, as a share.
+    /// The prediction's error, as a share.
     fn error(&self) -> f64 {
         self.predicted / self.measured() - 1.0
     }
 
-    /// Whether what was measured is within the prediction's interval.
+    /// Whether the measurement is within the prediction's interval.
     fn holds(&self) -> bool {
         (self.range.0..=self.range.1).contains(&self.measured())
     }
@@ -36,21 +36,21 @@ impl Cell {
         self.naive / self.measured() - 1.0
     }
 
-    /// How far the passes lie apart.
+    /// The spread of the passes.
     fn spread(&self) -> f64 {
         let most = self.measured.iter().copied().fold(0.0, f64::max);
         let least = self.measured.iter().copied().fold(f64::INFINITY, f64::min);
         (most - least) / self.measured()
     }
 
-    /// How far what was measured afterwards is off what was measured before: no prediction can be
-    /// told to be closer than that.
+    /// The difference between the measurements after and before: no prediction can be shown to be
+    /// closer.
     fn again(&self) -> f64 {
         let (before, after) = self.measured.split_at(self.measured.len() / 2);
         median(after) / median(before) - 1.0
     }
 
-    /// As a row of a table in Markdown.
+    /// The cell as a row of a Markdown table.
     pub fn print(&self) {
         println!(
             "| {} | {} | {} | {:.0} | {:.0} | {:.0} to {:.0} | {:.0} | {:.0}% | {:+.1}% | {:+.1}% | {:+.1}% | {}{} |",
@@ -72,7 +72,7 @@ impl Cell {
     }
 }
 
-/// All of them and what they come to.
+/// All cells, and their summary.
 pub fn table(cells: &[Cell]) {
     println!(
         "\n| workload | one way | clients | loopback /s | predicted there | range | measured there | passes apart | again | error | by hand | interval |\n|---|---|---|---|---|---|---|---|---|---|---|---|"

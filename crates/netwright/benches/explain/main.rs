@@ -1,17 +1,20 @@
-//! `explain`'s predictions for other paths against what is measured there: from rounds on loopback
-//! and the path's own round trip only, for a real PostgreSQL and a real nginx.
+//! Accuracy of `explain`'s predictions for other paths. `explain` predicts from rounds on loopback
+//! and the path's round trip, for a real PostgreSQL and a real nginx.
 //!
-//! A `lab pair` for each delay: server and `explain` are on `right`, which sees the server over
-//! loopback; `left` is at the other end of the wire, and measures what was predicted, before and
-//! after. Beside it what people compute by hand: clients / rate less the network here, plus the
-//! network there. Needs root.
+//! Each delay has a `lab pair`. Server and `explain` run on `right`, which reaches the server over
+//! loopback. `left` at the other end of the link measures the predicted load, before and after. The
+//! naive estimate stands beside it: clients / rate, less the network here, plus the network there.
+//! Needs root.
 //!
-//! Options: `--delays 40us,250us,1ms`, `--clients 1,4,16`, `--duration 4s` of explain's turns,
-//! `--passes 3` of each measurement before and after, `--only nginx` of the workloads, `--scale 20` of
-//! pgbench's tables, `--window 700ms` of a measurement after the milliseconds that each session takes to
-//! begin (`--beginning 8`), `--repetitions 20` of all of it, to count how often the intervals hold what
-//! was measured; `--virtual-time` does it in a guest whose clock counts instructions, for
-//! whose slower CPU `--window 2s --beginning 60` are right.
+//! Options:
+//! - `--delays 40us,250us,1ms`, `--clients 1,4,16`, `--only nginx`: the grid;
+//! - `--duration 4s` of explain; `--passes 3` of each measurement before and after;
+//! - `--scale 20` of pgbench's tables;
+//! - `--window 700ms` of a measurement, after the milliseconds that each session takes to begin
+//!   (`--beginning 8`);
+//! - `--repetitions 20` of everything, to count how often the intervals hold the measurement;
+//! - `--virtual-time`: run in a guest with a clock that counts instructions. Its CPU is slower: use
+//!   `--window 2s --beginning 60`.
 
 use std::{io, process::ExitCode};
 
@@ -97,7 +100,7 @@ fn run(o: &Options) -> io::Result<()> {
     Ok(())
 }
 
-/// One workload on one wire: measured there, predicted from here, measured there again.
+/// One workload on one link: measured there, predicted from here, measured there again.
 fn explain(o: &Options, site: &Site, work: Work) -> io::Result<Vec<Cell>> {
     let clients: Vec<u32> = o.clients.split(',').filter_map(|n| n.parse().ok()).collect();
     let mut measured: Vec<Vec<f64>> = clients.iter().map(|_| vec![]).collect();

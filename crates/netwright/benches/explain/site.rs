@@ -1,4 +1,4 @@
-//! Two hosts on a slow wire, with servers on one of them.
+//! Two hosts on a slow link, with servers on one of them.
 
 use std::{
     fs,
@@ -30,11 +30,11 @@ use http::Nginx;
 use postgres::{Postgres, Setup};
 
 pub const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
-/// `right` on the wire, and `left`.
+/// The addresses of `right` on the link, and of `left`.
 const THERE: &str = "10.99.0.2";
 const LEFT: &str = "10.99.0.1";
 const HTTP_PORT: u16 = 8088;
-/// What a server is told over the wire.
+/// The secret of server and client.
 const SECRET: &str = "the benchmark's own";
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Work {
@@ -81,7 +81,7 @@ impl Site {
     /// Brings all of it up.
     pub fn up(delay: &str, scale: &str) -> io::Result<Self> {
         let each: Nanos = delay.parse().map_err(|e| io::Error::other(format!("{e}")))?;
-        // A wire that spins would take the CPUs that both ends need.
+        // The link sleeps: spinning would take the CPUs that both ends need.
         let spec = PairSpec {
             delay: Some(each),
             spin: Nanos(0),
@@ -94,7 +94,7 @@ impl Site {
         let folder = tempfile::tempdir()?;
         let page = folder.path().join("page");
         fs::write(&page, "x".repeat(1024))?;
-        // What a thread starts is where the thread is.
+        // A process starts in the namespace of the thread that starts it.
         let servers =
             std::thread::scope(|s| s.spawn(|| servers(&right, folder.path(), scale)).join());
         let (pg, nginx) = servers.map_err(|_| io::Error::other("a server does not start"))??;
@@ -115,14 +115,14 @@ impl Site {
         let mut command = self.lab.command(host, &argv).map_err(io::Error::other)?;
         let out = command.env("NETWRIGHT_SECRET", SECRET).stdin(Stdio::null()).output()?;
         match out.status.code() {
-            // 1: the parts do not add up, which is another matter.
+            // Exit code 1: the components do not add up, which this benchmark does not judge.
             Some(0 | 1) => Ok(out.stdout),
             _ => Err(io::Error::other(String::from_utf8_lossy(&out.stderr).into_owned())),
         }
     }
 
-    /// Transactions a second over the wire.
-    /// `beginning_ms` is what a session's beginning takes of the server, at most.
+    /// Transactions per second over the link. `beginning_ms` is the most time that a session takes
+    /// to begin.
     pub fn per_s(
         &self,
         work: Work,
@@ -152,7 +152,7 @@ impl Site {
         rate.ok_or_else(|| io::Error::other("nothing was measured"))
     }
 
-    /// What loopback and the path's round trip say of it.
+    /// The prediction from loopback and the path's round trip.
     pub fn explain(&self, work: Work, clients: &str, length: &str) -> io::Result<ExplainDocument> {
         let (target, path) = (self.target(work, "127.0.0.1"), format!("host={LEFT}"));
         let all = ["explain", &target, "--json", "--quiet", "--clients", clients];
@@ -161,14 +161,14 @@ impl Site {
         Ok(serde_json::from_slice(&out)?)
     }
 
-    /// CPU time of the wire's process, seconds, and the frames it carried; `None` where netem carries
-    /// them.
+    /// The link process's CPU time in seconds, and the frames it carried; `None` where netem
+    /// carries them.
     pub fn wire(&self) -> Option<(f64, u64)> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.wire?)).unwrap_or_default();
         let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
         let ticks: u64 =
             after.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
-        // The wire writes its counters each second.
+        // The link writes its counters each second.
         std::thread::sleep(std::time::Duration::from_millis(1_100));
         let said = fs::read(self.lab.folder().join("wire-eth0.json")).unwrap_or_default();
         let said: lab::link::LinkStats = serde_json::from_slice(&said).unwrap_or_default();
@@ -219,7 +219,7 @@ fn serve(lab: &TestLab) -> io::Result<Child> {
     Ok(child)
 }
 
-/// The process that carries the frames of a namespace's wire.
+/// The process that carries the frames of a namespace's link.
 fn wire_pid(namespace: &str) -> Option<u32> {
     let is_wire = |pid: &u32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -1,12 +1,13 @@
-//! `prove`'s promises on live noise: how often two servers that are alike are called different,
-//! how often one that serves 5% longer is found within a minute, how often one that serves 2%
-//! longer in three, and how often with the wrong sign. Everything on this host, over loopback.
+//! Error rates of `prove` on live noise: false positives with two equal servers, detection of one
+//! that serves 5% longer within a minute, of 2% longer within three, and wrong signs. Everything
+//! runs on this host, over loopback.
 //!
-//! Experiments take turns: of ten four are of nothing, four of 5%, two of 2%. Options:
-//! `--minutes 25`, or `--trials N` of nothing and of 5% each, whichever comes first;
-//! `--null-runs 40`, `--budget 60s` and `--small-budget 180s` of one experiment;
-//! `--service 400` µs; `--record FILE` keeps every experiment as a line, and goes on with what is
-//! there (`--minutes 0` only shows it).
+//! Of ten experiments four compare equal servers, four 5%, two 2%. Options:
+//! - `--minutes 25`, or `--trials N` of equal and of 5% each, whichever comes first;
+//! - `--null-runs 40`, `--budget 60s` and `--small-budget 180s` of one experiment;
+//! - `--service 400` µs;
+//! - `--record FILE` keeps every experiment as a line and continues from it; with `--minutes 0` it
+//!   only shows the file.
 
 mod tally;
 
@@ -23,10 +24,10 @@ use tally::{BenchCounts, Trial, TruthKind};
 
 const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 
-/// How much longer the slow ones serve.
+/// The service times of the slower servers, relative to the others.
 const LONGER: [f64; 2] = [1.05, 1.02];
 
-/// Whose turn it is.
+/// The order of the kinds of experiments.
 const TURNS: [TruthKind; 10] = [
     TruthKind::Alike,
     TruthKind::Slower,
@@ -40,7 +41,7 @@ const TURNS: [TruthKind; 10] = [
     TruthKind::SlightlyFaster,
 ];
 
-/// So many experiments in a row may fail.
+/// The most experiments in a row that may fail.
 const MOST_FAILURES: usize = 5;
 
 struct Options {
@@ -54,7 +55,7 @@ struct Options {
 }
 
 impl Options {
-    /// What the figures depend on.
+    /// The options that the figures depend on.
     fn made(&self) -> String {
         format!(
             "service {} µs, {} runs for nothing, {} for 5%, {} for 2%",
@@ -162,7 +163,7 @@ fn run(o: &Options) -> io::Result<()> {
                 eprint!("\r{}: {kind:?}: {:?}    ", tally.trials.len(), said.verdict.outcome);
                 failed = 0;
             }
-            // Hours are not lost for one; it is made again.
+            // A single failure is repeated, so that hours are not lost.
             Err(e) if failed < MOST_FAILURES => {
                 failed += 1;
                 eprintln!("{kind:?}: {e}");
@@ -189,7 +190,7 @@ fn experiment(folder: &Path, levels: [&str; 2], extent: [&str; 2]) -> io::Result
     let complaint = String::from_utf8_lossy(&out.stderr);
     let said = serde_json::from_slice(&out.stdout)
         .map_err(|e| io::Error::other(format!("{e}: {}", complaint.trim())))?;
-    // What broke off says something, too, but was not to be counted on.
+    // An experiment that broke off is reported, but does not count.
     match complaint.trim() {
         "" => Ok(said),
         why => Err(io::Error::other(why.to_owned())),

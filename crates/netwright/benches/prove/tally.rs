@@ -1,4 +1,5 @@
-//! What experiments said, in a file of a line each, so that hours of them may be taken in parts.
+//! The results of experiments in a file, one per line, so that hours of them can be split into
+//! several sittings.
 
 use std::{
     fs::{File, OpenOptions},
@@ -13,7 +14,7 @@ use stats::rate::wilson;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TruthKind {
-    /// Two servers that serve alike.
+    /// Two equal servers.
     Alike,
     /// The second serves 5% longer.
     Slower,
@@ -26,20 +27,20 @@ pub enum TruthKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     pub kind: TruthKind,
-    /// What was said of it.
+    /// The verdict.
     pub outcome: Outcome,
     /// Whether the interval holds 0.
     pub holds_0: bool,
-    /// Whether a counter is named as moved.
+    /// Whether a counter is named as correlated.
     pub named: bool,
-    /// How long it took.
+    /// How long it took, seconds.
     pub took_s: f64,
-    /// Programs that wanted a CPU, over the minute before its end.
+    /// The load average of the last minute before its end.
     pub load: f64,
 }
 
 impl Trial {
-    /// From what an experiment said.
+    /// Takes the fields from a document of `prove`.
     pub fn of(kind: TruthKind, said: &ProveDocument, took_s: f64) -> Self {
         let (low, high) = (said.verdict.low.unwrap_or(-1.0), said.verdict.high.unwrap_or(1.0));
         let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -58,17 +59,17 @@ impl Trial {
     }
 }
 
-/// All of them, and the file that they are written to.
+/// All results, and the file that they are appended to.
 pub struct BenchCounts {
-    /// In the order in which they were made.
+    /// The results in order.
     pub trials: Vec<Trial>,
     file: Option<File>,
 }
 
 impl BenchCounts {
-    /// What is in the file, to go on with. Its first line says how it was made.
+    /// Reads the file to continue it. Its first line has the options.
     ///
-    /// **Errors**: it was made with other options.
+    /// **Errors**: the options differ.
     pub fn open(path: Option<&Path>, made: &str) -> io::Result<Self> {
         let Some(path) = path else { return Ok(Self { trials: vec![], file: None }) };
         let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -82,7 +83,7 @@ impl BenchCounts {
                 return Err(io::Error::other(format!("{path}: is of {first:?}, not of {made:?}")));
             }
         }
-        // A last line that was cut off is left out.
+        // An incomplete last line is ignored.
         let trials = lines.map_while(|l| serde_json::from_str(l).ok()).collect();
         Ok(Self { trials, file: Some(file) })
     }
@@ -95,7 +96,7 @@ impl BenchCounts {
         Ok(())
     }
 
-    /// How many of these kinds.
+    /// The number of experiments of these kinds.
     pub fn count(&self, kinds: &[TruthKind]) -> usize {
         self.of(kinds).len()
     }

@@ -1,4 +1,4 @@
-//! A cell: several programs that do the same, run in turn, and their ratios.
+//! A cell: several programs for the same task, run in turn, and the ratios of their figures.
 
 use std::{collections::BTreeMap, io};
 
@@ -8,7 +8,7 @@ use crate::{
     table::{Row, Table},
 };
 
-/// What one run of a program gave.
+/// The metric of a figure, with its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
     /// Median round trip, nanoseconds.
@@ -17,62 +17,63 @@ pub enum Metric {
     Mean,
     /// Round trips a second.
     Trips,
-    /// Bits a second.
+    /// Bits per second of the stream.
     Bits,
     /// HTTP requests a second.
     Requests,
-    /// CPU of the client's process for one, nanoseconds.
+    /// CPU time of the client's process per request, nanoseconds.
     CpuPerRequest,
-    /// Bits for a second of CPU, both ends' processes.
+    /// Bits per second of CPU time, processes of both ends.
     BitsPerCpu,
-    /// CPU time of the client's process by transaction, nanoseconds.
+    /// CPU time of the client's process per transaction, nanoseconds.
     CpuPerTransaction,
-    /// Transactions a second.
+    /// Database transactions per second.
     Transactions,
 }
 
-/// What one run gave.
+/// The figures of one run.
 pub type Figures = BTreeMap<Metric, f64>;
 
-/// A program that takes part.
+/// A program in the comparison.
 pub struct Contender<'a> {
     /// Its name in the table.
     pub name: &'static str,
     pub run: Box<dyn Fn() -> io::Result<Figures> + 'a>,
 }
 
-/// What a ratio must be.
+/// The target of a ratio.
 #[derive(Debug, Clone, Copy)]
 pub enum Target {
     /// At most this, or the benchmark fails.
     AtMost(f64),
-    /// At least this, or the benchmark fails; and what is hoped for.
+    /// At least this, or the benchmark fails; and the desired value.
     AtLeast(f64, Option<f64>),
     Shown,
 }
 
-/// A ratio of the subject's figure to another's.
+/// A ratio between the figures of two programs.
 pub struct Compare {
     pub metric: Metric,
-    /// Whose, above the line.
+    /// The program in the numerator.
     pub subject: &'static str,
-    /// Whose, below the line.
+    /// The program in the denominator.
     pub other: &'static str,
-    /// What it must be.
+    /// The target.
     pub target: Target,
 }
 
-/// Programs that do the same.
+/// Programs for the same task.
 pub struct Cell<'a> {
     pub name: String,
     pub contenders: Vec<Contender<'a>>,
-    /// What is compared; a pair of which one does not take part is left out.
+    /// The ratios; a pair without one of its programs is left out.
     pub compare: Vec<Compare>,
 }
 
 impl Cell<'_> {
-    /// Runs them in turn, there and back, until the repetitions are done and, while there is
-    /// time, until every ratio that must hold lies clearly on one side. Prints.
+    /// Runs the programs in turn, forwards and backwards, for the given repetitions. While there is
+    /// time it continues until every mandatory ratio is clearly above or below its target. Prints
+    /// the results.
     pub fn measure(&self, options: &Options, table: &mut Table) -> io::Result<()> {
         let mut rounds: Vec<BTreeMap<&str, Figures>> = Vec::new();
         let rows = loop {
@@ -117,7 +118,7 @@ fn row(compare: &Compare, rounds: &[BTreeMap<&str, Figures>]) -> Option<Row> {
     })
 }
 
-/// Values, ascending.
+/// The values of all repetitions, in ascending order.
 #[derive(Debug, Clone)]
 pub struct Spread(Vec<f64>);
 
@@ -131,7 +132,7 @@ impl Spread {
         self.0.len()
     }
 
-    /// The middle one, or between the two.
+    /// The median.
     pub fn median(&self) -> f64 {
         let n = self.0.len();
         let at = |i: usize| self.0.get(i).copied().unwrap_or(f64::NAN);
@@ -146,8 +147,7 @@ impl Spread {
         self.0.last().copied().unwrap_or(f64::NAN)
     }
 
-    /// Two of the values between which the median of many more would lie, in at least 95 of
-    /// 100 such benchmarks: the binomial interval of order statistics (Conover, Practical
+    /// The 95% confidence interval of the median by order statistics (binomial; Conover, Practical
     /// Nonparametric Statistics, 3.2). With fewer than 6 values, the smallest and the largest.
     pub fn interval(&self) -> (f64, f64) {
         let n = self.0.len();

@@ -1,4 +1,4 @@
-//! What recording every sample adds to a spinning round trip.
+//! The cost of recording every sample of a spinning round trip.
 
 use std::io;
 
@@ -13,10 +13,10 @@ use crate::{
 };
 
 const EXCHANGE: Exchange = Exchange { udp: false, bytes: 64, spin: true, one_cpu: false };
-/// The largest share of a round trip.
+/// The largest allowed share of a round trip.
 const MOST: f64 = 0.01;
 
-/// Both ways to see it.
+/// Measures the cost in two ways.
 pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<()> {
     let floor = &Floor::compile(room)?;
     table.part("Recording every sample: trips a second beside a bare loop that reads no clock");
@@ -44,7 +44,7 @@ pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<
     if ours::ready() { own_word(room, options, table) } else { Ok(()) }
 }
 
-/// What the result itself says that a sample costs, as a share of its fastest round trip.
+/// The cost of a sample by the result itself, as a share of its fastest round trip.
 fn own_word(room: &Room, options: &Options, table: &mut Table) -> io::Result<()> {
     let (_server, port) = ours::serve(room, room.peer)?;
     let ms = u64::from(options.window_ms);

@@ -1,4 +1,4 @@
-//! The bare C loops of `../floor`, compiled for this run.
+//! The bare C loops of `../floor`, compiled for each run.
 
 use std::{
     io,
@@ -33,7 +33,7 @@ pub fn compiled(room: &Room, name: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// Traffic before what is measured.
+/// Traffic before the measured part.
 const WARMUP_MS: u32 = 100;
 
 impl Floor {
@@ -47,7 +47,7 @@ impl Floor {
         self.pingpong(room, exchange, ms, "record")
     }
 
-    /// The same without looking at the clock: the mean only.
+    /// The same without timestamps: the mean only.
     pub fn rtt_unrecorded(&self, room: &Room, exchange: &Exchange, ms: u32) -> io::Result<Figures> {
         self.pingpong(room, exchange, ms, "count")
     }
@@ -79,7 +79,7 @@ impl Floor {
         Ok(figures)
     }
 
-    /// Both ends of a stream that lasts so long: sender, receiver.
+    /// Both ends of a stream of this length: sender, receiver.
     pub fn stream(&self, room: &Room, ms: u32) -> io::Result<(Process, Process)> {
         let port = room.port();
         let command = |arguments: &[&str]| {

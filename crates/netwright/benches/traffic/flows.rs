@@ -1,5 +1,5 @@
-//! Many flows on one thread at each end, beside neper; and how many system calls a round trip
-//! takes, with one flow too.
+//! Many flows on one thread at each end, beside neper; and the system calls of a round trip, also
+//! with one flow.
 
 use std::{io, time::Duration};
 
@@ -16,15 +16,15 @@ use crate::{
 };
 
 const EXCHANGE: Exchange = Exchange { udp: false, bytes: 1, spin: false, one_cpu: false };
-/// How much faster than neper.
+/// The least ratio to neper's rate.
 const LEAST: f64 = 1.3;
-/// System calls of both ends for one round trip with many flows.
+/// The most system calls of both ends per round trip with many flows.
 const MOST_CALLS: f64 = 4.0;
-/// The same with one flow: a send and a receive at each end are 4 of necessity, and the threads
-/// that look after time and the control connection, some hundred calls a second, come on top.
+/// The same with one flow. A send and a receive at each end are 4; the threads for time and the
+/// control connection add some hundred calls a second.
 const MOST_CALLS_OF_ONE: f64 = 4.05;
-/// How far the kernel's count of round trips may be off the result's rate, which is a mean over
-/// a longer time.
+/// The tolerance between the kernel's count of round trips and the result's rate, a mean over a
+/// longer time.
 const MOST_APART: f64 = 2.0;
 
 pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<()> {
@@ -81,9 +81,9 @@ fn ours_start(room: &Room, flows: u32) -> io::Result<(Process, Process)> {
     Ok((ours::measure(room, port, SEND_MS, room.peer, &arguments)?, server))
 }
 
-/// Counts in the midst of the traffic.
+/// Counts in the middle of the traffic.
 fn count(room: &Room, local: &Process, peer: &Process) -> io::Result<Counted> {
-    // Until the traffic flows, and a little beyond.
+    // Waits until the traffic flows, and a little longer.
     room.wait_traffic(200_000)?;
     sleep(Duration::from_millis(100))?;
     let mut calls = Calls::of(local, peer)?;
@@ -92,7 +92,7 @@ fn count(room: &Room, local: &Process, peer: &Process) -> io::Result<Counted> {
     calls.counted()
 }
 
-/// Whoever counts must have seen the trips that the result has.
+/// The counters must have seen the round trips of the result.
 fn same_trips(counted: f64, said: f64) -> io::Result<()> {
     let apart = (counted / said).max(said / counted);
     match apart <= MOST_APART {

@@ -1,6 +1,6 @@
-//! HTTP requests over kept connections on one thread, beside wrk: a real nginx answers with a few
-//! bytes on a CPU of its own. Neither program's word is taken: what nginx counted and what the
-//! client used of a CPU between two moments of steady traffic.
+//! HTTP requests over kept connections on one thread, beside wrk. A real nginx answers with a few
+//! bytes on another CPU. The figures are nginx's own count and the client's CPU time, between two
+//! moments of steady traffic.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use crate::{
     table::Table,
 };
 
-/// How long traffic flows before it is looked at: wrk calibrates itself at first.
+/// How long traffic flows before the first reading: wrk calibrates itself at first.
 const SETTLE: Duration = Duration::from_millis(250);
 
 pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<()> {
@@ -60,7 +60,7 @@ fn netwright(room: &Room, flows: u32, url: &str) -> io::Result<Process> {
     Process::start(room, command, room.peer)
 }
 
-/// One run: a fresh server, a client, two looks; both are killed then.
+/// One run: a new server, a client, two readings; both are killed then.
 fn steady(
     room: &Room,
     window: Duration,

@@ -1,13 +1,12 @@
-//! `netwright measure` beside the least that the kernel allows and beside its peers, as ratios
-//! of one run: whole processes in turn (A B B A …), pinned the same way.
+//! Compares `netwright measure` with bare C loops and with its peers, as ratios within one run.
+//! Whole processes run in turn (A B B A …), pinned in the same way.
 //!
-//! The least is kept in `../floor`: plain C loops, compiled here. Peers are Debian's qperf,
-//! sockperf, iperf3, wrk and redis-benchmark, PostgreSQL's pgbench, and neper's `tcp_rr` where
-//! `NEPER=path/to/tcp_rr` says where it is.
-//! As root everything runs in a network namespace of its own, without BBR's pacing.
+//! The loops are in `../floor` and compiled here. The peers are Debian's qperf, sockperf, iperf3,
+//! wrk and redis-benchmark, PostgreSQL's pgbench, and neper's `tcp_rr` at `NEPER=path/to/tcp_rr`.
+//! As root everything runs in a network namespace without BBR's pacing.
 //!
-//! Ends with 1 when something that must hold does not, and with 4 when a part could not be
-//! measured (the others still are); see `options.rs` for what can be chosen.
+//! Exit code 1: a mandatory target is missed. Exit code 4: a part could not be measured; the others
+//! still are. `options.rs` has the options.
 
 use std::{io, process::ExitCode};
 

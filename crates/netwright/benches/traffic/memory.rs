@@ -1,4 +1,4 @@
-//! Memory of both ends while they run at full speed for minutes.
+//! Memory of both ends during minutes at full speed.
 
 use std::{io, time::Duration};
 
@@ -9,7 +9,7 @@ use crate::{
     table::{Table, Verdict},
 };
 
-/// How much more at the end than after the first tenth of the time.
+/// The largest ratio of the end to the first tenth of the time.
 const MOST_GROWTH: u64 = 512 << 10;
 
 /// Each kind of traffic.

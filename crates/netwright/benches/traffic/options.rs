@@ -1,4 +1,4 @@
-//! What can be chosen: `make bench BENCHES=traffic ARGS='--only rtt,stream --nice'`.
+//! The options: `make bench BENCHES=traffic ARGS='--only rtt,stream --nice'`.
 
 use std::{
     io,
@@ -9,27 +9,27 @@ use std::{
 pub struct Options {
     /// `--only rtt,flows,calls,stream,http,cost,pg,redis,memory`: these parts; empty is all.
     only: Vec<String>,
-    /// `--rounds N`: repetitions of each cell, at least 7 where figures are to be judged.
+    /// `--rounds N`: repetitions of each cell, at least 7 for a judgement.
     pub rounds: usize,
-    /// `--most-rounds N`: repetitions of a cell whose answer is not clear yet.
+    /// `--most-rounds N`: repetitions of a cell without a clear result yet.
     pub most_rounds: usize,
-    /// `--window MS`: what is measured of one repetition, where the program lets one choose.
+    /// `--window MS`: the measured part of a repetition, where the program allows a choice.
     pub window_ms: u32,
     /// `--minutes M`: how long memory is watched, for each kind of traffic.
     pub minutes: f64,
-    /// `--nice`: run everything at the highest normal priority (root), so that the other work
-    /// of a busy machine matters less.
+    /// `--nice`: run everything at the highest normal priority (root), so that other load matters
+    /// less.
     pub nice: bool,
-    /// `--control`: the bare loop takes part twice; what their ratio is off 1 is what this
-    /// machine cannot tell apart.
+    /// `--control`: the bare loop takes part twice. How far their ratio is from 1 shows what this
+    /// machine cannot resolve.
     pub control: bool,
-    /// `NEPER`: neper's `tcp_rr`.
+    /// `NEPER`: path of neper's `tcp_rr`; `None`: without neper.
     pub neper: Option<PathBuf>,
-    /// When the extra repetitions must be over.
+    /// When further repetitions must be over.
     extra_until: Instant,
 }
 
-/// Extra repetitions are made until this long after the beginning.
+/// Further repetitions are made until this long after the beginning.
 const EXTRA_FOR: Duration = Duration::from_secs(270);
 
 impl Options {
@@ -79,7 +79,7 @@ impl Options {
         Ok(())
     }
 
-    /// Whether a part was asked for.
+    /// Whether a part was requested.
     pub fn wants(&self, part: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|o| o == part)
     }

@@ -13,7 +13,7 @@ use crate::{
 
 pub const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 
-/// How it is called in the table.
+/// Its name in the table.
 pub const NAME: &str = "netwright";
 
 /// Whether this build has the two commands.
@@ -27,7 +27,7 @@ pub fn ready() -> bool {
     })
 }
 
-/// A server on a port of its own.
+/// A server on its own port.
 pub fn serve(room: &Room, cpu: usize) -> io::Result<(Process, u16)> {
     let port = room.port();
     let mut command = Command::new(NETWRIGHT);
@@ -54,7 +54,7 @@ pub fn measure(
     Process::start(room, command, room.local)
 }
 
-/// The document that a measurement of so many milliseconds printed.
+/// The document of a measurement of this many milliseconds.
 pub fn document(process: Process, ms: u64) -> io::Result<Value> {
     let printed = process.finish(Duration::from_millis(ms) + Duration::from_secs(10))?;
     let document: Value = serde_json::from_str(&printed)?;

@@ -1,4 +1,4 @@
-//! The programs that others use, each at its own best for the same exchange.
+//! The peers, each with its best options for the same exchange.
 
 use std::{io, path::Path, process::Command, time::Duration};
 
@@ -9,7 +9,7 @@ use crate::{
     rtt::Exchange,
 };
 
-/// The shortest that all of them can measure.
+/// The shortest time that all of them can measure.
 pub const SECONDS: u32 = 1;
 const LIMIT: Duration = Duration::from_secs(SECONDS as u64 + 6);
 
@@ -29,8 +29,8 @@ fn number_after(text: &str, word: &str) -> io::Result<f64> {
     number.ok_or_else(|| io::Error::other(format!("no {word:?} in {text:?}")))
 }
 
-/// qperf: blocking only (its polling is for RDMA), a mean over both
-/// ends' counts, and half the round trip, which is doubled here.
+/// qperf blocks only, as its polling is for RDMA. It reports a mean over both ends' counts, and
+/// half the round trip, which is doubled here.
 pub fn qperf(room: &Room, exchange: &Exchange) -> io::Result<Figures> {
     let port = room.port();
     let (listen, data) = (port.to_string(), (port + 1).to_string());
@@ -58,15 +58,15 @@ pub fn qperf(room: &Room, exchange: &Exchange) -> io::Result<Figures> {
         ],
     );
     let printed = Process::start(room, client, room.local)?.finish(LIMIT)?;
-    // With the least common denominator of units, a single figure is in nanoseconds.
+    // Its figures have the unit that all of them share; a single one is in nanoseconds.
     if !printed.contains(" ns") {
         return Err(io::Error::other(format!("qperf's latency is not in ns: {printed:?}")));
     }
     Ok(Figures::from([(Metric::Mean, 2.0 * number_after(&printed, "latency")?)]))
 }
 
-/// sockperf's ping-pong: `recvfrom` on its one socket, which blocks, or spins with
-/// `--nonblocked` at both ends. Of its second, 400 ms are warm-up and 50 ms cool-down.
+/// sockperf's ping-pong: `recvfrom` on one socket, which blocks, or spins with `--nonblocked` at
+/// both ends. Of its second, 400 ms are warm-up and 50 ms cool-down.
 pub fn sockperf(room: &Room, exchange: &Exchange) -> io::Result<Figures> {
     let port = room.port();
     let text = port.to_string();
@@ -88,7 +88,7 @@ pub fn sockperf(room: &Room, exchange: &Exchange) -> io::Result<Figures> {
     ]))
 }
 
-/// Both ends of neper's `tcp_rr` with so many flows on one thread each: near, far.
+/// Both ends of neper's `tcp_rr` with this many flows on one thread each: client, server.
 pub fn neper_start(room: &Room, path: &Path, flows: u32) -> io::Result<(Process, Process)> {
     let port = room.port();
     let (control, data) = (port.to_string(), (port + 1).to_string());
@@ -116,7 +116,7 @@ pub fn iperf3(room: &Room) -> io::Result<(Process, Process)> {
     let text = port.to_string();
     let server = command("iperf3", &["-s", "-1", "-p", &text]);
     let receiver = Process::start(room, server, room.peer)?.listening(room, false, port)?;
-    // One second more than is looked at.
+    // One second more than is measured.
     let seconds = (SECONDS + 1).to_string();
     let client = command("iperf3", &["-c", "127.0.0.1", "-p", &text, "-t", &seconds]);
     Ok((Process::start(room, client, room.local)?, receiver))

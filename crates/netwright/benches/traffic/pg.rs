@@ -1,9 +1,9 @@
 //! `measure pg` beside pgbench: select-only, prepared, on one thread, against one PostgreSQL.
 //!
-//! Both do the same number of transactions over TCP of loopback, pinned to the near CPU, the
-//! server to the far one. Their CPU time is that of the whole process, start and end included.
-//! Beside them run bare loops which send the same bytes, by epoll and by io_uring: what both are
-//! held against, and nothing less can be had of this kernel.
+//! Both make the same number of transactions over loopback TCP. They are pinned to the client's
+//! CPU, the server to the other. CPU time is that of the whole process, start and end included.
+//! Bare loops send the same bytes by epoll and by io_uring: the reference for both programs, and
+//! the least that this kernel allows.
 
 use std::{io, path::Path, process::Command, time::Duration};
 
@@ -23,17 +23,17 @@ mod postgres;
 
 use postgres::Postgres;
 
-/// The most of pgbench's CPU time that a transaction may take.
+/// The largest CPU time of a transaction, relative to pgbench's.
 const MOST_CPU: f64 = 0.8;
 const EPOLL: &str = "bare epoll";
 const URING: &str = "bare io_uring";
 /// Rows of `pgbench_accounts` for each unit of scale, and that scale.
 const ACCOUNTS: u32 = 100_000;
 const SCALE: u32 = 2;
-/// The least of its transactions a second.
+/// The smallest rate, relative to pgbench's.
 const LEAST_RATE: f64 = 1.0;
-/// Transactions of one run for each millisecond of `--window`: at the rates of one server CPU a
-/// run is then some ten windows long, and a process's start a small part of it.
+/// Transactions of one run for each millisecond of `--window`. At the rates of one server CPU a run
+/// lasts some ten windows, so the start of the process hardly counts.
 const PER_WINDOW_MS: u32 = 200;
 const LIMIT: Duration = Duration::from_secs(180);
 
@@ -72,9 +72,9 @@ pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<
     Ok(())
 }
 
-/// A server on the far CPU, with pgbench's tables.
+/// A server on the other CPU, with pgbench's tables.
 fn serve(room: &Room) -> io::Result<Postgres> {
-    // What is started from here stays there.
+    // Processes started from here stay on that CPU.
     pin(room.peer)?;
     let server = Postgres::start();
     let scale = SCALE.to_string();
@@ -102,7 +102,7 @@ impl Run<'_> {
         self.reported(command)
     }
 
-    /// The loop that sends the same bytes and keeps nothing.
+    /// The loop that sends the same bytes and records nothing.
     fn bare(&self, how: &str) -> io::Result<Figures> {
         let mut command = Command::new(self.bare);
         command.args([how, &self.server.port.to_string(), &self.clients.to_string()]);
@@ -110,7 +110,7 @@ impl Run<'_> {
         self.reported(command)
     }
 
-    /// What pgbench reports, and the loops as it.
+    /// The figures of pgbench's report; the loops print the same.
     fn reported(&self, command: Command) -> io::Result<Figures> {
         let (printed, cpu) = self.run(command)?;
         let rate = printed.lines().find_map(|l| l.strip_prefix("tps = ")?.split(' ').next());
@@ -136,7 +136,7 @@ impl Run<'_> {
         Ok(Figures::from([(Metric::CpuPerTransaction, cpu), (Metric::Transactions, rate)]))
     }
 
-    /// What it printed, and its CPU time by transaction, nanoseconds.
+    /// The output, and the CPU time per transaction in nanoseconds.
     fn run(&self, command: Command) -> io::Result<(String, f64)> {
         let before = children_cpu_ns()?;
         let printed = Process::start(self.room, command, self.room.local)?.finish(LIMIT)?;

@@ -1,5 +1,5 @@
-//! Processes that end with this one, whatever ends it: pinned, with their output in files, and
-//! with what they used of a CPU.
+//! Child processes that end with this one, however it ends. They are pinned, with output in files,
+//! and their CPU time is measured.
 
 use std::{
     fs::{self, File},
@@ -25,7 +25,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts it on one CPU.
+    /// Starts it, pinned to one CPU.
     pub fn start(room: &Room, mut command: Command, cpu: usize) -> io::Result<Self> {
         go_on()?;
         let name = command.get_program().to_string_lossy().into_owned();
@@ -76,7 +76,7 @@ impl Process {
         Ok(tasks.flatten().filter_map(|t| t.file_name().to_str()?.parse().ok()).collect())
     }
 
-    /// Resident memory, bytes.
+    /// The resident memory of the process, bytes.
     pub fn resident(&self) -> io::Result<u64> {
         let text = fs::read_to_string(format!("/proc/{}/status", self.id()))?;
         let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"));
@@ -84,7 +84,7 @@ impl Process {
         kib.map(|k| k * 1024).ok_or_else(|| io::Error::other("no VmRSS"))
     }
 
-    /// Waits for its end, at most so long, and gives what it printed.
+    /// Waits for its end, up to a time limit; returns its output.
     pub fn finish(mut self, most: Duration) -> io::Result<String> {
         let handle = self.handle()?;
         let until = Instant::now() + most;
@@ -109,7 +109,7 @@ impl Process {
         }
     }
 
-    /// A descriptor that becomes readable when it ends: waiting costs no CPU meanwhile.
+    /// A descriptor that becomes readable when it ends, so that waiting takes no CPU time.
     fn handle(&self) -> io::Result<OwnedFd> {
         // SAFETY: a plain call.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, self.child.id(), 0) };
@@ -137,7 +137,7 @@ impl Drop for Process {
     }
 }
 
-/// CPU time of all children that have ended, nanoseconds.
+/// CPU time of all ended children, nanoseconds.
 pub fn children_cpu_ns() -> io::Result<u64> {
     // SAFETY: all-zero is a valid value, which the kernel replaces.
     let mut used: libc::rusage = unsafe { std::mem::zeroed() };
@@ -149,7 +149,7 @@ pub fn children_cpu_ns() -> io::Result<u64> {
     Ok(ns(used.ru_utime) + ns(used.ru_stime))
 }
 
-/// Puts the calling thread, and what it starts, on one CPU.
+/// Pins the calling thread, and what it starts, to one CPU.
 pub fn pin(cpu: usize) -> io::Result<()> {
     // SAFETY: all-zero is an empty set; the calls write to it and read it.
     unsafe {
@@ -162,7 +162,7 @@ pub fn pin(cpu: usize) -> io::Result<()> {
     }
 }
 
-/// In the child: onto its CPU, and dead with its parent.
+/// In the child: pins it, and makes it end with its parent.
 fn prepare(cpu: usize, parent: u32) -> io::Result<()> {
     pin(cpu)?;
     // SAFETY: plain system calls.

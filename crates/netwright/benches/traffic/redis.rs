@@ -1,6 +1,6 @@
-//! Redis commands over kept connections on one thread, beside redis-benchmark: a real redis-server
-//! answers on a CPU of its own. Neither program's word is taken: what the server counted and what
-//! the client used of a CPU between two moments of steady traffic.
+//! Redis commands over kept connections on one thread, beside redis-benchmark. A real redis-server
+//! answers on another CPU. The figures are the server's own count and the client's CPU time,
+//! between two moments of steady traffic.
 
 use std::{
     io::{self, Read, Write},
@@ -18,7 +18,7 @@ use crate::{
     table::Table,
 };
 
-/// How long traffic flows before it is looked at.
+/// How long traffic flows before the first reading.
 const SETTLE: Duration = Duration::from_millis(250);
 
 pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<()> {
@@ -64,7 +64,7 @@ fn netwright(room: &Room, flows: u32, pipeline: u32, port: u16) -> io::Result<Pr
     Process::start(room, command, room.peer)
 }
 
-/// One run: a fresh server, a client, two looks; both are killed then.
+/// One run: a new server, a client, two readings; both are killed then.
 fn steady(
     room: &Room,
     window: Duration,

@@ -1,5 +1,5 @@
-//! Where everything runs: a network namespace of its own where that is allowed, a folder for
-//! compiled loops and outputs, and ports that nobody else uses.
+//! The environment of the benchmark: a network namespace where allowed, a folder for compiled loops
+//! and outputs, and unused ports.
 
 use std::{
     cell::Cell,
@@ -23,9 +23,9 @@ pub struct Room {
     pub folder: PathBuf,
     /// CPU of the client.
     pub local: usize,
-    /// CPU of the server, when it is another one.
+    /// CPU of the server; the client's where there is only one.
     pub peer: usize,
-    /// Whether the network is a namespace of its own.
+    /// Whether the network is a namespace of this benchmark.
     pub own_network: bool,
     next_port: Cell<u16>,
     next_file: Cell<u32>,
@@ -37,7 +37,7 @@ pub const CONGESTION: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const PREFIX: &str = "netwright-bench-traffic-";
 
 impl Room {
-    /// Goes there. Must be called while there is one thread only.
+    /// Enters the environment. Must be called while there is only one thread.
     pub fn enter(options: &Options) -> io::Result<Self> {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
             // SAFETY: the handler only stores into an atomic.
@@ -56,21 +56,21 @@ impl Room {
         Ok(Self { folder, local, peer, own_network, next_port, next_file })
     }
 
-    /// A port that was not used before in this run (the next ten are free too).
+    /// A port that was not used in this run; the next ten are free too.
     pub fn port(&self) -> u16 {
         let port = self.next_port.get();
         self.next_port.set(if port > 31_000 { 20_000 } else { port + 10 });
         port
     }
 
-    /// A path for a file that does not exist yet.
+    /// A path for a new file.
     pub fn file(&self, what: &str) -> PathBuf {
         let n = self.next_file.get();
         self.next_file.set(n + 1);
         self.folder.join(format!("{n}-{what}"))
     }
 
-    /// Whether somebody listens on a TCP port, or has bound a UDP port.
+    /// Whether a program listens on a TCP port, or has bound a UDP port.
     pub fn listens(&self, udp: bool, port: u16) -> bool {
         let (table, state) = if udp { ("udp", "07") } else { ("tcp", "0A") };
         let end = format!(":{port:04X}");
@@ -84,7 +84,7 @@ impl Room {
         })
     }
 
-    /// Waits until the loopback has carried so many bytes more.
+    /// Waits until the loopback has carried this many more bytes.
     pub fn wait_traffic(&self, bytes: u64) -> io::Result<()> {
         let (begun, until) = (self.loopback_bytes()?, Instant::now() + Duration::from_secs(10));
         while self.loopback_bytes()? < begun + bytes {
@@ -157,8 +157,8 @@ fn two_cpus() -> io::Result<(usize, usize)> {
     }
 }
 
-/// A namespace without other traffic and with congestion control that does not pace, when this
-/// is root; else the host's own loopback.
+/// A namespace without other traffic, and with a congestion control that does not pace, as root;
+/// else the host's loopback.
 fn own_network() -> io::Result<bool> {
     let root = rustix::process::geteuid().is_root();
     // SAFETY: no pointer; the whole benchmark is meant to be in the new namespace.
@@ -166,8 +166,8 @@ fn own_network() -> io::Result<bool> {
         return Ok(false);
     }
     up("lo")?;
-    // A pacing one, like BBR, would measure its timers. A namespace may not choose one that
-    // the host has not allowed to everybody; Reno always is.
+    // A pacing congestion control, like BBR, would measure its timers. A namespace may only use one
+    // that the host allows to everybody; Reno always is.
     let chosen = ["cubic", "reno"].into_iter().any(|name| fs::write(CONGESTION, name).is_ok());
     if chosen { Ok(true) } else { Err(io::Error::other(format!("{CONGESTION} takes no reno"))) }
 }
@@ -189,7 +189,7 @@ fn up(name: &str) -> io::Result<()> {
     }
 }
 
-/// Removes what a run left that was killed.
+/// Removes the folders of killed runs.
 fn sweep() {
     for entry in fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -1,4 +1,4 @@
-//! One flow: the median round trip beside a bare loop, and beside qperf and sockperf.
+//! One flow: the median round trip, beside a bare loop, qperf and sockperf.
 
 use std::{fmt, io};
 
@@ -12,11 +12,11 @@ use crate::{
     table::Table,
 };
 
-/// What is exchanged, and how both ends wait for it.
+/// The size of the exchange, and how both ends wait.
 #[derive(Debug, Clone, Copy)]
 pub struct Exchange {
     pub udp: bool,
-    /// Bytes each way.
+    /// Bytes of the request, and of the response.
     pub bytes: u32,
     /// Both ends spin, else both block.
     pub spin: bool,
@@ -39,7 +39,7 @@ impl fmt::Display for Exchange {
     }
 }
 
-/// How far above the bare loop the median may be.
+/// The largest ratio of the median to the bare loop's.
 const MOST: f64 = 1.02;
 
 pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<()> {
@@ -79,8 +79,8 @@ fn cell<'a>(
             run: Box::new(move || ours::rtt(room, &exchange, 1, ms)),
         });
     }
-    // Two that spin on one CPU only wait for the scheduler to take it from the other: there is
-    // nothing to tell programs apart by, so the peers are spared that.
+    // Two processes that spin on one CPU only wait for the scheduler to switch. That does not
+    // distinguish programs, so the peers are left out.
     if !exchange.spin {
         contenders.push(Contender {
             name: "qperf",

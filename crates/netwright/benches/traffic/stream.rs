@@ -1,6 +1,6 @@
-//! One stream: bits a second, and bits for a second of CPU of both ends, taken from outside in
-//! the same way for every program: what the loopback carried and what both processes used
-//! between two moments of steady flow.
+//! One stream: bits per second, and bits per second of CPU time of both ends. For every program the
+//! figures are the loopback's byte counter and the CPU time of both processes, between two moments
+//! of steady flow.
 
 use std::{
     io,
@@ -18,9 +18,9 @@ use crate::{
     table::Table,
 };
 
-/// How long the flow is looked at.
+/// How long the flow is measured.
 const LOOK: Duration = Duration::from_millis(800);
-/// How long the programs send, where they are told.
+/// How long the programs send, where they have such an option.
 const SEND_MS: u32 = 1500;
 
 pub fn measure(room: &Room, options: &Options, table: &mut Table) -> io::Result<()> {

@@ -1,8 +1,10 @@
-//! System calls counted by the kernel (`raw_syscalls:sys_enter`), which unlike a tracer leaves
-//! the traffic as it is; and over the same time the round trips, also by the kernel: it passes
-//! `tcp:tcp_rcv_space_adjust` once for each piece of a stream that it hands to a thread, and with
-//! one request of 1 B on its way on each flow every response is a piece of its own. That holds
-//! for `recv` and for io_uring, which makes no system call for a message, and for every program.
+//! Counts system calls and round trips by kernel tracepoints, which do not slow down the traffic as
+//! a tracer would.
+//!
+//! `raw_syscalls:sys_enter` counts system calls. `tcp:tcp_rcv_space_adjust` counts pieces of a
+//! stream that the kernel hands to a thread. With one outstanding request of 1 B on each flow,
+//! every response is one piece. This holds for `recv` and for io_uring, which makes no system call
+//! for a message.
 
 use std::{
     fs, io,
@@ -14,9 +16,9 @@ use crate::{process::Process, room::named};
 
 /// Counters of the threads of both ends.
 pub struct Calls {
-    /// System calls of both.
+    /// System calls of both ends.
     calls: Vec<OwnedFd>,
-    /// Responses that the client got.
+    /// Responses that the client received.
     trips: Vec<OwnedFd>,
     since: Instant,
 }
@@ -43,7 +45,7 @@ struct Attributes {
 }
 
 impl Calls {
-    /// Of the threads that both have now.
+    /// Opens the counters for the present threads of both ends.
     pub fn of(local: &Process, peer: &Process) -> io::Result<Self> {
         let open = |event: u64, threads: &[i32]| -> io::Result<Vec<OwnedFd>> {
             threads.iter().map(|t| counter(event, *t)).collect()
@@ -55,7 +57,7 @@ impl Calls {
         Ok(Self { calls, trips: open(piece, &local)?, since: Instant::now() })
     }
 
-    /// Counts from here on.
+    /// Starts counting.
     pub fn clear(&mut self) -> io::Result<()> {
         self.since = Instant::now();
         for fd in self.calls.iter().chain(&self.trips) {
@@ -67,7 +69,7 @@ impl Calls {
         Ok(())
     }
 
-    /// What was counted since then.
+    /// The counts since the start.
     pub fn counted(&self) -> io::Result<Counted> {
         let (calls, trips) = (sum(&self.calls)?, sum(&self.trips)?);
         let time = self.since.elapsed();

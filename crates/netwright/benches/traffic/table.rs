@@ -1,4 +1,4 @@
-//! The table, line by line as the cells are done.
+//! Prints the table, line by line as the cells complete.
 
 use std::{
     fs, io,
@@ -16,20 +16,20 @@ use crate::{
 /// One comparison of a cell.
 pub struct Row {
     pub metric: Metric,
-    /// Whose, above the line.
+    /// The program in the numerator.
     pub subject: &'static str,
-    /// Whose, below the line.
+    /// The program in the denominator.
     pub other: &'static str,
-    /// What the ratio must be.
+    /// The target.
     pub target: Target,
     pub figures: Spread,
     pub other_figures: Spread,
-    /// Subject by other, run by run.
+    /// The ratios, run by run.
     pub ratios: Spread,
 }
 
 impl Row {
-    /// Whether the ratio's interval lies on both sides of what must hold.
+    /// Whether the ratio's interval is on both sides of a mandatory target.
     pub fn unclear(&self) -> bool {
         let (low, high) = self.ratios.interval();
         match self.target {
@@ -53,18 +53,18 @@ impl Row {
     }
 }
 
-/// What became of a target.
+/// The result for a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Shown,
-    /// The median keeps it.
+    /// The median meets it.
     Kept,
-    /// The median misses it, by less than these repetitions can tell.
+    /// The median misses it, by less than these repetitions can resolve.
     Unclear,
     Missed,
 }
 
-/// What is printed and counted.
+/// Prints the table, and counts results.
 pub struct Table {
     begun: Instant,
     kept: usize,
@@ -73,12 +73,12 @@ pub struct Table {
     failed: Vec<String>,
 }
 
-/// How the benchmark ended.
+/// The result of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Everything was measured and nothing missed.
+    /// Everything was measured and no target missed.
     Well,
-    /// Something that must hold does not.
+    /// A mandatory target was missed.
     Missed,
     /// A part could not be measured.
     Failed,
@@ -95,7 +95,7 @@ impl From<End> for ExitCode {
 }
 
 impl Table {
-    /// Says what is compared, and under which conditions.
+    /// Prints the comparison and its conditions.
     pub fn begin(room: &Room, options: &Options) -> io::Result<Self> {
         let network = match room.own_network {
             true => "in a network namespace of its own",
@@ -124,7 +124,7 @@ impl Table {
         println!("\n{what}\n");
     }
 
-    /// What stands above the columns of cells.
+    /// The column heads of cells.
     pub fn columns(&mut self) {
         println!("| what | | compared with | n | ratio: min / median / max | must be |");
         println!("|---|---|---|---|---|---|");
@@ -147,7 +147,7 @@ impl Table {
         }
     }
 
-    /// A line of another shape, with what became of its target.
+    /// A line of another form, with the result for its target.
     pub fn line(&mut self, text: &str, verdict: Verdict) {
         println!("{text}  {}", word(verdict));
         self.count(verdict, text.trim().to_owned());
@@ -162,7 +162,7 @@ impl Table {
         }
     }
 
-    /// A part that could not be measured, or not to its end.
+    /// A part that could not be measured, or not completely.
     pub fn failed(&mut self, part: &str, e: &io::Error) {
         println!("\n{part}: {e}  FAILED");
         self.failed.push(format!("{part}: {e}"));

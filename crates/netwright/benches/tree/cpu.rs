@@ -1,4 +1,4 @@
-//! `/sys/devices/system/{cpu,node}`.
+//! Writes `/sys/devices/system/{cpu,node}` of a generated host.
 
 use std::io;
 

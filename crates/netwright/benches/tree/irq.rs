@@ -59,8 +59,8 @@ pub fn plan(shape: &TreeShape) -> Vec<Irq> {
     }
     let mut number = 24;
     let mut add = |(device, node): (String, usize), vector: usize, name: String| {
-        // One to three CPUs: where it is now, and where it was before somebody moved it. One
-        // in 200 has been everywhere.
+        // One to three CPUs: the present one, and earlier ones. One interrupt in 200 has been
+        // everywhere.
         let places = 1 + dice.below(3);
         let mut cpus: Vec<usize> = (0..places).map(|_| dice.below(shape.cpus)).collect();
         cpus.sort_unstable();
@@ -114,7 +114,7 @@ pub fn write(tree: &Tree, shape: &TreeShape, irqs: &[Irq]) -> io::Result<()> {
     Ok(())
 }
 
-/// As `show_interrupts` prints it; written row by row, never held whole.
+/// In the format of `show_interrupts`; written row by row, never held as a whole.
 fn table(tree: &Tree, shape: &TreeShape, irqs: &[Irq]) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(tree.path("proc/interrupts"))?);
     let mut dice = Dice::new(7);

@@ -1,7 +1,8 @@
-//! Generated hosts: `/proc` and `/sys` of a machine with any number of CPUs, written to a
-//! folder. Not fixtures: what stands in them follows the kernel's formats to the byte where
-//! size and layout matter (`/proc/interrupts`), and a real two-socket EPYC in shape: SMT
-//! siblings far apart in number, an L3 for eight cores, several nodes a socket.
+//! Generated hosts: `/proc` and `/sys` of a machine with any number of CPUs, in a folder.
+//!
+//! They are no fixtures. Contents follow the kernel's formats to the byte where size and layout
+//! matter (`/proc/interrupts`). The topology is that of a real two-socket EPYC: SMT siblings far
+//! apart in number, an L3 for eight cores, several nodes per socket.
 
 use std::{
     fs, io,
@@ -99,7 +100,7 @@ impl Tree {
         fs::write(self.path(path), text)
     }
 
-    /// Files of one folder, made if missing, each with one line.
+    /// Writes files of one folder, each with one line; makes the folder if missing.
     fn files(&self, dir: &str, files: &[(&str, &str)]) -> io::Result<()> {
         self.dir(dir)?;
         files
@@ -112,7 +113,7 @@ impl Tree {
     }
 }
 
-/// Numbers that look random and are the same in every run.
+/// Pseudo-random numbers, the same in every run.
 pub struct Dice(u64);
 
 impl Dice {
@@ -120,7 +121,7 @@ impl Dice {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// Below `n`. xorshift64*.
+    /// A number below `n`, by xorshift64*.
     fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -135,7 +136,7 @@ impl Dice {
     }
 }
 
-/// `0-3,8`.
+/// A CPU list in the kernel's format: `0-3,8`.
 fn list(ids: &[usize]) -> String {
     let mut parts: Vec<(usize, usize)> = Vec::new();
     for &id in ids {

@@ -1,4 +1,4 @@
-//! NVMe controllers: whose interrupts fill the table of a large host.
+//! Writes NVMe controllers, which have most of the interrupts of a large host.
 
 use std::io;
 

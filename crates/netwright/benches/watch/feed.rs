@@ -1,5 +1,5 @@
-//! What reading, showing and writing an interval of a large host takes: made-up ones, of 2 and 512
-//! CPUs. The files that are read are ones: what a kernel takes to write them is not in it.
+//! The time to read, show and write an interval of a large host: generated hosts of 2 and 512 CPUs.
+//! Their `/proc` is made of regular files, so the kernel's time to produce `/proc` is not included.
 
 use std::{fmt::Write, fs, io, time::Instant};
 
@@ -15,7 +15,7 @@ use report::{TextStyle, watch::Teller};
 
 use super::tree::{Tree, TreeShape};
 
-/// Intervals of each; the first, which shows more, counts as the others.
+/// Intervals of each host; the first, which shows more, counts as the others.
 const TURNS: u64 = 20;
 
 /// Prints the time of an interval as text and as JSON.
@@ -46,7 +46,8 @@ pub fn measure() -> io::Result<()> {
     Ok(())
 }
 
-/// Reads the counters of a host of so many CPUs and takes the difference, as each interval does.
+/// Reads the counters of a host with this many CPUs and computes the difference, as each interval
+/// does.
 fn reading(cpus: usize) -> io::Result<()> {
     let dir = tempfile::tempdir_in(if fs::exists("/dev/shm")? { "/dev/shm" } else { "/tmp" })?;
     let shape = TreeShape::of(cpus);
@@ -54,7 +55,7 @@ fn reading(cpus: usize) -> io::Result<()> {
     fs::write(dir.path().join("proc/stat"), stat(cpus))?;
     let root = Root::open(dir.path()).map_err(io::Error::other)?;
     let options = Options::default();
-    // Not `samples::one`, which looks for the files of a recording's samples.
+    // Not `samples::one`, which looks for a recording's files.
     let read = |turn: u64| {
         let at = turn * 1_000_000_000;
         Raw::read(&root, SampleTime { start_ns: at, end_ns: at }, &options)

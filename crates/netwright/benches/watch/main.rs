@@ -1,9 +1,9 @@
-//! What `netwright watch` takes from traffic: the same loops with it and without, in turn
-//! (A B B A …), beside a bpftrace script that collects less. Needs root.
+//! The cost of `netwright watch` for traffic: the same loops with it and without it, in turn (A B B
+//! A …). A bpftrace script that collects less is measured beside it. Needs root.
 //!
-//! `--pairs N` (9) pairs of each cell, `--window MS` (1000) each, `--only udp,stream,rtt,user,feed`.
-//! A window is a whole interval of `watch`, some of whose programs run in the beginning of each.
-//! Ends with 1 when a median loss is more than allowed.
+//! `--pairs N` (9) pairs of each cell, `--window MS` (1000) each, `--only
+//! udp,stream,rtt,user,feed`. A window is a whole interval of `watch`, as some programs run only at
+//! its beginning. Exit code 1: a median loss exceeds its limit.
 
 use std::{
     io,
@@ -22,7 +22,7 @@ use traffic::TrafficKind;
 
 const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 
-/// Softirq time by CPU and vector, the least that one would ask bpftrace for.
+/// Softirq time by CPU and vector: the least that one would collect by bpftrace.
 const SCRIPT: &str = "
 tracepoint:irq:softirq_entry { @s[cpu] = nsecs; }
 tracepoint:irq:softirq_exit /@s[cpu]/ { @ns[cpu, args->vec] = sum(nsecs - @s[cpu]); }
@@ -80,14 +80,14 @@ fn netwright() -> Command {
     command
 }
 
-/// Exact softirq time beside what is observed by default.
+/// Exact softirq time, beside the default programs.
 fn exact() -> Command {
     let mut command = netwright();
     command.args(["--softirq", "always"]);
     command
 }
 
-/// Exact softirq time and nothing else.
+/// Exact softirq time and no other program.
 fn softirq_time() -> Command {
     let mut command = exact();
     command.args(["--waits", "never", "--messages", "never", "--queues", "never"]);
@@ -118,7 +118,7 @@ fn run() -> io::Result<bool> {
         if libc::geteuid() != 0 {
             return Err(io::Error::other("eBPF takes root"));
         }
-        // Other work on the machine matters less.
+        // A higher priority, so that other load matters less.
         libc::setpriority(libc::PRIO_PROCESS, 0, -20);
     }
     println!(
@@ -133,7 +133,7 @@ fn run() -> io::Result<bool> {
             continue;
         }
         let mut traffic = traffic::Traffic::start(kind)?;
-        // First of all the same twice: what this machine cannot tell apart.
+        // First the same twice: this shows what the machine cannot resolve.
         row(&options, &mut traffic, "nothing (control)", None, None)?;
         kept &= row(&options, &mut traffic, "netwright", Some(netwright), Some(least))?;
         row(&options, &mut traffic, "netwright --softirq always", Some(exact), None)?;
@@ -165,7 +165,7 @@ fn row(
                 Some(command) => Some(Watching::start(command())?),
                 None => None,
             };
-            // The same pause with and without: programs attach in it.
+            // The pause is the same with and without `watch`; programs attach in it.
             sleep(Duration::from_millis(700));
             rates[usize::from(with)] = traffic.rate(options.window);
             drop(watching);

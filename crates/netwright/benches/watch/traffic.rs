@@ -1,4 +1,4 @@
-//! Loops that run all the while in threads of this process and count what they did.
+//! Traffic loops in threads of this process, which count their work.
 
 use std::{
     io::{self, Read, Write},
@@ -13,16 +13,16 @@ use std::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrafficKind {
-    /// 64-byte datagrams to a socket that nobody reads: a softirq each, and little beside it.
+    /// 64-byte datagrams to a socket that is never read: each is a softirq, with little else.
     Udp,
-    /// Bytes as fast as they go.
+    /// A stream at full speed.
     Stream,
-    /// A byte there and back, both ends on one CPU.
+    /// A byte back and forth, both ends on one CPU.
     Rtt,
 }
 
 impl TrafficKind {
-    /// For `--only`.
+    /// The name of the load for `--only`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Udp => "udp",
@@ -40,7 +40,7 @@ impl TrafficKind {
     }
 }
 
-/// What the loops did and used.
+/// The work and the CPU time of the loops.
 #[derive(Default)]
 struct Counts {
     done: AtomicU64,
@@ -55,7 +55,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Starts them on loopback.
+    /// Starts the loops on loopback.
     pub fn start(kind: TrafficKind) -> io::Result<Self> {
         let counts = Arc::new(Counts::default());
         let mut traffic = Self { kind, counts, clocks: vec![], threads: vec![] };
@@ -135,8 +135,8 @@ impl Traffic {
         self.clocks.extend(reported.recv());
     }
 
-    /// How much is done in a second of these threads' CPU time: what other processes take of
-    /// the CPU does not matter, what softirqs and programs within them take does.
+    /// Work per second of these threads' CPU time. Other processes' CPU time does not affect it;
+    /// softirqs and programs in them do.
     pub fn rate(&mut self, window: Duration) -> f64 {
         let (done, ns) = (self.counts.done.load(Relaxed), self.cpu_ns());
         let until = Instant::now() + window;

@@ -1,4 +1,4 @@
-//! What the program itself takes, and how long until there is something to see.
+//! CPU time of `watch` itself, and the time to its first interval.
 
 use std::{
     io::{self, BufRead, BufReader},
@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-/// Prints CPU time of the process at 1 Hz, its programs', and the time to the first interval.
+/// Prints the process's CPU time at 1 Hz, that of its programs, and the time to the first interval.
 pub fn measure() -> io::Result<()> {
     let mut process = Vec::new();
     let mut programs = Vec::new();

@@ -1,4 +1,4 @@
-//! `netwright doctor`: see, sample, judge, tell.
+//! `netwright doctor`: reads the host, samples it, judges, and prints the findings.
 
 use diagnose::{Case, diagnose};
 use model::{Facts, Reading, Samples};
@@ -17,7 +17,7 @@ use crate::{
     request::Doctor,
 };
 
-/// Reads what the host is, watches what it does, judges both, and tells.
+/// Reads the host's facts, samples its counters, judges both, and prints the findings.
 pub fn run(request: &Doctor) -> Result<CommandEnd, Failure> {
     let facts = request.source.facts()?;
     let (samples, interrupted) = match &request.since {
@@ -37,13 +37,13 @@ pub fn run(request: &Doctor) -> Result<CommandEnd, Failure> {
     Ok(answer(request, &document))
 }
 
-/// What the counters grew by between two archives.
+/// The counters' growth between two archives.
 fn between(request: &Doctor, first: &Root) -> Result<Reading<Samples>, Failure> {
     let samples = samples::since_boot::between(first, &request.source.root);
     samples.map(Reading::Known).map_err(|why| Failure::Environment(format!("--since: {why}")))
 }
 
-/// The counters over the window; Ctrl-C ends it early.
+/// Samples the counters over the window; Ctrl-C ends it early.
 fn watch(request: &Doctor, facts: &Facts) -> (Reading<Samples>, bool) {
     let options = Options {
         pids: facts.processes.iter().map(|p| p.pid).collect(),
@@ -71,7 +71,7 @@ fn source(request: &Doctor) -> Source {
     }
 }
 
-/// No, when a finding is at least as bad as `--fail-on` says.
+/// `No` where a finding is at least as severe as `--fail-on`.
 fn answer(request: &Doctor, document: &Diagnosed) -> CommandEnd {
     let bad = |least| document.findings.iter().any(|f| f.severity >= least);
     if request.fail_on.is_some_and(bad) { CommandEnd::No } else { CommandEnd::Yes }

@@ -1,4 +1,4 @@
-//! `netwright inspect`: what the host is.
+//! `netwright inspect`: shows the host's facts.
 
 use clap::ValueEnum;
 use model::Facts;
@@ -10,7 +10,7 @@ use crate::{
     request::Inspect,
 };
 
-/// Reads, draws, prints.
+/// Reads the facts, draws the picture where asked for, and prints the text or JSON.
 pub fn run(request: &Inspect) -> Result<CommandEnd, Failure> {
     let mut facts = request.source.facts()?;
     if let Some(picture) = &request.picture {
@@ -22,7 +22,7 @@ pub fn run(request: &Inspect) -> Result<CommandEnd, Failure> {
     } else if request.prints_text() {
         request.sink.text(&text(request, &facts))?;
     }
-    // The process ends here; giving back a large host piece by piece takes milliseconds.
+    // The process ends here; freeing a large host's facts would take milliseconds.
     std::mem::forget(facts);
     Ok(CommandEnd::Yes)
 }
@@ -47,7 +47,7 @@ fn text(request: &Inspect, facts: &Facts) -> String {
     }
 }
 
-/// Leaves only the NICs asked for.
+/// Removes the NICs that were not asked for.
 fn keep_nics(facts: &mut Facts, names: &[String]) -> Result<(), Failure> {
     for name in names {
         if !facts.nics.iter().any(|n| n.name == *name) {

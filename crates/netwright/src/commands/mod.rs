@@ -1,4 +1,4 @@
-//! One file per command; each is the story of what it does.
+//! One file per command; each shows the command's steps in order.
 
 pub mod doctor;
 pub mod explain;
@@ -18,10 +18,10 @@ use std::path::PathBuf;
 
 use crate::failure::Failure;
 
-/// This program's own file, for what runs it once more.
+/// The path of this program, to start it again.
 ///
 /// # Errors
-/// It is not found.
+/// The path is not known.
 pub fn ours() -> Result<PathBuf, Failure> {
     std::env::current_exe()
         .map_err(|e| Failure::Environment(format!("our own program is not found: {e}")))

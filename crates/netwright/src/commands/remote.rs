@@ -1,4 +1,4 @@
-//! `netwright remote`: what another host's `fix`, `prove` and `tune` start here over ssh.
+//! `netwright remote`: the remote end that another host's `fix`, `prove` and `tune` start over ssh.
 
 use std::{
     io::{BufReader, Write},
@@ -25,7 +25,8 @@ pub struct RemoteArgs {
     pub connection: Option<String>,
 }
 
-/// Answers until the client goes, or says nothing for [`LEASE`]; then what is on trial is put back.
+/// Answers until the client disconnects or is silent for [`LEASE`]; then what is on trial is
+/// reverted.
 pub fn run(args: RemoteArgs) -> Result<CommandEnd, Failure> {
     let (sender, lines) = mpsc::channel();
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! `netwright schema`: what a `--json` document looks like.
+//! `netwright schema`: prints the JSON schema of a `--json` document.
 
 use crate::{
     args::{Document, SchemaArgs},
@@ -6,7 +6,7 @@ use crate::{
     output::Sink,
 };
 
-/// Prints the schema. The committed copies under `docs/schema` are exactly this.
+/// Prints the schema. The copies under `docs/schema` are identical.
 pub fn run(args: &SchemaArgs) -> Result<CommandEnd, Failure> {
     let schema = match args.document {
         Document::Inspect => schemars::schema_for!(model::Facts),

@@ -1,4 +1,5 @@
-//! `netwright snapshot`: a host in one file, to be diagnosed elsewhere.
+//! `netwright snapshot`: writes a host's facts and sources into one file, to be diagnosed
+//! elsewhere.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::{
     request::Snapshot,
 };
 
-/// Reads everything, watches the counters, writes the archive, says what is in it.
+/// Reads everything, samples the counters, writes the archive, and prints its contents.
 pub fn run(request: &Snapshot) -> Result<CommandEnd, Failure> {
     request.interfaces_are_ours()?;
     request.processes_are_there()?;
@@ -65,7 +66,7 @@ fn said(request: &Snapshot, s: &Summary, interrupted: bool) -> String {
     )
 }
 
-/// What another reader would have recorded too.
+/// Notes how many sources could not be read for lack of permission; the archive records each.
 fn not_permitted(s: &Summary) {
     let denied = |errno: i32| errno == libc::EACCES || errno == libc::EPERM;
     let n = s.errors.iter().filter(|(_, errno)| denied(*errno)).count();

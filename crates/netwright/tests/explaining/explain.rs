@@ -1,7 +1,7 @@
-//! `explain` against injected truths: a service time, a wire's delay, a real nginx.
+//! Tests of `explain` against known truths: a service time, a link's delay, a real nginx.
 //!
-//! A loaded machine makes means what it likes; what is held against a truth here is the typical
-//! transaction, measured interleaved, and most of several looks must fit.
+//! A loaded machine distorts means. So the tests check the typical transaction, measured
+//! interleaved, and most of several looks must fit.
 
 use std::{
     process::{Command, Output, Stdio},
@@ -26,10 +26,10 @@ use model::{
     measure::RttDocument,
 };
 
-/// Rounds that take turns with another test's say little.
+/// Rounds that compete with another test say little.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Looks until a round comes to something.
+/// How many times a measurement is tried until its rounds have results.
 const LOOKS: u32 = 5;
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -41,16 +41,16 @@ fn document(out: &Output) -> ExplainDocument {
         .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&out.stderr)))
 }
 
-/// Short rounds, JSON. Exit code 1 is an answer too: inconclusive.
+/// A measurement with short rounds, as JSON. Exit code 1 (inconclusive) is accepted.
 fn explain(args: &[&str]) -> ExplainDocument {
-    // Where others have all CPUs a round may come to nothing, in spite of being tried again.
+    // On a busy machine a round may be empty, although it is tried again.
     let looks = (0..LOOKS).find_map(|_| try_explain(args));
     looks.expect("nothing was ever answered")
 }
 
 fn try_explain(args: &[&str]) -> Option<ExplainDocument> {
     let round = if args.contains(&"--round") { &[][..] } else { &["--round", "60ms"] };
-    // Measuring on until the parts add up is another test's: here the typical transaction is looked at.
+    // Another test measures on until the components add up; here the typical transaction counts.
     let most = ["--duration", "1500ms", "--max-duration", "1500ms"];
     let duration = if args.contains(&"--duration") { &[][..] } else { &most };
     let out = output(NETWRIGHT, &[&["explain", "--json"], duration, round, args].concat());
@@ -65,12 +65,12 @@ fn try_explain(args: &[&str]) -> Option<ExplainDocument> {
     Some(document)
 }
 
-/// How far the typical transaction's service time is off what it was told to be.
+/// The error of the typical transaction's service time.
 fn off(d: &ExplainDocument, reported: f64) -> f64 {
     (d.typical.unwrap().service_ns - reported).abs()
 }
 
-/// What holds of every document.
+/// Checks that apply to every document.
 fn sound(d: &ExplainDocument) {
     let sum: f64 = d.components.iter().map(|c| c.ns).sum();
     assert!((sum - d.sum.sum_ns).abs() < 1.0, "{d:?}");
@@ -81,8 +81,8 @@ fn sound(d: &ExplainDocument) {
     for c in &d.components {
         assert!(c.low_ns <= c.ns && c.ns <= c.high_ns, "{c:?}");
     }
-    // What was measured is possible by what is said to be taken of each place, and no network gives
-    // one client no more than a transaction in what is left of its cycle.
+    // The measured rates must be possible with the reported demands. Without the network one client
+    // makes at most one transaction in the rest of its cycle.
     let now = d.levels.iter().find(|l| l.clients == d.clients).map_or(0.0, |l| l.per_s);
     for demand in &d.demands {
         let busy = now * demand.ns / 1e9;
@@ -94,7 +94,7 @@ fn sound(d: &ExplainDocument) {
         assert_eq!(w.inconclusive, !d.sum.conclusive);
     }
     for p in &d.predictions {
-        // Also where its ends are too far apart, however well the parts add up.
+        // Inconclusive also where its interval is too wide, however well the components add up.
         let wide = p.high_per_s > 2.0 * p.low_per_s;
         assert_eq!(p.inconclusive, wide || !d.sum.conclusive, "{p:?}");
         assert!(p.low_per_s <= p.predicted_per_s && p.predicted_per_s <= p.high_per_s, "{p:?}");
@@ -111,7 +111,7 @@ fn a_service_time_is_recovered() {
         let mut seen = vec![];
         let good = in_most_looks(|| {
             let d = explain(&[&target]);
-            // By its own clock the server never spins shorter than it was told.
+            // By its own clock the server never spins less than its service time.
             assert!(d.injected_service_ns.unwrap() >= truth * 0.999, "{d:?}");
             assert_eq!((d.exchange.request_bytes, d.exchange.response_bytes), (64, 64));
             seen.push((off(&d, truth), d.typical));
@@ -135,10 +135,10 @@ fn with_several_clients_what_waits_is_told_from_what_is_served() {
             d.warnings
         );
         let part = |name: &str| d.components.iter().find(|c| c.name == name).unwrap().ns;
-        // Four that share one thread: each waits for three others, less what they are on the way.
+        // Four clients share one thread: each waits for three others, less the time on the way.
         let (service, waiting) = (part("service"), part("server queueing"));
-        // Of what the one thread takes for each in all: where others have its CPU, that is more
-        // than the service alone.
+        // The thread's time for each transaction: where other processes use its CPU, this is more
+        // than the service time.
         let turn = d.sum.measured_ns / 4.0;
         let reported = d.injected_service_ns.unwrap();
         seen.push((service, waiting, turn, reported));
@@ -206,8 +206,8 @@ fn a_redis_is_taken_apart_by_the_time_that_it_says_its_commands_took() {
         let truth = us.parse::<f64>().unwrap() * 1e3;
         assert!((2.0e6..3.0e6).contains(&truth), "{line}");
         assert!(!format!("{d:?}").contains("s3cret"), "{d:?}");
-        // Beside the command itself, what reads it and writes its reply. Redis' figure is a mean, which
-        // a few late wake-ups of its sleep raise; the typical transaction has none.
+        // Besides the command, the time to read it and write its reply. Redis reports a mean, which
+        // a few late wake-ups raise; the typical transaction has none.
         let beyond = d.typical.unwrap().service_ns - truth;
         seen.push((truth, d.typical));
         (-0.1 * truth..0.05 * truth).contains(&beyond)
@@ -231,16 +231,16 @@ fn nginx_is_taken_apart_with_a_responder_of_our_own() {
     let nginx = Nginx::start(folder.path(), "location / { return 200 hello; }");
     let url = nginx.url("/");
     let d = explain(&[&url, "--flows", "1,2", "--path", "rtt=50ms"]);
-    // What `measure http` counts itself.
+    // The exchange as `measure http` counts it.
     let text = run(NETWRIGHT, &["measure", "http", &url, "--json", "--requests", "10"]);
     let counted: model::measure::HttpDocument = serde_json::from_str(&text).unwrap();
     let counted = &counted.runs[0];
-    // nginx ends a connection now and then, and says so in a shorter response.
+    // nginx closes a connection now and then, which shortens that response.
     assert!(d.exchange.response_bytes.abs_diff(counted.response_bytes / 10) <= 3, "{d:?}");
     assert_eq!(d.exchange.request_bytes, counted.request_bytes / 10);
     assert!(d.typical.unwrap().network_ns > 0.0 && d.responder.starts_with("127.0.0.1:"), "{d:?}");
     assert!(std::net::TcpStream::connect(&d.responder).is_err(), "the responder lives on");
-    // A path of 50 ms hides everything else: 20 a second for each client.
+    // A path of 50 ms dominates: 20 transactions per second for each client.
     for p in d.predictions.iter().filter(|p| p.path == "rtt=50 ms") {
         let most = 20.0 * f64::from(p.clients);
         assert!((most * 0.3..most * 1.1).contains(&p.predicted_per_s), "{p:?}");
@@ -249,7 +249,7 @@ fn nginx_is_taken_apart_with_a_responder_of_our_own() {
     assert_eq!(levels, [1, 2]);
 }
 
-/// It has a long time to go, and says so at once.
+/// It reports the expected duration at once, as it will take long.
 #[test]
 fn a_path_that_cannot_be_is_found_before_anything_is_measured() {
     let _alone = alone();
@@ -262,7 +262,7 @@ fn a_path_that_cannot_be_is_found_before_anything_is_measured() {
     assert!(said.contains("--path host=127.0.0.1:1: ") && said.contains("refused"), "{said}");
 }
 
-/// The responder of our own may run where the server may, whatever this command is bound to.
+/// A responder of ours may use the server's CPUs, whatever this command is bound to.
 #[test]
 fn a_responder_of_our_own_may_run_where_the_server_may() {
     let _alone = alone();
@@ -284,7 +284,7 @@ fn a_responder_of_our_own_may_run_where_the_server_may() {
         std::thread::sleep(Duration::from_millis(50));
         let own = format!("/proc/{0}/task/{0}/children", child.id());
         let pid = std::fs::read_to_string(own).ok()?.split_whitespace().next()?.to_owned();
-        // Between fork and exec it is still what its parent is.
+        // Between fork and exec the child still has its parent's program.
         let name = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
         name.contains("serve").then(|| allowed(&pid))?
     });
@@ -294,8 +294,8 @@ fn a_responder_of_our_own_may_run_where_the_server_may() {
     assert_eq!((its.as_deref(), seen.as_ref()), (Some(first), Some(&ours)));
 }
 
-/// Two busy loops beside: they have most of both CPUs, and none of the server's demand, which is held to what
-/// nginx used for each request that it logged.
+/// Two busy loops take most of both CPUs. The server's demand must not include them; it is compared
+/// with what nginx used per logged request.
 #[test]
 fn what_strangers_are_busy_with_is_no_demand() {
     let _alone = alone();
@@ -313,7 +313,7 @@ fn what_strangers_are_busy_with_is_no_demand() {
         assert_eq!(server.source, "CPU time of the server", "{d:?}");
         reported |= d.warnings.iter().any(|w| w.to_string().starts_with("other programs kept"));
         let own_ns = (after.worker_ns - before.worker_ns) / requests;
-        // Some kernels book softirqs apart from the process that they ran in.
+        // Some kernels do not charge softirqs to the interrupted process.
         let most_ns = own_ns + (after.softirqs_ns - before.softirqs_ns) / requests;
         let strangers_ns = (after.host_ns - before.host_ns) / requests - most_ns;
         seen.push((server.ns, own_ns, most_ns, strangers_ns));
@@ -326,9 +326,9 @@ fn what_strangers_are_busy_with_is_no_demand() {
 /// CPU time so far, ns.
 struct Used {
     worker_ns: f64,
-    /// Of interrupts and softirqs of the host.
+    /// Interrupts and softirqs of the host.
     softirqs_ns: f64,
-    /// Of all that the host did.
+    /// All busy time of the host.
     host_ns: f64,
 }
 
@@ -350,7 +350,7 @@ impl Used {
     }
 }
 
-/// Computes until it is dropped.
+/// A busy loop until it is dropped.
 struct Stranger(std::process::Child);
 
 impl Stranger {
@@ -406,8 +406,7 @@ fn a_server_that_dies_leaves_what_was_measured_until_then() {
     assert!(said.contains("connection refused"), "{said}");
 }
 
-/// Ctrl-C while another path is measured: what was found until then is said, and nothing of a path
-/// that is not known.
+/// Ctrl-C while another path is measured: the results so far are printed, without the unknown path.
 #[test]
 fn a_path_that_was_interrupted_is_not_predicted() {
     let _alone = alone();
@@ -420,7 +419,7 @@ fn a_path_that_was_interrupted_is_not_predicted() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    // Whether it answers is tried first; then for over a second there is something else to do.
+    // First it checks that the path answers; other steps follow for over a second.
     through.taken.recv_timeout(Duration::from_secs(120)).unwrap();
     while through.taken.recv_timeout(Duration::from_millis(600)).is_ok() {}
     through.taken.recv_timeout(Duration::from_secs(120)).unwrap();
@@ -469,6 +468,6 @@ fn a_responder_elsewhere_is_asked_for_and_taken() {
     let serve = Serve::start(&["--service-time", "10ms"]);
     let d = explain(&[&server.url("/"), "--responder", serve.target()]);
     assert_eq!(d.responder, serve.target());
-    // Its own service time is none of the network's.
+    // Its own service time is not part of the network.
     assert!(d.typical.unwrap().network_ns < 9e6, "{:?}", d.typical);
 }

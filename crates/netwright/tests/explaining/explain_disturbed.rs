@@ -1,5 +1,5 @@
-//! `explain` of servers that change while they are looked at, stand still or are on a Unix socket:
-//! what does not add up is inconclusive and says why, and what was measured is kept.
+//! Tests of `explain` with servers that change during the measurement, hang, or are on a Unix
+//! socket. A sum that does not add up is inconclusive with a reason, and the measurements are kept.
 
 use std::{
     io::Write,
@@ -21,7 +21,7 @@ use crate::support::{
 };
 use model::explain::{Disturbance, ExplainDocument, RoundSide};
 
-/// Rounds that take turns with another test's say little.
+/// Rounds that compete with another test say little.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -43,7 +43,7 @@ fn begin(target: &str, args: &[&str]) -> Child {
         .unwrap()
 }
 
-/// 20 ms for each request, for 300 ms of every 900.
+/// 20 ms for each request, during 300 ms of every 900.
 fn slow_at_times(_: &Request, to: &mut TcpStream) -> bool {
     static SINCE: OnceLock<Instant> = OnceLock::new();
     if SINCE.get_or_init(Instant::now).elapsed().as_millis() % 900 < 300 {
@@ -52,13 +52,13 @@ fn slow_at_times(_: &Request, to: &mut TcpStream) -> bool {
     to.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_ok()
 }
 
-/// Medians of rounds leave out what the mean over all rounds has: a third of them is over ten times
-/// as slow, and whichever side the median is on, it is nowhere near the mean.
+/// The median of rounds omits what the mean over all rounds includes: a third of the rounds is ten
+/// times as slow. The median is then far from the mean on either side.
 #[test]
 fn a_server_that_changes_while_it_is_looked_at_is_inconclusive() {
     let _alone = alone();
     let server = Server::start(slow_at_times);
-    // Measuring on would change nothing: it stays as disturbed.
+    // A longer measurement does not help, as the disturbance persists.
     let most = ["--duration", "4s", "--max-duration", "4s"];
     let url = server.url("/");
     let args = [&["explain", &url, "--round", "60ms"][..], &most].concat();
@@ -69,7 +69,7 @@ fn a_server_that_changes_while_it_is_looked_at_is_inconclusive() {
     let apart =
         |d: &Disturbance| matches!(d, Disturbance::RoundsApart { side: RoundSide::Slower, .. });
     assert!(sum.disturbed.iter().any(apart), "{sum:?}");
-    // Where others have the CPUs the network beside may have been slower by chance.
+    // On a busy machine the network's rounds may have been slower by chance.
     let why = |d: &Disturbance| {
         matches!(d, Disturbance::NetworkBeside { .. } | Disturbance::BusyCpus { .. })
     };
@@ -80,7 +80,7 @@ fn a_server_that_changes_while_it_is_looked_at_is_inconclusive() {
     assert!(flat.contains("Inconclusive: ") && flat.contains("10% slower"), "{text}");
 }
 
-/// An error page on a connection that the server ends; the sixth gets nothing at all.
+/// An error page on a connection that the server then closes; the sixth request gets no response.
 fn wrong_and_gone(request: &Request, to: &mut TcpStream) -> bool {
     if request.number != 5 {
         let page = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
@@ -98,7 +98,7 @@ fn an_error_page_and_a_server_that_keeps_no_connection_are_told() {
     let out = out.wait_with_output().unwrap();
     let d = document(&out);
     assert_eq!(out.status.code(), Some(i32::from(!d.sum.conclusive)));
-    // Elsewhere TCP's handshake is a round trip more, with each request.
+    // On another path TCP's handshake adds a round trip to each request.
     let [there] = &d.other_paths[..] else { panic!("{:?}", d.other_paths) };
     assert_eq!(d.exchange.connect_round_trips, Some(1.0));
     let reconnecting_ns = there.reconnecting_ns.unwrap();
@@ -111,8 +111,8 @@ fn an_error_page_and_a_server_that_keeps_no_connection_are_told() {
     assert!(warned("every response says that something is wrong"), "{:?}", d.warnings);
     assert!(warned("the server closes connections: 1.0"), "{:?}", d.warnings);
     assert!((0.95..1.05).contains(&d.exchange.new_connections), "{:?}", d.exchange);
-    // Three segments through the kernel: no machine does that in less. How long the client waits for a
-    // CPU besides is up to whoever else runs.
+    // Three segments through the kernel take at least this. The client's waits for a CPU depend on
+    // other load.
     let reconnecting = d.components.iter().find(|c| c.name == "reconnecting").unwrap();
     assert!(reconnecting.reported && reconnecting.ns > 4000.0, "{:?}", d.components);
     for c in &d.components {
@@ -120,7 +120,7 @@ fn an_error_page_and_a_server_that_keeps_no_connection_are_told() {
     }
 }
 
-/// Says nothing for a second, once: the round within comes to nothing.
+/// Silent for a second, once: the round during it is empty.
 fn silent_once(_: &Request, to: &mut TcpStream) -> bool {
     static SINCE: OnceLock<Instant> = OnceLock::new();
     static ONCE: AtomicBool = AtomicBool::new(false);
@@ -145,17 +145,17 @@ fn one_unlucky_round_is_left_out_and_told() {
         "{:?}",
         d.warnings
     );
-    // Longer than a request may take is not what any figure has.
+    // No figure may exceed the time limit of a request.
     assert!(d.quantiles.workload_ns.max < 900_000_000, "{:?}", d.quantiles);
 }
 
-/// Too early for the network, and not for what the client saw.
+/// Too early for the network's figures, but the client's are there.
 #[test]
 fn what_is_ended_before_three_pairs_says_what_it_knows() {
     let _alone = alone();
     let serve = Serve::start(&["--service-time", "50us"]);
     let target = format!("rtt://{}", serve.target());
-    // Each round takes two seconds: it is in the first pair.
+    // Each round takes two seconds, so this is in the first pair.
     let child = begin(&target, &["--duration", "60s", "--round", "2s"]);
     std::thread::sleep(Duration::from_millis(4500));
     // SAFETY: our own child, not waited for yet.
@@ -166,7 +166,7 @@ fn what_is_ended_before_three_pairs_says_what_it_knows() {
     assert!(said.contains("One client has waited") && said.contains("64 B there"), "{said}");
 }
 
-/// Stopped, not ended: connections stay, and nothing comes.
+/// Stopped, not ended: connections stay, and no response comes.
 #[test]
 fn a_far_end_that_stands_still_is_not_waited_for_for_ever() {
     let _alone = alone();
@@ -214,7 +214,7 @@ fn nginx_on_a_unix_socket_is_held_against_a_responder_on_one() {
     let responder = std::path::Path::new(d.responder.trim_start_matches("unix:"));
     assert!(!responder.exists(), "it leaves its socket");
     assert_eq!(d.levels.iter().map(|l| l.clients).collect::<Vec<_>>(), [1, 2]);
-    // The same request by TCP, but for the name that it asks for.
+    // The same request by TCP, except for the `Host` name.
     let text = crate::support::run(
         NETWRIGHT,
         &[
@@ -230,11 +230,11 @@ fn nginx_on_a_unix_socket_is_held_against_a_responder_on_one() {
     );
     let tcp: model::measure::HttpDocument = serde_json::from_str(&text).unwrap();
     assert_eq!(d.exchange.request_bytes, tcp.runs[0].request_bytes / 10);
-    // nginx ends a connection now and then, and says so in a shorter response.
+    // nginx closes a connection now and then, which shortens that response.
     assert!(d.exchange.response_bytes.abs_diff(tcp.runs[0].response_bytes / 10) <= 3, "{d:?}");
 }
 
-/// What the cipher takes here is a part of its own; the server's is in its service, which is said.
+/// Encryption here is a component. The server's is part of its service time, which is noted.
 #[test]
 fn https_has_a_part_for_the_cipher() {
     let _alone = alone();
@@ -258,15 +258,15 @@ fn https_has_a_part_for_the_cipher() {
         "{:?}",
         d.warnings
     );
-    // Without the authority nobody is trusted.
+    // Without the authority's certificate no server is trusted.
     let out = output(NETWRIGHT, &["explain", "--quiet", &url]);
     let said = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(4), "{said}");
     assert!(said.lines().count() == 1 && said.contains("certificate"), "{said}");
 }
 
-/// Stands before the C library: each look at the time of day says another year, forth and back, as
-/// no clock that is set would.
+/// A preloaded library: each reading of the time of day returns another year, forwards and
+/// backwards, as no adjusted clock would.
 const JUMPS: &str = r"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -294,8 +294,8 @@ time_t time(time_t *t) {
 }
 ";
 
-/// All durations are of the clock that nobody sets. The machine's own is left alone: its time of
-/// day jumps for both ends alone.
+/// All durations use the monotonic clock. The machine's clock is not changed: the time of day jumps
+/// for both ends only.
 #[test]
 fn a_clock_that_jumps_changes_no_figure() {
     let _alone = alone();
@@ -321,7 +321,7 @@ fn a_clock_that_jumps_changes_no_figure() {
         let d: model::measure::RttDocument = serde_json::from_slice(&out.stdout).unwrap();
         let run = &d.runs[0];
         assert!(run.window_ns.0 >= 500_000_000 && u128::from(run.window_ns.0) < took.as_nanos());
-        // As many as there is room for, and none shorter than what each takes or longer than all.
+        // As many as fit into the window, none shorter than one takes or longer than all.
         assert!((1..=run.window_ns.0 / 2_990_000 + 1).contains(&run.transactions), "{run:?}");
         assert!(run.rtt_ns.min >= 2_990_000 && run.rtt_ns.max < run.window_ns.0 * 2, "{run:?}");
         years.insert(d.started_unix_s / 31_536_000);

@@ -1,8 +1,8 @@
-//! `explain --port`, `--pid` against truths: what clients and servers counted and timed
-//! themselves, in the same moment.
+//! Tests of `explain --port` and `--pid` against what clients and servers counted and timed
+//! themselves.
 //!
-//! Counts are exact. Times of a server that shares its CPU with others hold what it lost to them,
-//! so a time has several looks.
+//! Counts must be exact. The times of a server that shares its CPU include waiting for it, so a
+//! time has several looks.
 
 use std::{
     fs,
@@ -27,7 +27,7 @@ use model::{
     passive::{ConnectionClass, PassiveDocument},
 };
 
-/// Servers that take turns with another test's say little of themselves.
+/// Servers that compete with another test give unreliable times.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -39,7 +39,7 @@ fn alone() -> MutexGuard<'static, ()> {
 struct Watching(Child);
 
 impl Watching {
-    /// Watches until it is ended; all programs are attached.
+    /// Starts it, and waits until all programs are attached.
     fn begin(args: &[&str]) -> Self {
         let mut command = Command::new(NETWRIGHT);
         command.args(["explain", "--json", "--always", "--duration", "2m"]).args(args);
@@ -54,7 +54,7 @@ impl Watching {
         this
     }
 
-    /// It holds its programs and waits.
+    /// Whether its programs are attached and it waits.
     fn watches(&self) -> bool {
         let proc = format!("/proc/{}", self.0.id());
         let Ok(descriptors) = fs::read_dir(format!("{proc}/fd")) else { return false };
@@ -91,7 +91,7 @@ impl Drop for Watching {
     }
 }
 
-/// What holds of every document that observed all.
+/// Checks that apply to every document with complete observation.
 fn sound(d: &PassiveDocument) {
     assert_eq!((d.kind.as_str(), d.schema_version), ("explain-passive", 1));
     assert!(d.observed_share > 0.999, "{}", d.observed_share);
@@ -121,8 +121,8 @@ fn in_server(c: &ConnectionClass) -> f64 {
     c.service_ns.mean + c.queueing_ns.known().map_or(0.0, |q| q.mean)
 }
 
-/// Our server, asked by our client: what the watcher says, and what both said themselves. None
-/// where others had all CPUs until the client gave up.
+/// Our server and client: the observer's result and both programs' own. `None` where the client
+/// gave up on a busy machine.
 fn look_at_ours(serve: &Serve, flows: &str) -> Option<(PassiveDocument, RttDocument)> {
     let watching = Watching::begin(&["--pid", &serve.pid().to_string()]);
     let args = ["measure", "rtt", serve.target(), "--json", "--duration", "600ms"];
@@ -135,8 +135,8 @@ fn look_at_ours(serve: &Serve, flows: &str) -> Option<(PassiveDocument, RttDocum
     }
 }
 
-/// The class of its measured connections, which answer with 300 bytes; beside it is the one that
-/// agrees on what to do.
+/// The class of its measured connections, with responses of 300 bytes; the other class is the
+/// control connection.
 fn of_ours(d: &PassiveDocument) -> &ConnectionClass {
     d.classes.iter().find(|c| c.response_bytes == 300.0).expect("none answered with 300 bytes")
 }
@@ -152,15 +152,16 @@ fn a_service_time_is_what_the_server_itself_says() {
             let (class, rtt) = (of_ours(&passive), &rtt.runs[0]);
             assert_eq!(class.pids, [u32::try_from(serve.pid()).unwrap()]);
             assert_eq!(class.transport, "tcp");
-            // The first request of each connection is longer: it says who asks.
+            // The first request of each connection is longer, as it identifies the client.
             let more = (class.request_bytes - 100.0) * class.exchanges as f64;
             assert!((0.0..200.0).contains(&more), "{class:?}");
-            // Those before and after its window are not among the client's, and how many there
-            // are depends on what else the machine does; nginx and PostgreSQL count all.
+            // The client's counts exclude warm-up and cool-down, of varying size; those of nginx
+            // and PostgreSQL include everything.
             assert!(class.exchanges >= rtt.transactions, "{class:?}: {}", rtt.transactions);
             let truth = rtt.peer_service_ns.unwrap();
             seen.push((class.service_ns.mean, truth));
-            // Spinning is all of it but a system call's end and the next one's beginning.
+            // All of it is spinning, except the end of one system call and the beginning of the
+            // next.
             (-2_000.0..truth * 0.05 + 8_000.0).contains(&(class.service_ns.mean - truth))
         });
         assert!(good, "{typed}: {seen:?}");
@@ -182,9 +183,9 @@ fn what_waits_for_others_is_queueing_and_no_service() {
         let (reported, waited) = (rtt.runs[0].peer_service_ns.unwrap(), rtt.runs[0].rtt_ns.mean);
         let share = in_server(class) / waited;
         seen.push((service.mean / reported, queueing.mean / reported, share));
-        // Four that share one thread: each waits for up to three others, and for the thread to
-        // get a CPU. A client waits for both, and for its own CPU; what it did before and after
-        // its window is seen, too.
+        // Four clients share one thread. Each waits for up to three others, and for the thread to
+        // get a CPU. A client waits for both, and for its own CPU. Requests before and after its
+        // window are observed too.
         (0.95..1.1).contains(&(service.mean / reported))
             && queueing.mean > 1.8 * reported
             && share < 1.3
@@ -220,8 +221,8 @@ fn the_path_is_the_wires_delay_also_in_another_namespace() {
         let least = class.path_least_rtt_ns.known().unwrap();
         let waited = rtt.runs[0].rtt_ns.mean;
         seen.push((path.mean, least.p50, in_server(class), waited));
-        // The wire holds each packet back for 3 ms, both ways: no round trip was shorter. On the
-        // way and in the server a client's request is all the time until its next one.
+        // The link delays each packet by 3 ms each way, so no round trip was shorter. The path's
+        // time and the server's add up to the client's wait.
         assert!(path.p50 >= 6_000_000 * 97 / 100, "{class:?}");
         (5_800_000..7_000_000).contains(&least.p50)
             && (0.8..1.25).contains(&((path.mean + in_server(class)) / waited))
@@ -263,7 +264,7 @@ fn nginx_is_seen_as_it_logs_itself() {
     };
     let (of_quick, of_slow) = (class(&ports[0]), class(&ports[1]));
     for (class, nginx, run) in [(of_quick, &quick, &counted[0]), (of_slow, &slow, &counted[1])] {
-        // To the last one, by nginx's own count and the client's.
+        // Every request, by nginx's own count and the client's.
         let logged: Vec<f64> =
             nginx.log().iter().filter_map(|line| request_time_ns(line)).collect();
         assert_eq!(class.exchanges, logged.len() as u64);
@@ -271,11 +272,11 @@ fn nginx_is_seen_as_it_logs_itself() {
         assert_eq!(class.process, "nginx");
         let bytes = run.response_bytes as f64 / run.transactions as f64;
         assert!((class.response_bytes - bytes).abs() < 1.0, "{class:?}");
-        // It logs whole milliseconds, by a clock that it looks at once in each of its turns.
+        // nginx logs whole milliseconds, by a clock that it reads once per event loop.
         let logged = logged.iter().sum::<f64>() / logged.len() as f64;
         let seen = class.service_ns.mean;
         assert!((logged * 0.9 - 1e6..logged * 1.1 + 2e6).contains(&seen), "{seen} for {logged}");
-        // No longer than the client waited.
+        // No longer than the client's wait.
         assert!(in_server(class) < run.latency_ns.mean, "{class:?}");
     }
     assert!(of_slow.service_ns.p50 >= 19_000_000, "{of_slow:?}");
@@ -293,7 +294,7 @@ fn postgresql_is_seen_as_it_tells_itself() {
     let conf = "shared_preload_libraries = 'pg_stat_statements'";
     let server = Postgres::with(&Setup { conf, ..Setup::default() });
     server.sql("create extension pg_stat_statements");
-    // It was asked whether it is there yet.
+    // The readiness check was a request too.
     server.sql("select pg_stat_statements_reset()");
     let (quick, slow) = ("select 1;", "select pg_sleep(0.004);");
     let of = |statement: &str, times: usize| {
@@ -306,7 +307,7 @@ fn postgresql_is_seen_as_it_tells_itself() {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         let passive = watching.end();
         let class = busiest(&passive).clone();
-        // One more answers the connection's first message.
+        // One more response, to the connection's first message.
         assert_eq!((passive.classes.len(), class.exchanges), (1, times as u64 + 1), "{class:?}");
         assert_eq!((class.process.as_str(), class.pids.len()), ("postgres", 1));
         class
@@ -322,8 +323,8 @@ fn postgresql_is_seen_as_it_tells_itself() {
     };
     let (quick, slow) = (reported("select $1"), reported("select pg_sleep%"));
     assert_eq!((quick.0, slow.0), (300, 60));
-    // Executing is a part of what lies between the request and its response; so is parsing, and
-    // the connection's beginning is one more exchange.
+    // Executing is part of the time between request and response, and so is parsing. The start of
+    // the connection is another exchange.
     let all = of_slow.service_ns.mean * 61.0;
     assert!(all >= slow.1 * 60.0 * 0.99, "{of_slow:?} for {slow:?}");
     let p50 = of_slow.service_ns.p50 as f64;
@@ -365,7 +366,8 @@ fn what_costs_too_much_is_observed_for_a_part_of_the_time() {
         let took = *d.cost.busiest_cpu_share.known().unwrap();
         assert_eq!(d.cost.budget_share, Reading::Known(0.01));
         seen.push((d.observed_share, took, busiest(&d).exchanges));
-        // A look that comes late has cost more: those who watch have no CPU of their own.
+        // A late check of the overhead has cost more: the observing threads have no CPU of their
+        // own.
         took < 0.02 && d.observed_share > 0.0 && busiest(&d).exchanges > 0
     });
     client.0.kill().unwrap();
@@ -395,7 +397,7 @@ fn what_cannot_be_watched_is_refused_in_a_line() {
         assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
         assert!(said.contains(word), "{args:?}: {said}");
     }
-    // As one who may not; from a copy, for the build's folder may be closed to them.
+    // As an unprivileged user; from a copy, as the build folder may be closed to others.
     let folder = tempfile::Builder::new().prefix("nwtest-").tempdir_in("/tmp").unwrap();
     let copy = folder.path().join("netwright");
     fs::copy(NETWRIGHT, &copy).unwrap();

@@ -1,5 +1,5 @@
-//! `explain pg://` against a real PostgreSQL: what a transaction moves against a capture of
-//! headers, its service time against a query that spins by the server's own clock.
+//! Tests of `explain pg://` against a real PostgreSQL. A transaction's messages are compared with a
+//! capture of headers, its service time with a query that spins by the server's clock.
 
 use std::{
     io::Write,
@@ -25,7 +25,7 @@ use model::{
     measure::{PgDocument, RttDocument},
 };
 
-/// One server for all, with pgbench's tables.
+/// One server for all tests, with pgbench's tables.
 static SERVER: LazyLock<Postgres> = LazyLock::new(|| {
     let server = Postgres::with(&Setup {
         hba: "host all locked 127.0.0.1/32 scram-sha-256\nhost all few 127.0.0.1/32 trust",
@@ -43,17 +43,17 @@ static SERVER: LazyLock<Postgres> = LazyLock::new(|| {
     server
 });
 
-/// Rounds that take turns with another test's say little.
+/// Rounds that compete with another test say little.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Looks until a round comes to something.
+/// How many times a measurement is tried until its rounds have results.
 const LOOKS: u32 = 5;
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What three clients do is nothing of eight; it is said before anything takes its time.
+/// The server admits three of eight clients; this is reported before the measurement.
 #[test]
 fn more_clients_than_the_server_admits_are_not_explained() {
     let _alone = alone();
@@ -70,7 +70,7 @@ fn netwright(args: &[&str]) -> Output {
     command(args).output().unwrap()
 }
 
-/// Without what this process's environment says of servers.
+/// The command without this process's PG… environment.
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(NETWRIGHT);
     for (key, _) in std::env::vars_os() {
@@ -82,8 +82,8 @@ fn command(args: &[&str]) -> Command {
     command
 }
 
-/// Short rounds, JSON. Exit code 1 is an answer too: inconclusive. Where others have all CPUs a
-/// round may come to nothing, in spite of being tried again.
+/// A measurement with short rounds, as JSON. Exit code 1 (inconclusive) is accepted. On a busy
+/// machine a round may be empty, although it is tried again.
 fn explain(args: &[&str]) -> ExplainDocument {
     explain_at(&SERVER.url("postgres"), args)
 }
@@ -94,7 +94,7 @@ fn socket() -> String {
 }
 
 fn explain_at(url: &str, args: &[&str]) -> ExplainDocument {
-    // Measuring on until the parts add up is another suite's.
+    // Another suite measures on until the components add up.
     let time = ["--duration", "1s", "--max-duration", "1s", "--round", "60ms"];
     let all = [&["explain", url, "--json"][..], &time].concat();
     let looks = (0..LOOKS).find_map(|_| {
@@ -118,8 +118,8 @@ fn script(text: &str) -> tempfile::NamedTempFile {
     file
 }
 
-/// What so many transactions moved as counted here, and as captured: sends, receives, bytes sent
-/// and received.
+/// The messages of this many transactions, as counted here and as captured: sends, receives, bytes
+/// sent and received.
 fn moved(args: &[&str], transactions: u32) -> ([u64; 4], [u64; 4]) {
     let capture = Capture::of_loopback(SERVER.port);
     let (url, n) = (SERVER.url("postgres"), transactions.to_string());
@@ -134,7 +134,7 @@ fn moved(args: &[&str], transactions: u32) -> ([u64; 4], [u64; 4]) {
     (ours, [seen.to.segments, seen.from.segments, seen.to.bytes, seen.from.bytes])
 }
 
-/// Both of more transactions and of fewer: the sessions' beginnings are the same in both.
+/// The difference between a larger and a smaller number: the sessions' beginnings cancel out.
 #[test]
 fn what_a_transaction_moves_is_what_a_capture_of_headers_sees() {
     needs_root();
@@ -152,8 +152,8 @@ fn what_a_transaction_moves_is_what_a_capture_of_headers_sees() {
             };
             let (counted, captured) = (less(many, few), less(many_seen, few_seen));
             seen.push((counted.clone(), captured.clone()));
-            // Bytes to the last one. Where a CPU is busy two segments may come as one, and what a
-            // capture has no room for is lost.
+            // Bytes match exactly. On a busy CPU two segments may be merged, and a full capture
+            // buffer loses some.
             counted[2..] == captured[2..] && counted[..2].iter().zip(&captured).all(|(a, b)| a <= b)
         });
         assert!(good, "{args:?}: counted, captured: {seen:?}");
@@ -169,7 +169,8 @@ fn the_exchange_is_learned_from_the_wire() {
         assert!((d.exchange.sends - trips).abs() < 0.02, "{name}: {:?}", d.exchange);
         assert!((d.exchange.receives / trips - 1.0).abs() < 0.05, "{name}: {:?}", d.exchange);
         assert_eq!(d.exchange.messages, 2 * trips as u32, "{name}");
-        // A round trip on loopback takes microseconds; all of a transaction's are in its network.
+        // A round trip on loopback takes microseconds; the network component has all of a
+        // transaction's.
         assert!(d.typical.unwrap().network_ns > 2_000.0 * network, "{name}: {:?}", d.typical);
         assert!(d.target.starts_with("postgres://") && d.responder.starts_with("127.0.0.1:"));
     }
@@ -181,7 +182,7 @@ fn the_service_time_of_all_round_trips_is_recovered() {
     let twice = script("select spin(0.5);\nselect spin(1);\n");
     let name = twice.path().to_str().unwrap();
     let mut seen = vec![];
-    // With a given responder, too, which the network alone is then measured with.
+    // The same with a given responder, which then measures the network alone.
     let serve = Serve::start(&[]);
     let mut n = 0;
     let good = in_most_looks(|| {
@@ -192,22 +193,22 @@ fn the_service_time_of_all_round_trips_is_recovered() {
         assert!((d.exchange.round_trips - 2.0).abs() < 0.02, "{:?}", d.exchange);
         assert!(n % 2 == 0 || d.responder == serve.target(), "{}", d.responder);
         seen.push(d.typical);
-        // The spinning, and what it takes to get to it twice. So short that most transactions are
-        // through before a busy machine gives the CPU to somebody else.
+        // The time to spin, and to reach the spin twice. It is short enough for most transactions
+        // to finish before the scheduler takes the CPU.
         (1.45e6..2.1e6).contains(&d.typical.unwrap().service_ns)
     });
     assert!(good, "{seen:?}");
 }
 
-/// Two scripts whose transactions make one round trip and seven: figures are of both together,
-/// as drawn, and no transaction is typical.
+/// Two scripts with one and seven round trips: figures are of the mix, as drawn, and no transaction
+/// is typical.
 #[test]
 fn of_several_scripts_the_means_over_all_rounds_are_said() {
     let _alone = alone();
     let seven = script(&"select 1;\n".repeat(7));
     let name = format!("{}@1", seven.path().to_str().unwrap());
     let d = explain(&["--script", "select1@2", "--script", &name, "--flows", "1"]);
-    // Two thirds of 1 and one third of 7, over some thousands.
+    // Two thirds of 1 and one third of 7, over some thousand transactions.
     assert!((d.exchange.round_trips - 3.0).abs() < 0.3, "{:?}", d.exchange);
     assert!((d.exchange.sends - d.exchange.round_trips).abs() < 0.05, "{:?}", d.exchange);
     assert_eq!(d.typical, None);
@@ -225,9 +226,9 @@ fn of_several_scripts_the_means_over_all_rounds_are_said() {
     assert!(text.contains("several kinds") && !text.contains("P50 with one client"), "{text}");
 }
 
-/// A path adds its round trip as often as a transaction makes one: one that is told as told, one
-/// to another host as measured there. The server is reached over its Unix socket, which the hosts
-/// of a lab share, so that only the path differs.
+/// A path adds its round trip as often as a transaction makes one, for a path with a given round
+/// trip and for one to another host. The server's Unix socket is shared by a lab's hosts, so only
+/// the path differs.
 #[test]
 fn another_path_is_added_once_for_each_round_trip() {
     needs_root();
@@ -281,9 +282,9 @@ fn another_path_is_added_once_for_each_round_trip() {
     assert!(good, "network, added by the other host, truth: {seen:?}");
 }
 
-/// One row is locked from its update to the transaction's end, three round trips later: on a path of 2 ms
-/// no more than 167 a second get through, however many clients there are. A delay alone would let eight
-/// clients make up to 800.
+/// One row is locked from its update to the end of the transaction, three round trips later. On a
+/// path of 2 ms that limits all clients together to 167 per second. The delay alone would allow
+/// eight clients 800.
 #[test]
 fn locks_held_over_round_trips_are_in_a_prediction() {
     let _alone = alone();
@@ -379,7 +380,7 @@ fn what_cannot_be_explained_is_said_in_a_line() {
         assert!(said.contains(says) && said.trim().lines().count() == 1, "{args:?}: {said}");
         assert!(out.stdout.is_empty() && !said.contains("geheim"), "{said}");
     }
-    // What the server says of a statement has to wait until it has let the session in.
+    // The server refuses the statement only after the session has begun.
     let (missing, wrong) =
         (script("select * from nosuch;\n"), script("select 1;\nselect 2 from;\n"));
     let (half, of) = (script("select 1;\n\\set x 1 +\n"), |f: &tempfile::NamedTempFile| {
@@ -405,13 +406,13 @@ fn what_cannot_be_explained_is_said_in_a_line() {
         assert!(out.stdout.is_empty() && !said.contains("geheim"), "{said}");
     }
     let all = ["explain", &url, "--script", "select1", "--duration", "1s", "--round", "60ms"];
-    // Others may have all CPUs for a round.
+    // On a busy machine a round may be empty.
     let text = (0..LOOKS).map(|_| String::from_utf8(netwright(&all).stdout).unwrap());
     let text = text.into_iter().find(|t| !t.is_empty()).unwrap();
     assert!(text.contains("postgres@127.0.0.1") && !text.contains("geheim"), "{text}");
 }
 
-/// Whoever connects is told this.
+/// The first message that each connection gets.
 fn strangers(words: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -425,8 +426,8 @@ fn strangers(words: &'static [u8]) -> String {
     address
 }
 
-/// What a server that is not there for a while leaves: rounds before and after, or, where it stays
-/// away for longer than is tried, what was measured until then.
+/// A server that is down for a while: rounds before and after it remain. Where it stays down longer
+/// than is retried, the results so far are kept.
 #[test]
 fn a_server_that_restarts_in_the_middle_leaves_what_was_measured() {
     let _alone = alone();
@@ -467,7 +468,7 @@ fn one_cpu_for_all_is_enough() {
         let mut command = Command::new("taskset");
         command.args(["-c", "0"]).args(all).args(more).output().unwrap()
     });
-    // Where others have that CPU, too, a round may come to nothing.
+    // On a busy CPU a round may be empty.
     let out = looks.into_iter().find(|out| out.status.code() != Some(4)).unwrap();
     let said = String::from_utf8_lossy(&out.stderr);
     let read = serde_json::from_slice(&out.stdout);

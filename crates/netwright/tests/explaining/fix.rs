@@ -1,5 +1,5 @@
-//! `netwright fix` on hosts with planted faults and decoys: remedies kept, decoys undone,
-//! everything else byte for byte as it was.
+//! Tests of `netwright fix` on hosts with planted faults and decoys: remedies are kept, decoys
+//! reverted, and everything else is byte for byte as before.
 
 use std::{
     collections::BTreeSet,
@@ -16,8 +16,8 @@ use crate::support::{
 };
 use serde_json::Value;
 
-/// A workload made up of the host's settings: each fault costs it something, the decoys nothing.
-/// No noise, for one decoy in forty would be kept by chance, and no traffic.
+/// A workload computed from the host's settings: each fault has a cost, the decoys none. It has no
+/// noise, as one decoy in forty would be kept by chance, and no traffic.
 const WORKLOAD: &str = "t=1000; set -- $(cat /proc/sys/net/ipv4/tcp_rmem); \
     test $3 -lt 1000000 && t=$((t - 400)); \
     test $(cat /proc/sys/net/ipv4/tcp_sack) = 0 && t=$((t - 200)); \
@@ -29,8 +29,8 @@ fn plant(file: &str, value: &str) {
     fs::write(file, value).unwrap_or_else(|e| panic!("{file}: {e}"));
 }
 
-/// A buffer far below what it was, RPS on a CPU that has enough to do, a hostile sysctl; and a
-/// short accept queue that nothing here fills.
+/// The faults: a small buffer, RPS to a busy CPU, a harmful sysctl. The decoy: a short accept queue
+/// that nothing fills.
 fn faults() {
     plant("/proc/sys/net/ipv4/tcp_rmem", "4096 16384 65536");
     plant("/proc/sys/net/ipv4/tcp_sack", "0");
@@ -38,7 +38,7 @@ fn faults() {
     plant("/proc/sys/net/core/somaxconn", "64");
 }
 
-/// Beyond what doctor finds.
+/// Decoys beyond doctor's findings.
 const MORE: [&str; 4] =
     ["--try", "nic.v1.queue.rx-0.rps_cpus=0", "--try", "sysctl.net.ipv4.tcp_keepalive_intvl=60"];
 
@@ -67,7 +67,7 @@ fn candidate<'d>(d: &'d Value, knob: &str) -> &'d Value {
     all.iter().find(is).unwrap_or_else(|| panic!("{knob} is no candidate: {d:#}"))
 }
 
-/// Files that differ from before.
+/// Files that differ from their earlier contents.
 fn differ(
     before: &std::collections::BTreeMap<String, String>,
     host: &Practice,
@@ -104,7 +104,7 @@ fn remedies_are_kept_and_decoys_undone() {
             "/sys/class/net/v1/queues/rx-0/rps_cpus",
         ];
         assert_eq!(changed, expected.map(str::to_owned).into_iter().collect(), "{d:#}");
-        // All of it is one change set, and goes with one command.
+        // All of it is one change set, which one command rolls back.
         let id = d["kept"].as_u64().unwrap().to_string();
         let (code, status, _) = host.tune(&["status", "--json"]);
         let status: Value = serde_json::from_str(&status).unwrap();
@@ -165,17 +165,16 @@ fn a_remedy_under_which_the_workload_hangs_is_undone_and_the_next_one_tried() {
 fn a_real_stream_is_remedied() {
     on_a_host(|host| {
         plant("/proc/sys/net/ipv4/tcp_rmem", "4096 4096 4096");
-        // What the practice host has set up beside is no part of this.
+        // The practice host's own setup is not compared.
         for file in ["rx-3/rps_cpus", "rx-2/rps_flow_cnt", "tx-3/xps_cpus", "tx-0/xps_cpus"] {
             plant(&format!("/sys/class/net/v0/queues/{file}"), "0");
         }
         let serve = Serve::start(&[]);
         let before = host.print();
-        // Long enough that a run through the planted fault carries something on a busy machine:
-        // one that carries nothing breaks the experiment off, as it should.
+        // Long enough for a run to succeed through the planted fault on a busy machine: an empty
+        // run rightly breaks the experiment off.
         let url = format!("stream://{} --duration 200ms --warmup 10ms", serve.target());
-        // More than are needed: it ends when the answer is clear, and a run that others on the
-        // machine starve costs a block.
+        // More runs than needed: it ends when the result is clear, and a starved run costs a block.
         let args = ["--workload", &url, "--runs", "80", "--yes", "--json"];
         let out = fix(host, &args).output().unwrap();
         let d = document(&out);
@@ -192,8 +191,8 @@ fn is_on(setting: &str) -> bool {
     fs::read_to_string(format!("/proc/sys/net/ipv4/{setting}")).unwrap().trim() == "1"
 }
 
-/// Each twentieth answer takes 3 ms, without SACK 9 ms. Window scaling lets the others go out at once, and
-/// each twentieth 3 ms later.
+/// Each twentieth answer takes 3 ms, or 9 ms without SACK. With window scaling the others are
+/// immediate, and each twentieth takes 3 ms more.
 fn a_tail_and_a_middle(request: &http::Request, to: &mut std::net::TcpStream) -> bool {
     let tail = if is_on("tcp_sack") { 3_000 } else { 9_000 };
     let micros = match (request.number % 20 == 19, is_on("tcp_window_scaling")) {
@@ -206,8 +205,8 @@ fn a_tail_and_a_middle(request: &http::Request, to: &mut std::net::TcpStream) ->
     http::plain(request, to)
 }
 
-/// Each answer takes 0.2 ms of waiting, without SACK 1 ms of a CPU; then 0.3 ms of waiting, with window
-/// scaling 0.2 ms of a CPU.
+/// Each answer waits 0.2 ms, or uses 1 ms of CPU time without SACK. Then it waits 0.3 ms, or uses
+/// 0.2 ms of CPU time with window scaling.
 fn work_or_wait(request: &http::Request, to: &mut std::net::TcpStream) -> bool {
     let step = |works, wait, work| {
         let began = Instant::now();
@@ -221,8 +220,8 @@ fn work_or_wait(request: &http::Request, to: &mut std::net::TcpStream) -> bool {
     http::plain(request, to)
 }
 
-/// `fix --goal GOAL` of a server on a host whose SACK and window scaling are off. SACK serves the goal;
-/// window scaling makes the rate higher, and the goal's figure worse.
+/// Runs `fix --goal GOAL` on a host with SACK and window scaling off. SACK helps the goal; window
+/// scaling raises the rate and harms the goal's figure.
 fn only_what_serves_the_goal(goal: &str, metric: &str, handler: http::Handler) {
     on_a_host(|host| {
         plant("/proc/sys/net/ipv4/tcp_sack", "0");
@@ -264,7 +263,7 @@ fn the_goal_cpu_keeps_what_saves_cpu_only() {
     only_what_serves_the_goal("cpu", "cpu_ns_per_unit", work_or_wait);
 }
 
-/// What changes nothing of the workload below.
+/// Settings without effect on the workload below.
 const DECOYS: [&str; 8] = [
     "sysctl.net.ipv4.tcp_max_syn_backlog=16384",
     "sysctl.net.ipv4.tcp_fin_timeout=30",
@@ -276,7 +275,7 @@ const DECOYS: [&str; 8] = [
     "nic.v1.txqueuelen=500",
 ];
 
-/// Decoys tried and kept by one `fix` of a workload with noise of ±4% and a fault that costs 15%.
+/// The decoys tried and kept by one `fix`, with noise of ±4% and a fault that costs 15%.
 fn decoys_under_noise() -> (usize, usize) {
     let mut counts = (0, 0);
     on_a_host(|host| {
@@ -290,14 +289,14 @@ fn decoys_under_noise() -> (usize, usize) {
         let out = fix(host, &args).output().unwrap();
         let d = document(&out);
         let all = d["candidates"].as_array().unwrap();
-        // What doctor finds beside SACK is a decoy as well.
+        // Doctor's findings besides SACK are decoys too.
         let (mut kept, tried): (Vec<&Value>, Vec<&Value>) =
             all.iter().filter(|c| !c["verdict"].is_null()).partition(|c| c["status"] == "kept");
         assert!(kept.len() + tried.len() > DECOYS.len(), "{d:#}");
         let sack = kept.iter().position(|c| c["changes"][0]["knob"] == "sysctl.net.ipv4.tcp_sack");
         kept.remove(sack.unwrap_or_else(|| panic!("{d:#}")));
         counts = (kept.len() + tried.len(), kept.len());
-        // One file for each, the fault's among them.
+        // One file for each, including the fault's.
         assert_eq!(differ(&before, host).len(), kept.len() + 1, "{d:#}");
         assert_eq!(host.tune(&["rollback"]).0, 0);
         same(&before, &host.print(), "after rollback");
@@ -305,7 +304,8 @@ fn decoys_under_noise() -> (usize, usize) {
     counts
 }
 
-/// By chance one of forty is kept: of eight or nine more than three in one of 10,000 runs.
+/// One of forty is kept by chance: with eight or nine decoys, more than three in one of 10,000
+/// runs.
 #[test]
 fn under_noise_the_remedy_is_kept_and_decoys_hardly_ever() {
     let (tried, kept) = decoys_under_noise();
@@ -319,7 +319,7 @@ fn how_often_decoys_are_kept() {
     let sum = |of: fn(&(usize, usize)) -> usize| all.iter().map(of).sum::<usize>();
     let (tried, kept) = (sum(|c| c.0), sum(|c| c.1));
     println!("{kept} of {tried} decoys kept in {} runs: {all:?}", all.len());
-    // Half of one in twenty, and three deviations of that.
+    // Half of one in twenty, and three standard deviations of that.
     let expected = tried as f64 * 0.025;
     assert!((kept as f64) < expected + 3.0 * expected.sqrt(), "{kept} of {tried}");
 }
@@ -360,7 +360,7 @@ fn a_workload_that_never_worked_is_no_answer() {
         for (command, window, why) in [
             ("sleep 3600", "200ms", "no run ended within "),
             ("sleep 0.4; exit 3", "200ms", "the workload failed with exit code 3"),
-            // However long the host was to be watched.
+            // However long the observation was to take.
             ("exit 3", "7s", "the workload failed with exit code 3"),
             ("echo x", "200ms", "the workload printed nothing like `x = ([0-9]+)` (metric x)"),
         ] {
@@ -385,7 +385,7 @@ fn it_asks_first_and_a_dry_run_changes_nothing() {
         let out = model(host, &[]).stdin(Stdio::null()).output().unwrap();
         assert_eq!(out.status.code(), Some(2));
         assert!(complaint(&out).contains("--yes lets it"), "{}", complaint(&out));
-        // Whoever says nothing wants nothing.
+        // No answer means no.
         let out = model(host, &["--ask", "--json"]).stdin(Stdio::null()).output().unwrap();
         assert_eq!(out.status.code(), Some(1), "{}", complaint(&out));
         let outcome = |d: &Value| candidate(d, "sysctl.net.ipv4.tcp_sack")["status"].clone();
@@ -416,7 +416,7 @@ fn signal(child: &Child, signal: i32) {
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
 
-/// Sends a signal while the last decoy is being tried: then something has been kept already.
+/// Sends a signal while the last decoy is tried, when something has been kept.
 fn interrupted(host: &Practice, with: i32) -> Output {
     let mut command = heeding(model(host, &["--yes", "--json"]), with);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -449,7 +449,7 @@ fn kill_9_is_named_and_undone() {
         assert!(said.contains("`netwright tune rollback --unfinished` undoes them all"), "{said}");
         let (code, _, said) = host.tune(&["apply", "sysctl.net.core.somaxconn=8192"]);
         assert!(code == 4 && said.contains("rollback --unfinished` first"), "{said}");
-        // What was kept until then is on trial, too: one command undoes all of it.
+        // What was kept until then is still on trial: one command reverts all of it.
         let (code, out, _) = host.tune(&["rollback", "--unfinished", "--dry-run"]);
         assert!(code == 0 && out.contains("tcp_rmem would be 4096 16384 65536 again"), "{out}");
         let (code, out, said) = host.tune(&["rollback", "--unfinished", "--json"]);

@@ -1,5 +1,5 @@
-//! `fix` and `--container` under attack: workloads whose output is made to mislead or to hurt, and
-//! control groups whose names are. Nothing is changed on the host: every run ends before a trial.
+//! Tests of `fix` and `--container` under attack: workloads with misleading or harmful output, and
+//! cgroups with such names. Every run ends before a trial, so the host is not changed.
 
 use std::{
     os::unix::process::CommandExt,
@@ -39,7 +39,7 @@ fn hostile_workloads_are_told_in_a_line() {
     }
 }
 
-/// A control group with a process in it; both go when it is dropped.
+/// A cgroup with a process in it; dropping it removes both.
 struct Group {
     folder: PathBuf,
     child: Child,
@@ -47,7 +47,7 @@ struct Group {
 
 impl Group {
     fn new(name: &str) -> Self {
-        // The hierarchy of names, with version 1 or 2 of control groups.
+        // The named hierarchy (`name=…`) of cgroup v1, or the v2 hierarchy.
         let named = PathBuf::from("/sys/fs/cgroup/systemd");
         let root = if named.is_dir() { named } else { PathBuf::from("/sys/fs/cgroup") };
         let folder = root.join(name);

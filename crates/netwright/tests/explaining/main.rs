@@ -1,4 +1,4 @@
-//! Experiments: `explain`, `fix`, `prove`.
+//! Tests of `explain`, `fix` and `prove`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! `netwright prove`: verdicts on truths that were put there, settings put back whatever happens,
-//! records looked at and gone on with.
+//! Tests of `netwright prove`: verdicts on known truths, settings restored in every case, and
+//! records shown and resumed.
 
 use std::{
     fs,
@@ -20,10 +20,10 @@ use crate::support::{
 };
 use serde_json::Value;
 
-/// Whoever measures live traffic is alone; the others may be beside one another.
+/// Tests with live traffic run alone; the others run side by side.
 static ALONE: RwLock<()> = RwLock::new(());
 
-/// A figure of about so much, with noise of a fiftieth.
+/// A figure near a value, with noise of a fiftieth.
 const FIGURE: &str = "echo \"x = $(({level} * 1000 + $(od -An -N1 -tu1 /dev/urandom) / 12))\"";
 
 fn prove(folder: &Path, args: &[&str]) -> Command {
@@ -57,7 +57,7 @@ fn signal(child: &Child, signal: i32) {
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
 
-/// As [`done`], with the complaint where nothing could be measured.
+/// As [`done`], with the error message where nothing could be measured.
 fn measured(folder: &Path, args: &[&str]) -> Result<(Output, Value), String> {
     let out = prove(folder, args).arg("--json").output().unwrap();
     let nothing = |_| format!("{:?}: {}", out.status.code(), complaint(&out));
@@ -68,7 +68,7 @@ fn measured(folder: &Path, args: &[&str]) -> Result<(Output, Value), String> {
     }
 }
 
-/// The verdict that there must be: noise may hide it in one look, but never turn it round.
+/// The expected verdict: noise may hide it in one look, but never reverse it.
 fn shown(out: &Output, found: &Value, code: i32, outcome: &str) -> Result<(), String> {
     let verdict = &found["verdict"];
     if verdict["outcome"] == "no_difference_shown" {
@@ -78,7 +78,7 @@ fn shown(out: &Output, found: &Value, code: i32, outcome: &str) -> Result<(), St
     Ok(())
 }
 
-/// A counter that moved.
+/// A correlated counter.
 fn moved<'a>(found: &'a Value, name: &str) -> Result<&'a Value, String> {
     let all = found["evidence"]["moved"].as_array().unwrap();
     let it = all.iter().find(|m| m["counter"] == name);
@@ -95,7 +95,7 @@ fn a_slower_service_is_worse_and_a_faster_one_better() {
     let compared = |first: &Serve, second: &Serve| {
         let levels = ["--level", first.target(), "--level", second.target()];
         let args = [&["--workload", workload, "--runs", "32", "--quiet"][..], &levels[..]].concat();
-        // Others on the machine lengthen most round trips of some runs, but not the shortest.
+        // Other load lengthens most round trips of some runs, but not the shortest.
         let metric = ["--metric", "shortest=runs.0.rtt_ns.min:lower"];
         measured(folder.path(), &[&args[..], &metric[..]].concat())
     };
@@ -104,8 +104,7 @@ fn a_slower_service_is_worse_and_a_faster_one_better() {
         shown(&out, &found, 1, "worse")?;
         assert!(found["verdict"]["low"].as_f64().unwrap() > 0.0, "{}", found["verdict"]);
         assert_eq!(found["evidence"]["per"], "transaction");
-        // The server spins for as long as its service takes: that is what moved, and it is named
-        // before the kernel's counters.
+        // The server's spin changed: it is listed before the kernel's counters.
         let service = moved(&found, "time.service_ns")?;
         assert!(service["low"].as_f64().unwrap() > 0.0, "{service}");
         let first = &found["evidence"]["moved"][0];
@@ -122,7 +121,7 @@ fn a_slower_service_is_worse_and_a_faster_one_better() {
     });
 }
 
-/// 3 ms before the first byte, or between the first and the last, as the path says.
+/// 3 ms before the first byte, or between the first and the last, depending on the path.
 fn late(request: &Request, to: &mut TcpStream) -> bool {
     let wait = || std::thread::sleep(Duration::from_millis(3));
     if request.head.contains("/early") {
@@ -151,7 +150,7 @@ fn what_moved_of_a_request_is_its_first_byte_or_the_rest_of_the_response() {
                 let of = moved(&found, name)?;
                 Ok::<f64, String>(of["second"].as_f64().unwrap() - of["first"].as_f64().unwrap())
             };
-            // Sleeping for 3 ms takes these at least.
+            // Sleeping for 3 ms takes at least this.
             let (it, other) = (by(name)?, by(other).unwrap_or(0.0));
             match it > 2.9e6 && it > 3.0 * other {
                 true => Ok(()),
@@ -225,7 +224,7 @@ fn levels_are_set_read_and_put_back() {
     assert!(found["verdict"]["blocks"].as_u64().unwrap() < 20, "it did not stop early");
     assert!(complaint(&out).contains("sets 2 levels by commands"), "{}", complaint(&out));
     assert_eq!(fs::read_to_string(&knob).unwrap(), "7\n");
-    // What has ended is not gone on with.
+    // An ended experiment is not resumed.
     let again = prove(folder.path(), &["e.toml", "--resume"]).output().unwrap();
     assert_eq!(again.status.code(), Some(2));
     assert!(complaint(&again).contains("has ended"), "{}", complaint(&again));
@@ -247,7 +246,7 @@ fn what_is_killed_is_undone_by_the_next_and_gone_on_with() {
     let runs = || fs::read_to_string(&record).map_or(0, |t| t.matches("\"run\"").count());
     let in_the_middle = |child: &Child| {
         wait_for("a fifth run", || runs() >= 5);
-        // Between two levels nothing is set: then it goes on for a moment.
+        // Between two levels nothing is set, so it must run for a moment longer.
         wait_for("a level that is set", || {
             signal(child, libc::SIGSTOP);
             std::thread::sleep(Duration::from_millis(100));
@@ -265,7 +264,7 @@ fn what_is_killed_is_undone_by_the_next_and_gone_on_with() {
     child.wait().unwrap();
     wait_for("the old value", || fs::read_to_string(&knob).unwrap() == "7\n");
     fs::remove_file(&record).unwrap();
-    // Without one it is undone by the next.
+    // Without a watchdog the next experiment undoes it.
     let mut child = start();
     in_the_middle(&child);
     kill_watchdog_of(child.id());
@@ -273,14 +272,14 @@ fn what_is_killed_is_undone_by_the_next_and_gone_on_with() {
     child.wait().unwrap();
     let before = runs();
     assert_ne!(fs::read_to_string(&knob).unwrap(), "7\n");
-    // Another experiment undoes it before it does anything else.
+    // Another experiment undoes it first.
     let other = ["prove", "--record", "other.jsonl", "--command", "echo {level} $(cat knob)"];
     let rest = ["--level", "1", "--level", "2", "--metric", "k=/ ([0-9]+)/:lower", "--runs", "24"];
     let out =
         Command::new(NETWRIGHT).current_dir(folder.path()).args(other).args(rest).output().unwrap();
     assert!(complaint(&out).contains("undone: echo 7 > knob"), "{}", complaint(&out));
     assert!(String::from_utf8_lossy(&out.stdout).contains("7.00"), "the other saw another knob");
-    // The record alone says what it was.
+    // The record alone defines the experiment.
     fs::remove_file(folder.path().join("e.toml")).unwrap();
     let (out, found) = done(folder.path(), &["--resume"]);
     assert_eq!(out.status.code(), Some(1));
@@ -303,7 +302,7 @@ fn the_workload_ends_with_whoever_is_killed() {
     let text = read();
     let lives = |pid: &&str| {
         let status = fs::read_to_string(format!("/proc/{pid}/stat"));
-        // Where nothing reaps orphans, a dead one stays as a zombie.
+        // Without an init that reaps orphans a dead one remains as a zombie.
         status.is_ok_and(|s| s.contains("(s") && !s.contains(") Z"))
     };
     wait_for("its end", || !text.split_whitespace().any(|pid| lives(&pid)));
@@ -333,7 +332,7 @@ fn ctrl_c_gives_the_verdict_so_far_and_peek_looks_at_it() {
     assert_eq!(fs::read_to_string(&knob).unwrap(), "7\n");
     let (_, found) = done(folder.path(), &["e.toml", "--peek"]);
     assert_eq!(found["ended"], "interrupted; --resume goes on with it");
-    // Another experiment is not gone on with, and it is told where it is another.
+    // A different experiment is not resumed, and the message has the difference.
     let text = fs::read_to_string(folder.path().join("e.toml")).unwrap();
     fs::write(folder.path().join("e.toml"), text.replace("tr 12 11", "tr 13 11")).unwrap();
     let out = prove(folder.path(), &["e.toml", "--resume"]).output().unwrap();
@@ -375,7 +374,7 @@ fn a_matrix_has_a_cell_for_every_placement() {
         (&found["design"], found["levels"].as_array().unwrap().len()),
         (&"matrix".into(), 4)
     );
-    // Noise may hide which is the best one.
+    // Noise may hide which level is best.
     assert!(found["best"]["level"].as_str().is_none_or(|best| best.starts_with("cpu ")));
     assert_eq!(found["levels"][3]["settings"], serde_json::json!({"cpu": "1", "peer_cpu": "1"}));
 }
@@ -407,7 +406,7 @@ fn bad_input_is_one_line_and_the_host_is_put_back() {
         .replace("runs =", "timeout = \"300ms\"\nruns =");
     bad(&slow, 4, "did not end within 0.3 s");
     assert_eq!(fs::read_to_string(folder.path().join("knob")).unwrap(), "7\n");
-    // Half-way: what was told until then is told, kept, and can be looked at.
+    // Half-way: the results so far are printed, recorded, and can be shown again.
     let half = SETS.replace(
         "cat knob; sleep 0.02",
         "echo 5; echo . >> count; test $(wc -l < count) -lt 30 || { echo gone >&2; exit 5; }",
@@ -420,7 +419,7 @@ fn bad_input_is_one_line_and_the_host_is_put_back() {
     assert_eq!(complaint(&out).lines().count(), 1, "{}", complaint(&out));
     let reported: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert!(reported["runs"].as_array().unwrap().len() >= 20);
-    // The record alone says what it is of.
+    // The record alone defines the experiment.
     let look = ["--peek", "--responder", "far.example", "--json"];
     let peeked = prove(folder.path(), &look).output().unwrap();
     let peeked: Value = serde_json::from_slice(&peeked.stdout).unwrap();

@@ -1,12 +1,12 @@
-//! `netwright prove` and the host around its runs: counters that a change is known to move are
-//! named, and what disturbs a run is seen, told, and the run repeated.
+//! Tests of `netwright prove` and the host around its runs. Counters that a change is known to
+//! affect are named. A disturbed run is detected, reported and repeated.
 
 use std::{fs, path::Path, process::Command};
 
 use crate::support::{NETWRIGHT, looks::in_most_looks};
 use serde_json::Value;
 
-/// An A/B over a command that prints `x = …`.
+/// An A/B experiment over a command that prints `x = …`.
 fn experiment(folder: &Path, command: &str, levels: &str, runs: usize) {
     fs::write(
         folder.join("e.toml"),
@@ -36,7 +36,7 @@ fn discarded(found: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Pins itself to CPU 0 and to another one, by turns, 16 times.
+/// Moves itself between CPU 0 and another one, 16 times.
 const WANDER: &str = "for i in 1 2 3 4 5 6 7 8; do taskset -pc 0 $$ > pinned; \
      taskset -pc $(({level} - 1)) $$ > pinned; done; echo x = 1";
 
@@ -54,14 +54,14 @@ fn a_command_that_wanders_is_known_by_its_moves_and_one_that_does_not_by_none() 
     assert!(moves["low"].as_f64().unwrap() > 0.0 && moves["p"].as_f64().unwrap() <= 0.05);
     assert_eq!((&evidence["per"], &evidence["second"]), (&"run".into(), &"2".into()));
     assert!(evidence["judged"].as_u64().unwrap() > 5, "{evidence}");
-    // The same with nothing to tell apart: one of twenty names something all the same.
+    // The same without an effect: one in twenty names a counter anyway.
     experiment(folder.path(), WANDER, "1, '01'", 28);
     let looks: Vec<Value> =
         (0..3).map(|_| proved(folder.path(), &[])["evidence"].clone()).collect();
     assert!(looks.iter().any(|e| e["moved"] == Value::Array(vec![])), "{looks:?}");
 }
 
-/// Does something in its twentieth run alone.
+/// Does something in its twentieth run only.
 fn in_the_twentieth(what: &str) -> String {
     format!(
         ": {{level}}; n=$(cat n); echo $((n + 1)) > n; if [ $n = 20 ]; then {what}; fi; sleep 0.05; echo x = 1"
@@ -77,7 +77,7 @@ fn a_link_that_goes_and_comes_back_in_a_run_spoils_that_run_alone() {
     let world = "mount -t sysfs none /sys && ip link add v0 type veth peer name v1 && \
                  ip link set v0 up && ip link set v1 up && sleep 0.2 && exec \"$@\"";
     let found = proved(folder.path(), &["unshare", "-nm", "sh", "-c", world, "sh"]);
-    // Others on this host may spoil runs, too.
+    // Other load on this host may disturb runs too.
     let all = discarded(&found);
     let why: Vec<_> = all.iter().filter(|w| w.starts_with("links: v")).collect();
     assert_eq!(why.len(), 1, "{all:?}");

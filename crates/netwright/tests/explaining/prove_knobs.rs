@@ -1,5 +1,5 @@
-//! `netwright prove` on knobs of `tune`: truths that were put there, refusals before anything
-//! runs, and a host that is as it was whatever ends the experiment.
+//! Tests of `netwright prove` on knobs of `tune`: known truths, refusals before anything runs, and
+//! a host that is restored however the experiment ends.
 
 use std::{
     fs,
@@ -18,8 +18,7 @@ use serde_json::Value;
 const KNOB: &str = "sysctl.net.ipv4.tcp_keepalive_intvl";
 const FILE: &str = "/proc/sys/net/ipv4/tcp_keepalive_intvl";
 
-/// A workload whose figure is the knob itself: no noise and no traffic, so that the tests of
-/// conduct take no time.
+/// A workload that returns the knob itself: without noise or traffic, so that these tests are fast.
 const READS: &str = "echo x = $(cat /proc/sys/net/ipv4/tcp_keepalive_intvl)";
 const METRIC: &str = "x=/x = ([0-9]+)/:lower";
 
@@ -51,15 +50,14 @@ fn a_buffer_that_throttles_is_found_and_put_back() {
         let before = host.print();
         let url = format!("stream://{} --duration 100ms --warmup 20ms", serve.target());
         let change = "sysctl.net.ipv4.tcp_rmem=4096 131072 6291456";
-        // More than are needed: it ends when the answer is clear, and a run that others on the
-        // machine starve costs a block.
+        // More runs than needed: it ends when the result is clear, and a starved run costs a block.
         let args = ["--workload", &url, "--runs", "80", "--quiet", "--change", change];
         let (out, found) = done(host, &args);
         assert_eq!(out.status.code(), Some(0), "{} {}", found["verdict"], complaint(&out));
         assert_eq!(found["verdict"]["outcome"], "better");
         assert_eq!(found["levels"][0]["level"], "as it is");
         same(&before, &host.print(), "after the experiment");
-        // Every change set of the journal is one that was rolled back.
+        // Every change set of the journal was rolled back.
         let (_, log, _) = host.tune(&["log", "--json"]);
         let log: Value = serde_json::from_str(&log).unwrap();
         let sets = log["sets"].as_array().unwrap();
@@ -154,12 +152,12 @@ fn signal(child: &Child, signal: i32) {
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
 
-/// Starts an experiment, ends its watchdog and sends it a signal while the knob is changed.
+/// Starts an experiment, kills its watchdog, and sends it a signal while the knob is changed.
 fn interrupted(host: &Practice, args: &[&str], with: i32) -> Output {
     stopped(host, args, with, true)
 }
 
-/// The same, with its watchdog or without.
+/// The same, with or without its watchdog.
 fn stopped(host: &Practice, args: &[&str], with: i32, both: bool) -> Output {
     let mut command = heeding(prove(host, args), with);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -197,7 +195,7 @@ fn kill_9_is_put_back_at_once() {
     });
 }
 
-/// An experiment that goes on for long: its figure is always the same.
+/// A long experiment with a constant figure.
 fn long(host: &Practice) -> [&'static str; 1] {
     let text = sweep("[\"now\", 61]").replace("sleep 0.01", "sleep 0.05").replace("60", "2000");
     let text = text.replace("regex = 'x = ([0-9]+)'", "exit_code = true");
@@ -211,7 +209,7 @@ fn what_kill_9_left_is_named_and_undone() {
         let before = host.print();
         interrupted(host, &long(host), libc::SIGKILL);
         assert_eq!(knob(), "61\n");
-        // Any command says so,
+        // Any command reports it,
         let said = complaint(&host.netwright(&["schema", "prove"]).output().unwrap());
         assert!(said.contains("the experiment long was interrupted"), "{said}");
         let (code, status, _) = host.tune(&["status"]);
@@ -247,7 +245,7 @@ fn what_was_killed_in_a_namespace_that_is_gone_stops_nobody() {
             command.env("NETWRIGHT_STATE", state.path()).output().unwrap()
         };
         let notice = || complaint(&asked(&["schema", "prove"]));
-        // Its workload is ended first, and the kernel takes its time.
+        // Its workload ends first, and the kernel needs time for that.
         wait_for("the end of its namespace", || !notice().contains("still in force"));
         assert!(notice().contains("its network namespace is gone"), "{}", notice());
         fs::write(host.state.path().join("e.toml"), sweep("[\"now\", 61]")).unwrap();
@@ -271,7 +269,7 @@ fn what_was_killed_is_undone_by_the_next_and_gone_on_with() {
         let said = complaint(&out);
         assert!(said.contains("was interrupted; its change"), "{said}");
         assert_eq!(found["verdict"]["outcome"], "better", "{said}");
-        // `now` is what it was, not what the killed one left.
+        // `now` is the original value, not the one that the killed experiment left.
         assert_eq!(found["levels"][0]["medians"]["x"], 75.0);
         same(&before, &host.print(), "after the resumed one");
     });
@@ -291,7 +289,7 @@ fn ctrl_c_and_its_like_and_a_terminal_that_hangs_up_put_the_host_back() {
     }
 }
 
-/// A workload that takes its second to end, and somebody who presses twice.
+/// A workload that takes a second to end, and Ctrl-C pressed twice.
 #[test]
 fn a_second_ctrl_c_waits_until_the_host_is_put_back() {
     on_a_host(|host| {
@@ -302,7 +300,7 @@ fn a_second_ctrl_c_waits_until_the_host_is_put_back() {
         let args = ["--command", &slow, "--metric", METRIC, "--change", &change, "--runs", "200"];
         let mut command = heeding(prove(host, &args), libc::SIGINT);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // Written by a workload that has its trap.
+        // Written by a workload once its trap is set.
         wait_for("the changed level", || host.state.path().join("at61").exists());
         for _ in 0..3 {
             signal(&child, libc::SIGINT);
@@ -319,7 +317,7 @@ fn a_second_ctrl_c_waits_until_the_host_is_put_back() {
 fn a_workload_that_turns_the_knob_itself_is_said_at_once() {
     on_a_host(|host| {
         let before = host.print();
-        // Only where the knob is changed.
+        // Only while the knob is changed.
         let line = format!("{READS}; test $(cat {FILE}) = 75 || echo 99 > {FILE}");
         let change = format!("{KNOB}=61");
         let args = ["--command", &line, "--metric", METRIC, "--change", &change];

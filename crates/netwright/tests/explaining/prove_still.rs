@@ -1,14 +1,15 @@
-//! `--freeze-host`: the real irqbalance, which may touch nothing, and frequency governors in files,
-//! in namespaces of the test's own; held while an experiment goes on and put back whatever ends it.
+//! Tests of `--freeze-host` with the real irqbalance, which may touch nothing, and frequency
+//! governors in files, in the test's own namespaces. Both are frozen during an experiment and
+//! restored however it ends.
 
 use std::{fs, path::Path, process::Command};
 
 use crate::support::{NETWRIGHT, needs_root};
 use serde_json::Value;
 
-/// A world with one irqbalance and two CPUs whose governors are files; of words as long as
-/// `performance`, for a file keeps what it is not overwritten with. `said` tells whether both are
-/// held: `1 T performance performance`.
+/// A world with one irqbalance and two CPUs with governors in files. Their names are as long as
+/// `performance`, as a file keeps bytes that are not overwritten. `said` shows whether both are
+/// frozen: `1 T performance performance`.
 const WORLD: &str = r#"set -e
 mount -t sysfs none /sys
 mount -t tmpfs none /run
@@ -39,7 +40,7 @@ sed -i s/BALANCER/$balancer/ said
 set +e
 "#;
 
-/// Runs a script in it; what it printed and what it complained about.
+/// Runs a script in it; returns its output and its error messages.
 fn world(folder: &Path, script: &str) -> (String, String) {
     let out = Command::new("unshare")
         .args(["--pid", "--fork", "--kill-child", "--mount-proc", "--mount", "--net"])
@@ -106,7 +107,7 @@ fn kill_9_of_both_leaves_it_held_and_the_next_command_puts_it_back() {
         rm r.jsonl; start "$1"
         "$1" prove --command 'sh said' --level 1 --level 2 --metric 'x=/^([01])/:higher' --runs 24 \
           --record other.jsonl > /dev/null; sh said"#;
-    // A command that names no level changes nothing and would be refused.
+    // A command without a level in it changes nothing and would be refused.
     let script = script.replace("'sh said' --level", "': {level}; sh said' --level");
     let (out, complaint) = world(folder.path(), &script);
     let lines: Vec<&str> = out.lines().collect();
@@ -119,7 +120,7 @@ fn kill_9_of_both_leaves_it_held_and_the_next_command_puts_it_back() {
     assert!(at(1).contains("Change 2 is rolled back"), "{out}");
     assert!(at(2).contains("Change 1 is rolled back"), "{out}");
     assert_eq!((at(3), at(4)), ("0 S interactive interactive", "1 T performance performance"));
-    // The next experiment puts it back before it begins, also one that changes nothing itself.
+    // The next experiment restores it before it begins, also one that changes nothing itself.
     assert_eq!(at(5), "0 S interactive interactive", "{out} {complaint}");
     assert!(complaint.contains("the experiment e was interrupted; its change"), "{complaint}");
     let notices = complaint.matches("`netwright tune rollback --unfinished` undoes them all");
@@ -176,6 +177,6 @@ fn fix_holds_still_over_all_its_experiments() {
     assert!(status("cpu.0.governor").1.contains("--freeze-host"), "{found}");
     let after: Vec<&str> = out.lines().skip_while(|l| !l.starts_with("0 S")).collect();
     assert_eq!(after[0], "0 S interactive interactive", "{out} {complaint}");
-    // Watched and proven: from the first run to the last.
+    // Frozen and measured from the first run to the last.
     assert!(after.len() > 24 && after[1..].iter().all(|l| l.starts_with("1 T")), "{out}");
 }

@@ -1,6 +1,6 @@
-//! Faults of NICs with several queues, of nodes, of hardware threads and of the host as a whole, and a real
-//! irqbalance, planted in a guest: `doctor` names each, its remedy is applied, and the finding is gone. What
-//! looks like it stays silent. One guest serves all, for a boot is dear.
+//! Faults planted in a guest: NICs with several queues, nodes, hardware threads, host settings, and
+//! a real irqbalance. `doctor` names each, its remedy is applied, and the finding disappears.
+//! Look-alikes stay silent. All tests share one guest, as booting is slow.
 
 mod doctor_run;
 mod flood;
@@ -36,8 +36,8 @@ struct Traffic {
 }
 
 impl Traffic {
-    /// To port 9000 of a NIC of the guest: so many flows in turn, so many datagrams at once, again after
-    /// each pause.
+    /// Sends to port 9000 of a NIC of the guest: this many flows in turn, this many datagrams at
+    /// once, again after each pause.
     fn start(lab: &TestLab, nic: u8, flows: usize, at_once: usize, pause: Duration) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (ended, space) =
@@ -52,7 +52,7 @@ impl Traffic {
             let mut turn = flows.iter().cycle();
             while !ended.load(Ordering::Relaxed) {
                 for flow in turn.by_ref().take(at_once) {
-                    // Refused where nobody listens.
+                    // Refused where no socket listens.
                     let _ = flow.send_to(&[0; 100], format!("10.97.{nic}.2:9000"));
                 }
                 thread::sleep(pause);
@@ -83,7 +83,8 @@ fn guest(lab: &TestLab, script: &str) -> String {
     said.trim().to_owned()
 }
 
-/// Applies the changes that a look's findings of these rules ask for and `tune` can make; of all, for no rule.
+/// Applies the changes of these rules' findings that `tune` can make; without rules, of all
+/// findings.
 fn apply(lab: &TestLab, look: &DoctorRun, rules: &[&str]) {
     let of = |f: &&Value| rules.is_empty() || rules.contains(&f["rule"].as_str().unwrap());
     let findings = look.d["findings"].as_array().unwrap().iter().filter(of);
@@ -123,13 +124,20 @@ fn faults_that_no_namespace_has_are_found_remedied_and_gone() {
     flood::a_full_cpu(&lab);
 }
 
-/// Each of these has one thing that the fault has, and not the other.
+/// Look-alikes: each has one property of the fault, and lacks another.
 fn what_looks_like_them_is_silent(lab: &TestLab, application: &str) {
-    // Two channels of eight and no CPU full; interrupts on one CPU and traffic in one queue; on another
-    // node than the NIC and idle; steering for flows; queues placed by hand and not in their order; delayed
-    // interrupts, and the goal is throughput; GRO off and a busy thread on a sibling, and few packets; an
-    // application away from the node that has the softirqs, which are the timers'; memory that nobody reads
-    // and enough of it; bursts that the backlog takes; a table of connections with room.
+    // The look-alikes:
+    // - two channels of eight, no CPU full;
+    // - interrupts on one CPU, traffic in one queue;
+    // - interrupts on another node than the NIC, idle;
+    // - steering for flows;
+    // - queues placed by hand, out of order;
+    // - delayed interrupts, with the goal throughput;
+    // - GRO off and a busy thread on a sibling, few packets;
+    // - an application away from the node with the softirqs, which are the timers';
+    // - memory that is never read, but enough of it;
+    // - bursts that the backlog absorbs;
+    // - a table of connections with room.
     let _one_flow = Traffic::start(lab, 0, 1, 1, Duration::from_millis(8));
     let _bursts = Traffic::start(lab, 1, 4, 30, Duration::from_millis(150));
     let spin = guest(

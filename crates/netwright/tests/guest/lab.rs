@@ -1,5 +1,5 @@
-//! Practice hosts, shown with the classic tools: what each claims is so, and nothing of it
-//! remains. Runs as root; QEMU and Debian's kernel are installed by `make deps-test`.
+//! Tests of practice hosts with the classic tools: each claim holds, and nothing remains
+//! afterwards. Runs as root; `make deps-test` installs QEMU and Debian's kernel.
 
 mod cases;
 
@@ -105,7 +105,7 @@ fn a_pair_has_the_queues_mtu_masks_and_addresses_asked_for() {
     for to in ["10.99.0.2", "10.99.1.2", "fd99:0:0:1::2"] {
         assert_eq!(ping_ms(&lab, "left", to, 3).1, 3, "{to}");
     }
-    // A server left running on a host goes with it.
+    // A server that runs on a host ends with it.
     stdout(&lab, "left", &["sh", "-c", "iperf3 -s -D"]);
     let inside = || output("ip", &["netns", "pids", &format!("nw-{}-left", lab.state.name)]).stdout;
     let pid = String::from_utf8_lossy(&inside()).trim().to_owned();
@@ -113,7 +113,7 @@ fn a_pair_has_the_queues_mtu_masks_and_addresses_asked_for() {
     let folder = lab.folder();
     drop(lab);
     assert!(!folder.exists());
-    // Ended; what remains for a moment is a zombie that init reaps.
+    // It has ended; a zombie may remain until init reaps it.
     let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     assert!(state.is_empty() || state.contains(") Z "), "still there: {state}");
 }
@@ -153,7 +153,7 @@ fn added_delay_and_loss_are_what_was_asked_for_and_the_wire_says_its_own_error()
         Ok(json) => {
             let stats: lab::link::LinkStats = serde_json::from_slice(&json).unwrap();
             let pings_lost = 400 - u64::from(received);
-            // Neighbour discovery and the like are lost too.
+            // Neighbour discovery and similar packets are lost too.
             assert!(stats.lost.iter().sum::<u64>() >= pings_lost, "{stats:?} for {pings_lost}");
             assert!(stats.late_ns.n >= 400 && stats.late_ns.p50.is_some(), "{stats:?}");
             assert_eq!(stats.overflowed, [0, 0]);
@@ -190,7 +190,7 @@ fn lab_bridge(lab: &TestLab) -> String {
     format!("nw-{}-bridge", lab.state.name)
 }
 
-/// One guest serves all of these, for a boot is dear.
+/// All of these share one guest, as booting is slow.
 #[test]
 fn a_server_has_its_nodes_queues_and_disk_and_runs_this_binary() {
     needs_root();
@@ -203,7 +203,7 @@ fn a_server_has_its_nodes_queues_and_disk_and_runs_this_binary() {
     assert_eq!(stdout(&lab, "server", &["cat", "/sys/devices/system/node/online"]).trim(), "0-1");
     let channels = stdout(&lab, "server", &["ethtool", "-l", "eth0"]);
     assert!(channels.contains("Combined:\t4") && channels.contains("Combined:\t1"), "{channels}");
-    // The host at the other end has channels as well, current and maximum, and they can be set.
+    // The remote host has channels as well; current and maximum are known and can be set.
     let channels = || stdout(&lab, "client", &["ethtool", "-l", "eth0"]);
     let said = channels();
     assert!(
@@ -212,7 +212,7 @@ fn a_server_has_its_nodes_queues_and_disk_and_runs_this_binary() {
     );
     stdout(&lab, "client", &["ethtool", "-L", "eth0", "rx", "4", "tx", "4"]);
     assert_eq!(channels().matches("TX:\t\t4").count(), 2, "{}", channels());
-    // An emulated guest may take longer than ping waits; that one comes back shows the wire.
+    // An emulated guest may exceed ping's timeout; one reply proves the link.
     assert!(ping_ms(&lab, "client", "10.97.0.2", 20).1 > 0);
     let both = lab.output("server", &["sh", "-c", "echo out; echo err >&2; exit 7"]).unwrap();
     assert_eq!((both.code, both.stdout, both.stderr), (7, b"out\n".to_vec(), b"err\n".to_vec()));
@@ -276,7 +276,7 @@ fn what_a_killed_up_leaves_is_removed_by_the_next_and_a_standing_lab_is_left_alo
         is_gone(&name, &when);
     }
     assert!(output(NETWRIGHT, &["lab", "up", "pair", "-q", "--name", &name]).status.success());
-    // The same again is fine, another under the same name is not.
+    // The same lab again is accepted, another one under the same name is not.
     assert!(output(NETWRIGHT, &["lab", "up", "pair", "-q", "--name", &name]).status.success());
     let other = output(NETWRIGHT, &["lab", "up", "pair", "-q", "--queues", "2", "--name", &name]);
     assert_eq!(other.status.code(), Some(2));
@@ -327,8 +327,8 @@ impl CommandLab {
 
     fn up_with(shape: &str, preset: &str, options: &[&str]) -> Self {
         needs_root();
-        // Not a name of the library's tests: another test process would take the command that brought this
-        // lab up, and ended, for a test that was killed, and remove it.
+        // Not a name of the library's tests: another test process would take this lab, whose `up`
+        // command has ended, for one of a killed test, and remove it.
         let name = format!("up-t{}-{preset}", std::process::id());
         let mut args = vec!["lab", "up", shape, "--preset", preset, "-q", "--name", &name];
         args.extend(options);
@@ -382,8 +382,8 @@ fn the_tengig_preset_holds_tcp_back_by_its_buffers() {
     let text = lab.exec("left", &["iperf3", "-c", "10.99.0.2", "-t", "3", "-J"]);
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let rate = json["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
-    // One window of at most 128 KiB a round trip of at least 4 ms: 262 Mbit/s of 1 Gbit/s.
-    // The kernel lets about half of the buffer be a window: 150 Mbit/s on a quiet machine.
+    // A window of at most 128 KiB per round trip of at least 4 ms allows 262 of 1,000 Mbit/s. The
+    // kernel uses about half of the buffer as window: 150 Mbit/s on a quiet machine.
     assert!((76e6..262e6).contains(&rate), "{rate} bit/s");
     let name = lab.name.clone();
     assert!(!left_of(&name).is_empty());
@@ -420,7 +420,7 @@ fn the_softirq_preset_sends_the_interrupts_to_the_other_node() {
     let masks = lab.exec("server", &["sh", "-c", script]);
     assert!(masks.lines().count() >= 8 && masks.lines().all(|l| l == "0-1"), "{masks}");
 
-    // What the preset `queues` has where the guest's CPUs run side by side, as they do here.
+    // The preset `queues` in a guest with CPUs in parallel, as here.
     lab.exec("server", &["sh", "-c", BLOCKED]);
     let list = lab.exec("server", &["tc", "filter", "show", "dev", "eth0", "ingress"]);
     assert_eq!(list.matches("gact action drop").count(), 4_000);

@@ -1,5 +1,5 @@
-//! The aarch64 guest, with a Kunpeng's shape: what this program says inside is what the kernel
-//! says there. Runs as root; `make test` builds the guest's program first.
+//! Tests in an aarch64 guest with a Kunpeng's topology: netwright's facts match the guest kernel's.
+//! Runs as root; `make test` builds the guest's program first.
 
 use std::{collections::BTreeMap, fs, path::Path, time::Instant};
 
@@ -23,7 +23,7 @@ fn array<'a>(facts: &'a Value, key: &str) -> &'a Vec<Value> {
     facts[key].as_array().unwrap_or_else(|| panic!("no {key}"))
 }
 
-/// One guest serves all of these, for a boot is dear.
+/// All of these share one guest, as booting is slow.
 #[test]
 fn an_aarch64_guest_is_read_as_its_kernel_describes_it() {
     needs_root();
@@ -65,7 +65,7 @@ fn an_aarch64_guest_is_read_as_its_kernel_describes_it() {
     }
     queues_are_mapped(&lab, &facts);
 
-    // Whole, whatever its length, and nothing of it in what the next command says.
+    // Complete, whatever its length, and not mixed with the next command's output.
     let long = "head -c 3000000 /dev/zero | tr '\\0' x";
     assert_eq!(stdout(&lab, "server", &["sh", "-c", long]).len(), 3_000_000);
     assert_eq!(stdout(&lab, "server", &["echo", "next"]), "next\n");
@@ -73,7 +73,7 @@ fn an_aarch64_guest_is_read_as_its_kernel_describes_it() {
     assert_eq!(left_behind, "begun\n");
 }
 
-/// Each queue's interrupt is the ITS's message that the kernel itself names so.
+/// Each queue's interrupt is the ITS message that the kernel names.
 fn queues_are_mapped(lab: &TestLab, facts: &Value) {
     let interrupts = read(lab, "/proc/interrupts");
     for queue in 0..4 {
@@ -101,7 +101,7 @@ fn what_an_aarch64_guest_cannot_be_asked_for_is_refused_in_one_line() {
         let out = output(NETWRIGHT, &[&["lab", "up", "server", "--name", "t0-x"], args].concat());
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
         assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
-        // A lab that another test had killed is cleared away by whoever comes next, and named.
+        // The lab of a killed test is removed and named by the next test.
         let own = said.lines().filter(|l| !l.ends_with("left unfinished by a killed run"));
         assert_eq!(own.count(), 1, "{args:?}: {said}");
         assert!(said.contains(word), "{args:?}: {said}");
@@ -114,7 +114,7 @@ fn what_an_aarch64_guest_cannot_be_asked_for_is_refused_in_one_line() {
     refuse(&["--arch", "aarch64", "--binary", NETWRIGHT], 4, "no aarch64 program");
 }
 
-/// A snapshot of such a guest, read elsewhere, against what busybox said there.
+/// A snapshot of such a guest, read elsewhere, against the guest's busybox.
 #[test]
 fn a_captured_aarch64_host_is_read_as_it_described_itself() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captured");

@@ -1,5 +1,5 @@
-//! A guest whose clock counts instructions: what is measured inside can be held against what was
-//! injected as closely as on a quiet machine, however busy this one is.
+//! Tests in a guest with a clock that counts instructions: measurements inside match known truths
+//! closely, however busy this machine is.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use crate::support::{NETWRIGHT, needs_root};
 use lab::{server::ServerSpec, testing::TestLab};
 use serde_json::Value;
 
-/// Both ends of a wire of 270 µs each way inside (with 250 µs six round trips last as long as one tick of the
-/// guest's kernel, which then hits the service of each sixth or of none), and what is asked of them. The program lies in the
-/// guest's own memory: what waits for this machine's disk waits for no instructions.
+/// The requests, and both ends of a link of 270 µs each way inside. (With 250 µs, six round trips
+/// last as long as a tick of the guest's kernel, which then hits every sixth service, or none.) The
+/// program is in the guest's memory, as waiting for this machine's disk takes no instructions.
 const SCRIPT: &str = r#"
 set -e
 export NETWRIGHT_SECRET="the test's own secret"
@@ -47,12 +47,12 @@ fn what_is_injected_is_found_whatever_else_this_machine_does() {
         serde_json::Deserializer::from_str(&said).into_iter().map(Result::unwrap).collect();
     let [rtt, explain] = &documents[..] else { panic!("{said}") };
 
-    // Two ways of 270 µs and 100 µs of service; the rest is what two hosts' stacks take.
+    // Two ways of 270 µs and 100 µs of service; the rest is the two hosts' stacks.
     let p50 = rtt.pointer("/runs/0/rtt_ns/p50").and_then(Value::as_f64).unwrap();
     assert!((640e3..740e3).contains(&p50), "{p50} ns of 640 µs and the stack");
 
-    // The goal for a service time: 3% or 2 µs. Most spins take the 100 µs that the server was told; their
-    // mean has the kernel's ticks in it besides, which fall into a spin of six or of none.
+    // The goal for a service time: 3% or 2 µs. Most spins take exactly 100 µs. The mean includes
+    // the kernel's ticks, which fall into every sixth spin or into none.
     let number = |path: &str| explain.pointer(path).and_then(Value::as_f64).unwrap();
     let (spun, found) = (number("/injected_service_ns"), number("/typical/service_ns"));
     assert!((100e3..110e3).contains(&spun), "the server spun {spun} ns of 100 µs");

@@ -1,4 +1,4 @@
-//! What boots a guest.
+//! Tests that boot a guest.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! What `tune persist` writes, over a real boot: Debian's own systemd is the guest's first process and
-//! reads the files as it always does. One boot writes them, the next has them.
+//! Tests of `tune persist` over a real boot. Debian's systemd is the guest's first process and
+//! reads the files as usual. One boot writes them, the next has their values.
 
 use std::{fs, os::unix::fs::symlink, path::Path, process::Command, time::Duration};
 
@@ -9,7 +9,7 @@ use lab::{
     testing::TestLab,
 };
 
-/// A guest that boots systemd with this folder over its root.
+/// A guest that boots systemd, with this folder over its root.
 fn boot(folder: &Path) -> TestLab {
     let spec = ServerSpec {
         cpus: 2,
@@ -23,7 +23,7 @@ fn boot(folder: &Path) -> TestLab {
     TestLab::server(&spec).unwrap()
 }
 
-/// This machine's own services stay off; one of the test's is on.
+/// This machine's own services stay off; one service of the test is on.
 fn services(folder: &Path) {
     let units = folder.join("etc/systemd/system");
     let wants = units.join("multi-user.target.wants");
@@ -42,7 +42,7 @@ fn services(folder: &Path) {
             }
         }
     }
-    // The guest is a container in systemd's eyes, and Debian's irqbalance is for none.
+    // systemd takes the guest for a container, for which Debian's irqbalance does not start.
     let drop_in = units.join("irqbalance.service.d");
     fs::create_dir(&drop_in).unwrap();
     fs::write(drop_in.join("guest.conf"), "[Unit]\nConditionVirtualization=\n").unwrap();
@@ -57,7 +57,7 @@ fn run(lab: &TestLab, script: &str) -> (i32, String, String) {
     (out.code, text(&out.stdout), text(&out.stderr))
 }
 
-/// Each kind of thing that is kept, as the classic tools see it.
+/// Each kind of persisted setting, as the classic tools see it.
 const VALUES: &str = "cat /proc/1/comm; sysctl -n net.core.somaxconn; \
     cd /sys/class/net/eth0; cat mtu tx_queue_len gro_flush_timeout queues/rx-0/rps_cpus; \
     ethtool -l eth0 | sed 1,/Current/d | grep Combined | xargs; \
@@ -66,7 +66,7 @@ const VALUES: &str = "cat /proc/1/comm; sysctl -n net.core.somaxconn; \
     cat /proc/irq/$irq/smp_affinity_list; \
     taskset -cp $(systemctl show -P MainPID practice.service) | sed 's/.*: //'";
 
-/// Stopped, given a policy script, and both undone.
+/// irqbalance stopped, then with a policy script, and both undone.
 const IRQBALANCE: &str = "export NETWRIGHT_STATE=/run/other
     arguments() { tr '\\0' ' ' < /proc/$(systemctl show -P MainPID irqbalance)/cmdline; echo; }
     $0 tune apply irqbalance.running=off >&2; echo $?; systemctl is-active irqbalance
@@ -133,7 +133,7 @@ fn what_is_kept_is_there_after_a_boot() {
     let (_, failed, _) =
         run(&second, "systemctl --failed --no-legend; journalctl -b -p warning -o cat | tail -20");
     assert_eq!(after, wanted, "{unpacked}{reported}{failed}");
-    // irqbalance looks every 10 s, and places what it may place at its first look.
+    // irqbalance runs every 10 s, and places its interrupts in its first run.
     let (_, arguments, _) = run(
         &second,
         "sleep 21; tr '\\0' '\\n' < /proc/$(systemctl show -P MainPID irqbalance)/cmdline | tail -1",

@@ -1,6 +1,6 @@
-//! `tune` in a guest with NICs of three drivers: interrupts, rings, channels, threaded NAPI, receive
-//! hashing, coalescing, pause, PCI Express, settings of the whole host, the watchdog, the real
-//! irqbalance, and the members of a bond. One guest serves all, for a boot is dear.
+//! Tests of `tune` in a guest with NICs of three drivers: interrupts, rings, channels, threaded
+//! NAPI, receive hashing, coalescing, pause, PCI Express, host settings, the watchdog, the real
+//! irqbalance, and bond members. All share one guest, as booting is slow.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn what_no_namespace_has_is_changed_and_undone_exactly() {
     let (changes, facts): (Vec<&str>, Vec<&str>) = lines.iter().partition(|l| l.contains('|'));
     assert_eq!(changes.len(), 4, "{said}{reported}");
     for line in changes {
-        // Applied, rolled back, another host in between, the same afterwards.
+        // Applied, rolled back, and as before; in between the host has changed.
         assert!(line.ends_with("|0|0|differs|same"), "{line}\n{reported}");
     }
     let key = format!("key: {}", ["6d:5a"; 20].join(":"));
@@ -48,7 +48,7 @@ fn what_no_namespace_has_is_changed_and_undone_exactly() {
     ];
     assert_eq!(facts[..seen.len()], seen, "{said}{reported}");
     let facts = &facts[seen.len()..];
-    // What irqbalance does is its own business; what it did is told.
+    // irqbalance's decisions are its own; they are reported.
     let held = [
         "irqbalance: 0, banned 0, other stays, status 0",
         "irqbalance: 0, banned 0, other moved, status 1, irqbalance",
@@ -65,7 +65,7 @@ fn what_no_namespace_has_is_changed_and_undone_exactly() {
     members_of_a_bond(&lab);
 }
 
-/// Two e1000e, whose links stay down for seconds.
+/// Two e1000e, with links that stay down for seconds.
 fn members_of_a_bond(lab: &TestLab) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guest/bond.sh");
     let argv = ["timeout", "240", "bash", script, NETWRIGHT];

@@ -1,5 +1,5 @@
-//! `tune` and a power cut: a guest that changes itself and is cut off in the middle, its disk as
-//! it is at that moment.
+//! Tests of `tune` and power cuts: a guest that changes itself is killed in the middle, and its
+//! disk is examined.
 
 use std::{
     fs,
@@ -30,7 +30,7 @@ const KNOBS: [&str; 12] = [
 
 const FIRST: u64 = 1_000_000;
 
-/// Looks at the disk, at least, before the one at which the power goes for good.
+/// How many times the disk is examined, at least, before the final power cut.
 const LOOKS: usize = 8;
 
 fn guest(image: &Path) -> TestLab {
@@ -44,13 +44,13 @@ fn signal(pid: u32, signal: i32) {
     assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0);
 }
 
-/// The file system of an image as a boot would find it, its own journal replayed: `netwright tune
-/// log` of what is there.
+/// Runs `netwright tune log` on an image's file system as a boot would find it, with the file
+/// system's journal replayed.
 fn after_a_cut(image: &Path, folder: &Path) -> Value {
     let (copy, found) = (folder.join("copy"), folder.join("found"));
     fs::copy(image, &copy).unwrap();
     let (copy, to) = (copy.to_str().unwrap(), found.to_str().unwrap());
-    // 1: it had something to mend.
+    // Exit code 1: it repaired something.
     let mended = Command::new("e2fsck").args(["-fy", copy]).output().unwrap();
     assert!(mended.status.code().is_some_and(|c| c < 2), "{mended:?}");
     let _ = fs::remove_dir_all(&found);
@@ -61,11 +61,11 @@ fn after_a_cut(image: &Path, folder: &Path) -> Value {
     serde_json::from_str(&log).unwrap()
 }
 
-/// What the guest told of values that changed: which knob, and in which change set.
+/// The changed values that the guest reported: the knob, and the change set.
 fn reported(console: &Path) -> Vec<(String, u64)> {
     let text = String::from_utf8_lossy(&fs::read(console).unwrap()).into_owned();
     assert!(!text.contains("\nfailed "), "{text}");
-    // The last line may be on its way.
+    // The last line may be incomplete.
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
     let reported = |line: &str| {
         let (knob, value) = line.trim().strip_prefix("changed ")?.split_once(' ')?;
@@ -74,8 +74,8 @@ fn reported(console: &Path) -> Vec<(String, u64)> {
     whole.lines().filter_map(reported).collect()
 }
 
-/// Every value that was seen changed stands in the journal that the cut leaves, which is whole
-/// otherwise. How many of the last set were begun, if not all were made.
+/// Every reported value is in the journal after the cut, and the journal is otherwise complete.
+/// Returns the number of changes of an incomplete last set.
 fn consistent(log: &Value, reported: &[(String, u64)]) -> Option<u64> {
     assert_eq!(log["damaged"], serde_json::json!([]), "{log}");
     let sets = log["sets"].as_array().unwrap();
@@ -119,7 +119,7 @@ fn whatever_a_power_cut_finds_changed_stands_in_the_journal() {
         assert!(began.elapsed() < Duration::from_secs(120), "{looks} looks, {in_the_middle} torn");
         std::thread::sleep(Duration::from_millis(1));
         let before = reported(&console);
-        // Something was changed since: more may be under way.
+        // Another value has changed since: more may be in progress.
         if before.len() == seen {
             continue;
         }

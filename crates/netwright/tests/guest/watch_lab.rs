@@ -1,7 +1,8 @@
-//! `watch` in a guest with NUMA nodes and a NIC of four queues: who pays where softirqs run on
-//! the application's CPU and where they do not, forced squeezes and drops against the kernel's
-//! count, a CPU and a NIC that go away and come back, a process that ends, and the guest's older
-//! kernel, which takes every program whose tracepoint it has.
+//! Tests of `watch` in a guest with NUMA nodes and a NIC of four queues:
+//! - interrupted tasks, with softirqs on the application's CPU and elsewhere;
+//! - forced squeezes and drops, against the kernel's count;
+//! - a CPU and a NIC that disappear and return, and a process that ends;
+//! - the guest's older kernel, on which every program with a tracepoint is attached.
 
 use std::{
     collections::BTreeMap,
@@ -38,7 +39,7 @@ impl Traffic {
             let space = File::open(space).unwrap();
             // SAFETY: an open descriptor; only this thread changes its namespace.
             assert_eq!(unsafe { libc::setns(space.as_raw_fd(), libc::CLONE_NEWNET) }, 0);
-            // Several flows, for several queues.
+            // Several flows, to use several queues.
             let flows: Vec<UdpSocket> =
                 (0..8).map(|_| UdpSocket::bind("10.97.0.1:0").unwrap()).collect();
             for flow in flows.iter().cycle() {
@@ -46,7 +47,7 @@ impl Traffic {
                     return;
                 }
                 for _ in 0..16 {
-                    // Refused where nobody listens yet.
+                    // Refused until a socket listens.
                     let _ = flow.send_to(&[0; 100], "10.97.0.2:9000");
                 }
                 thread::sleep(Duration::from_millis(16));
@@ -63,23 +64,23 @@ impl Drop for Traffic {
     }
 }
 
-/// All CPUs of the guest are one thread here: among twenty others it would have a tenth of a CPU.
+/// All CPUs of the guest are one thread here: beside twenty others it would get a tenth of a CPU.
 fn before_other_work(lab: &TestLab) {
     for made in &lab.state.resources {
         if let Resource::Process { pid, .. } = made {
             // SAFETY: changes priorities; QEMU leads a group of its own.
             unsafe { libc::setpriority(libc::PRIO_PGRP, *pid, -10) };
-            // Where sessions take turns, this is what counts; elsewhere there is no such file.
+            // With autogroups only this counts; without them the file does not exist.
             let _ = fs::write(format!("/proc/{pid}/autogroup"), "-10");
         }
     }
 }
 
-/// What the guest's script said.
+/// The output of the guest's script.
 struct ScriptOutput {
     application: u32,
     phases: BTreeMap<String, [usize; 2]>,
-    /// The kernel's rows by CPU: two readings around all of watching, two within it.
+    /// The kernel's counters by CPU: two readings around all of `watch`, two within it.
     outer: Vec<Rows>,
     inner: Vec<Rows>,
     seen: Vec<WatchInterval>,
@@ -146,7 +147,7 @@ fn share_on(seen: &[WatchInterval], cpus: &[u32]) -> f64 {
     rx(cpus) / rx(&[0, 1, 2, 3])
 }
 
-/// Softirq time upon a process.
+/// Softirq time that interrupted a process.
 fn paid(seen: &[WatchInterval], pid: u32) -> u64 {
     let interrupted_tasks = seen.iter().flat_map(|i| i.interrupted_tasks.known().unwrap());
     interrupted_tasks
@@ -165,7 +166,7 @@ fn polled(seen: &[WatchInterval]) -> BTreeMap<u32, u64> {
     by_cpu
 }
 
-/// One guest serves all of these, for a boot is dear.
+/// All of these share one guest, as booting is slow.
 #[test]
 fn who_pays_and_every_squeeze_drop_and_what_goes() {
     needs_root();
@@ -186,10 +187,10 @@ fn who_pays_and_every_squeeze_drop_and_what_goes() {
     a_nic_and_a_process_that_go(&said);
 }
 
-/// The guest's Linux 6.1 has none of these; those that want them say so.
+/// The guest's Linux 6.1 has none of these; programs that need them report it.
 const SINCE_6_3: [&str; 3] = ["sk_data_ready", "sock_send_length", "sock_recv_length"];
 
-/// A program is attached, or this kernel lacks its tracepoint: the verifier rejects none.
+/// A program is attached, or the kernel lacks its tracepoint: the verifier rejects none.
 fn every_program_loads(said: &ScriptOutput) {
     let apart = said.phase("apart");
     let programs = &apart[0].observer.programs;
@@ -216,7 +217,7 @@ fn every_program_loads(said: &ScriptOutput) {
     ] {
         assert!(attached(object, program), "{object}/{program}: {programs:?}");
     }
-    // Reads are seen: those of watch itself, which asks the kernel by sockets, at least.
+    // At least `watch`'s own reads are seen, as it queries the kernel by sockets.
     let reads: u64 = apart
         .iter()
         .flat_map(|i| i.waits.known().unwrap_or_else(|| panic!("{:?}", i.waits)))
@@ -227,7 +228,7 @@ fn every_program_loads(said: &ScriptOutput) {
 
 fn who_pays(said: &ScriptOutput) {
     let (apart, together) = (said.phase("apart"), said.phase("together"));
-    // Where the interrupts go is where softirqs and polls are.
+    // Softirqs and polls are where the interrupts go.
     assert!(share_on(apart, &[2, 3]) > 0.8, "{:?}", contexts(apart, &[0, 1]));
     assert!(share_on(together, &[0]) > 0.8, "{:?}", contexts(together, &[1, 2, 3]));
     let most = |seen, cpus: &[u32]| {
@@ -237,28 +238,28 @@ fn who_pays(said: &ScriptOutput) {
     };
     most(apart, &[2, 3]);
     most(together, &[0]);
-    // On CPUs on which nothing runs nobody pays.
+    // No task is interrupted on idle CPUs.
     let free = contexts(apart, &[2, 3]);
     let nobodys = free.idle.net_rx + free.ksoftirqd.net_rx;
     assert!(nobodys * 10 > sum(&free, |v| v.net_rx) * 6, "{free:?}");
-    // The application pays for what is received on its CPU. (Whether a softirq is an interrupt's or
-    // its own is told by the time between the two, which an emulator stretches at will: not here.)
+    // Packets received on the application's CPU interrupt it. (The time between softirq and
+    // interrupt decides whose it is; an emulator stretches it, so that is not tested here.)
     let upon = |of: &ByContext| of.interrupting_task.net_rx + of.syscall.net_rx;
     let (none, much) = (upon(&contexts(apart, &[0])), upon(&contexts(together, &[0])));
     assert!(much > 1_000_000 && much > none * 5, "{none} and {much} ns");
-    // What softirqs took from tasks there they took from it, but for the kernel's own threads.
+    // Softirqs there interrupted only this process, apart from kernel threads.
     let all = contexts(together, &[0]);
     let taken = (all.interrupting_task.total() + all.syscall.total()) as f64;
     let share = paid(together, said.application) as f64 / taken;
     assert!((0.4..1.1).contains(&share), "{share} of {taken} ns");
 }
 
-/// What watch counted in all intervals lies between what the kernel counted within and around.
+/// `watch`'s count over all intervals is between the kernel's growth within it and around it.
 fn as_the_kernel_counts(said: &ScriptOutput) {
     let of: [fn(&CpuWatch) -> Option<u64>; 2] =
         [|c| c.backlog_drops.get(), |c| c.time_squeeze.get()];
     let grown = |rows: &[Rows], cpu, n: usize| rows[1][&cpu][n] - rows[0][&cpu][n];
-    // What CPU 3 counted between the last look and its going nobody sees.
+    // CPU 3's counts between the last reading and its removal are lost.
     for cpu in 0..3 {
         for (n, of) in of.iter().enumerate() {
             let all = said.seen.iter().flat_map(|i| &i.cpus).filter(|c| c.id.0 == cpu);
@@ -289,7 +290,7 @@ fn a_cpu_that_goes(said: &ScriptOutput) {
     sane(said.phase("hotplug"));
 }
 
-/// No counter that began anew makes more time or packets than there were; a reading may be late.
+/// A counter that restarts adds no time or packets; a reading may be late.
 fn sane(seen: &[WatchInterval]) {
     for one in seen {
         let most_ns = one.interval_s * 2e9 + 1e9;
@@ -322,7 +323,7 @@ fn a_nic_and_a_process_that_go(said: &ScriptOutput) {
     assert!(polled(bare).is_empty(), "{:?}", polled(bare));
     assert!(back.iter().all(|i| nics(i).contains(&"eth0".into())), "{:?}", nics(&back[0]));
     let all = said.phase("unplug").iter().flat_map(|i| &i.samples.known().unwrap().nic_changes);
-    // It comes back as another device: its index says so.
+    // It returns as another device, with another index.
     let of_eth0 = |c: &HostChange| match c {
         HostChange::NicChanged { nic, change, .. } if nic == "eth0" => Some(*change),
         _ => None,

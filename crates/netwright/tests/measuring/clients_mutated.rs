@@ -1,6 +1,6 @@
-//! Clients against servers that lie: real sessions of each protocol go through a relay that
-//! changes, cuts, repeats, holds back or ends what the server says. Each client ends in time, with a
-//! result or with one line and a documented exit code, and takes little memory.
+//! Tests of clients against hostile servers. Real sessions of each protocol pass a relay that
+//! changes, cuts, repeats, delays or ends the server's messages. Each client must end in time, with
+//! a result or with one line and a documented exit code, and use little memory.
 //!
 //! `NETWRIGHT_SESSIONS=1000` runs that many of each client instead of [`SESSIONS`].
 
@@ -28,15 +28,15 @@ use crate::support::{
 
 /// Sessions of each client.
 const SESSIONS: u64 = 20;
-/// More windows for the session without lies, where the first saw nothing.
+/// How many more windows the unmodified session gets, where the first was empty.
 const WINDOWS: u32 = 4;
 const AT_ONCE: u64 = 8;
-/// A client gives a silent server up well before, also on a busy machine.
+/// A client gives up on a silent server well before this, also on a busy machine.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Resident memory of a client, most of it the program's own.
+/// The most resident memory of a client, most of it the program's own.
 const MOST_KIB: i64 = 200 << 10;
 
-/// What is done to the server's words: to which of the pieces that come from it, over all
+/// The modification of the server's messages, and the piece that it applies to, counted over all
 /// connections.
 struct Lies {
     dice: Mutex<Dice>,
@@ -44,12 +44,12 @@ struct Lies {
     at: u64,
 }
 
-/// What becomes of a piece.
+/// The modifications of a piece.
 enum PieceFate {
     Goes(Vec<u8>),
-    /// It goes, and nothing after it: the connection stays.
+    /// It is the last piece; the connection stays open.
     Silence(Vec<u8>),
-    /// It goes, and the connection ends.
+    /// It is the last piece; the connection is closed.
     End(Vec<u8>),
 }
 
@@ -98,7 +98,7 @@ impl Lies {
     }
 }
 
-/// Another number in a piece's text; a length of four bytes in front of a JSON text is made right.
+/// Another number in a piece's text; the length of four bytes before JSON is adjusted.
 fn number_of_text(bytes: &mut Vec<u8>, dice: &mut Dice) {
     let digit =
         |i: usize| bytes[i].is_ascii_digit() && (i == 0 || !bytes[i - 1].is_ascii_alphanumeric());
@@ -115,7 +115,7 @@ fn number_of_text(bytes: &mut Vec<u8>, dice: &mut Dice) {
     }
 }
 
-/// Stands between one client and its server.
+/// A relay between one client and its server.
 struct Relay {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -152,7 +152,7 @@ impl Drop for Relay {
     }
 }
 
-/// Carries one direction until either end closes.
+/// Relays one direction until either end closes.
 fn carry(mut from: TcpStream, mut to: TcpStream, fate: impl Fn(&[u8]) -> PieceFate) {
     let (mut piece, mut silent) = (vec![0; 1 << 16], false);
     while let Ok(n @ 1..) = from.read(&mut piece) {
@@ -171,7 +171,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream, fate: impl Fn(&[u8]) -> PieceFa
     let _ = (to.shutdown(Shutdown::Both), from.shutdown(Shutdown::Both));
 }
 
-/// Runs a client to its end and holds it to what is promised.
+/// Runs a client to its end, and checks exit code, output, time and memory.
 fn run(args: &[&str], target: &str, what: &str) -> (i32, Duration) {
     let mut command = Command::new(NETWRIGHT);
     command.arg("measure").arg(args[0]).arg(target).args(&args[1..]).arg("--json");
@@ -190,7 +190,7 @@ fn run(args: &[&str], target: &str, what: &str) -> (i32, Duration) {
         let mut status = 0;
         // SAFETY: zero is a valid value of it.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: our own child, which nobody else waits for; both outlive the call.
+        // SAFETY: our own child, which no other code waits for; both outlive the call.
         let ended = unsafe {
             libc::wait4(child.id() as i32, &raw mut status, libc::WNOHANG, &raw mut usage)
         };
@@ -216,7 +216,7 @@ fn run(args: &[&str], target: &str, what: &str) -> (i32, Duration) {
     (code, took)
 }
 
-/// So many sessions of a client with its server, each with its own lies.
+/// Runs this many sessions of a client with its server, each with another modification.
 fn besiege(
     name: &str,
     args: &[&str],
@@ -235,13 +235,14 @@ fn besiege(
                         return;
                     }
                     let mut dice = Dice(0x9e37_79b9_7f4a_7c15 ^ (n + 1).wrapping_mul(0xff51_afd7));
-                    // The first is left as it is: the relay itself breaks nothing.
+                    // The first session is unmodified, to show that the relay itself breaks
+                    // nothing.
                     let at = if n == 0 { u64::MAX - 2 } else { dice.roll(8) as u64 };
                     let lies = Lies { dice: Mutex::new(dice), next: AtomicU64::new(0), at };
                     let relay = Relay::to(server, lies);
                     let what = format!("{name}, session {n}, from piece {at}");
                     let (mut code, took) = run(args, &target(relay.address), &what);
-                    // So short a window may see nothing on a CPU that others have.
+                    // On a busy CPU such a short window may be empty.
                     for _ in 0..WINDOWS {
                         if n > 0 || code == 0 {
                             break;
@@ -261,7 +262,7 @@ fn besiege(
     assert!(of(0) < ends.len(), "{name}: no lie was noticed");
 }
 
-/// A server of our own, with those for iperf3 and qperf beside it.
+/// A server of ours, with iperf3's and qperf's protocols.
 fn ours() -> (Serve, [SocketAddr; 3]) {
     let mut serve = Serve::start(&["--iperf3", "0", "--qperf", "0", "--quiet", "--idle", "5s"]);
     let mut beside = || -> SocketAddr {

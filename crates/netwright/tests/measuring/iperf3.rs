@@ -1,5 +1,5 @@
-//! Both roles of iperf3's protocol against the real program (Debian package `iperf3`), in
-//! namespaces where everything that is lost or slowed down is known.
+//! Tests of both roles of iperf3's protocol with the real program (Debian package `iperf3`), in
+//! namespaces with known loss and rates.
 
 use std::{
     io::BufRead,
@@ -10,10 +10,10 @@ use std::{
 use crate::support::{NETWRIGHT, Namespace, serve::Serve};
 use serde_json::Value;
 
-/// Where the server is, in a namespace of its own.
+/// The server's address, in its namespace.
 const PEER: &str = "10.77.0.2";
 
-/// Two namespaces with a wire between them.
+/// Two namespaces with a link between them.
 struct Pair {
     local: Namespace,
     peer: Namespace,
@@ -26,20 +26,20 @@ impl Pair {
         for (ns, address) in [(&local, "10.77.0.1/24"), (&peer, "10.77.0.2/24")] {
             ns.run("ip", &["addr", "add", address, "dev", "w"]);
             ns.run("ip", &["link", "set", "w", "up"]);
-            // Each datagram is a packet of its own, and a packet is no longer than the wire's.
+            // Each datagram is one packet, no longer than the link's MTU.
             ns.run("ethtool", &["-K", "w", "tso", "off", "gso", "off", "gro", "off"]);
         }
         Self { local, peer }
     }
 
-    /// The wire carries 40 Mbit/s in that direction; what does not wait in 32 KiB is dropped.
+    /// Limits the link to 40 Mbit/s in that direction, with a queue of 32 KiB.
     fn slow(ns: &Namespace) {
         let tbf = "qdisc replace dev w root tbf rate 40mbit burst 10kb limit 32kb";
         ns.run("tc", &tbf.split(' ').collect::<Vec<_>>());
     }
 
-    /// How many datagrams were dropped on their way to the server: by the wire, and on a busy
-    /// host by a receiver that had no room left.
+    /// Datagrams dropped on the way to the server: by the link, and on a busy host by a full
+    /// receive buffer.
     fn dropped(&self) -> u64 {
         let text = self.local.run("tc", &["-s", "-j", "qdisc", "show", "dev", "w"]);
         let all: Value = serde_json::from_str(&text).unwrap();
@@ -56,7 +56,7 @@ impl Pair {
         command.args(["netns", "exec", &self.peer.name, NETWRIGHT, "serve", "--json"]);
         command.args(["--port", "0", "--bind", PEER, "--open", "--iperf3"]).args(words);
         let serve = Serve::of(command);
-        // It listens before it says so; the line about iperf3 comes second.
+        // It listens before it prints so; the line about iperf3 is the second.
         self.await_listener();
         serve
     }
@@ -97,7 +97,7 @@ impl Pair {
     }
 }
 
-/// Datagrams for which receivers had no room.
+/// Datagrams dropped by full receive buffers.
 fn no_room(ns: &Namespace) -> u64 {
     let snmp = ns.run("cat", &["/proc/net/snmp"]);
     let udp: Vec<&str> = snmp.lines().filter(|l| l.starts_with("Udp: ")).collect();
@@ -105,7 +105,7 @@ fn no_room(ns: &Namespace) -> u64 {
     udp[1].split(' ').nth(at).unwrap().parse().unwrap()
 }
 
-/// Ended when dropped. (`ip netns exec` becomes the program.)
+/// Killed when dropped. (`ip netns exec` becomes the program.)
 struct Stock(Child);
 
 impl Drop for Stock {
@@ -123,8 +123,8 @@ fn rate(value: &Value, path: &str) -> f64 {
     value.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {path}: {value:#}"))
 }
 
-/// Of the wire's 40 Mbit/s with 1514 bytes a packet, at most 1448 carry TCP's payload; the
-/// beginning and what waits at the end take their part.
+/// Of 40 Mbit/s in frames of 1514 bytes, TCP's payload of 1448 bytes is the most; the start and the
+/// final queue take their part.
 fn is_the_wires(rate: f64) {
     assert!((0.85..=1.0).contains(&(rate / 40e6)), "{rate} over a wire of 40 Mbit/s");
 }
@@ -134,7 +134,7 @@ fn a_stock_client_hears_from_us_of_every_datagram_that_was_dropped() {
     let pair = Pair::new();
     let _serve = pair.serve();
     Pair::slow(&pair.local);
-    // Nothing lost on a wire that is fast enough.
+    // A link that is fast enough loses nothing.
     let value = pair.iperf3("-u -b 5M -l 1000 -t 1");
     let (sent, received) =
         (count(&value, "/end/sum_sent/packets"), count(&value, "/end/sum_received/packets"));
@@ -176,7 +176,7 @@ fn a_stock_clients_tcp_has_the_wires_rate_both_ways() {
     for words in ["-t 3 -O 1", "-t 3 -O 1 -R", "-t 3 -O 1 -P 4"] {
         let value = pair.iperf3(words);
         is_the_wires(rate(&value, "/end/sum_received/bits_per_second"));
-        // A full queue drops: the sender's kernel, here or at our end, retransmitted.
+        // A full queue drops: the sender's kernel retransmitted, in the client or in our server.
         let lines = value["intervals"].as_array().unwrap();
         let again = |i: &Value| i["sum"]["retransmits"].as_u64().unwrap_or(0);
         let during: u64 = lines.iter().map(again).sum();
@@ -212,7 +212,7 @@ fn we_see_the_wires_rate_to_and_from_a_stock_server() {
         let lines = run["intervals"].as_array().unwrap();
         assert_eq!(lines.len(), 3);
         for line in lines {
-            // An interval may have some of what its neighbours wait for.
+            // An interval may include data queued in its neighbours.
             let share = rate(line, "/bits_per_s") / 40e6;
             assert!((0.5..=1.3).contains(&share), "{line:#}");
         }
@@ -241,13 +241,13 @@ fn a_host_that_falls_silent_in_the_midst_is_forgotten() {
     let mut serve = pair.serve_with(&["--idle", "2s"]);
     let mut client = Command::new("ip");
     client.args(["netns", "exec", &pair.local.name]);
-    // Itself, not something that holds it, is to be killed: without a server it spins.
+    // The program itself must be killed, not a wrapper: without a server it spins.
     client.args(["setpriv", "--pdeathsig", "KILL", "iperf3", "-c", PEER]);
     client.args("-u -R -b 1M -t 60".split(' '));
     let client = client.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let client = Stock(client);
     await_event(&mut serve, "started");
-    // Not a word more from there, not even a reset.
+    // It sends nothing more, not even a reset.
     pair.local.run("ip", &["route", "add", "blackhole", PEER]);
     let why = await_event(&mut serve, "broken")["why"].clone();
     drop(client);

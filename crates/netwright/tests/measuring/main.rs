@@ -1,4 +1,4 @@
-//! Measurements and the server that answers them, against injected truth and real programs.
+//! Tests of measurements and their server, against known truths and real programs.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 

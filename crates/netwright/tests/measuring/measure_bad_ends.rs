@@ -1,5 +1,5 @@
-//! Far ends that are not there, are something else, say no, or die in the middle: one line, the
-//! exit code, and what was measured so far.
+//! Tests of servers that do not exist, are another program, refuse, or die during the measurement:
+//! one line, the exit code, and the results so far.
 
 use std::{
     io::Write,
@@ -11,7 +11,7 @@ use std::{
 use crate::support::{NETWRIGHT, output, serve::Serve};
 use serde_json::Value;
 
-/// Measures what must fail, and gives its one line.
+/// Runs a measurement that must fail; returns its line.
 fn fails(target: &str, more: &[&str], code: i32) -> String {
     let begun = Instant::now();
     let args = ["measure", "rtt", target, "--duration", "100ms", "--json"];
@@ -29,7 +29,7 @@ fn line(out: &Output, code: i32, what: &str) {
     assert!(reported.starts_with("netwright: "), "{what}: {reported}");
 }
 
-/// A listener on which each connection gets these words, and then nothing.
+/// A listener that sends this text on each connection, and then nothing.
 fn says(words: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -129,7 +129,7 @@ fn what_only_the_far_end_can_refuse_is_wrong_usage_all_the_same() {
     line(&out, 2, "serve --cpu");
 }
 
-/// What a run that measured nothing leaves.
+/// The document of a run that measured nothing.
 fn nothing(kind: &str, out: &Output, why: &str) {
     line(out, 4, kind);
     let reported = String::from_utf8_lossy(&out.stderr);
@@ -186,7 +186,7 @@ fn ended_while_it_warms_up_nothing_was_measured_by_either_signal() {
 #[test]
 fn a_script_s_background_job_ignores_sigint_and_ends_by_sigterm() {
     let serve = Serve::start(&[]);
-    // What sh does to every job that it puts in the background.
+    // As sh does for every background job.
     let script = format!("trap '' INT; exec {NETWRIGHT} measure rtt {} --json", serve.target());
     let child = Command::new("sh")
         .args(["-c", &format!("{script} --duration 1h")])

@@ -1,5 +1,5 @@
-//! Connections against truths that are injected: a delay on the wire, a service time, ports
-//! that run out; both ends' counts; and what a user sees around them.
+//! Tests of connections against known truths: a delay of the link, a service time, exhausted ports;
+//! both ends' counts; and the output around them.
 
 use std::process::{Command, Output};
 
@@ -47,7 +47,7 @@ fn a_service_time_shows_in_the_first_byte_and_not_in_connect() {
     let run = &document.runs[0];
     agree(run);
     let first = run.first_byte_ns.as_ref().unwrap();
-    // The smallest: what else the machine does only adds.
+    // The smallest: other load only adds to it.
     assert!((SERVICE_NS..SERVICE_NS * 3 / 2).contains(&first.min), "{first:?}");
     assert!(run.connect_ns.min < SERVICE_NS / 2, "{:?}", run.connect_ns);
 }
@@ -82,7 +82,7 @@ fn local(ns: &Namespace, serve: &Serve, args: &[&str]) -> (Output, ConnectDocume
     let all = [&["measure", "connect", serve.target(), "--json"], args].concat();
     let out = ns.output(NETWRIGHT, &all);
     let document: ConnectDocument = serde_json::from_slice(&out.stdout).unwrap();
-    // Where the warm-up took every port, nothing was measured within the window.
+    // The warm-up took every port, so nothing was measured within the window.
     let code = if document.runs[0].connections == 0 { 4 } else { 0 };
     assert_eq!(out.status.code(), Some(code), "{out:?}");
     (out, document)
@@ -91,7 +91,7 @@ fn local(ns: &Namespace, serve: &Serve, args: &[&str]) -> (Output, ConnectDocume
 #[test]
 fn ports_that_run_out_are_foretold_and_explained_and_cost_no_hot_loop() {
     let ns = Namespace::new();
-    // The server's ports are not of this range: all 60 are the client's.
+    // The server's ports are outside this range: all 60 are the client's.
     for setting in ["net.ipv4.ip_local_port_range=40000 40069", "net.ipv4.tcp_tw_reuse=0"] {
         ns.run("sysctl", &["-w", setting]);
     }
@@ -109,7 +109,7 @@ fn ports_that_run_out_are_foretold_and_explained_and_cost_no_hot_loop() {
     assert_eq!((budget.ports, budget.kept_ns), (60, Nanos(60_000_000_000)));
     assert!((0.99..1.01).contains(&budget.sustained_per_s), "{budget:?}");
     assert!(budget.time_wait_after >= 40, "{budget:?}");
-    // Thousands, were it not for the ports.
+    // Without the limit of ports there would be thousands.
     assert!((50..=150).contains(&run.established_in_all), "{run:?}");
     assert_eq!(run.peer_accepted_in_all.get(), Some(run.established_in_all));
     let failed = run.failed.get("cannot assign requested address (EADDRNOTAVAIL)").unwrap();
@@ -121,8 +121,8 @@ fn ports_that_run_out_are_foretold_and_explained_and_cost_no_hot_loop() {
     }
     assert!(why.contains("ip_local_port_range (now 40000 to 40069)"), "{why}");
 
-    // The advice helps: a reset or the server's close keep no port, other addresses have
-    // ports of their own.
+    // The advice helps: after a reset or the server's close the client keeps no port, and other
+    // addresses have their own ports.
     for args in [
         &["--close", "reset"][..],
         &["--close", "peer"],
@@ -135,7 +135,7 @@ fn ports_that_run_out_are_foretold_and_explained_and_cost_no_hot_loop() {
         assert!(run.failed.is_empty(), "{args:?}: {run:?}");
         agree(run);
     }
-    // A rate is held against the ports before it begins.
+    // A rate is compared with the ports before it begins.
     let (out, document) = local(
         &ns,
         &serve,

@@ -1,5 +1,5 @@
-//! HTTP requests against truths that are injected by a server of the test's own, and against a
-//! real nginx whose access log counts too.
+//! Tests of HTTP requests against known truths of a test server, and against a real nginx with an
+//! access log.
 
 use std::{
     collections::BTreeMap,
@@ -28,9 +28,9 @@ fn one(args: &[&str]) -> HttpRun {
     http(args).runs.remove(0)
 }
 
-/// What holds of every run.
+/// Checks that apply to every run.
 fn sound(run: &HttpRun) {
-    // By schedule the times also have those that ended after the window.
+    // With a schedule the times include requests that ended after the window.
     let late = if run.target_per_s.is_some() { u64::from(run.clients * run.pipeline) } else { 0 };
     let times = run.transactions..=run.transactions + late;
     assert!(times.contains(&run.latency_ns.count), "{run:?}");
@@ -44,7 +44,7 @@ fn reply(to: &mut TcpStream, text: &str) -> bool {
     to.write_all(text.as_bytes()).is_ok()
 }
 
-/// The last that is sent on a connection.
+/// The last response on a connection.
 fn last(to: &mut TcpStream, text: &str) -> bool {
     reply(to, text);
     false
@@ -140,12 +140,12 @@ fn a_service_time_shows_in_the_first_byte_and_the_rest_in_the_latency() {
     let server = Server::start(slow);
     let run = one(&[&server.url("/"), "--requests", "60", "--flows", "2"]);
     sound(&run);
-    // Of a busy machine the smallest and the median: what else it does only adds.
+    // On a busy machine the smallest and the median count: other load only adds.
     let (first, whole) = (&run.first_byte_ns, &run.latency_ns);
     assert!((5_000_000..7_500_000).contains(&first.min), "{first:?}");
     assert!((10_000_000..15_000_000).contains(&whole.min), "{whole:?}");
     assert!(whole.p50 < 40_000_000, "{whole:?}");
-    // Two clients of 10 ms each: 200 a second at most, and the window ends with the last.
+    // Two clients of 10 ms each: at most 200 per second, and the window ends with the last.
     assert!((50.0..200.5).contains(&run.transactions_per_s), "{}", run.transactions_per_s);
 }
 
@@ -162,8 +162,8 @@ fn a_stall_is_seen_by_all_the_requests_that_the_schedule_had_in_it() {
     let args = ["--rate", "200", "--duration", "3s"];
     let run = one(&[&[server.url("/").as_str()], &args[..]].concat());
     sound(&run);
-    // 100 of 600 were due while the server stood still, and waited 250 ms in the mean. The window
-    // ends when its end is noticed, and the last ones may not have been begun by then.
+    // 100 of 600 requests were due while the server hung, and waited 250 ms in the mean. The window
+    // ends when its end is noticed, when the last ones may not have begun.
     let due = run.window_ns.0 as f64 * 200.0 / 1e9;
     let reported = run.transactions + run.not_started + run.unfinished;
     assert!((reported as f64 - due).abs() <= 2.0, "every one that was due: {due} {run:?}");
@@ -175,7 +175,7 @@ fn a_stall_is_seen_by_all_the_requests_that_the_schedule_had_in_it() {
     assert_eq!(run.failed, 0);
 }
 
-/// Answers the first requests of four connections, and of no other.
+/// Answers the first requests of four connections, and no others.
 fn four_at_most(r: &Request, to: &mut TcpStream) -> bool {
     if r.on_connection == 0 && r.number >= 4 {
         std::thread::sleep(Duration::from_secs(5));
@@ -224,7 +224,7 @@ fn chunked(r: &Request, to: &mut TcpStream) -> bool {
         1 => {
             reply(to, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Made\r\nContent-Length: 0\r\n\r\n")
         }
-        // Until the end of the connection.
+        // Until the connection closes.
         _ => {
             reply(to, "HTTP/1.0 503 Busy\r\n\r\nlater");
             false
@@ -386,7 +386,7 @@ fn a_result_is_run_again_and_reads_well() {
 fn what_cannot_be_is_refused_in_a_line() {
     let server = Server::start(|_, to| last(to, "220 mail.example ESMTP\r\n"));
     let url = server.url("/");
-    // A port of no server: one that was just free.
+    // A closed port: one that was just free.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = format!("http://{free}/");
     for (args, code, says) in [

@@ -1,5 +1,5 @@
-//! What stands around HTTP requests: the far host's CPU from a responder beside the server, and
-//! rounds until the interval is as narrow as was asked for; and servers on Unix sockets.
+//! Tests around HTTP requests: the remote host's CPU time by a responder, rounds until the interval
+//! is narrow enough, and servers on Unix sockets.
 
 use std::{
     io::Write,
@@ -39,7 +39,7 @@ fn a_responder_beside_the_server_tells_what_its_host_did() {
     assert_eq!(document.runs.len(), 2, "it looks on at every run");
     for run in &document.runs {
         let (local, peer) = (&run.cpu.local, run.cpu.peer.known().expect("the server's CPU"));
-        // One host, looked at twice at nearly the same time.
+        // One host, read twice at nearly the same time.
         let (here, there) = (cpus(local), cpus(peer));
         assert!((there / here - 1.0).abs() < 0.3, "{here} CPUs here, {there} there");
         let longer = peer.window_ns.0 as f64 / local.window_ns.0 as f64;
@@ -53,10 +53,10 @@ fn a_responder_beside_the_server_tells_what_its_host_did() {
             run.warnings
         );
     }
-    // A number of requests has a window of its own.
+    // A number of requests sets the window.
     let document = http(&[&url, "--requests", "500", "--responder", responder.target()]);
     assert!(document.runs[0].cpu.peer.known().is_some() && document.runs[0].transactions == 500);
-    // Without one it is said how to know.
+    // Without a responder the note tells how to get the value.
     let run = &http(&[&url, "--requests", "500"]).runs[0];
     assert!(serde_json::to_string(&run.cpu.peer).unwrap().contains("--responder"));
 }
@@ -76,7 +76,7 @@ fn a_responder_elsewhere_is_said_and_a_wrong_one_is_one_line() {
     writeln!(secret, "a long enough secret").unwrap();
     let path = secret.path().to_str().unwrap();
     let watchdog_running = Serve::start(&["--secret-file", path]);
-    // An HTTP server is no responder, and neither is a port of nobody.
+    // An HTTP server is no responder, and neither is a closed port.
     let server_itself = url.trim_start_matches("http://").trim_end_matches('/');
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (target, code, says) in [
@@ -95,7 +95,7 @@ fn a_responder_elsewhere_is_said_and_a_wrong_one_is_one_line() {
     assert!(document.runs[0].cpu.peer.known().is_some());
 }
 
-/// Half of the interval's width by its middle.
+/// Half of the interval's width, relative to its middle.
 fn half_width(run: &HttpRun) -> Option<f64> {
     let interval = run.latency_p50_interval_ns.as_ref()?;
     Some((interval.high - interval.low) / 2.0 / interval.value)
@@ -106,7 +106,7 @@ fn rounds_are_repeated_until_the_interval_is_narrow_or_it_says_why_not() {
     let server = Server::start(plain);
     let url = server.url("/");
     let round = ["--duration", "300ms", "--warmup", "20ms", "--cooldown", "0s"];
-    // So narrow that it never gets there: as many rounds as there is time for.
+    // Too narrow to be reached: as many rounds as there is time for.
     let narrow = ["--precision", "0.1%", "--max-time", "2s"];
     let run = &http(&[&[&url[..]], &round[..], &narrow].concat()).runs[0];
     let reported = run.warnings.iter().any(|w| w.to_string().starts_with("±0.1% was not reached"));
@@ -114,12 +114,12 @@ fn rounds_are_repeated_until_the_interval_is_narrow_or_it_says_why_not() {
     assert_eq!(run.latency_ns.count, run.transactions);
     assert_eq!(run.statuses.values().sum::<u64>(), run.transactions);
     assert!(run.connect_ns.count >= run.window_ns.0 / 400_000_000, "a connection each round");
-    // So wide that it gets there, unless the machine changes all the time.
+    // Wide enough to be reached, unless the machine changes all the time.
     let wide = ["--precision", "50%", "--max-time", "30s"];
     let run = &http(&[&[&url[..]], &round[..], &wide].concat()).runs[0];
     let reported = run.warnings.iter().any(|w| w.to_string().starts_with("±50% was not reached"));
     assert_ne!(reported, half_width(run).is_some_and(|w| w <= 0.5), "{run:?}");
-    // Rounds that last a fifth of the time are several.
+    // Rounds of a fifth of the time: there are several.
     let args = ["--precision", "0.1%", "--max-time", "3s", "--rate", "500"];
     let run = &http(&[&[&url[..]], &round[..], &args].concat()).runs[0];
     let rate = run.transactions as f64 * 1e9 / run.window_ns.0 as f64;
@@ -147,7 +147,7 @@ fn nginx_on_a_unix_socket_logs_as_many_requests_as_were_counted() {
         &["--requests", "300", "--new-connections", "--flows", "5"],
         &["--requests", "400", "--pipeline", "8", "--flows", "2"],
         &["--requests", "200", "--rate", "1000", "--flows", "2"],
-        // What is of TCP alone changes nothing.
+        // TCP options change nothing.
         &["--requests", "50", "--dscp", "8", "--bind", "127.0.0.1", "-6"],
     ] {
         let document = http(&[&[&url[..]], args].concat());
@@ -175,7 +175,7 @@ fn a_unix_socket_without_a_server_or_with_one_that_stands_still_is_one_line() {
     let (none, still) = (folder.path().join("none"), folder.path().join("still"));
     let url = at_socket(&none, "/");
     let listener = UnixListener::bind(&still).unwrap();
-    // SAFETY: a listening socket's queue is made shorter.
+    // SAFETY: shortens a listening socket's queue.
     assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
     let _waits = UnixStream::connect(&still).unwrap();
     let stills = at_socket(&still, "/");
@@ -185,7 +185,7 @@ fn a_unix_socket_without_a_server_or_with_one_that_stands_still_is_one_line() {
         (&["http", "http+unix:///run/a.sock/"], 2, "%2Frun%2Fapp.sock"),
         (&["http", &url, "http://localhost/"], 2, "two servers"),
         (&["http", &url, "--insecure"], 2, "TLS"),
-        // Not for ever.
+        // Not forever.
         (&["http", &stills], 4, "stand still"),
         (&["rtt", &serve], 4, "stand still"),
     ] {
@@ -198,18 +198,18 @@ fn a_unix_socket_without_a_server_or_with_one_that_stands_still_is_one_line() {
     }
 }
 
-/// The server stands still once it was reached: a connection for each request finds its queue full.
+/// The server hangs after the first contact: each new connection finds its queue full.
 #[test]
 fn a_unix_socket_whose_queue_stays_full_fails_by_the_time_limit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("still");
     let listener = UnixListener::bind(&path).unwrap();
-    // SAFETY: a listening socket's queue is made shorter.
+    // SAFETY: shortens a listening socket's queue.
     assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
     let url = at_socket(&path, "/");
     for more in [&["--new-connections"][..], &[]] {
         let accepts = listener.try_clone().unwrap();
-        // The look before the first run is taken, and nothing after it.
+        // The check before the first run is accepted, and nothing after it.
         let first = std::thread::spawn(move || accepts.accept().unwrap());
         let args = ["measure", "http", "--json", &url, "--requests", "6", "--flows", "3"];
         let limits = ["--timeout", "300ms", "--duration", "60s"];
@@ -221,7 +221,7 @@ fn a_unix_socket_whose_queue_stays_full_fails_by_the_time_limit() {
         let failures = &document.runs[0].failures;
         assert!(failures.contains_key("not connected in 300 ms"), "{more:?}: {failures:?}");
         drop(first.join().unwrap());
-        // What waits in the queue is taken, for the next look.
+        // Empties the queue for the next check.
         listener.set_nonblocking(true).unwrap();
         while listener.accept().is_ok() {}
         listener.set_nonblocking(false).unwrap();

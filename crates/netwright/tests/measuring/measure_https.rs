@@ -1,5 +1,5 @@
-//! HTTP under TLS against a real nginx: what it logs, what it agreed on, certificates right and
-//! wrong, and a relay that holds back, cuts or changes what it says.
+//! Tests of HTTP over TLS with a real nginx: its log, the negotiated parameters, valid and invalid
+//! certificates, and a relay that delays, cuts or changes the server's bytes.
 
 use std::{path::Path, time::Duration};
 
@@ -23,7 +23,7 @@ fn one(args: &[&str]) -> HttpRun {
     http(args).runs.remove(0)
 }
 
-/// An nginx whose certificate an authority of the folder signed, and the authority's file.
+/// An nginx with a certificate of the folder's authority, and the authority's file.
 fn nginx(folder: &Path, server: &str) -> (Nginx, String) {
     let authority = Authority::new(folder);
     authority.signs("s", BOTH, 30);
@@ -60,7 +60,7 @@ fn nginx_logs_the_requests_and_the_tls_that_the_result_has() {
         let (tls, took) = (run.tls.clone().unwrap(), run.tls_handshake_ns.clone().unwrap());
         assert_eq!((tls.version.as_str(), tls.verified, tls.resumed), ("TLS 1.3", true, 0));
         assert_eq!(tls.handshakes, took.count);
-        // The run may end within one that replaces a connection.
+        // The run may end while a connection is replaced.
         let connects = run.connect_ns.count;
         assert!((took.count..=took.count + u64::from(run.clients)).contains(&connects), "{run:?}");
         if args.contains(&"--new-connections") {
@@ -93,7 +93,8 @@ fn sessions_are_resumed_only_when_asked_as_often_as_nginx_logs() {
         let args = [&url[..], "--ca", &ca, "--new-connections", "--requests", "60"];
         let whole = one(&args).tls.unwrap();
         let again = one(&[&args[..], &["--tls-resume"]].concat());
-        // TLS 1.2 has two writes in a row there; a held-back one would wait for 40 ms.
+        // TLS 1.2 has two writes in a row there; with Nagle's algorithm the second would wait 40
+        // ms.
         assert!(again.latency_ns.p50 < 30_000_000, "{protocol}: {:?}", again.latency_ns);
         let resumed = again.tls.unwrap();
         assert_eq!(whole.version, protocol.replace("TLSv", "TLS "));
@@ -125,8 +126,8 @@ fn what_breaks_within_tls_fails_and_is_named() {
     let noise =
         (0..50_000u64).map(|n| format!("{:08x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32));
     std::fs::write(folder.path().join("page"), noise.collect::<String>()).unwrap();
-    // Compressed it has no length and lasts until the end of the connection: that it came too
-    // early, only TLS can tell.
+    // Compressed responses have no length and last until the connection closes: only TLS shows a
+    // premature end.
     let (nginx, ca) = nginx(folder.path(), "chunked_transfer_encoding off; gzip on; gzip_types *;");
     let (whole, peer) = (["--header", "Accept: */*"], nginx.address());
     let until_end = ["--header", "Accept-Encoding: gzip"];
@@ -154,7 +155,7 @@ fn a_wrong_certificate_is_one_line_with_what_to_do() {
     let authority = Authority::new(at);
     authority.signs("right", BOTH, 30);
     authority.signs("other", "DNS:elsewhere.example", 30);
-    // Valid for no time at all.
+    // Never valid.
     authority.signs("old", BOTH, 0);
     signs_itself(at, "self", BOTH);
     std::thread::sleep(Duration::from_millis(2100));
@@ -197,7 +198,7 @@ fn a_wrong_certificate_is_one_line_with_what_to_do() {
         assert!(text.contains(says), "{args:?}: {text}");
         assert!(code == 2 || text.lines().count() == 1, "{args:?}: {text}");
     }
-    // And what is right: a chain, the certificate itself, and whatever there is.
+    // Valid ones: a chain, the certificate itself, and no check.
     for args in [&[&right[..], "--ca", &own][..], &[itself, "--ca", &itself_ca]] {
         let run = one(&[args, &["--requests", "3"]].concat());
         assert!(run.tls.unwrap().verified && run.transactions == 3);
@@ -224,8 +225,7 @@ fn it_reads_well() {
     }
 }
 
-/// Of the cipher's time at this end: where there are bytes, there is more of it, and never more
-/// than the requests took.
+/// The encryption time at this end: more bytes take more, and never more than the requests took.
 #[test]
 fn the_cipher_takes_longer_for_more_bytes() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! PostgreSQL transactions against a real server, which counts them too.
+//! Tests of PostgreSQL transactions with a real server, which counts them too.
 
 mod failures;
 mod pgbench;
@@ -18,10 +18,10 @@ use model::{
     measure::{PgDocument, PgInitDocument, PgRun},
 };
 
-/// One server for the tests that leave it as it is.
+/// One server for the tests that do not change it.
 static SERVER: LazyLock<Postgres> = LazyLock::new(Postgres::start);
 
-/// A database of a test's own.
+/// A database for one test.
 struct Database {
     server: &'static Postgres,
     name: String,
@@ -40,7 +40,7 @@ impl Database {
         own
     }
 
-    /// With pgbench's tables, made by pgbench.
+    /// The same with pgbench's tables, made by pgbench.
     fn with_tables() -> Self {
         let own = Self::new("");
         let mut pgbench = own.server.tool("pgbench");
@@ -73,7 +73,7 @@ impl Database {
     }
 }
 
-/// `netwright measure pg --json`, without what this process's environment says of servers.
+/// `netwright measure pg --json`, without this process's PG… environment.
 fn measure(args: &[&str]) -> Output {
     command(&[&["--json"], args].concat()).output().unwrap()
 }
@@ -94,9 +94,9 @@ fn document(out: &Output) -> PgDocument {
     serde_json::from_slice(&out.stdout).unwrap()
 }
 
-/// What holds of every run.
+/// Checks that apply to every run.
 fn sound(run: &PgRun) {
-    // By schedule the times also have those that ended after the window.
+    // With a schedule the times include transactions that ended after the window.
     let late = if run.target_per_s.is_some() { run.clients } else { 0 };
     let times = run.transactions..=run.transactions + u64::from(late);
     assert!(times.contains(&run.latency_ns.count), "{run:?}");
@@ -126,7 +126,7 @@ fn what_a_script_or_an_option_lacks_is_said() {
         assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
         assert!(said.contains(words), "{args:?}: {said}");
     }
-    // By the real pgbench the file is named, too.
+    // With the real pgbench the file is named, too.
     let fails = script("select 1/0;\n");
     let name = path(&fails);
     let out = measure(&[&own.url, "--driver", "pgbench", "--script", name, "--duration", "1s"]);
@@ -179,11 +179,11 @@ fn the_history_has_as_many_rows_as_transactions_were_counted() {
         &["--protocol", "simple", "--rate", "500"],
     ] {
         let all = ["--script", "tpcb-like", "--transactions", "101", "--flows", "3"];
-        // Against deadlocks of the server's own: none with one statement at a time.
+        // Avoids deadlocks in the server: none with one statement at a time.
         let run = own.one(&[&all, args].concat());
         assert_eq!((run.transactions, run.failed, run.unfinished), (101, 0, 0), "{args:?}");
         assert_eq!(run.statements.get(), Some(101 * 7), "{args:?}");
-        // One that connects slowly may come too late for a part of them.
+        // A client that connects slowly may miss some of them.
         let connects = if run.connect_each { 101..=101 } else { 1..=3 };
         assert!(connects.contains(&run.connect_ns.count), "{args:?}: {:?}", run.connect_ns);
         counted += run.transactions;
@@ -205,7 +205,7 @@ fn the_tables_are_as_pgbench_makes_them_and_pgbench_works_on_them() {
     let text = String::from_utf8_lossy(&out.stdout);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     assert!(text.starts_with("Made pgbench's tables of scale 1: 100,000 accounts"), "{text}");
-    // In the place of those that are there, as JSON.
+    // Replaces the existing tables; the output is JSON.
     let out = measure(&[&ours.url, "--init"]);
     let made: PgInitDocument = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!((made.kind.as_str(), made.scale, made.accounts), ("pg_init", 1, 100_000));
@@ -260,7 +260,7 @@ fn a_servers_sleep_and_a_scripts_are_recovered() {
     let at_server = script("select 1;\nselect pg_sleep(0.02);\n");
     let args = ["--script", path(&at_server), "--transactions", "40", "--flows", "2"];
     let run = own.one(&[&args[..], &["--per-statement"]].concat());
-    // Of a busy machine the smallest: what else it does only adds.
+    // On a busy machine the smallest counts: other load only adds.
     assert!((20_000_000..30_000_000).contains(&run.latency_ns.min), "{:?}", run.latency_ns);
     let [quick, slow] = &run.scripts[0].statements[..] else { panic!("{:?}", run.scripts) };
     assert!(quick.latency_ns.min < 10_000_000, "{quick:?}");
@@ -277,7 +277,7 @@ fn a_stall_is_seen_by_all_the_transactions_that_the_schedule_had_in_it() {
     let own = Database::new("create sequence s");
     let stalls = script("select pg_sleep(case when nextval('s') = 200 then 0.5 else 0 end);\n");
     let run = own.one(&["--script", path(&stalls), "--rate", "200", "--duration", "3s"]);
-    // On a busy machine the window ends late, and the last ones may not have been begun by then.
+    // On a busy machine the window ends late, when the last ones may not have begun.
     let due = run.window_ns.0 as f64 * 200.0 / 1e9;
     let reported = run.transactions + run.not_started.known().unwrap() + run.unfinished;
     assert!((reported as f64 - due).abs() <= 2.0, "every one that was due: {due} {run:?}");
@@ -352,7 +352,7 @@ fn a_responder_beside_the_server_tells_what_its_host_did() {
 fn rounds_are_repeated_until_the_interval_is_narrow_or_it_says_why_not() {
     let own = Database::new("");
     let round = ["--script", "select1", "--duration", "300ms", "--warmup", "50ms"];
-    // So narrow that it never gets there: as many rounds as there is time for.
+    // Too narrow to be reached: as many rounds as there is time for.
     let narrow = ["--precision", "0.1%", "--max-time", "1500ms"];
     let run = own.one(&[&round[..], &narrow].concat());
     let width = |run: &PgRun| {
@@ -364,7 +364,7 @@ fn rounds_are_repeated_until_the_interval_is_narrow_or_it_says_why_not() {
     let reached = width(&run).is_some_and(|w| w <= 0.001);
     assert!(reported(&run, "±0.1% was not reached") || reached, "{:?}", run.warnings);
     assert!(run.connect_ns.count >= run.window_ns.0 / 400_000_000, "a connection each round");
-    // So wide that it gets there, unless the machine changes all the time.
+    // Wide enough to be reached, unless the machine changes all the time.
     let run = own.one(&[&round[..], &["--precision", "50%", "--max-time", "30s"]].concat());
     let reached = width(&run).is_some_and(|w| w <= 0.5);
     assert_ne!(reported(&run, "±50% was not reached"), reached, "{run:?}");
@@ -395,7 +395,7 @@ fn what_cannot_be_is_refused_in_a_line() {
     let own = Database::new("create table locked (); create role guest login");
     let url = own.url.as_str();
     let guest = own.url.replace("postgres@", "guest@");
-    // A port of no server: one that was just free.
+    // A closed port: one that was just free.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = format!("postgres://{free}/");
     let nobase = own.url.replace(&own.name, "nobase");
@@ -443,15 +443,15 @@ fn each_second_is_told_while_it_goes_on_and_in_the_result() {
     assert_eq!((lines.len(), run.intervals.len()), (3, 3), "{said}");
     assert!(lines[0].starts_with("progress: 1.") && lines[0].ends_with(", 0 failed"), "{said}");
     let sum: u64 = run.intervals.iter().map(|i| i.transactions).sum();
-    // Between the first look and the window's opening, and at its end, a few more are done.
+    // A few more are made between the first reading and the window, and at its end.
     assert!(sum.abs_diff(run.transactions) <= run.transactions / 50 + 50, "{sum} {run:?}");
     for i in &run.intervals {
         assert!((0.8..1.3).contains(&(i.end_s - i.start_s)), "{i:?}");
-        // Little's law: two clients are always at one transaction each.
+        // Little's law: each of two clients always has one transaction.
         let busy = i.latency_mean_ns.get().unwrap() as f64 / 1e9 * i.transactions_per_s;
         assert!((1.0..2.1).contains(&busy), "{i:?}");
     }
-    // Not asked for: in the result alone.
+    // Not requested, so it is in the result alone.
     let out = command(&[&args[..], &["--json"]].concat()).output().unwrap();
     assert!(!String::from_utf8_lossy(&out.stderr).contains("progress"));
     let failing = script("select 1 / 0;\n");

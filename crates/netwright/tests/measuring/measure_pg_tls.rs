@@ -1,4 +1,4 @@
-//! PostgreSQL under TLS, as libpq's own `psql` finds it.
+//! Tests of PostgreSQL over TLS, compared with libpq's `psql`.
 
 use std::{
     fs,
@@ -59,7 +59,7 @@ impl Secured {
     }
 }
 
-/// Without what this process's environment says of servers.
+/// The command without this process's PG… environment.
 fn bare(mut command: Command, home: &Path) -> Command {
     for (key, _) in std::env::vars_os() {
         if key.to_string_lossy().starts_with("PG") {
@@ -81,7 +81,7 @@ fn document(out: &Output) -> PgDocument {
     serde_json::from_slice(&out.stdout).unwrap()
 }
 
-/// Whether libpq gets a session, and whether that is one under TLS.
+/// Whether libpq gets a session, and whether it uses TLS.
 fn libpq(string: &str, home: &Path) -> Option<bool> {
     let sql = "select ssl from pg_stat_ssl where pid = pg_backend_pid()";
     let mut psql = bare(Command::new(crate::support::postgres::tool("psql")), home);
@@ -101,11 +101,11 @@ fn each_sslmode_does_what_libpq_does_with_it() {
     for user in ["either", "covered", "bare"] {
         for mode in ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"] {
             for trusted in [None, Some(&root), Some(&other), Some(&missing), Some(&garbage)] {
-                // What is trusted makes no difference where there is no TLS.
+                // Without TLS the trusted certificates do not matter.
                 if mode == "disable" && trusted.is_some() {
                     continue;
                 }
-                // One that cannot be read matters where libpq decides by it.
+                // An unreadable file matters where libpq would use it.
                 let unread = trusted.is_some_and(|t| [&missing, &garbage].contains(&t));
                 let matters = user == "either" || mode == "prefer";
                 if unread && !(matters && ["prefer", "require", "verify-ca"].contains(&mode)) {
@@ -120,7 +120,7 @@ fn each_sslmode_does_what_libpq_does_with_it() {
                     assert_eq!((run.transactions, run.failed), (20, 0), "{string}");
                     let verified = trusted.is_some_and(|t| *t != missing);
                     assert!(run.tls.as_ref().is_none_or(|t| t.verified == verified), "{run:?}");
-                    // Neither goes without a word: TLS that came to nothing, nor a file not found.
+                    // Both are reported: a failed TLS handshake, and a missing file.
                     let reported =
                         |what: &str| run.warnings.iter().any(|w| w.to_string().contains(what));
                     let in_clear = mode == "prefer" && run.tls.is_none();
@@ -163,7 +163,7 @@ fn a_certificate_for_another_name_does_for_verify_ca_alone() {
         ("127.0.0.1", "verify-full", true),
         ("elsewhere.example", "verify-ca", true),
         ("elsewhere.example", "verify-full", false),
-        // No certificate can be for this one.
+        // No certificate can match this name.
         ("fe80::1%eth0", "verify-ca", true),
         ("fe80::1%eth0", "verify-full", false),
     ] {
@@ -217,7 +217,7 @@ fn the_result_tells_of_tls_and_the_server_saw_it_on_every_connection() {
         let run = document(&out).runs.remove(0);
         let tls = run.tls.as_ref().unwrap();
         assert_eq!(run.transactions, 60);
-        // One that connects slowly may come too late for a part of them.
+        // A client that connects slowly may miss some of them.
         assert!((1..=handshakes).contains(&tls.handshakes), "{tls:?}");
         let took = run.tls_handshake_ns.as_ref().unwrap();
         assert_eq!(took.count, tls.handshakes);
@@ -279,7 +279,7 @@ fn certificates_of_our_own_and_those_at_home_are_used() {
         fs::copy(own.file(from), folder.join(to)).unwrap();
     }
     let run = document(&measure(&without, home.path(), &[])).runs.remove(0);
-    // require with a root certificate is verify-ca, as libpq has it.
+    // `require` with a root certificate is `verify-ca`, as in libpq.
     assert!(run.tls.unwrap().verified);
     fs::set_permissions(folder.join("postgresql.key"), fs::Permissions::from_mode(0o644)).unwrap();
     let out = measure(&without, home.path(), &[]);
@@ -287,7 +287,7 @@ fn certificates_of_our_own_and_those_at_home_are_used() {
     assert!(String::from_utf8_lossy(&out.stderr).contains("chmod 600"), "{out:?}");
 }
 
-/// What both ends take to encrypt cannot be told from the server's service.
+/// Encryption at both ends cannot be separated from the server's service time.
 #[test]
 fn what_is_explained_under_tls_is_said_to_be() {
     let own = &*SECURED;
@@ -298,7 +298,7 @@ fn what_is_explained_under_tls_is_said_to_be() {
             let mut command = bare(Command::new(NETWRIGHT), nowhere());
             command.args(args).args(["--round", "60ms"]).args(more).output().unwrap()
         };
-        // On a busy machine a round may come to nothing.
+        // On a busy machine a round may be empty.
         let document = (0..5).find_map(|_| {
             serde_json::from_slice::<ExplainDocument>(&explain(&["--json"]).stdout).ok()
         });
@@ -317,7 +317,7 @@ fn a_server_without_tls_or_that_is_none_is_said() {
     let out = measure(&string("require"), nowhere(), &[]);
     let why = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.code() == Some(4) && why.contains("speaks no TLS"), "{why}");
-    // Over its Unix socket there is none, whatever is asked.
+    // Over its Unix socket there is no TLS, whatever is requested.
     let folder = server.folder().display().to_string();
     let unix = format!("host={folder} port={} user=postgres sslmode=require", server.port);
     let d = document(&measure(&unix, nowhere(), &[]));

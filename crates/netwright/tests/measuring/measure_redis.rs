@@ -1,5 +1,5 @@
-//! Redis commands against a real redis-server: what it counted, delays and drops that are injected,
-//! and errors that it says.
+//! Tests of Redis commands with a real redis-server: its counts, injected delays and drops, and its
+//! errors.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn one(args: &[&str]) -> RedisRun {
     redis(args).runs.remove(0)
 }
 
-/// The line and the exit code of one that fails.
+/// The line and the exit code of a failing command.
 fn refused(args: &[&str]) -> (i32, String) {
     let out = output(NETWRIGHT, &[&["measure", "redis", "--quiet"], args].concat());
     let text = String::from_utf8_lossy(&out.stderr).into_owned();
@@ -77,7 +77,7 @@ fn keys_and_data_are_as_asked_for_and_stay_within_their_database() {
 fn a_service_time_is_in_the_latency_and_queueing_behind_it_too() {
     let server = Redis::start(&["--enable-debug-command", "yes"]);
     let sleep = ["--command", "DEBUG SLEEP 0.01", "--requests", "40"];
-    // The server works on one command at a time: of n clients each waits for all.
+    // The server runs one command at a time: each of n clients waits for all.
     for flows in [1u32, 4] {
         let flows_text = flows.to_string();
         let run = one(&[&[&server.url()[..], "--flows", &flows_text], &sleep[..]].concat());
@@ -85,12 +85,12 @@ fn a_service_time_is_in_the_latency_and_queueing_behind_it_too() {
         let ratio = run.latency_ns.p50 as f64 / due;
         assert!((0.99..1.25).contains(&ratio), "{flows} flows: {ratio}");
     }
-    // By schedule, at twice what it can do: latency from the schedule's time grows, that from
-    // sending does not.
+    // With a schedule of twice its capacity: latency from the schedule grows, latency from sending
+    // does not.
     let run = one(&[&[&server.url()[..], "--rate", "200"], &sleep[..]].concat());
     let (all, service) = (run.latency_ns.max, run.latency_from_send_ns.unwrap().p50);
     assert!((10e6..13e6).contains(&(service as f64)), "{service}");
-    // The 40th is due after 195 ms and over after 400.
+    // The 40th is due after 195 ms and completes after 400.
     assert!((190e6..300e6).contains(&(all as f64)), "{all}");
 }
 
@@ -178,7 +178,7 @@ fn a_server_that_ends_in_the_middle_leaves_what_was_measured() {
     assert!(run.transactions > 1000 && run.failed > 0, "{run:?}");
     assert_eq!(run.failures.values().sum::<u64>(), run.failed);
     assert!(run.reopened >= 4, "{run:?}");
-    // Four connections were away for 300 ms, and until the server was there again.
+    // Four connections were down for 300 ms, and until the server was back.
     let away = run.disconnected_ns.unwrap().0 as f64 / 4.0;
     assert!((300e6..900e6).contains(&away), "{away}");
 }

@@ -1,5 +1,5 @@
-//! Round trips against truths that are injected: a service time, a delay and loss on the wire,
-//! a stall, migrations; and what a user sees around them.
+//! Tests of round trips against known truths: a service time, a link's delay and loss, a stall,
+//! migrations; and the output around them.
 
 use std::{
     process::{Command, Stdio},
@@ -11,7 +11,7 @@ use crate::support::{NETWRIGHT, needs_root, output, run, serve::Serve};
 use lab::{pair::PairSpec, testing::TestLab};
 use model::{Nanos, measure::RttDocument};
 
-/// For tests on a wire of their own: each takes the machine for what it carries.
+/// For tests with a link: each uses much of the machine.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -32,7 +32,7 @@ fn a_service_time_shows_as_itself() {
     const SERVICE_NS: u64 = 300_000;
     let (plain, slow) = (Serve::start(&[]), Serve::start(&["--service-time", "300us"]));
     let args = ["--duration", "700ms", "--wait", "spin-then-block"];
-    // Interleaved, so that what else the machine does falls on both.
+    // Interleaved, so that other load affects both.
     let (mut without, mut with) = (vec![], vec![]);
     for _ in 0..3 {
         without.push(p50(&rtt(plain.target(), &args)));
@@ -108,7 +108,7 @@ fn a_delay_and_loss_on_the_wire_show_as_themselves() {
     let share = run.lost as f64 / asked as f64;
     assert!(asked > 800, "{run:?}");
     assert!((0.05..0.15).contains(&share), "{} of {asked} lost", run.lost);
-    // TCP sends again: nothing is lost, but p99 shows the retransmission's timer.
+    // TCP retransmits: nothing is lost, but p99 shows the retransmission timer.
     let tcp = local(&["--flows", "20"]);
     let run = &tcp.runs[0];
     assert_eq!(run.lost, 0);
@@ -159,26 +159,27 @@ fn a_stall_shows_in_open_loop_as_often_as_it_hit() {
         assert!(out.status.success());
         serde_json::from_slice(&out.stdout).unwrap()
     };
-    // 1,000 a second for 2 s: 150 of 2,000 fall into the stall, 7.5%, and wait for its end,
-    // half of it on average.
+    // 1,000 a second for 2 s: 150 of 2,000 are due in the stall, 7.5%, and wait for its end, half
+    // of it on average.
     let open = measure(&["--rate", "1000", "--flows", "4", "--queue-depth", "256"]);
     let q = &open.runs[0].rtt_ns;
     assert!((1_950..=2_050).contains(&q.count), "{q:?}");
     assert!(q.max >= 145_000_000, "{q:?}");
     assert!(q.p99 >= 110_000_000, "7.5% were in the stall, so 1% waited 130 ms: {q:?}");
     assert!(q.p50 < 20_000_000, "{q:?}");
-    // With one request outstanding the rest wait in the generator, and count from their time.
+    // With one outstanding request the rest wait in the generator, and count from their scheduled
+    // time.
     let few = measure(&["--rate", "1000", "--flows", "1"]);
     assert!(few.runs[0].rtt_ns.p99 >= 110_000_000, "{:?}", few.runs[0]);
     let lag = few.runs[0].send_lag_ns.as_ref().unwrap();
     assert!(lag.p99 >= 100_000_000, "the lag is shown apart: {lag:?}");
-    // The closed loop asks once, and so sees it once.
+    // The closed loop sends one request meanwhile, and so sees the stall once.
     let closed = measure(&[]);
     let q = &closed.runs[0].rtt_ns;
     assert!(q.max >= 145_000_000 && q.p99 < 100_000_000, "{q:?}");
 }
 
-/// Threads of a process whose name begins so.
+/// Threads of a process with names that begin like this.
 fn threads(pid: u32, name: &str) -> Vec<i32> {
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return vec![] };
     tasks
@@ -209,7 +210,7 @@ fn forced_migrations_are_counted() {
         }
         std::thread::sleep(Duration::from_millis(5));
     };
-    // Well within the window, which begins a second after the threads do.
+    // Well within the window, which begins a second after the threads.
     std::thread::sleep(Duration::from_millis(1500));
     const MOVES: u64 = 20;
     for n in 0..MOVES {

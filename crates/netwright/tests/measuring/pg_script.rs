@@ -1,4 +1,4 @@
-//! The script language of `measure pg` beside the real pgbench's.
+//! Tests of the script language of `measure pg` against the real pgbench.
 
 use std::{fmt::Write, process::Output, sync::OnceLock};
 
@@ -34,7 +34,7 @@ fn server() -> &'static Postgres {
     SERVER.get_or_init(Postgres::start)
 }
 
-/// What pgbench and this program make of an expression: a value as text, or that there is none.
+/// An expression's value by pgbench and by this program, as text; or that it has none.
 type Outcome = Result<String, String>;
 
 /// Ours, with `:seed` 42.
@@ -54,7 +54,7 @@ fn ours(expression: &str) -> Outcome {
 /// Variables that are given as text.
 const TEXTS: [(&str, &str); 4] = [("t", "yes"), ("i", "-17"), ("d", "2.5e1"), ("bad", "12x")];
 
-/// pgbench's values of many expressions, of which each must have one.
+/// pgbench's values of many expressions, which must all have one.
 fn theirs(server: &Postgres, expressions: &[&str]) -> Vec<String> {
     let lines = expressions.iter().enumerate();
     let text = lines.fold(String::new(), |mut text, (n, e)| {
@@ -203,7 +203,7 @@ fn expressions_have_the_values_that_pgbench_gives_them() {
 #[test]
 fn what_pgbench_refuses_is_refused_with_its_words() {
     let server = server();
-    // Those that fail when they are computed, and in the same words.
+    // Expressions that fail when computed, with the same message.
     for expression in [
         "1 / 0",
         "1 % 0",
@@ -231,7 +231,7 @@ fn what_pgbench_refuses_is_refused_with_its_words() {
         let why = ours(expression).expect_err(expression);
         assert!(said.contains(&why), "{expression}: {why:?} is not in {said}");
     }
-    // Those that are no scripts.
+    // Invalid scripts.
     for text in [
         "\\set x 1 +",
         "\\set x 1 < 2 < 3",
@@ -293,8 +293,7 @@ fn random_numbers_are_those_of_pgbench() {
     let out = pgbench(server, &text, &["--random-seed=5"]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let theirs = server.sql("select x from drawn order by n");
-    // pgbench seeds its only client with the first number of the generator that it was told to
-    // seed.
+    // pgbench seeds its only client with the first number of its seeded generator.
     let script = Script::parse("test", &text).unwrap();
     let (mut vars, mut rng) = (Vars::default(), Rng::new(Rng::new(5).next_u64()));
     let mut ours = vec![];

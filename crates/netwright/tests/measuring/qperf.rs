@@ -1,5 +1,5 @@
-//! The command line with stock qperf (Debian's) at the other end, in both roles. What the
-//! protocol does in every corner is held in `crates/interop/tests/loopback/qperf.rs`.
+//! Tests of the command line with Debian's stock qperf at the other end, in both roles.
+//! `crates/interop/tests/loopback/qperf.rs` tests the protocol in detail.
 
 use std::{
     io::BufRead,
@@ -60,11 +60,11 @@ fn stock_clients_are_served_beside_ours() {
     let (began, ended) = (event(&mut serve), event(&mut serve));
     assert_eq!((&began["event"], &began["test"]), (&"started".into(), &"tcp_lat".into()));
     assert_eq!(ended["event"], "finished");
-    // The client prints what we counted.
+    // The client prints our counts.
     let line = printed.lines().find(|l| l.contains("rem_recv_msgs")).unwrap();
     let digits: String = line.chars().filter(char::is_ascii_digit).collect();
     assert_eq!(digits, ended["received_messages"].to_string());
-    // And our own clients are served all the while.
+    // Our own clients are served at the same time.
     let ours = ["measure", "rtt", serve.target(), "--json", "--duration", "200ms"];
     let d: RttDocument = serde_json::from_str(&run(NETWRIGHT, &ours)).unwrap();
     assert_eq!(d.request.common.peer, PeerProgram::Netwright);
@@ -88,13 +88,13 @@ fn round_trips_and_streams_against_a_stock_server() {
     assert_eq!((d.request.common.peer, d.runs.len()), (PeerProgram::Qperf, 2));
     assert_eq!(d.peer.program, "qperf 0.4.11");
     assert!(d.runs.iter().all(|r| r.transactions > 10 && r.rtt_ns.p99 >= r.rtt_ns.p50));
-    // The result says what ran there: again means there.
+    // The result names the peer program, so `--rerun` uses it again.
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), &json).unwrap();
     let again = ["measure", "--json", "--rerun", file.path().to_str().unwrap()];
     let d: RttDocument = serde_json::from_str(&run(NETWRIGHT, &again)).unwrap();
     assert_eq!((d.peer.program.as_str(), d.runs.len()), ("qperf 0.4.11", 2));
-    // The text has the warning that qperf's latency is half of this.
+    // The text warns that qperf's latency is half of this.
     let text = run(NETWRIGHT, &[&args[..5], &["--duration", "200ms"]].concat());
     assert!(text.contains("half of the mean round trip"), "{text}");
     for transport in ["tcp", "udp"] {

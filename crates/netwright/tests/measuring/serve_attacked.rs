@@ -1,5 +1,5 @@
-//! Attacks on `netwright serve` that once held it up: each client is told, or forgotten, and the
-//! others are served.
+//! Tests of attacks that once blocked `netwright serve`: each client gets an error or a timeout,
+//! and the others are served.
 
 use std::{
     io::Write,
@@ -15,7 +15,7 @@ use crate::support::{
 };
 use serde_json::{Value, json};
 
-/// A test that has begun: its control connection, and one data connection for each flow.
+/// A started test: its control connection, and one data connection for each flow.
 fn begun(serve: &Serve, changes: &Value) -> (TcpStream, Vec<TcpStream>) {
     let mut control = greeted(serve);
     control.write_all(&frame(&test(changes))).unwrap();
@@ -36,7 +36,7 @@ fn begun(serve: &Serve, changes: &Value) -> (TcpStream, Vec<TcpStream>) {
     (control, flows)
 }
 
-/// Work for 1.8 hours, asked for in one breath.
+/// Work for 1.8 hours in one request.
 fn long_work(engine: &str) -> Value {
     json!({
         "kind": { "rtt": { "request_bytes": 1, "response_bytes": 1, "queue_depth": 65_536 } },
@@ -104,7 +104,7 @@ fn all_tests_together_have_one_memory() {
             }
         }
     }
-    // What is refused to one leaves room for the modest.
+    // What one client is refused leaves room for others.
     serves(&serve);
     let all = json!({ "kind": large["kind"], "threads": 8, "flows": 8 });
     let mut control = greeted(&serve);

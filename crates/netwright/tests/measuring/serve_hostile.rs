@@ -1,5 +1,5 @@
-//! Clients of `netwright serve` that flood, stall, lie or vanish: the server stays small, serves
-//! the others meanwhile, and forgets them.
+//! Tests of `netwright serve` with clients that flood, stall, lie or vanish: the server stays
+//! small, serves the others meanwhile, and frees their resources.
 
 use std::{
     io::Write,
@@ -110,7 +110,7 @@ fn greeting_and_falling_silent_takes_no_tests_place() {
         assert!(said["failed"]["why"].as_str().unwrap().contains("too long"), "{said}");
         assert!(receive(control).is_none());
     }
-    // More tests than are allowed: a line, and the ones that run are not disturbed.
+    // More tests than allowed: a line, and the running ones are not disturbed.
     let ask = test(&json!({ "max_time_ns": 20_000_000_000u64 }));
     let mut running: Vec<TcpStream> = (0..3).map(|_| greeted(&serve)).collect();
     for control in &mut running {
@@ -167,11 +167,11 @@ fn absurd_tests_are_refused_in_a_line_each() {
         let why = said["refused"]["why"].as_str().unwrap_or_else(|| panic!("{changes}: {said}"));
         assert!(!why.is_empty() && !why.contains('\n') && why.len() < 200, "{why}");
     }
-    // A client that was refused may ask for something else.
+    // A refused client may make another request.
     control.write_all(&frame(&test(&json!({})))).unwrap();
     assert!(receive(&mut control).unwrap().get("ready").is_some());
     drop(control);
-    // Large messages that are allowed do not bring it down.
+    // Large messages within the limits do not crash it.
     let args = ["measure", "rtt", serve.target(), "--duration", "2s", "--request", "1M"];
     run(NETWRIGHT, &[&args[..], &["--flows", "2", "--queue-depth", "2"]].concat());
     serves(&serve);
@@ -207,7 +207,7 @@ fn a_client_that_is_killed_in_the_middle_is_forgotten() {
     serves(&serve);
 }
 
-/// As many descriptors as this process may have.
+/// Raises this process's limit of descriptors to the maximum.
 fn raise_limit() -> u64 {
     // SAFETY: a zeroed limit is valid; the calls read and write it.
     unsafe {
@@ -271,7 +271,7 @@ fn datagrams_of_strangers_get_no_answer() {
     let stranger = socket("127.0.0.1");
     assert_eq!(answer(&stranger, b"hello?"), None);
     assert_eq!(answer(&stranger, &[0; 24]), None);
-    // With the token, but not from where the client is: nobody can have answers sent elsewhere.
+    // With the token, but from another address: nobody can redirect answers.
     assert_eq!(answer(&socket("127.0.0.2"), &greeting(0)), None);
     let flows = [socket("127.0.0.1"), socket("127.0.0.1")];
     for (n, flow) in flows.iter().enumerate() {

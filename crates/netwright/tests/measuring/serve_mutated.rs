@@ -1,9 +1,9 @@
-//! A scripted hostile peer: whole sessions of all three protocols, as honest clients have them,
-//! each with some of its messages changed, cut, repeated, left out or put elsewhere. After all of
-//! them the server serves, and holds no more than before.
+//! Tests of a scripted hostile client: complete sessions of all three protocols with some messages
+//! changed, cut, repeated, omitted or reordered. Afterwards the server still serves, and holds no
+//! more resources than before.
 //!
 //! `NETWRIGHT_SESSIONS=10000` runs that many on each protocol instead of [`SESSIONS`], and prints
-//! what the server held before and after.
+//! the server's resources before and after.
 
 use std::{
     io::{BufRead, Read, Write},
@@ -20,27 +20,27 @@ use serde_json::{Value, json};
 
 /// Mutated sessions of each protocol.
 const SESSIONS: u64 = 300;
-/// Hostile peers at once.
+/// Hostile clients at the same time.
 const PEERS: u64 = 8;
-/// How long a peer waits for what the server says.
+/// How long a client waits for the server's message.
 const PATIENCE: Duration = Duration::from_millis(60);
 
 /// One step of a client.
 #[derive(Clone)]
 enum Step {
-    /// Says this on the control connection.
+    /// Sends this on the control connection.
     Say(Vec<u8>),
-    /// Hears what comes there.
+    /// Receives a message on the control connection.
     Hear,
-    /// Opens a data connection to where the server said, or to its own port.
+    /// Opens a data connection to the server's data port, or to its own port.
     Open,
-    /// Says this on the newest data connection; `None` stands for what begins one.
+    /// Sends this on the newest data connection; `None`: the data connection's first message.
     Data(Option<Vec<u8>>),
     /// Sends a datagram to the data port; `None` as above.
     Datagram(Option<Vec<u8>>),
 }
 
-/// What a protocol's server says of its data connections.
+/// A server's answer about its data connections.
 #[derive(Default, Clone)]
 struct Room {
     port: Option<u16>,
@@ -54,10 +54,10 @@ enum Protocol {
     Qperf,
 }
 
-/// Changes a message: a number in it, bits, its length, or what it says twice.
+/// Changes a message: a number in it, bits, its length, or a repetition.
 fn mutate(bytes: &mut Vec<u8>, protocol: Protocol, dice: &mut Dice) {
     match dice.roll(8) {
-        // A number of its text, with the length in front made right.
+        // A number in its text, with the length before it adjusted.
         0..4 => {
             let text = String::from_utf8_lossy(bytes.get(8..).unwrap_or_default()).into_owned();
             let (head, text) = match protocol {
@@ -133,7 +133,7 @@ fn attack(steps: &mut Vec<Step>, protocol: Protocol, dice: &mut Dice) {
     }
 }
 
-/// Plays a session to its end, or until the server ends it.
+/// Plays a session to its end, or until the server closes it.
 fn play(steps: &[Step], protocol: Protocol, to: SocketAddr) -> Option<()> {
     let mut control = TcpStream::connect(to).ok()?;
     control.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -167,7 +167,7 @@ fn play(steps: &[Step], protocol: Protocol, to: SocketAddr) -> Option<()> {
     Some(())
 }
 
-/// Hears one message, or whatever comes; `None` at the end.
+/// Receives one message, or whatever comes; `None` at the end.
 fn hear(control: &mut TcpStream, protocol: Protocol, room: &mut Room) -> Option<()> {
     let mut bytes = [0u8; 4096];
     let n = match control.read(&mut bytes) {
@@ -200,7 +200,7 @@ fn said(message: &Value) -> Step {
     Step::Say(frame(message))
 }
 
-/// Honest sessions with our own server.
+/// Correct sessions with our own server.
 fn ours() -> Vec<Vec<Step>> {
     let hello = json!({ "hello": { "protocol": 1, "program": "peer", "nonce": "00",
         "proof": null, "boot_id": "" } });
@@ -245,7 +245,7 @@ fn long(value: &Value) -> Step {
     Step::Say([&(text.len() as u32).to_be_bytes(), text.as_bytes()].concat())
 }
 
-/// Honest sessions with the iperf3 server.
+/// Correct sessions with the iperf3 server.
 fn iperf3() -> Vec<Vec<Step>> {
     let params = |more: Value| {
         let mut all = json!({ "tcp": true, "omit": 0, "time": 1, "num": 0, "blockcount": 0,
@@ -260,7 +260,7 @@ fn iperf3() -> Vec<Vec<Step>> {
         "start_time": 0, "end_time": 1 }] });
     let session = |more: Value| {
         let udp = more.get("udp").is_some();
-        // The cookie, of each session its own, comes before.
+        // The cookie, different for each session, precedes it.
         let mut steps = vec![Step::Hear, long(&params(more)), Step::Hear];
         match udp {
             true => steps.push(Step::Datagram(Some(b"9876".to_vec()))),
@@ -286,7 +286,7 @@ fn iperf3() -> Vec<Vec<Step>> {
     .into()
 }
 
-/// Honest sessions with the qperf server.
+/// Correct sessions with the qperf server.
 fn qperf() -> Vec<Vec<Step>> {
     let session = |index: u16, udp: bool| {
         let mut request: Vec<u8> =
@@ -314,7 +314,7 @@ fn sessions() -> u64 {
     std::env::var("NETWRIGHT_SESSIONS").ok().map_or(SESSIONS, |n| n.parse().unwrap())
 }
 
-/// Attacks a server with so many sessions, of which the peers take turns.
+/// Attacks a server with this many sessions, which the clients take in turn.
 fn flood(protocol: Protocol, honest: &[Vec<Step>], to: SocketAddr) {
     std::thread::scope(|threads| {
         for peer in 0..PEERS {
@@ -334,7 +334,7 @@ fn flood(protocol: Protocol, honest: &[Vec<Step>], to: SocketAddr) {
     });
 }
 
-/// What it holds once the sessions are over.
+/// The resources of the server after the sessions.
 fn settled(serve: &Serve, before: HeldConnections) -> HeldConnections {
     const KEPT_KIB: u64 = 24 << 10;
     let begun = Instant::now();
@@ -362,7 +362,7 @@ fn mutated_sessions_of_every_protocol_leave_the_server_as_it_was() {
         address.parse().unwrap()
     };
     let (to_iperf3, to_qperf) = (beside(), beside());
-    // Its log is read, as whoever runs it would.
+    // Its log is read, as an operator would.
     let mut events = std::mem::replace(&mut serve.events, nothing());
     std::thread::spawn(move || std::io::copy(&mut events, &mut std::io::sink()));
     serves(&serve);

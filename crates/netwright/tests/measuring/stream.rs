@@ -1,4 +1,4 @@
-//! Streams between two namespaces on a wire whose rate, losses and retransmits are known.
+//! Tests of streams between two namespaces on a link with known rate, losses and retransmits.
 
 use std::{
     process::{Child, Command, Stdio},
@@ -88,11 +88,11 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// The payload's share of a rate that the wire holds frames to.
+/// The payload's share of a rate that the link applies to frames.
 fn local(measured: f64, wire: f64, payload: f64, frame: f64) {
     let expected = wire * payload / frame;
     let off = measured / expected - 1.0;
-    // A bucket that a busy machine let fill up adds its bytes to the window, up to 7% here.
+    // A bucket that filled while the machine was busy adds its bytes to the window, up to 7% here.
     assert!(off.abs() < 0.10, "{measured} bit/s, {expected} were let through");
 }
 
@@ -113,14 +113,14 @@ fn tcp_runs_at_the_rate_of_the_wire_both_when_slow_and_when_faster() {
 #[test]
 fn retransmits_are_those_that_the_kernel_counts() {
     let wire = Wire::new();
-    // A queue of a few frames: the sender overruns it again and again.
+    // A queue of a few frames, which the sender overruns again and again.
     wire.rate("50mbit", "20k");
     let retransmits = || wire.counter("/proc/net/snmp", "Tcp", "RetransSegs");
     let before = retransmits();
     let r = wire.stream("--duration 2s --warmup 0ms --cooldown 0ms");
     let (measured, counted) = (r["retransmits"].as_u64().unwrap(), retransmits() - before);
     assert!(measured > 0 && measured <= counted, "{measured} of {counted}");
-    // Beyond the window there are those of the handshakes and of the last moment.
+    // Handshakes and the last moment add some outside of the window.
     assert!(counted - measured <= 20 + counted / 10, "{measured} of {counted}");
     let parts: u64 =
         r["intervals"].as_array().unwrap().iter().map(|i| i["retransmits"].as_u64().unwrap()).sum();
@@ -133,7 +133,7 @@ fn retransmits_are_those_that_the_kernel_counts() {
 fn datagrams_that_the_wire_drops_are_the_lost_ones() {
     let wire = Wire::new();
     wire.rate("10mbit", "30k");
-    // 1400 bytes of payload make a frame of 1442; twice what the wire takes.
+    // 1400 bytes of payload make a frame of 1442; twice the link's rate.
     let r = wire.stream("--udp --rate 20Mbit --message 1400 --duration 2s --interval 500ms");
     local(number(&r["bits_per_s"]), 10e6, 1400.0, 1442.0);
     let d = &r["datagrams"];
@@ -142,14 +142,14 @@ fn datagrams_that_the_wire_drops_are_the_lost_ones() {
     assert_eq!((number(&d["reordered"]), number(&d["duplicates"])), (0.0, 0.0));
     let share = 1.0 - 10e6 * 1400.0 / 1442.0 / 20e6;
     assert!((lost / sent - share).abs() < 0.03, "{} lost, {share} too many", lost / sent);
-    // Every datagram over the whole run that did not arrive was dropped by the discipline.
+    // Every datagram of the whole run that did not arrive was dropped by the qdisc.
     let dropped: u64 = {
         let text = wire.left.run("tc", &["-s", "-j", "qdisc", "show", "dev", "w0"]);
         let json: Value = serde_json::from_str(&text).unwrap();
         json[0]["drops"].as_u64().unwrap()
     };
     assert!(lost <= dropped as f64, "{lost} of {dropped}");
-    // The window is 2 s of the 2.25 s that were sent.
+    // The window is 2 s of the 2.25 s of sending.
     assert!(lost >= dropped as f64 * 0.75, "{lost} of {dropped}");
 }
 

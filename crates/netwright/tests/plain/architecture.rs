@@ -1,4 +1,5 @@
-//! The shape of the house: imports point downward, pure crates stay pure, folder = package.
+//! Tests of the code's structure: imports point downward, pure crates stay pure, each folder is a
+//! package.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -47,18 +48,17 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Crates without files, processes, network or clock.
+/// Crates without access to files, processes, the network or a clock.
 const PURE: &[&str] = &["model", "parse", "stats", "diagnose", "report"];
 
-/// Outside libraries that would bring I/O into a pure crate by the back door are refused: a
-/// pure crate's dependencies are named here.
+/// Pure crates may only use these outside libraries; others could bring I/O.
 const PURE_MAY_USE: &[&str] = &["serde", "serde_json", "schemars", "thiserror", "unicode-width"];
 
 pub fn crates() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// `[dependencies]` of a manifest: the part that ships.
+/// The `[dependencies]` section of a manifest, which ships.
 fn dependencies(manifest: &str) -> Vec<String> {
     manifest
         .split("\n[")
@@ -125,7 +125,7 @@ fn pure_crates_ban_the_outside_world() {
 
 #[test]
 fn only_probe_reads_the_host() {
-    // Lab's own guests and control groups; the hold on the mount of /sys over a new one.
+    // The lab's guests and cgroups; the restored mount of /sys in a new namespace.
     const OWN: [&str; 5] = [
         "lab/src/agent.rs",
         "lab/src/cgroup.rs",
@@ -163,8 +163,9 @@ pub fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
     files
 }
 
-/// What no library makes safe: eBPF maps, io_uring, ioctls, signal handlers, forks, and the calls of
-/// `traffic::net::sys`. `clippy::undocumented_unsafe_blocks` has each say why it is sound.
+/// Files with unsafe code that no library replaces: eBPF maps, io_uring, ioctls, signal handlers,
+/// forks, and the calls of `traffic::net::sys`. `clippy::undocumented_unsafe_blocks` requires a
+/// reason for each.
 #[test]
 fn unsafe_blocks_are_few() {
     let blocks = |path: &Path| fs::read_to_string(path).unwrap().matches("unsafe {").count();
@@ -173,11 +174,11 @@ fn unsafe_blocks_are_few() {
     assert!(count <= 120, "{count} unsafe blocks; rustix has a safe form of most calls");
 }
 
-/// Code that decides by the words of an error, a reason or a warning: the words then change nothing but
-/// what a person reads.
+/// No code may decide by the text of an error, a reason or a warning: texts can then be reworded
+/// without changing what the program does.
 #[test]
 fn no_code_decides_by_the_text_of_a_message() {
-    // What another program says has no other form; what a line says already, it does not say again.
+    // Another program's output has no other form, and a line must not repeat itself.
     const OTHERS: [&str; 3] =
         ["diagnose/src/missing.rs", "report/src/inspect/mod.rs", "workloads/src/pg/why.rs"];
     let names = ["why", "said", "message", "warning", "reason", "e.to_string()", "text()"];
@@ -203,11 +204,11 @@ fn no_code_decides_by_the_text_of_a_message() {
     assert_eq!(found, allowed, "an errno, an enum or a bool decides, not a text");
 }
 
-/// A phrase in the code that a text is asked for is the text of a message, however the variable is called.
+/// Searching for a phrase in code means reading a message's text, whatever the variable's name.
 #[test]
 fn no_code_asks_a_text_for_a_phrase() {
-    // Below `src`: what a line says already and is not said again; a command that stands for
-    // several; what Redis says; the name of what a tuner owns; a way back, which is printed shorter.
+    // Exceptions below `src`: text that a line already has, a command that stands for several,
+    // Redis errors, the owner's name in a tuner's file, and an undo that is printed shorter.
     const OTHERS: [&str; 5] = [
         "inspect/mod.rs",
         "netns.rs",
@@ -243,7 +244,7 @@ fn no_code_asks_a_text_for_a_phrase() {
     assert_eq!(found, allowed, "an errno, an enum or a bool decides, not a text");
 }
 
-/// Each `path` of the map is a file, and each `function` that stands behind a path is in it.
+/// Each `path` of the map is a file, and each `function` after a path is in it.
 #[test]
 fn the_map_is_true() {
     let map = fs::read_to_string(crates().join("../ARCHITECTURE.md")).unwrap();

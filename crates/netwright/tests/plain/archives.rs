@@ -1,4 +1,4 @@
-//! A host of which there are only files: its counters since boot, and between two archives.
+//! Tests of hosts given as files only: counters since boot, and between two archives.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::support::{NETWRIGHT, output, run};
 
-/// A tree with these counters of TCP, that long after boot.
+/// A tree with these TCP counters, at this time after boot.
 fn tree(uptime_s: u64, sent: u64, retransmitted: u64) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let put = |path: &str, text: &str| {
@@ -68,7 +68,7 @@ fn between_two_archives_what_happened_counts_in_full() {
     let f = retransmits(&d);
     assert_ne!(f["severity"], "info", "{f:#}");
     assert!(f["title"].as_str().unwrap().contains("5.00%"), "{f:#}");
-    // In the wrong order, and without the second.
+    // Archives in the wrong order, and without the second.
     let wrong = output(
         NETWRIGHT,
         &["doctor", "--since", text(second.path()), "--root", text(first.path())],

@@ -1,6 +1,6 @@
-//! Hosts captured in real guests: what was so by construction, what the classic tools said in
-//! the same minute, and what of it the snapshot says elsewhere. `captured/README.md` tells how
-//! each was made; `scripts/capture-hosts` makes them again.
+//! Tests of hosts captured in real guests: known configuration, the classic tools' output of the
+//! same minute, and the same from the snapshot elsewhere. `captured/README.md` tells how each was
+//! made; `scripts/capture-hosts` makes them again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -69,11 +69,11 @@ fn irq(facts: &Value, id: u64) -> &Value {
     array(&facts["irqs"]).iter().find(|i| i["irq"] == id).unwrap()
 }
 
-/// What the classic tools said: every output of a command, in order.
+/// The output of the classic tools by command, in order.
 fn truth(name: &str) -> BTreeMap<String, Vec<String>> {
     let mut said: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let text = fs::read_to_string(path(name, "truth.txt")).unwrap();
-    // A file of the kernel may end without an end of line, as softnet_stat does.
+    // A kernel file may lack the final line end, as softnet_stat does.
     for part in format!("\n{text}").split("\n$ ").skip(1) {
         let (command, output) = part.split_once('\n').unwrap_or((part, ""));
         said.entry(command.to_owned()).or_default().push(output.to_owned());
@@ -90,7 +90,7 @@ fn by_irq(output: &str) -> BTreeMap<u64, String> {
     output.lines().filter_map(line).collect()
 }
 
-/// The interrupt that `/proc/interrupts` itself names so.
+/// The interrupt that `/proc/interrupts` names like this.
 fn named(truth: &BTreeMap<String, Vec<String>>, name: &str) -> u64 {
     let text = &truth["cat /proc/interrupts"][0];
     let line = text.lines().find(|l| l.split_whitespace().last() == Some(name));
@@ -109,7 +109,7 @@ fn cpus_are_those_of_lscpu() {
             let cells: Vec<&str> = line.split_whitespace().collect();
             let id: u64 = cells[0].parse().unwrap();
             let ours = cpu(&facts, id);
-            // Facts are of before the window, the table of after it.
+            // Facts are from before the window, the table from after it.
             if name == "unplug" && [3, 6].contains(&id) {
                 assert_eq!(ours["online"], id == 3);
                 continue;
@@ -124,7 +124,7 @@ fn cpus_are_those_of_lscpu() {
             assert_eq!(ours["package_id"], number(2), "{name} CPU {id}");
             cores.entry(number(3)).or_default().insert(id);
         }
-        // lscpu numbers cores anew; who shares one is what can be compared.
+        // lscpu renumbers cores, so only the sets of siblings are compared.
         for members in cores.values() {
             let expected: CpuSet = members.iter().map(|c| CpuId(*c as u32)).collect();
             for id in members.iter().filter(|_| name != "unplug") {
@@ -143,7 +143,7 @@ fn interrupts_go_where_the_kernel_said_before_and_after() {
     for name in HOSTS {
         let (facts, truth) = (facts(name), truth(name));
         let said = &truth["grep . /proc/irq/*/effective_affinity_list"];
-        // In this one a CPU left between the facts and the table.
+        // In this host a CPU went offline between the facts and the table.
         if name == "unplug" {
             continue;
         }
@@ -152,7 +152,7 @@ fn interrupts_go_where_the_kernel_said_before_and_after() {
         for ours in array(&facts["irqs"]) {
             let id = ours["irq"].as_u64().unwrap();
             let (Some(a), Some(b)) = (before.get(&id), after.get(&id)) else { continue };
-            // An interrupt that fired meanwhile moved; it may be read either way.
+            // An interrupt that fired meanwhile moved; either value is valid.
             if a == b {
                 assert_eq!(ours["effective_affinity"], a.as_str(), "{name} IRQ {id}");
                 compared += 1;
@@ -278,7 +278,7 @@ fn offline_cpus_leave_holes() {
     }
     let reported = doctor("offline");
     let findings = reported["findings"].to_string();
-    // CPUs 1 and 5 are never proposed: no mask of a change may name them.
+    // CPUs 1 and 5 are never proposed: no mask of a change contains them.
     for change in array(&reported["findings"]).iter().flat_map(|f| array(&f["changes"])) {
         if let Some(mask) =
             change["new"].as_str().filter(|_| change["knob"].as_str().unwrap().ends_with("_cpus"))
@@ -289,7 +289,7 @@ fn offline_cpus_leave_holes() {
     }
 }
 
-/// The window of a captured host as the rules see it.
+/// The window of a captured host in the form that rules use.
 fn samples(name: &str) -> Samples {
     let root = probe::Root::open(&path(name, "tar.zst")).unwrap();
     let options = probe::samples::Options {
@@ -314,7 +314,7 @@ fn a_cpu_that_leaves_within_the_window_is_neither_zero_nor_huge() {
     assert!(text.contains("WARNING: the host changed during the window: CPU 3"), "{text}");
     let ids: Vec<u32> = s.cpus.iter().map(|c| c.id.0).collect();
     assert_eq!(ids, [0, 1, 2, 4, 5, 7], "CPUs of both the first and the last reading");
-    // Every number of the window is one that 16 s can hold.
+    // Every number of the window must be possible in 16 s.
     let json = serde_json::to_value(&s).unwrap();
     let mut stack = vec![(String::new(), &json)];
     let mut numbers = 0;
@@ -333,7 +333,7 @@ fn a_cpu_that_leaves_within_the_window_is_neither_zero_nor_huge() {
         }
     }
     assert!(numbers > 200, "{numbers}");
-    // The timer ticks on every CPU that stayed: none of them may look idle from a lost row.
+    // The timer fires on every remaining CPU: none may look idle because of a lost row.
     for c in &s.cpus {
         let stat = serde_json::to_value(c.proc_stat.known().unwrap()).unwrap();
         let ticks: f64 = stat.as_object().unwrap().values().filter_map(Value::as_f64).sum();
@@ -354,7 +354,7 @@ fn managed_interrupts_are_never_called_movable() {
         let disk = ours.iter().filter(|i| i["name"].as_str().unwrap().contains(action));
         assert_eq!(disk.count(), 4, "{name}: one a CPU: {ours:?}");
         for i in ours {
-            // Debian's kernel lacks CONFIG_GENERIC_IRQ_DEBUGFS: not known, which is not "no".
+            // Debian's kernel lacks CONFIG_GENERIC_IRQ_DEBUGFS: unknown, which is not "no".
             assert_ne!(i["managed"], false, "{name}: {i}");
         }
         let no_access = facts["no_access"].to_string();
@@ -409,8 +409,8 @@ fn the_queues_case_under_load_is_diagnosed() {
     let reported = doctor("queues");
     let found = rules(&reported, "findings");
     assert!(found.contains("time_squeeze") && found.contains("udp_receive_drops"), "{found:?}");
-    // Not full: the archive's /proc/stat has CPU 0 59.2% busy; softirqs and the time of ksoftirqd/0 by its
-    // schedstat come to 61.7%. So one channel is enough.
+    // Not full: in the archive's /proc/stat CPU 0 is 59.2% busy; softirqs and ksoftirqd/0 by its
+    // schedstat add up to 61.7%. So one channel is enough.
     let passed = array(&reported["passed"]).iter().find(|p| p["rule"] == "few_channels").unwrap();
     let because = passed["because"].as_str().unwrap();
     assert!(because.contains("1 of 4 channels, busiest CPU 0 61.7% busy"), "{because}");

@@ -1,7 +1,7 @@
-//! Files of a crate use each other in one direction, and none is long.
+//! Tests that files of a crate use each other in one direction, and that no file is too long.
 //!
-//! A file uses another where a path of its code leads into that, by whatever names it is imported. A
-//! module and those below it may use each other.
+//! A file uses another where a path in its code leads into it, under any imported name. A module
+//! and its descendants may use each other.
 
 mod modules;
 
@@ -14,18 +14,19 @@ use std::{
 use super::architecture::{crates, manifests, sources};
 use modules::{MOST_HOPS, Module, modules, resolve};
 
-/// Lines of a file of `src`, and of one of tests or benchmarks.
+/// The most lines of a file in `src`, and of one in tests or benchmarks.
 const LONGEST: usize = 500;
 const LONGEST_TEST: usize = 600;
 
-/// Files that are longer, until they are split: nothing is added.
+/// Longer files that still must be split; the list must not grow.
 const KNOWN_LONG: [&str; 0] = [];
 
-/// Circles until they are mended: a package, and files of its `src` that all reach each other. Nothing is
-/// added.
+/// Cycles that still must be resolved: a package, and files of its `src` that all reach each other.
+/// The list must not grow.
 const KNOWN_CIRCLES: [(&str, &str); 0] = [];
 
-/// Which modules each module uses, and a path by which it does; without its ancestors and descendants.
+/// The modules that each module uses, with a path by which it does; without ancestors and
+/// descendants.
 fn uses(all: &[Module]) -> Vec<BTreeMap<usize, String>> {
     let below = |mut module: usize, ancestor: usize| loop {
         if module == ancestor {
@@ -44,7 +45,7 @@ fn uses(all: &[Module]) -> Vec<BTreeMap<usize, String>> {
     (0..all.len()).map(used).collect()
 }
 
-/// The shortest circle from `start` back to it.
+/// The shortest cycle from `start` back to it.
 fn circle(uses: &[BTreeMap<usize, String>], start: usize) -> Option<Vec<usize>> {
     let mut came_from = BTreeMap::new();
     let mut open = VecDeque::from([start]);
@@ -75,13 +76,13 @@ fn reached(uses: &[BTreeMap<usize, String>], start: usize) -> BTreeSet<usize> {
     found
 }
 
-/// Files that all reach each other, and the shortest circle among them in words.
+/// Files that all reach each other, with their shortest cycle as text.
 struct Knot {
     files: BTreeSet<String>,
     circle: String,
 }
 
-/// The knots of the crate with this root.
+/// The cycles of the crate with this root.
 fn knots(root: &Path) -> Vec<Knot> {
     let all = modules(root);
     let uses = uses(&all);
@@ -164,7 +165,7 @@ fn no_file_is_long() {
     );
 }
 
-/// The circles of a crate of these files.
+/// The cycles of a crate with these files.
 fn planted(files: &[(&str, &str)]) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -176,7 +177,7 @@ fn planted(files: &[(&str, &str)]) -> Vec<String> {
     knots.into_iter().map(|k| k.files.into_iter().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// A circle is found however its files are named, and what only looks like one is none.
+/// A cycle is found however its files are named, and a look-alike is not.
 #[test]
 fn a_planted_circle_is_found() {
     let lib = ("lib.rs", "mod a;\nmod b;\nmod c;\npub use b::B;\npub fn own() {}\n");

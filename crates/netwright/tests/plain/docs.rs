@@ -1,5 +1,5 @@
-//! The documents against the code: nothing that is read or judged is left out, no link is
-//! broken, nothing names a place outside the repository.
+//! Tests of the documents against the code: everything read or judged is documented, no link is
+//! broken, and no path leaves the repository.
 
 use std::{
     collections::BTreeSet,
@@ -81,7 +81,7 @@ fn every_knob_is_listed_once() {
 pub const TOP: [&str; 5] =
     ["README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"];
 
-/// Those and everything written under `docs` and beside the fixtures.
+/// These pages, and everything under `docs` and beside the fixtures.
 pub fn documents() -> Vec<PathBuf> {
     let root = repository();
     let mut found: Vec<PathBuf> = TOP.map(|f| root.join(f)).into();
@@ -100,13 +100,13 @@ pub fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// What a Markdown text links to.
+/// The link targets of a Markdown text.
 fn links(text: &str) -> Vec<String> {
     let ends = text.match_indices("](").map(|(at, m)| &text[at + m.len()..]);
     ends.filter_map(|rest| Some(rest.split_once(')')?.0.to_owned())).collect()
 }
 
-/// A heading's anchor as the forges make it.
+/// A heading's anchor, as code forges make it.
 fn anchor(heading: &str) -> String {
     heading
         .trim_start_matches('#')
@@ -174,7 +174,7 @@ fn nothing_names_a_place_of_whoever_wrote_it() {
     }
 }
 
-/// The experiments that the pages name are ones that `prove` takes.
+/// The experiments named on pages are valid for `prove`.
 #[test]
 fn shipped_experiments_are_understood() {
     let folder = repository().join("docs/lab");
@@ -187,12 +187,12 @@ fn shipped_experiments_are_understood() {
         peek.arg("prove").arg(&file).args(["--peek", "--record", "/none/there"]);
         let out = peek.output().unwrap();
         let said = String::from_utf8_lossy(&out.stderr);
-        // There is no record yet; a mistake in the file would be 2.
+        // There is no record yet, which is error 4; a mistake in the file would be 2.
         assert_eq!(out.status.code(), Some(4), "{}: {said}", file.display());
     }
 }
 
-/// The experiments that a page shows keep to the keys that there are.
+/// The experiments shown on pages use existing keys only.
 #[test]
 fn experiments_on_the_pages_are_understood() {
     let folder = tempfile::tempdir().unwrap();
@@ -214,13 +214,13 @@ fn experiments_on_the_pages_are_understood() {
     assert!(seen >= 2, "only {seen} experiments were seen");
 }
 
-/// What a row of the table of rules says last, in backquotes: `SUITE::TEST`.
+/// The last cell of a row in the table of rules, in backquotes: `SUITE::TEST`.
 fn tests_named(row: &str) -> Vec<&str> {
     let proven = row.trim_end_matches([' ', '|']).rsplit(" | ").next().unwrap();
     proven.split('`').skip(1).step_by(2).collect()
 }
 
-/// How each rule was proven: every test named exists, every planted fault is named by a rule.
+/// How each rule was proven: every test named exists, and every planted fault is named by a rule.
 #[test]
 fn every_rule_says_how_it_was_proven() {
     let (support, tests) = (support(), Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"));
@@ -250,7 +250,7 @@ fn every_rule_says_how_it_was_proven() {
             }
         }
     }
-    // A planted fault is a test that holds a figure or a subject of a finding; look-alikes do not.
+    // A planted fault is a test that checks a figure or a subject of a finding; look-alikes do not.
     for suite in ["planted_queues", "planted_settings"] {
         let source = text(&tests.join(format!("seeing/{suite}.rs")));
         for test in source.split("#[test]\nfn ").skip(1) {

@@ -1,6 +1,6 @@
-//! Every parser of outside bytes is in one list, has seeds, and takes them whole, cut and changed;
-//! then changes of them at random, the same on every run, for `NETWRIGHT_FUZZ_SECONDS` (15).
-//! `NETWRIGHT_FUZZ_SEED` gives other ones.
+//! Tests that every parser of outside bytes is in the list of fuzz entries and has seeds. The test
+//! feeds it the seeds whole, cut and changed, the same on every run. Then it feeds random changes
+//! for `NETWRIGHT_FUZZ_SECONDS` (15); `NETWRIGHT_FUZZ_SEED` selects others.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,7 +16,7 @@ use crate::support::{
     parsers,
 };
 
-/// What a file of the sources that takes outside bytes apart is fed by, or why it is not.
+/// The entries that feed a source file with parsers, or why there are none.
 enum Fed {
     /// These entries of the list.
     By(&'static str),
@@ -28,7 +28,7 @@ const TYPED: &str = "what the operator types, tested by examples and by properti
 const KERNEL: &str = "structures of the running kernel, of fixed size, beside it a test of each";
 const OWN: &str = "serde's reading of a document of ours: nothing is taken apart by hand";
 
-/// Each such file, or folder of them. A new one must come here.
+/// All source files with parsers, or folders of them. A new one must be added here.
 const READERS: &[(&str, Fed)] = &[
     ("explain/src/request.rs", Not(TYPED)),
     ("explain/src/responder.rs", Not("what this program prints in its own child")),
@@ -99,8 +99,8 @@ const READERS: &[(&str, Fed)] = &[
     ("workloads/src/redis/url.rs", By("url")),
 ];
 
-/// What tells that a file takes bytes apart: it makes numbers or documents of them, or defines a
-/// function that says so. Where strangers speak, any number that is read from text.
+/// Signs of a parser: the file makes numbers or documents of bytes, or defines such a function. In
+/// crates that talk to strangers, any number that is read from text.
 const SIGNS: [&str; 12] = [
     "serde_json::from_slice",
     "serde_json::from_str",
@@ -117,7 +117,7 @@ const SIGNS: [&str; 12] = [
 ];
 const SIGNS_OF_STRANGERS: [&str; 2] = [".parse()", ".parse::<"];
 
-/// The crates that speak to strangers.
+/// The crates that talk to strangers.
 const STRANGERS: [&str; 3] = ["interop/", "traffic/", "workloads/"];
 
 fn crates() -> PathBuf {
@@ -162,7 +162,7 @@ fn every_file_that_takes_outside_bytes_apart_is_fed_or_says_why_not() {
     );
     let mut wrong = vec![];
     for krate in entries(&crates()).iter().filter(|p| p.join("src").is_dir()) {
-        // Each file of it is a parser, which a test of its own holds against its list.
+        // Each file of the folder is a parser; another test compares it with its list.
         if krate.ends_with("parse") {
             continue;
         }
@@ -195,7 +195,7 @@ fn every_file_that_takes_outside_bytes_apart_is_fed_or_says_why_not() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The seeds of every parser; fails where one has none, and where a folder is of no parser.
+/// The seeds of every parser. Fails where one has none, or where a folder belongs to no parser.
 fn seeds() -> BTreeMap<&'static str, Vec<(PathBuf, Vec<u8>)>> {
     let mut all = BTreeMap::new();
     for (krate, list) in parsers::CRATES {
@@ -218,10 +218,10 @@ fn seeds() -> BTreeMap<&'static str, Vec<(PathBuf, Vec<u8>)>> {
     all
 }
 
-/// Those of which one input takes a millisecond and more: fewer changes of each seed.
+/// Parsers that take a millisecond or more per input: fewer changes of each seed.
 const SLOW: [&str; 6] = ["archive", "changes", "host_file", "knob_value", "recording", "redacted"];
 
-/// No input may take longer, also on a busy machine.
+/// The time limit of an input, also on a busy machine.
 const LONGEST: Duration = Duration::from_secs(20);
 
 fn feed(name: &str, parser: fn(&[u8]), bytes: &[u8], from: &Path) {
@@ -237,13 +237,13 @@ fn feed(name: &str, parser: fn(&[u8]), bytes: &[u8], from: &Path) {
     );
 }
 
-/// Positions to change: all of a short seed, so many of a long one.
+/// Positions to change: all of a short seed, this many of a long one.
 fn positions(name: &str, len: usize) -> impl Iterator<Item = usize> {
     let most = if SLOW.contains(&name) { 30 } else { 300 };
     (0..len).step_by(len.div_ceil(most).max(1))
 }
 
-/// Runs work on every parser, on as many threads as there are CPUs.
+/// Runs a function on every parser, with as many threads as there are CPUs.
 fn each(work: impl Fn(&'static str, fn(&[u8]), &[(PathBuf, Vec<u8>)]) + Sync) {
     let all: Vec<parsers::Parser> =
         parsers::CRATES.iter().flat_map(|(_, l)| l.iter().copied()).collect();

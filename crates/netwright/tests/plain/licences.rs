@@ -1,11 +1,11 @@
-//! What comes from outside: from the registry alone, under licences that ours are compatible with,
-//! in versions that a security fix can raise by one `cargo update`.
+//! Tests of dependencies: from the registry only, with compatible licences, and in versions that
+//! allow a security fix by one `cargo update`.
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 
 use serde_json::Value;
 
-/// Permissive licences: what they ask for is that their text goes along.
+/// Permissive licences, which only require that their text is included.
 const ALLOWED: [&str; 10] = [
     "0BSD",
     "Apache-2.0",
@@ -19,7 +19,7 @@ const ALLOWED: [&str; 10] = [
     "Zlib",
 ];
 
-/// Whether an SPDX expression can be met by allowed licences. `/` is how `OR` was written before.
+/// Whether allowed licences satisfy an SPDX expression. `/` is the old form of `OR`.
 fn is_met(expression: &str) -> bool {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
@@ -84,7 +84,7 @@ fn metadata(manifest: &Path) -> Vec<Value> {
     let args = ["metadata", "--offline", "--locked", "--format-version", "1"];
     let out = Command::new(cargo)
         .args(args)
-        // What other systems need is not even downloaded.
+        // Dependencies of other systems are not even downloaded.
         .args(["--filter-platform", &host, "--manifest-path"])
         .arg(manifest)
         .output()

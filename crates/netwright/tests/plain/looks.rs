@@ -1,4 +1,4 @@
-//! How many of several looks at a figure must be good.
+//! Tests of the helper that decides how many looks must be good.
 
 use crate::support::looks::in_most_looks;
 

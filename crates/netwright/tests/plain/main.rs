@@ -1,4 +1,4 @@
-//! What needs no root, no server and no guest: the code's shape, the documents, captured hosts.
+//! Tests without root, servers or guests: the code's structure, the documents, captured hosts.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 

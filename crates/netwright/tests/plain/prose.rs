@@ -1,4 +1,4 @@
-//! The sentences of every page: none above 35 words, and half of a page's have at most 16.
+//! Tests of every page's sentences: none above 35 words, and half of a page's have at most 16.
 
 use super::docs::{documents, text};
 
@@ -25,7 +25,7 @@ fn blocks(page: &str) -> Vec<String> {
     all
 }
 
-/// A link is its text; what is in backquotes is one word.
+/// A link counts as its text; code in backquotes counts as one word.
 fn plain(block: &str) -> String {
     let (mut text, mut rest) = (String::new(), block);
     while let Some(at) = rest.find(['`', ']']) {
@@ -44,7 +44,7 @@ fn plain(block: &str) -> String {
     (text + rest).replace(['*', '['], "")
 }
 
-/// The sentences: each ends before a capital, a digit or a bracket that follows its full stop.
+/// The sentences of a text. Each ends at a full stop before a capital, a digit or a bracket.
 fn sentences(page: &str) -> Vec<String> {
     let mut all = vec![];
     for block in blocks(page) {

@@ -1,5 +1,5 @@
-//! The language: no word that docs/glossary.md gives up comes back, neither in what a person reads
-//! nor in a public name.
+//! Tests of the language: no word that docs/glossary.md replaces appears in text for people or in a
+//! public name.
 
 use std::{
     fs,
@@ -55,7 +55,7 @@ fn ends(path: &Path, with: &str) -> bool {
     path.extension().is_some_and(|e| e == with)
 }
 
-/// The sources of what ships, without their tests.
+/// The sources that ship, without their tests.
 fn sources() -> Vec<(PathBuf, String)> {
     let ships = |p: &Path| {
         let text = p.to_string_lossy();
@@ -144,7 +144,7 @@ fn what_a_person_reads_has_no_given_up_word() {
     assert!(wrong.is_empty(), "docs/glossary.md says what to write instead:\n{}", wrong.join("\n"));
 }
 
-/// The names that a source declares for others: `pub` items, fields and modules.
+/// The public names of a source: `pub` items, fields and modules.
 fn public_names(code: &str) -> Vec<String> {
     let kinds = ["struct", "enum", "trait", "type", "mod", "fn", "const", "static", "union"];
     let name = |l: &str| {
@@ -161,7 +161,7 @@ fn public_names(code: &str) -> Vec<String> {
     code.lines().filter_map(name).collect()
 }
 
-/// `FarProgram` and `FAR_PROGRAM` are `far_program`.
+/// Splits names: `FarProgram` and `FAR_PROGRAM` become `far_program`.
 fn snake(name: &str) -> String {
     let shouted = name.chars().all(|c| !c.is_lowercase());
     let mut text = String::from("_");

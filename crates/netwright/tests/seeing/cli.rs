@@ -1,5 +1,5 @@
-//! The command line: help, exit codes, refusals, pipes, terminals, signals, and life without
-//! root.
+//! Tests of the command line: help, exit codes, refusals, pipes, terminals, signals, and use
+//! without root.
 
 use std::{
     fs,
@@ -20,7 +20,7 @@ fn stderr(out: &Output) -> String {
     String::from_utf8_lossy(&out.stderr).into_owned()
 }
 
-/// Ends with this code, says this on one line of standard error, and nothing on standard output.
+/// Checks the exit code, one line on standard error with this text, and an empty standard output.
 fn refuses(args: &[&str], code: i32, says: &str) {
     let out = netwright(args);
     let text = stderr(&out);
@@ -44,7 +44,7 @@ fn help_has_examples_and_exit_codes_and_fits_80_columns_where_it_can() {
     ] {
         let text = run(NETWRIGHT, args);
         let examples = text.split("Examples:\n").nth(1).expect("there are examples");
-        // A comment may stand above the first.
+        // The first example may have a comment above it.
         let first = examples.lines().find(|l| !l.starts_with("  # "));
         assert!(first.is_some_and(|l| l.starts_with("  netwright ")), "{args:?}: {first:?}");
         assert!(text.contains("Exit codes:\n  0  done"), "{args:?}");
@@ -247,7 +247,7 @@ fn ctrl_c_ends_the_window_early_and_what_was_seen_is_judged() {
         .spawn()
         .unwrap();
     wait_until_it_listens(&child);
-    // The eBPF programs are attached before the window begins, which takes its time.
+    // The eBPF programs are attached before the window begins, which takes time.
     std::thread::sleep(Duration::from_millis(2000));
     let began = Instant::now();
     interrupt(&child);
@@ -306,7 +306,7 @@ fn a_snapshot_answers_as_the_live_host_did() {
     assert_eq!(missing.status.code(), Some(4));
 }
 
-/// Until SIGINT (signal 2) is in the set of caught signals: before that it ends the process.
+/// Waits until SIGINT (2) is in the set of caught signals: before that it ends the process.
 fn wait_until_it_listens(child: &Child) {
     let path = format!("/proc/{}/status", child.id());
     let began = Instant::now();
@@ -358,7 +358,7 @@ fn lines_keep_to_the_width_asked_for() {
     }
 }
 
-/// Runs with a terminal for standard output and error; gives what it shows.
+/// Runs it with a terminal as standard output and error; returns the terminal's output.
 fn on_terminal(args: &[&str], env: &[(&str, &str)]) -> String {
     let (mut master, mut slave) = (0, 0);
     // SAFETY: fills two descriptors; no name, no settings.
@@ -380,7 +380,7 @@ fn on_terminal(args: &[&str], env: &[(&str, &str)]) -> String {
     command.envs(env.iter().copied());
     command.stdout(tty.try_clone().unwrap()).stderr(tty.try_clone().unwrap()).stdin(Stdio::null());
     let mut child = command.spawn().unwrap();
-    // Once the child is gone nobody holds the terminal, and reading ends with EIO.
+    // After the child has ended nothing holds the terminal, and reading ends with EIO.
     drop((command, tty));
     let mut seen = Vec::new();
     let mut buffer = [0; 4096];
@@ -394,7 +394,7 @@ fn on_terminal(args: &[&str], env: &[(&str, &str)]) -> String {
     String::from_utf8(seen).unwrap()
 }
 
-/// Runs a copy of the binary as user `nobody` without any capability or group.
+/// Runs a copy of the binary as user `nobody` without capabilities and groups.
 fn as_nobody(args: &[&str]) -> Output {
     needs_root();
     let dir = tempfile::Builder::new()
@@ -402,12 +402,12 @@ fn as_nobody(args: &[&str]) -> Output {
         .tempdir_in("/tmp")
         .unwrap();
     let copy = dir.path().join("netwright");
-    // By another process: a descriptor open for writing here would be inherited by whatever
-    // another test starts meanwhile, and the copy then be "busy".
+    // Copied by another process: a child of another test could inherit a descriptor open for
+    // writing, and the copy would be "busy".
     let copied = Command::new("cp").arg(NETWRIGHT).arg(&copy).status().unwrap();
     assert!(copied.success());
     let mut command = Command::new(&copy);
-    // The standard library drops the groups too when it changes the user as root.
+    // The standard library also drops the groups when root changes the user.
     command.args(args).uid(65534).gid(65534).current_dir(Path::new("/")).output().unwrap()
 }
 
@@ -441,7 +441,7 @@ fn inspect_with_v_shows_every_section() {
     }
 }
 
-/// What cannot be opened for want of descriptors is not "not there".
+/// A file that cannot be opened for lack of descriptors is not "missing".
 #[test]
 fn few_descriptors_are_no_host_without_nics() {
     for args in [&["inspect"][..], &["inspect", "--json"], &["doctor", "--window", "1s"]] {
@@ -465,7 +465,7 @@ fn few_descriptors_are_no_host_without_nics() {
     }
 }
 
-/// A tree that somebody sent costs no minutes.
+/// A malicious tree does not take minutes.
 #[test]
 fn a_bomb_of_interfaces_is_refused_at_once() {
     let tree = tempfile::tempdir().unwrap();

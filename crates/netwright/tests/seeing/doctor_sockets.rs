@@ -1,5 +1,5 @@
-//! Faults at single sockets, planted for real, and what looks like them: `doctor` names the socket,
-//! its process and what helps.
+//! Faults at single sockets, planted for real, and look-alikes: `doctor` names the socket, its
+//! process and the remedy.
 
 use std::{
     net::UdpSocket,
@@ -17,7 +17,7 @@ use lab::{pair::PairSpec, testing::TestLab};
 use model::Nanos;
 use serde_json::Value;
 
-/// Sends so many datagrams at once, again after each pause.
+/// Sends this many datagrams at once, again after each pause.
 fn send(ns: &Namespace, at_once: usize, pause: Duration) -> Inside {
     Inside::run(ns, move |stop| {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -64,7 +64,7 @@ fn a_socket_that_nobody_reads_is_named_and_no_buffer_is_proposed() {
     assert_eq!(knobs(f), [] as [&str; 0], "{f:#}");
 }
 
-/// The look-alike: the same counter grows, and a larger buffer does help.
+/// The look-alike: the same counter grows, and a larger buffer helps.
 #[test]
 fn bursts_at_a_socket_that_is_read_are_told_from_that() {
     let ns = Namespace::new();
@@ -84,7 +84,7 @@ fn bursts_at_a_socket_that_is_read_are_told_from_that() {
         let f = finding(&d, "udp_receive_drops").unwrap_or_else(|| panic!("{d:#}"));
         let says = f["explanation"].as_str().unwrap().to_owned();
         let asks = f["changes"].to_string();
-        // On a busy machine a burst may be seen at most of the readings by chance.
+        // On a busy machine most readings may see a burst by chance.
         if says.contains("come in bursts") {
             assert!(asks.contains("set SO_RCVBUF to"), "{f:#}");
             break says;
@@ -152,7 +152,7 @@ fn a_small_buffer_over_a_long_path_is_what_limits() {
     assert!(!d.to_string().contains("not known → "), "{d:#}");
 }
 
-/// The look-alike: the kernel's own buffers on a short path; the CPUs limit.
+/// The look-alike: default buffers on a short path; the CPUs are the limit.
 #[test]
 fn a_short_path_with_the_kernels_buffers_is_clear() {
     let lab = path(0, 0.0);

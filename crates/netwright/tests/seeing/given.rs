@@ -1,10 +1,10 @@
-//! Files that are named to a command, where the name stands for something without an end.
+//! Tests of file arguments that name an endless or blocking file.
 
 use std::time::{Duration, Instant};
 
 use crate::support::{NETWRIGHT, output};
 
-/// A command for each file that one names, `FILE` being the name.
+/// A command for each kind of file argument; `FILE` is the name.
 const COMMANDS: [&[&str]; 9] = [
     &["measure", "rtt", "127.0.0.1:9", "--secret-file", "FILE"],
     &["measure", "http", "https://127.0.0.1:9/", "--ca", "FILE"],

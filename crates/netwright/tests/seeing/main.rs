@@ -1,4 +1,5 @@
-//! What is seen of a host, and what every command says: `inspect`, `snapshot`, `watch`, `doctor`.
+//! Tests of what is seen of a host, and of every command's output: `inspect`, `snapshot`, `watch`,
+//! `doctor`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -30,12 +31,12 @@ mod world_tuner;
 #[path = "../support/mod.rs"]
 mod support;
 
-/// What `src/exit.rs`, which the module `cli` tries, needs of the program.
+/// What `src/exit.rs`, which the module `cli` tests, needs of the program.
 #[path = "../../src/failure.rs"]
 #[allow(dead_code, reason = "only the panic hook is tried")]
 mod failure;
 
-/// As above.
+/// Replaces the program's `output`, also for `src/exit.rs`.
 mod output {
     pub fn note(line: &str) {
         eprintln!("netwright: {line}");

@@ -1,4 +1,4 @@
-//! CPU time that a process may not use: a cgroup's quota, planted for real.
+//! CPU time denied to a process: a cgroup's quota, planted for real.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use crate::support::{
     run,
 };
 
-/// A cgroup of the hierarchy that gives out CPU time, removed on drop.
+/// A cgroup of the cpu controller, removed on drop.
 struct CpuCgroup {
     folder: PathBuf,
     v2: bool,
@@ -46,7 +46,7 @@ impl CpuCgroup {
         }
     }
 
-    /// Takes a process in.
+    /// Moves a process into it.
     fn take(&self, pid: u32) {
         fs::write(self.folder.join("cgroup.procs"), pid.to_string()).unwrap();
     }
@@ -60,12 +60,12 @@ impl CpuCgroup {
 
 impl Drop for CpuCgroup {
     fn drop(&mut self) {
-        // Empty once its process is reaped.
+        // It is empty once its process is reaped.
         let _ = fs::remove_dir(&self.folder);
     }
 }
 
-/// A process that never sleeps, until dropped.
+/// A process that computes until dropped.
 struct Spinner(Child);
 
 impl Spinner {
@@ -101,7 +101,7 @@ fn a_quota_that_is_used_up() {
     let around = cgroup.throttled_periods() - before;
     let f = found(&d, "cpu_quota", &subject);
     assert_eq!((&f["severity"], &f["confidence"]), (&"warning".into(), &"high".into()), "{f:#}");
-    // One period of 20 ms after the other, for 1.5 s and a little longer around it.
+    // One period of 20 ms after another, for 1.5 s and a little longer.
     let seen = figure(f, "throttled periods");
     assert!(seen > around / 2 && seen <= around && seen > 38, "{seen} of {around}: {f:#}");
     assert!(f["title"].as_str().unwrap().contains("0.1 CPUs"), "{f:#}");

@@ -1,5 +1,5 @@
-//! Packets that the kernel drops, planted in namespaces: `watch` counts each by its reason, `doctor` finds
-//! those that are faults.
+//! Packets that the kernel drops, planted in namespaces: `watch` counts each by its reason, and
+//! `doctor` reports those that are faults.
 
 use std::{
     net::UdpSocket,
@@ -40,12 +40,12 @@ fn inode(ns: &Namespace) -> u64 {
     text.trim().trim_start_matches("net:[").trim_end_matches(']').parse().unwrap()
 }
 
-/// Sends so many datagrams to this port of the namespace's loopback.
+/// Sends this many datagrams to this port of the namespace's loopback.
 fn send(ns: &Namespace, port: u16, count: u64) {
     let sender = Inside::run(ns, move |_| {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         for _ in 0..count {
-            // Refused where nobody listens.
+            // Refused where no socket listens.
             let _ = socket.send_to(&[0; 100], ("127.0.0.1", port));
         }
     });
@@ -125,7 +125,7 @@ fn a_flood_is_observed_in_part() {
     assert_eq!(packets, truth, "{shares:?}");
 }
 
-/// Datagrams from a source that another interface leads to, 200 a second.
+/// Datagrams from a source that is routed to another interface, 200 per second.
 fn spoofed() -> (Namespace, Namespace, Inside) {
     let (server, client) = pair();
     for which in ["all", "va"] {
@@ -134,7 +134,7 @@ fn spoofed() -> (Namespace, Namespace, Inside) {
     server.run("ip", &["link", "set", "lo", "up"]);
     server.run("ip", &["route", "add", "10.77.0.0/24", "dev", "lo"]);
     client.run("ip", &["address", "add", "10.77.0.5/24", "dev", "vb"]);
-    // The question who has the address would be refused, too.
+    // The ARP request for the address would be refused, too.
     let mac = server.run("cat", &["/sys/class/net/va/address"]);
     let known = ["lladdr", mac.trim(), "dev", "vb", "nud", "permanent"];
     client.run("ip", &[&["neigh", "replace", "10.88.0.1"][..], &known].concat());
@@ -154,7 +154,7 @@ fn a_source_that_the_reverse_path_filter_refuses() {
     let f = found(&d, "silent_drops", "IP_RPFILTER");
     let packets = f["evidence"][0]["value"].as_str().unwrap().replace(',', "").parse().unwrap();
     truth.holds(&d, packets);
-    // The remedy, in its loose form: the source is known, by whichever interface.
+    // The remedy: loose mode accepts a source that is reachable by any interface.
     for which in ["all", "va"] {
         server.run("sysctl", &["-qw", &format!("net.ipv4.conf.{which}.rp_filter=2")]);
     }

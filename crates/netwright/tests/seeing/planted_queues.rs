@@ -1,5 +1,5 @@
-//! Queues that overflow, planted for real in network namespaces: `doctor` finds each, its remedy
-//! ends it, and what looks like it is left alone.
+//! Queues that overflow, planted in network namespaces: `doctor` finds each, its remedy ends it,
+//! and look-alikes are left alone.
 
 use std::{
     net::{Shutdown, TcpListener, TcpStream, UdpSocket},
@@ -33,7 +33,7 @@ fn an_accept_queue_too_short_for_its_bursts() {
     assert_eq!(figure(f, "accept queue of 127.0.0.1:8080"), 3, "{f:#}");
     assert!(f.to_string().contains(&format!("pid {}", std::process::id())), "{f:#}");
     apply(&ns, &d, &["sysctl.net.core.somaxconn=4096"]);
-    // The finding says that the application must listen again.
+    // The finding says that the application must call listen() again.
     drop(server);
     let _again = listener(&ns, ADDRESS, BATCH);
     silent(&doctor(&ns), "accept_queue_overflow");
@@ -48,10 +48,10 @@ fn an_accept_queue_with_room_is_clear() {
     silent(&doctor(&ns), "accept_queue_overflow");
 }
 
-/// Connection requests whose answers are lost, 25 a second.
+/// Connection requests with lost answers, 25 per second.
 fn half_open() -> (Namespace, Namespace, Inside) {
     let (server, clients) = pair();
-    // The server sends its answers to a station that is not there.
+    // The server sends its answers to a station that does not exist.
     let nowhere = ["lladdr", "02:00:00:00:00:99", "dev", "va", "nud", "permanent"];
     server.run("ip", &[&["neigh", "replace", "10.88.0.2"][..], &nowhere].concat());
     let mac = server.run("cat", &["/sys/class/net/va/address"]);
@@ -79,7 +79,7 @@ fn more_half_open_connections_than_the_listener_may_have() {
     silent(&doctor(&ns), "syn_queue_overflow");
 }
 
-/// The look-alike: cookies that somebody wants for every connection.
+/// The look-alike: cookies for every connection, as configured.
 #[test]
 fn cookies_on_purpose_are_clear() {
     let ns = Namespace::new();
@@ -99,7 +99,7 @@ fn dropped(ns: &Namespace) -> u64 {
     serde_json::from_str::<Value>(&all).unwrap()[0]["drops"].as_u64().unwrap()
 }
 
-/// 500 datagrams a second at most, 4 Mbit/s.
+/// At most 500 datagrams per second, 4 Mbit/s.
 fn datagrams(ns: &Namespace, bytes: usize) -> Inside {
     let mut socket = None;
     Inside::every(ns, Duration::from_millis(2), move || {
@@ -123,7 +123,7 @@ fn a_shaper_that_drops() {
     assert!(finding(&doctor(&ns), "qdisc_drops").is_none());
 }
 
-/// The look-alike: the same traffic through a shaper that carries it, and is told to delay it.
+/// The look-alike: the same traffic through a shaper with enough capacity, and a configured delay.
 #[test]
 fn a_shaper_that_carries_everything_is_clear() {
     let (ns, _there) = pair();
@@ -132,7 +132,7 @@ fn a_shaper_that_carries_everything_is_clear() {
     silent(&doctor(&ns), "qdisc_drops");
 }
 
-/// Connections that the client closes first, so that it keeps each port for a minute.
+/// Connections that the client closes first, so that it holds each port for a minute.
 fn use_up(ns: &Namespace) -> [Inside; 2] {
     let server = Inside::run(ns, |stop| {
         let listener = TcpListener::bind(ADDRESS).unwrap();
@@ -151,7 +151,7 @@ fn use_up(ns: &Namespace) -> [Inside; 2] {
         let Ok(connection) = TcpStream::connect(ADDRESS) else { return };
         let _ = connection.shutdown(Shutdown::Both);
         made += 1;
-        // All but a few at once; the rest show that it is this host that opens them.
+        // All but a few at once; the rest show that this host opens them.
         if made > 42 {
             thread::sleep(Duration::from_millis(500));
         }
@@ -162,7 +162,7 @@ fn use_up(ns: &Namespace) -> [Inside; 2] {
 #[test]
 fn ports_that_run_out() {
     let ns = Namespace::new();
-    // Over loopback a port would be used again after a second.
+    // Over loopback a port would be reused after a second.
     ns.run("sysctl", &["-q", "net.ipv4.tcp_tw_reuse=0"]);
     ns.run("sysctl", &["-q", "net.ipv4.ip_local_port_range=40000 40049"]);
     let _load = use_up(&ns);
@@ -173,14 +173,14 @@ fn ports_that_run_out() {
     let waiting = ns.run("ss", &["-Htan", "state", "time-wait"]).lines().count() as u64;
     let said = figure(f, "connections, listeners left out");
     assert!((41..=52).contains(&said) && said.abs_diff(waiting) <= 8, "{said}, {waiting}: {f:#}");
-    // The range below this kernel's default is the cause, and its finding has the change.
+    // A range below the kernel's default is the cause, and its finding has the change.
     let range = d.to_string();
     assert!(range.contains("sysctl.net.ipv4.ip_local_port_range"), "{d:#}");
     apply(&ns, &d, &[]);
     silent(&doctor(&ns), "ports_running_out");
 }
 
-/// The look-alike: as many sockets in the same range, which listen and hold no port of a peer.
+/// The look-alike: as many sockets in the same range, which listen and hold no port.
 #[test]
 fn listeners_in_the_range_are_no_connections() {
     let ns = Namespace::new();

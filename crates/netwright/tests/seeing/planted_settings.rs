@@ -1,5 +1,5 @@
-//! Settings and paths made wrong in network namespaces: `doctor` finds each, its remedy ends it,
-//! and what looks like it is left alone.
+//! Wrong settings and paths in network namespaces: `doctor` finds each, its remedy ends it, and
+//! look-alikes are left alone.
 
 use std::{
     fs,
@@ -37,7 +37,7 @@ fn a_pair_whose_ends_disagree_about_the_mtu() {
     silent(&doctor(&ns), "mtu_mismatch");
 }
 
-/// The look-alike: a bridge whose own MTU is smaller than its ports', which it may be.
+/// The look-alike: a bridge with a smaller MTU than its ports, which is allowed.
 #[test]
 fn a_bridge_smaller_than_its_ports_is_clear() {
     let (ns, _there) = pair();
@@ -58,7 +58,7 @@ fn sack_switched_off() {
     silent(&doctor(&ns), "sack_timestamps_off");
 }
 
-/// The look-alike: duplicate SACK off, and timestamps without their random offset, which is 2.
+/// The look-alike: duplicate SACK off, and timestamps without random offset (value 2).
 #[test]
 fn neighbours_of_sack_and_timestamps_are_clear() {
     let ns = Namespace::new();
@@ -78,7 +78,7 @@ fn a_setting_below_this_kernels_default() {
     silent(&doctor(&ns), "below_kernel_default");
 }
 
-/// The look-alike: changed as well, upwards.
+/// The look-alike: also changed, but raised.
 #[test]
 fn a_setting_above_the_default_is_clear() {
     let ns = Namespace::new();
@@ -126,14 +126,14 @@ fn segments_lost_at_a_shaper() {
     silent(&doctor(&ns), "retransmits");
 }
 
-/// The look-alike: the same path as slow, with a queue that takes all that is sent.
+/// The look-alike: an equally slow path with a queue that holds everything.
 #[test]
 fn a_slow_path_that_loses_nothing_is_clear() {
     let (ns, _there, _load) = bulk("100000000");
     silent(&doctor(&ns), "retransmits");
 }
 
-/// A busy process; on one CPU, or on the other every 2 ms. Killed on drop.
+/// A busy process on one CPU, or moving to the other one every 2 ms. Killed on drop.
 struct Busy(libc::pid_t);
 
 impl Busy {
@@ -193,7 +193,7 @@ fn a_process_that_moves_between_cpus_all_the_time() {
     assert!((0.6..1.6).contains(&(said / rate)), "{said} a second, {rate}: {f:#}");
     assert!(!f["changes"].as_array().unwrap().is_empty(), "{f:#}");
     drop(busy);
-    // The remedy, and the look-alike: as busy, and it stays.
+    // The remedy, and the look-alike: equally busy, without migrations.
     let pinned = Busy::start(false);
     silent(&doctor_with(&ns, &["--pid", &pinned.0.to_string()]), "app_migrates");
 }

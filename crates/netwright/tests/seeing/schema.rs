@@ -1,5 +1,5 @@
-//! The committed JSON schemas are the code's, and real output keeps to them: of each document at
-//! least one here, and of every run with `--json` in every suite (`support::schema`).
+//! Tests that the committed JSON schemas match the code, and that real output matches them: at
+//! least one of each document here, and every run with `--json` in every suite (`support::schema`).
 
 use std::{
     collections::BTreeSet,
@@ -14,8 +14,8 @@ use crate::support::{
 };
 use serde_json::Value;
 
-/// Each document with what makes the program print one, as tests: a schema that no real run is held
-/// against does not compile into this list, and one that is missing from it fails the test below.
+/// Each document with the test that prints one. A schema without a real run fails to compile here,
+/// and a missing one fails the test below.
 macro_rules! documents {
     ($($test:ident $name:literal;)*) => {
         const DOCUMENTS: &[&str] = &[$($name),*];
@@ -78,8 +78,7 @@ fn the_committed_schemas_are_what_the_code_says() {
 fn inspect() -> String {
     let pid = std::process::id().to_string();
     let text = run(NETWRIGHT, &["inspect", "--json", "--pid", &pid]);
-    // The contract's keys, named one by one: a schema generated from a renamed field would
-    // agree with itself.
+    // The contract's keys by name: a schema generated from a renamed field would agree with itself.
     let facts: Value = serde_json::from_str(&text).expect("JSON");
     let has = |pointer: &str| assert!(facts.pointer(pointer).is_some(), "{pointer} is missing");
     for key in ["kernel", "arch", "hypervisor"] {
@@ -208,7 +207,7 @@ fn explain_passive() -> String {
     let mut client = client.spawn().expect("it starts");
     let pid = serve.pid().to_string();
     let args = ["explain", "--pid", &pid, "--json", "--duration", "500ms"];
-    // A client on a busy machine takes its time to begin.
+    // A client on a busy machine starts late.
     let mut looks = (0..20).map(|_| support::output(NETWRIGHT, &args));
     let out = looks.find(|out| out.status.success());
     client.kill().and_then(|()| client.wait()).expect("it ends");
@@ -334,7 +333,7 @@ fn measure_pg_init() -> String {
     run(NETWRIGHT, &["measure", "pg", &server.url("postgres"), "--init", "--json"])
 }
 
-/// For both: what the workload prints is the truth, no traffic.
+/// A workload for both that prints the truth, without traffic.
 const FIGURE: [&str; 4] = ["--metric", "x=/x = ([0-9]+)/:higher", "--runs", "32"];
 
 fn prove() -> String {
@@ -345,14 +344,14 @@ fn prove() -> String {
     text(&ended(command.args(["--level", "1", "--level", "2"]).args(FIGURE)))
 }
 
-/// What a command prints on a host that can be changed.
+/// The documents of commands on a host that can be changed.
 fn there(work: impl FnOnce(&Practice) -> String + Send) -> String {
     let mut text = String::new();
     on_a_host(|host| text = work(host));
     text
 }
 
-/// What `tune` prints there, on which one change was made before.
+/// The documents of `tune` there, after one change.
 fn tune(args: &[&str]) -> String {
     there(|host| {
         applied(host);
@@ -387,7 +386,7 @@ fn fix() -> String {
 }
 
 fn tune_plan() -> String {
-    // One change, one that is so already, one that is refused.
+    // One change, one that needs none, one that is refused.
     there(|host| {
         let changes = ["nic.v0.mtu=1400", "nic.v1.mtu=1500", "sysctl.net.core.somaxconn=9999"];
         said(host, &[&["plan", "--json"][..], &changes].concat())

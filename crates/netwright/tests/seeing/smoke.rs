@@ -1,5 +1,5 @@
-//! Every command once with a build as it is released: a panic aborts, no overflow and no assertion
-//! is checked. The suites run the debug build; what differs between the two shows here.
+//! Runs every command once with a release-like build: a panic aborts, and overflows and assertions
+//! are unchecked. The other suites run the debug build; differences between the two show here.
 
 use std::{
     collections::BTreeSet,
@@ -11,10 +11,10 @@ use crate::support::{
     NETWRIGHT, http, postgres::Postgres, redis::Redis, run, schema, serve::Serve, tuned::on_a_host,
 };
 
-/// Commands whose commands are commands of their own.
+/// Commands with subcommands.
 const FAMILIES: [&str; 3] = ["lab", "measure", "tune"];
 
-/// The commands that a help names.
+/// The commands in a help text.
 fn commands(help: &str) -> Vec<String> {
     let lines = help.lines().skip_while(|l| *l != "Commands:").skip(1);
     let lines = lines.take_while(|l| !l.is_empty()).filter(|l| l.starts_with("  "));
@@ -41,7 +41,7 @@ fn built() -> PathBuf {
     program.expect("no program was built")
 }
 
-/// The program, and what was run of it.
+/// The program, and the commands that were run.
 struct Smoke {
     program: PathBuf,
     state: tempfile::TempDir,
@@ -56,7 +56,7 @@ impl Smoke {
         command
     }
 
-    /// Runs a command, which ends with one of these exit codes; gives what it printed.
+    /// Runs a command that must end with one of these exit codes; returns its output.
     fn run(&mut self, args: &[&str], codes: &[i32]) -> String {
         let out = schema::ended(&mut self.command(args));
         let err = String::from_utf8_lossy(&out.stderr);
@@ -169,7 +169,8 @@ fn every_command_works_as_released() {
 
 #[test]
 fn as_released_a_panic_aborts() {
-    // What the profile is for: were it like the debug build, this suite would show nothing.
+    // Checks that the profile differs from the debug build; otherwise this suite would be
+    // pointless.
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
     let text = std::fs::read_to_string(manifest).unwrap();
     let smoke = text.split("[profile.smoke]").nth(1).unwrap();

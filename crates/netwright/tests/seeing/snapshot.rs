@@ -1,5 +1,5 @@
-//! A capture of a real host against the live host and the classic tools: the same facts from
-//! the archive, from the unpacked tree, and after redaction nothing that names anybody.
+//! A capture of a real host against the live host and the classic tools. The archive and the
+//! unpacked tree have the same facts; a redacted one has nothing that identifies the host.
 
 use std::{
     collections::BTreeSet,
@@ -11,8 +11,8 @@ use std::{
 use crate::support::{NETWRIGHT, Namespace, needs_root, output, run};
 use serde_json::Value;
 
-/// Keys of `inspect --json` whose values change between two looks at the same host. All others
-/// must be the same from a capture as live.
+/// Keys of `inspect --json` with values that change between two readings. All others must be equal
+/// in a capture and live.
 const VOLATILE: [&str; 22] = [
     // Counters and gauges.
     "accept_queue",
@@ -41,7 +41,7 @@ const VOLATILE: [&str; 22] = [
 ];
 
 fn without_volatile(value: &mut Value) {
-    // What could not be read of them comes and goes with them.
+    // Reasons for unreadable values come and go with them.
     let elsewhere = |v: &Value| v["what"] == "links of other network namespaces";
     match value {
         Value::Object(map) => {
@@ -103,7 +103,7 @@ fn busy_namespace() -> Namespace {
     ns
 }
 
-/// The kernel tells a link's state, and gives it its own address, up to a second late.
+/// The kernel reports a link's state, and assigns its own address, up to a second late.
 fn settle(ns: &Namespace) {
     for _ in 0..100 {
         let links = ns.run("ip", &["-o", "link"]);
@@ -117,7 +117,7 @@ fn settle(ns: &Namespace) {
     panic!("the devices do not come up: {}", ns.run("ip", &["link"]));
 }
 
-/// A process with a telling command line and a listening socket, killed by its id when dropped.
+/// A process with a distinctive command line and a listening socket, killed by its id when dropped.
 struct Server(Child);
 
 const SECRET: &str = "--customer=acme-industries-4711";
@@ -166,7 +166,7 @@ fn a_capture_says_what_the_live_host_says() {
     assert!(live["nics"].as_array().unwrap().len() >= 5, "the namespace's own devices");
     assert!(!live["listeners"].as_array().unwrap().is_empty());
 
-    // Read outside the namespace: nothing may come from the reader's own host.
+    // Read outside of the namespace: no value may come from the reader's host.
     let read = |root: &Path| -> Value {
         let args = ["inspect", "--json", "--root", path(root), "--pid", &pid];
         serde_json::from_str(&run(NETWRIGHT, &args)).unwrap()
@@ -175,7 +175,7 @@ fn a_capture_says_what_the_live_host_says() {
     same("archive", from_archive.clone(), live);
     let tree = unpacked(&archive, folder.path());
     let from_tree = read(&tree);
-    // Volatile values too: they were recorded once.
+    // Volatile values too, as they were recorded once.
     let mut out = Vec::new();
     differences("tree", &from_tree, &from_archive, &mut out);
     assert!(out.is_empty(), "{}", out.join("\n"));
@@ -192,7 +192,7 @@ fn a_capture_says_what_the_live_host_says() {
     assert!(out.is_empty(), "{}", out.join("\n"));
 }
 
-/// What names this host, as the classic tools show it.
+/// The names of this host, as the classic tools show them.
 fn names_of(ns: &Namespace, host: &str) -> BTreeSet<String> {
     let links: Value = serde_json::from_str(&ns.run("ip", &["-j", "addr"])).unwrap();
     let mut names = BTreeSet::from([host.to_owned(), SECRET.to_owned(), "acme".to_owned()]);
@@ -227,7 +227,7 @@ fn redaction_leaves_no_name_in_any_byte() {
     let folder = tempfile::tempdir().unwrap();
     let capture = |redact: &str, name: &str| {
         let archive = folder.path().join(name);
-        // A host name of its own, so that the test does not rename the machine.
+        // Another host name, in a namespace, so that the test does not rename the machine.
         let script = format!(
             "hostname {HOST}.acme.example && exec {NETWRIGHT} snapshot -o {} --window 200ms --pid {pid} {redact}",
             path(&archive)
@@ -292,7 +292,7 @@ fn lstopo_reads_an_unpacked_capture() {
     let tree = unpacked(&archive, folder.path());
     let args = ["--of", "console", "--no-io", "--no-collapse"];
     let objects = |text: &str| -> Vec<String> {
-        // The first line names the machine and its memory, which lstopo asks the live system.
+        // The first line has the machine and its memory, which lstopo asks the live system for.
         text.lines().skip(1).map(|l| l.trim().to_owned()).collect()
     };
     let live = run("lstopo-no-graphics", &args);
@@ -335,11 +335,11 @@ fn a_full_disk_is_one_line_and_leaves_nothing() {
 #[test]
 fn an_unprivileged_capture_reads_back_as_it_was() {
     let ns = busy_namespace();
-    // Whose it is nobody but root may see, whatever this host has mounted.
+    // The owner is visible to root only, whatever the host has mounted.
     let _server = Server::start(&ns);
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::chown(folder.path(), Some(65534), Some(65534)).unwrap();
-    // The build folder may be closed to others, the test's own is open.
+    // The build folder may be closed to others; the test's folder is open.
     let binary = folder.path().join("netwright");
     fs::copy(NETWRIGHT, &binary).unwrap();
     let archive = folder.path().join("host.tar.zst");
@@ -350,12 +350,12 @@ fn an_unprivileged_capture_reads_back_as_it_was() {
     };
     nobody(&["snapshot", "-o", path(&archive), "--window", "100ms"]);
     let live: Value = serde_json::from_str(&nobody(&["inspect", "--json"])).unwrap();
-    // Root reads it; what was not permitted then is not permitted in it.
+    // Root reads it; values denied then are denied in it.
     let text = run(NETWRIGHT, &["inspect", "--json", "--root", path(&archive)]);
     let captured: Value = serde_json::from_str(&text).unwrap();
     assert!(captured["listeners"][0]["pids"].get("denied").is_some(), "{}", captured["listeners"]);
     let without_counts = |mut v: Value| {
-        // How many processes there were to be kept from.
+        // The number of processes that were hidden.
         let no_access = v["no_access"].as_array_mut().unwrap();
         no_access.retain(|u| !u["what"].as_str().unwrap().starts_with("network namespace"));
         v

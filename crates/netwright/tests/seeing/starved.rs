@@ -1,5 +1,6 @@
-//! Every command where the kernel gives no thread, little memory, or no room in a file: it works, or
-//! says in a line what was not given, with exit code 4. Never a panic, an abort or a signal.
+//! Tests of every command where the kernel refuses threads, memory, or room in a file. It works, or
+//! names what was refused in one line with exit code 4; it never panics, aborts or dies by a
+//! signal.
 
 use std::{
     io::Read,
@@ -10,7 +11,7 @@ use std::{
 
 use crate::support::{NETWRIGHT, serve::Serve};
 
-/// A line for each command, `HERE` being a server of ours.
+/// A line for each command; `HERE` is a server of ours.
 const COMMANDS: [&str; 18] = [
     "doctor --window 1s",
     "inspect --json",
@@ -32,14 +33,14 @@ const COMMANDS: [&str; 18] = [
     "--help",
 ];
 
-/// How a command ended, and what it complained about.
+/// How a command ended, and its error messages.
 struct Ended {
     code: Option<i32>,
     signal: Option<i32>,
     said: String,
 }
 
-/// Runs a command after `starve` in the new process; its output goes into a file.
+/// Runs a command after `starve` in the new process; the output goes to a file.
 fn starved(line: &str, starve: impl Fn() -> std::io::Result<()> + Send + Sync + 'static) -> Ended {
     let folder = tempfile::tempdir().unwrap();
     let out = std::fs::File::create(folder.path().join("out")).unwrap();
@@ -90,7 +91,7 @@ fn commands(serve: &Serve) -> Vec<String> {
 #[test]
 fn little_memory_is_told() {
     let serve = Serve::start(&[]);
-    // Each command waits more than it works: the four sizes wait together.
+    // Each command waits more than it works: the four sizes run in parallel.
     std::thread::scope(|scope| {
         for mega in [80, 100, 130, 200] {
             let lines = commands(&serve);
@@ -118,7 +119,7 @@ fn no_room_in_files_is_told() {
     }
 }
 
-/// Starts a server that is starved: it serves until it is told to end, or says in one line why not.
+/// Starts a starved server: it serves until it is stopped, or reports the reason in one line.
 fn serves_or_tells(under: &str, starve: impl Fn() -> std::io::Result<()> + Send + Sync + 'static) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -155,7 +156,7 @@ fn serves_or_tells(under: &str, starve: impl Fn() -> std::io::Result<()> + Send 
     let served = read("out").contains("addresses");
     let ended = Ended { code: status.code(), signal: status.signal(), said };
     well(&ended, "serve", under);
-    // A test takes memory of its own: where the limit comes just after the start, the server ends then.
+    // A test takes memory: where the limit is reached just after the start, the server ends then.
     let ran_out = ended.code == Some(4) && ended.said.contains("no memory left");
     assert!(ran_out || ended.code == Some(if served { 0 } else { 4 }), "{under}: {}", ended.said);
     assert!((served && !ran_out) || ended.said.lines().count() == 1, "{under}: {}", ended.said);
@@ -171,8 +172,8 @@ fn a_server_serves_or_tells_why_not() {
     serves_or_tells("without threads", no_threads);
 }
 
-/// From here on the kernel makes no thread of this process and its children (EAGAIN, as beyond
-/// `ulimit -u`, which does not bind root); processes are made as ever.
+/// From here on the kernel refuses threads to this process and its children (EAGAIN, as beyond
+/// `ulimit -u`, which does not limit root). Processes can still be created.
 fn no_threads() -> std::io::Result<()> {
     const fn op(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
         libc::sock_filter { code: code as u16, jt, jf, k }
@@ -184,7 +185,7 @@ fn no_threads() -> std::io::Result<()> {
     let clone3 = libc::SYS_clone3 as u32;
     let mut filter = [
         op(LOAD, 0, 0, 0),
-        // Its flags lie in memory; the C library then takes the other call.
+        // clone3's flags are in memory; after ENOSYS the C library uses clone.
         op(EQUAL, 0, 1, clone3),
         op(GIVE, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
         op(EQUAL, 0, 3, libc::SYS_clone as u32),

@@ -1,5 +1,5 @@
-//! `watch` against truths that are injected: a thread that moves so many times, messages of
-//! known size, segments that a narrow wire drops.
+//! Tests of `watch` against known truths: a thread with a known number of migrations, messages of
+//! known size, segments dropped by a narrow link.
 
 use std::{
     io::{Read, Write},
@@ -37,7 +37,7 @@ fn own_tid() -> u32 {
     u32::try_from(unsafe { libc::gettid() }).unwrap()
 }
 
-/// The kernel's own count; none where it was built without.
+/// The kernel's own count; `None` where it was built without it.
 fn nr_migrations(tid: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{tid}/sched")).ok()?;
     let line = text.lines().find(|l| l.starts_with("se.nr_migrations"))?;
@@ -70,7 +70,7 @@ fn a_thread_that_is_sent_to_and_fro_is_counted_exactly() {
     }
 }
 
-/// A process's messages by its pid, all intervals together: the port with the most calls.
+/// A process's messages over all intervals: the port with the most calls.
 fn busiest(intervals: &[WatchInterval], pid: u32, transport: Transport) -> Messages {
     let all = intervals.iter().flat_map(|i| known(&i.messages));
     let mut sums: Vec<Messages> = vec![];
@@ -116,7 +116,7 @@ fn sizes_and_exchanges_are_those_of_the_traffic() {
         let client = busiest(&intervals, pid, transport);
         assert_eq!(server.port, client.port, "{transport:?}: one service, one port");
         assert!(known(&server.port) > &0);
-        // A greeting of some bytes is among a thousand messages.
+        // A short greeting is among the thousand messages.
         for (bytes, calls, size) in [
             (server.received_bytes, server.receives, 300.0),
             (server.sent_bytes, server.sends, 1000.0),
@@ -127,10 +127,11 @@ fn sizes_and_exchanges_are_those_of_the_traffic() {
         }
         let transactions = document.runs[0].transactions;
         assert!(transactions > 100, "{transactions}");
-        // Those before and after the window are exchanges, too.
+        // Warm-up and cool-down have exchanges too.
         let more = server.exchanges as f64 / transactions as f64;
         assert!((0.99..1.5).contains(&more), "{transactions}: {server:?}");
-        // On loopback the sender's CPU has the packet: with the ends on two CPUs, always another.
+        // On loopback the sender's CPU receives the packet: with the ends on two CPUs, always
+        // another one.
         let elsewhere = *known(&server.received_elsewhere) as f64 / server.receives as f64;
         assert!(elsewhere > 0.9, "{server:?}");
     }
@@ -156,7 +157,7 @@ fn exchange<S: Read + Write + Send>(mut client: S, mut server: S, n: u64) {
 fn every_call_is_counted() {
     const N: u64 = 2_000;
     let mut watching = Watching::start(&["--messages", "always"]);
-    // A port that the kernel chose, like the client's.
+    // A port chosen by the kernel, like the client's.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let client = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -171,7 +172,7 @@ fn every_call_is_counted() {
         assert_eq!((all.sends, all.sent_bytes), (2 * N, 1300 * N), "{transport:?}");
         assert_eq!(all.received_bytes, 1300 * N, "{transport:?}");
         assert!(all.receives >= 2 * N, "{all:?}");
-        // The server's all, the client's from the second on.
+        // All of the server's, and the client's from the second on.
         assert_eq!(all.exchanges, 2 * N - 1, "{transport:?}");
         match transport {
             Transport::Tcp => assert_eq!(all.port, Reading::Known(port)),
@@ -180,7 +181,7 @@ fn every_call_is_counted() {
     }
 }
 
-/// Two namespaces, and a wire whose queue holds a few frames.
+/// Two namespaces, and a link with a queue of a few frames.
 fn narrow_wire() -> (Namespace, Namespace) {
     let (left, right) = (Namespace::new(), Namespace::new());
     let words = format!("-n {} link add w0 type veth peer name w0 netns {}", left.name, right.name);
@@ -218,7 +219,7 @@ fn retransmits_are_those_that_the_kernel_counts_with_their_connection() {
         let args = ["measure", "stream", serve.target(), "--json", "--duration", "2s"];
         left.netwright_json(&args);
         drop(serve);
-        // The last of it may be retransmitted after the end.
+        // The last retransmits may come after the end.
         let (mut total, until) = (retransmitted(&left), Instant::now() + Duration::from_secs(20));
         let mut intervals = vec![];
         loop {
@@ -249,7 +250,7 @@ fn without_programs_each_part_says_why_it_is_missing() {
         assert_eq!(why, Some("eBPF is switched off (--no-bpf)"));
     }
     assert!(one.samples.is_known());
-    // Counters there may be or not; where not, it is said why.
+    // Hardware counters may be missing; then there is a reason.
     for why in one.cpus.iter().filter_map(|c| c.ipc.why_not()) {
         assert!(why.starts_with("performance counters: "), "{why}");
     }

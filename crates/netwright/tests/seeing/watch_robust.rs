@@ -1,4 +1,4 @@
-//! `watch` while what it watches goes away: a process, a NIC, ten thousand processes.
+//! Tests of `watch` while watched objects disappear: a process, a NIC, ten thousand processes.
 
 use std::{
     io::Write,
@@ -21,7 +21,7 @@ fn peak_kib(watching: &Watching) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Waits for a line: what moves it until it is bash, is over by then.
+/// Waits for a line; the exec into bash, and its migrations, are over by then.
 const GONER: &str = "read -r
 for ((i = 0; i < 6; i++)); do taskset -cp $((i % 2)) $$ > /dev/null; done
 exec 3<> /dev/tcp/127.0.0.1/$0
@@ -46,7 +46,7 @@ fn a_process_that_ended_has_its_figures_and_its_name() {
     let intervals = watching.rest();
     let pid = goner.id();
     let messages = || intervals.iter().flat_map(|i| known(&i.messages)).filter(|m| m.pid == pid);
-    // The last answer may be read by more than one call, never a request sent by two.
+    // The last answer may be read by several calls; no request is sent by two.
     assert_eq!(messages().map(|m| m.sends).sum::<u64>(), 200);
     assert!(messages().all(|m| m.name == "bash" && m.port == Reading::Known(port)));
     let migrated_threads =
@@ -79,13 +79,12 @@ fn a_nic_that_is_removed_is_gone_and_the_others_figures_are_sane() {
     let one = watching.next();
     assert_eq!(names(&one), ["lo"]);
     for nic in &known(&one.samples).nics {
-        // Nothing speaks there: a count that ran backwards would be huge.
+        // No traffic: a count that went backwards would be huge.
         assert!(known(&nic.statistics).values().all(|d| *known(d) < 1_000), "{nic:?}");
     }
 }
 
-/// Processes that sleep until they are killed; they end with this value, and with the thread that
-/// made it.
+/// Sleeping processes, killed when this value or the thread that made it ends.
 struct Sleepers(Vec<libc::pid_t>);
 
 impl Sleepers {
@@ -149,11 +148,11 @@ fn ten_thousand_processes_come_and_go_while_intervals_are_delivered() {
             known(&one.migrated_threads).len()
         );
     }
-    // Not one of those that sleep is read, interval by interval: 1 us each would be 10 ms.
+    // No sleeping process is read in each interval: 1 us each would be 10 ms.
     let (alone, among) = (cost(&before), cost(&during));
     println!("{alone} ns an interval, {among} ns among {COUNT}");
     assert!(among < 3 * alone + 10_000_000, "{among} ns an interval, {alone} ns before");
-    // Less than one CPU, over all: that they come and go must not fill the host.
+    // Less than one CPU on average: short-lived processes must not overload the host.
     let all = || coming.iter().chain(&during).chain(&going);
     let spent: u64 = all().map(|i| known(&i.observer.process_ns).0).sum();
     let lasted: f64 = all().map(|i| i.interval_s).sum();

@@ -1,5 +1,5 @@
-//! Softirq time as `netwright watch` tells it, beside what bpftrace sees of the same tracepoints
-//! in the same window under the same traffic.
+//! Tests of the softirq time of `netwright watch` against bpftrace on the same tracepoints, in the
+//! same window under the same traffic.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use std::{
 use crate::support::{NETWRIGHT, Namespace, needs_root, watching::Watching};
 use serde_json::Value;
 
-/// One comparison at a time: each brings its own traffic.
+/// One comparison at a time: each has its own traffic.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// A process that ends with its test.
@@ -43,7 +43,7 @@ impl Drop for Running {
     }
 }
 
-/// Two namespaces on a veth pair, in which packets are polled as from a NIC.
+/// Two namespaces on a veth pair, which polls packets like a NIC.
 struct Pair {
     local: Namespace,
     peer: Namespace,
@@ -57,7 +57,7 @@ impl Pair {
         for (ns, dev, address) in [(&local, "nwa", "10.91.0.1/24"), (&peer, "nwb", "10.91.0.2/24")]
         {
             ns.run("ip", &["address", "add", address, "dev", dev]);
-            // What was segmented or joined once is handed over without polling.
+            // With segmentation or merging offload, packets bypass polling.
             ns.run("ethtool", &["-K", dev, "gro", "on", "tso", "off"]);
             ns.run("ip", &["link", "set", dev, "up"]);
         }
@@ -69,7 +69,7 @@ impl Pair {
         self.peer.run("sh", &["-c", &format!("echo {value} > /sys/class/net/nwb/{file}")]);
     }
 
-    /// iperf3 from near to far.
+    /// iperf3 from the client's namespace to the server's.
     fn traffic(&self, args: &[&str]) -> [Running; 2] {
         iperf3(&self.peer.name, &self.local.name, "10.91.0.2", args)
     }
@@ -89,9 +89,8 @@ fn iperf3(server: &str, client: &str, address: &str, args: &[&str]) -> [Running;
     [server, client]
 }
 
-/// Time of softirqs since it began, a line each 50 ms, and at its end by the stacks of one in
-/// eight. The clock is read first in each program, so that what the two programs take, ours and
-/// this one, is in both ends of an interval.
+/// Softirq time since the start, a line each 50 ms; and at the end by the stacks of one in eight.
+/// Each program reads the clock first, so that both include the time of the two programs.
 fn script() -> String {
     let cpus = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
     let last: u32 = cpus.trim().rsplit(['-', ',']).next().unwrap().parse().unwrap();
@@ -112,14 +111,14 @@ fn script() -> String {
 }
 
 struct Truth {
-    /// When, since 1970, and softirq time until then; ns.
+    /// Nanoseconds since 1970, and softirq time until then.
     totals: Vec<(f64, f64)>,
-    /// Share of system calls' softirqs in those of tasks.
+    /// The share of system calls among softirqs in tasks.
     own: f64,
 }
 
 impl Truth {
-    /// Softirq time until then, between the two nearest lines.
+    /// Softirq time until then, interpolated between two lines.
     fn at(&self, when: f64) -> f64 {
         let after = self.totals.iter().position(|(t, _)| *t >= when).expect("a line after it");
         let ((t0, v0), (t1, v1)) = (self.totals[after - 1], self.totals[after]);
@@ -142,7 +141,7 @@ impl Truth {
                 let ns: f64 = ns.parse().unwrap();
                 match text {
                     t if t.starts_with("@by[0,") || t.contains("ksoftirqd") => {}
-                    // At the end of an interrupt, not `__traceiter_softirq_exit`.
+                    // At the end of an interrupt, not in `__traceiter_softirq_exit`.
                     t if t.replace("softirq_exit", "").contains("irq_exit") => interrupts += ns,
                     _ => own += ns,
                 }
@@ -153,7 +152,7 @@ impl Truth {
     }
 }
 
-/// What `watch` said.
+/// The output of `watch`, in nanoseconds.
 struct Reported {
     /// Of all CPUs, over the window.
     total: f64,
@@ -181,13 +180,12 @@ fn reported(lines: &[Value]) -> Reported {
     }
 }
 
-/// Runs a script in a mount namespace of its own, where the tracepoints that it names can be seen:
-/// not every host has tracefs mounted.
+/// Runs a script in a mount namespace with tracefs, which not every host has mounted.
 const BPFTRACE: &str =
     "[ -d /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing
 exec bpftrace -e \"$0\"";
 
-/// Both at once over 3 s. Ours first: see [`script`].
+/// Both at once over 3 s, ours first: see [`script`].
 fn both() -> (Reported, Truth) {
     let mut watch = Watching::by(Command::new(NETWRIGHT), &["--softirq", "always"]);
     let mut bpftrace = Running::start(
@@ -221,8 +219,8 @@ fn clock(id: libc::clockid_t) -> f64 {
     t.tv_sec as f64 * 1e9 + t.tv_nsec as f64
 }
 
-/// At most three comparisons, judged by their medians; the first that is right is enough. The
-/// split of contexts may be off by so many percentage points.
+/// At most three comparisons, judged by their medians; the first success is enough. `points` is the
+/// tolerance of the contexts' split, in percentage points.
 fn agree(what: &str, most_points: f64) -> Value {
     let (mut ratios, mut points) = (vec![], vec![]);
     loop {
@@ -278,7 +276,7 @@ fn small_packets_over_loopback() {
     let _traffic = iperf3(&ns.name, &ns.name, "127.0.0.1", &["-u", "-b", "0", "-l", "64"]);
     let last = agree("UDP, 64 bytes", 3.0);
     let interrupted_tasks = last["interrupted_tasks"].as_array().unwrap();
-    // Not of the backlog's time: that is of other tests' packets, too.
+    // Not the backlog's time, which includes other tests' packets.
     let paid = |key: &str| -> u64 {
         let sender = interrupted_tasks.iter().filter(|p| p["name"] == "iperf3");
         sender.map(|p| p[key].as_u64().unwrap()).sum()
@@ -296,7 +294,7 @@ fn packets_handed_to_another_cpu() {
     let _alone = ALONE.lock();
     let pair = Pair::new();
     pair.set("queues/rx-0/rps_cpus", "2");
-    // From CPU 0: a CPU that is to hand its packets to itself hands over none.
+    // From CPU 0: a CPU does not steer packets to itself.
     let _traffic = pair.traffic(&["-u", "-b", "200M", "-l", "1000", "-A", "0"]);
     let last = agree("RPS", 3.0);
     let rps = last["cpus"][1]["received_rps"].as_u64();
@@ -322,7 +320,7 @@ fn threads_that_poll() {
     assert!(threaded > 0 && threaded == sum(&peer, "ns"), "{threaded} in {peer:?}");
 }
 
-/// Two at once: one that sees all, one that sees a part and scales it.
+/// Two at once: one observes everything, the other a share, which it scales.
 #[test]
 fn what_is_seen_in_part_is_scaled_to_the_whole() {
     needs_root();
@@ -359,7 +357,7 @@ fn what_is_seen_in_part_is_scaled_to_the_whole() {
     assert!((0.6..1.6).contains(&ratio), "{ratio}");
 }
 
-/// A process that never sleeps, on the CPU to which packets of others are handed.
+/// A process that computes on the CPU that receives the steered packets.
 #[test]
 fn a_bystander_pays_for_packets_that_its_cpu_is_handed() {
     needs_root();
@@ -374,7 +372,8 @@ fn a_bystander_pays_for_packets_that_its_cpu_is_handed() {
     let mut watch = Watching::by(Command::new(NETWRIGHT), &args);
     let quiet = paid(&watch.next_as());
     let _traffic = pair.traffic(&["-u", "-b", "200M", "-l", "1000", "-A", "0,0"]);
-    // The first began before; of the next the best counts, for others come upon that CPU, too.
+    // The first interval began earlier; of the others the best counts, as other processes use that
+    // CPU too.
     let (mut shares, mut most) = (vec![], 0.0f64);
     let intervals = std::iter::repeat_with(|| watch.next_as::<Value>());
     for one in intervals.skip(2).take(5) {
@@ -392,7 +391,7 @@ fn a_bystander_pays_for_packets_that_its_cpu_is_handed() {
     assert!(shares.iter().any(|s| (0.7..1.3).contains(s)), "{shares:?}");
 }
 
-/// What softirqs of interrupts took from the process that is followed.
+/// The time that softirqs of interrupts took from the followed process.
 fn paid(interval: &Value) -> f64 {
     let interrupted_tasks = interval["interrupted_tasks"].as_array().unwrap();
     interrupted_tasks.iter().map(|p| p["preempted_by_softirq_ns"].as_f64().unwrap()).sum()

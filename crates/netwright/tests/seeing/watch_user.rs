@@ -1,5 +1,5 @@
-//! `netwright watch` as its user has it: filters, recordings and their bad ends, life without
-//! root. What the figures are worth is tested elsewhere.
+//! Tests of `netwright watch` for its user: filters, recordings and their damage, use without root.
+//! Other suites test its figures.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ fn netwright(args: &[&str]) -> Output {
     output(NETWRIGHT, args)
 }
 
-/// Ends with this code and says this on one line; standard output is its caller's matter.
+/// Checks the exit code and the error line; the caller checks standard output.
 fn ends(args: &[&str], code: i32, says: &str) -> Output {
     let out = netwright(args);
     let text = String::from_utf8_lossy(&out.stderr).into_owned();
@@ -33,7 +33,7 @@ fn intervals(text: &[u8]) -> Vec<Value> {
     text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
 }
 
-/// Records three intervals; gives them as they were shown.
+/// Records three intervals; returns them as they were printed.
 fn recorded(file: &str) -> Vec<Value> {
     let args = ["watch", "--json", "--interval", "150ms", "--duration", "450ms", "--record", file];
     intervals(run(NETWRIGHT, &args).as_bytes())
@@ -120,7 +120,7 @@ fn what_is_readable_of_a_damaged_recording_is_shown() {
     fs::write(at("more"), &more).unwrap();
     let out = ends(&["watch", "--json", "--replay", &at("more")], 4, "first 3 intervals were");
     assert_eq!(intervals(&out.stdout).len(), 3);
-    // Any byte wrong: an answer or one line, never a crash.
+    // With any byte changed: an answer or one line, never a crash.
     for (i, at_byte) in (0..good.len()).step_by(good.len() / 40 + 1).enumerate() {
         let mut bad = good.clone();
         bad[at_byte] ^= 1 << (i % 8);
@@ -162,7 +162,7 @@ fn what_is_no_recording_is_refused_in_one_line() {
     );
 }
 
-/// What a small file unpacks to is not held: neither one line of gigabytes nor intervals without end.
+/// A small file that unpacks to gigabytes is refused: one endless line, or endless intervals.
 #[test]
 #[allow(clippy::zombie_processes, reason = "wait4 waits for it")]
 fn a_bomb_is_read_in_little_memory() {
@@ -190,7 +190,7 @@ fn a_bomb_is_read_in_little_memory() {
         let replay = command.args(["watch", "--json", "--replay", path.to_str().unwrap()]);
         let child = replay.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let (mut status, mut usage) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
-        // SAFETY: our own child, which nobody else waits for; both places outlive the call.
+        // SAFETY: our own child, which no other code waits for; both outlive the call.
         let usage = unsafe {
             let pid = libc::pid_t::try_from(child.id()).unwrap();
             assert_eq!(libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()), pid);
@@ -323,7 +323,7 @@ fn a_followed_process_that_ends_is_said_once() {
     ends_in(&["watch", "--replay", &file, "--pid", "4194305"]);
 }
 
-/// A replay in which there is no such process.
+/// A replay without this process.
 fn ends_in(args: &[&str]) {
     let out = ends(args, 4, "no process 4194305 in this recording");
     assert!(out.stdout.is_empty());
@@ -343,7 +343,7 @@ fn without_root_proc_is_shown_and_what_would_grant_the_rest() {
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
     assert!(text.contains("/PROC si") && text.contains("not seen"), "{text}");
-    // One reason for all that eBPF gives: said once, with what grants it.
+    // One reason for all missing eBPF values: printed once, with what would grant it.
     assert_eq!(text.matches("CAP_BPF and CAP_PERFMON").count(), 1, "{text}");
     assert!(!text.contains("map error") && !text.contains("sched_migrate_task"), "{text}");
     let dir = tempfile::Builder::new()
@@ -357,7 +357,7 @@ fn without_root_proc_is_shown_and_what_would_grant_the_rest() {
     assert_eq!(intervals(&out.stdout), live, "a replay needs no root");
 }
 
-/// Runs a copy of the binary as user `nobody` without any capability or group.
+/// Runs a copy of the binary as user `nobody` without capabilities and groups.
 fn as_nobody(args: &[&str]) -> Output {
     use std::os::unix::process::CommandExt;
     needs_root();
@@ -385,7 +385,7 @@ fn the_committed_recording_is_replayed() {
         cpus.iter().map(|c| c["softirq_ns"][context]["net_rx"].as_u64().unwrap()).sum()
     };
     for i in &all {
-        // What loopback traffic is: the sender's own system call does the receiver's work.
+        // On loopback the sender's system call does the receiver's work.
         let own = ns(i, "syscall");
         assert!(own > 10 * (ns(i, "idle") + ns(i, "ksoftirqd")), "{}", i["cpus"]);
     }

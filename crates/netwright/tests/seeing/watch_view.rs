@@ -1,5 +1,5 @@
-//! The live view in a real terminal: it draws, obeys keys, and always gives the terminal back.
-//! What it draws is tested beside its code.
+//! Tests of the live view in a real terminal: it draws, obeys keys, and always restores the
+//! terminal. Its pictures are tested beside its code.
 
 use std::{
     fs::File,
@@ -19,19 +19,19 @@ use crate::support::{NETWRIGHT, run};
 struct View {
     child: Child,
     screen: File,
-    /// The other end, which the terminal lives as long as.
+    /// Our end of the terminal, which keeps it alive.
     tty: File,
     seen: Arc<Mutex<Vec<u8>>>,
     before: libc::termios,
 }
 
-/// Ends the alternate screen.
+/// The sequence that ends the alternate screen.
 const LEAVES: &str = "\x1b[?1049l";
 
 /// Written by the test after the program has ended.
 const END: &[u8] = b"<end of output>";
 
-/// The screen after these bytes: as much of a terminal as ratatui uses (text, "go to", "clear").
+/// The screen after these bytes: the part of a terminal that ratatui uses (text, "go to", "clear").
 fn shown(text: &str) -> String {
     let mut screen = vec![vec![' '; 80]; 24];
     let (mut y, mut x) = (0, 0);
@@ -100,12 +100,12 @@ impl View {
         Self { child, screen, tty, seen, before }
     }
 
-    /// Every byte that came.
+    /// All bytes so far.
     fn text(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
     }
 
-    /// What a person sees now.
+    /// The visible screen.
     fn shown(&self) -> String {
         shown(&self.text())
     }
@@ -123,7 +123,7 @@ impl View {
         self.screen.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits for the end; the terminal must be as it was.
+    /// Waits for the end; the terminal must be restored.
     fn ended(mut self) -> (ExitStatus, String) {
         let began = Instant::now();
         let status = loop {
@@ -133,7 +133,7 @@ impl View {
             assert!(began.elapsed() < Duration::from_secs(60), "it does not end");
             std::thread::sleep(Duration::from_millis(10));
         };
-        // What it wrote last is read when this is.
+        // Its last output is read before this.
         self.tty.write_all(END).unwrap();
         let end = String::from_utf8_lossy(END);
         while !self.text().contains(&*end) {

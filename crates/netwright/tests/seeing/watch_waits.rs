@@ -1,6 +1,6 @@
-//! Where packets wait, against truths that are injected: a known number of exchanges, a reader
-//! that is kept from its CPU for a known time, one that sleeps, one that spins, one that asks
-//! for more than a packet.
+//! Tests of the waits of packets against known truths: a number of exchanges, a reader kept from
+//! its CPU for a known time, a sleeping reader, a spinning reader, and one that wants more than a
+//! packet.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -56,7 +56,7 @@ impl Drop for Peer {
     }
 }
 
-/// `netwright watch` around something; what it says is read meanwhile, for a pipe holds little.
+/// `netwright watch` beside a test. Its output is read meanwhile, as a pipe holds little.
 struct Watching {
     peer: Peer,
     lines: JoinHandle<Vec<String>>,
@@ -76,9 +76,9 @@ impl Watching {
         Self { peer, lines }
     }
 
-    /// What this process waited for since.
+    /// The waits of this process since the start.
     fn end(self, pid: u32) -> Waited {
-        // Two intervals and a reading of a slow machine: what came last is in a whole one.
+        // Two intervals and a slow reading: the last events are then in a complete interval.
         std::thread::sleep(std::time::Duration::from_millis(1_500));
         let id = i32::try_from(self.peer.pid()).unwrap();
         // SAFETY: our own child, not waited for yet.
@@ -105,7 +105,7 @@ impl Stage {
     fn add(&mut self, wait: &Reading<WaitNs>) {
         let wait = match wait {
             Reading::Known(wait) => wait,
-            // Nothing is no distribution; any other reason is a stage that is not seen.
+            // "No events" has no distribution; any other reason is an unobserved stage.
             none => {
                 return assert!(none.why_not().unwrap().contains("none was observed"), "{none:?}");
             }
@@ -119,7 +119,7 @@ impl Stage {
         self.sum_ns / self.count.max(1) as f64
     }
 
-    /// The median of the intervals' medians, by their counts.
+    /// The median of the intervals' medians, weighted by their counts.
     fn median(&self) -> u64 {
         let mut medians = self.medians.clone();
         medians.sort_unstable();
@@ -169,7 +169,7 @@ fn hold(so: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if so { Ok(()) } else { Err(what()) }
 }
 
-/// Listens, tells the port, accepts; then as the mode says, `n` times; waits until it is ended.
+/// Listens, prints the port, accepts, acts `n` times as the mode says, and waits to be killed.
 /// Arguments: mode, CPU, n.
 const READER: &str = r#"
 import os, signal, socket, sys, time
@@ -205,7 +205,7 @@ print("done", flush=True)
 sys.stdin.read()
 "#;
 
-/// Connects and sends as the mode says, `n` times, then ends. Arguments: mode, CPU, n, port.
+/// Connects, sends `n` times as the mode says, then ends. Arguments: mode, CPU, n, port.
 const SENDER: &str = r#"
 import os, signal, socket, sys, time
 signal.alarm(60)
@@ -239,7 +239,7 @@ print("done", flush=True)
 sys.stdin.read()
 "#;
 
-/// The reader's waits of `n` turns between two processes.
+/// The reader's waits over `n` turns between two processes.
 fn turns(mode: &str, reader_cpu: &str, sender_cpu: &str, n: u64) -> Waited {
     let n = n.to_string();
     let mut reader = Peer::python(READER, &[mode, reader_cpu, &n]);
@@ -256,7 +256,7 @@ fn every_turn_of_a_ping_pong_is_a_wait() {
     hold_in_most_looks(|| {
         let waited = turns("echo", "1", "0", TURNS);
         let reads = waited.waits() + waited.excluded;
-        // Whatever a busy machine does: no read is lost, none is counted twice.
+        // Even on a busy machine no read is lost or counted twice.
         assert_eq!(reads, TURNS, "{waited:?}");
         assert_eq!(waited.late, 0, "{waited:?}");
         assert_eq!(waited.stack.count, waited.waits());
@@ -278,7 +278,7 @@ fn a_reader_that_sleeps_for_another_reason_is_not_said_to_have_waited() {
     const TURNS: u64 = 200;
     let waited = turns("sleep", "1", "0", TURNS);
     assert_eq!(waited.waits() + waited.excluded, TURNS, "{waited:?}");
-    // Sends every 4 ms, reads every 5 ms: what is read is there.
+    // Sends every 4 ms, reads every 5 ms: the data is there when it is read.
     assert!(waited.excluded >= TURNS * 95 / 100, "{waited:?}");
 }
 
@@ -287,7 +287,7 @@ fn a_reader_that_wants_two_packets_reads_late() {
     const TURNS: u64 = 100;
     let waited = turns("lowat", "1", "0", TURNS);
     let reads = waited.waits() + waited.excluded;
-    // A sender that is kept from its CPU may have two pairs in one read.
+    // A sender kept from its CPU may have two pairs in one read.
     assert!(reads <= TURNS && waited.late >= TURNS * 8 / 10, "{waited:?}");
 }
 
@@ -295,10 +295,10 @@ fn a_reader_that_wants_two_packets_reads_late() {
 fn a_reader_kept_from_its_cpu_waits_in_the_run_queue_for_that_long() {
     const HELD_NS: u64 = 3_000_000;
     hold_in_most_looks(|| {
-        // The sender is the one that holds the CPU, for 3 ms after each byte.
+        // The sender holds the CPU, for 3 ms after each byte.
         let waited = turns("fifo", "1", "1", 150);
         let median = waited.runqueue.median();
-        // A bucket is at most a fourth of its beginning.
+        // The width of a bucket is at most a fourth of its start.
         let so = (HELD_NS * 95 / 100..=HELD_NS * 3 / 2).contains(&median);
         hold(so && waited.waits() >= 120, || format!("{waited:?}"))?;
         hold(waited.idle_exit.count <= 15, || format!("not idle: {waited:?}"))?;
@@ -320,7 +320,7 @@ fn the_stages_of_both_ends_make_up_the_round_trip() {
         let rtt = run.rtt_ns.mean;
         let share = waited.mean_sum() * 2.0 / rtt;
         let reads = waited.waits() as f64 / run.transactions as f64;
-        // Warming up has round trips, too.
+        // Warm-up has round trips too.
         hold(reads > 0.9 && reads < 2.0, || format!("{reads} of the round trips: {waited:?}"))?;
         hold((0.4..1.0).contains(&share), || format!("{share} of {rtt} ns: {waited:?}"))
     });

@@ -1,5 +1,5 @@
-//! CPU, cache and node facts against `lscpu` and `lstopo`, CPU by CPU: on this host, and on the
-//! trees of real machines among `probe`'s fixtures, which both tools read too.
+//! CPU, cache and node facts against `lscpu` and `lstopo`, CPU by CPU: on this host, and on
+//! fixtures of real machines in `probe`, which both tools can read.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,19 +12,19 @@ use serde_json::Value;
 
 type Cpus = BTreeSet<u32>;
 
-/// What one tool says of a machine.
+/// One tool's view of a machine.
 #[derive(Debug, Default, PartialEq)]
 struct KernelCpu {
     online: Cpus,
-    /// Who shares a core.
+    /// The CPUs of each core.
     cores: BTreeSet<Cpus>,
-    /// By the kernel's number; packages without a number are left out.
+    /// By the kernel's number; packages without a number are omitted.
     packages: BTreeMap<i64, Cpus>,
     /// By package and die number.
     dies: BTreeSet<Cpus>,
     nodes: BTreeMap<u32, Cpus>,
     node_memory: BTreeMap<u32, u64>,
-    /// Level, whether for instructions only, size, who shares it.
+    /// Level, instruction cache or not, size, CPUs.
     caches: BTreeSet<(u64, bool, u64, Cpus)>,
 }
 
@@ -88,7 +88,7 @@ fn netwright(root: Option<&Path>) -> KernelCpu {
             list(&cache["cpus"]),
         ));
     }
-    // Two CPUs share an L3 exactly when their ids of it are equal, and it is one of theirs.
+    // Two CPUs share an L3 exactly when their L3 ids are equal, and it is one of theirs.
     let mut by_l3: BTreeMap<u64, Cpus> = BTreeMap::new();
     for cpu in facts["cpus"].as_array().unwrap() {
         if let Some(l3) = cpu["l3_id"].as_u64() {
@@ -113,14 +113,14 @@ fn cpulist(text: &str) -> Cpus {
 
 // ------------------------------------------------------------------- lstopo
 
-/// All that hwloc makes of the same files. `HWLOC_COMPONENTS`: only what the kernel tells, not
-/// what it asks this machine's own CPU.
+/// hwloc's view of the same files. `HWLOC_COMPONENTS`: only the kernel's information, not this
+/// machine's CPUID.
 fn lstopo(root: Option<&Path>) -> KernelCpu {
     let mut env = vec![("HWLOC_COMPONENTS", "linux,stop")];
     if let Some(dir) = root {
         env.push(("HWLOC_FSROOT", dir.to_str().unwrap()));
         env.push(("HWLOC_THISSYSTEM", "0"));
-        // hwloc hides the memory of GPUs by default; the kernel has it as nodes.
+        // hwloc hides GPU memory by default; the kernel lists it as nodes.
         env.push(("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES", "1"));
     }
     let args = ["--no-io", "--whole-system", "--filter", "all:all", "--of", "xml", "-"];
@@ -179,9 +179,9 @@ fn hwloc_set(text: &str) -> Cpus {
 
 // -------------------------------------------------------------------- lscpu
 
-/// Every CPU's line of `lscpu`, in the kernel's own numbers (`--physical`), by column in small
-/// letters; what it does not know is empty. The `--parse` form: its JSON is not always JSON (a
-/// bare `-` for an unknown number in 2.38).
+/// `lscpu` in the kernel's numbers (`--physical`), by lower-case column; unknown values are empty.
+/// It is the `--parse` form, as the JSON is sometimes invalid (a bare `-` for an unknown number in
+/// 2.38).
 fn lscpu(root: Option<&Path>, columns: &str) -> Vec<BTreeMap<String, String>> {
     let parse = format!("--parse={columns}");
     let mut args = vec!["--all", "--physical", &parse];
@@ -219,8 +219,8 @@ fn compare_with_lscpu(name: &str, root: Option<&Path>, ours: &KernelCpu) {
 
 #[test]
 fn this_host_as_lscpu_and_lstopo_see_it() {
-    // Memory comes and goes where a balloon or hot-plug is at work: the look at it in between
-    // must be one of the two around it.
+    // Memory changes where a balloon or hot-plug is active: our reading must equal one of the two
+    // around it.
     let before = netwright(None);
     let mut theirs = lstopo(None);
     let mut ours = netwright(None);
@@ -238,7 +238,7 @@ fn this_host_as_lscpu_and_lstopo_see_it() {
     same(&ours, &mut theirs, None);
 
     compare_with_lscpu("this host", None, &ours);
-    // Who shares a cache, by lscpu's own number of it.
+    // Sharing by lscpu's own cache numbers.
     let mut by_number: BTreeMap<(String, String), Cpus> = BTreeMap::new();
     for row in lscpu(None, "CPU,CACHE") {
         for (name, number) in row.iter().filter(|(name, _)| name.starts_with('l')) {
@@ -266,7 +266,7 @@ fn real_machines_as_lscpu_and_lstopo_see_them() {
     assert!(names.len() >= 12, "fixtures are missing from {}", folder.display());
     for archive in names {
         let name = archive.file_name().unwrap().to_str().unwrap().to_owned();
-        // Thousands of files each: in memory where that can be had.
+        // Thousands of files each: in a memory file system where possible.
         let memory = Path::new("/dev/shm");
         let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
         let dir = dir.unwrap();
@@ -278,7 +278,7 @@ fn real_machines_as_lscpu_and_lstopo_see_them() {
         println!("{name}");
         let mut theirs = lstopo(root);
         same(&ours, &mut theirs, root);
-        // lscpu reads no tree without this file, which kernels have had since 2.6.29.
+        // lscpu reads no tree without this file, which kernels have since 2.6.29.
         let for_lscpu = dir.path().join("sys/devices/system/cpu/possible").exists();
         assert_eq!(for_lscpu, !name.starts_with("power7-256"), "{name}");
         if for_lscpu {
@@ -287,8 +287,8 @@ fn real_machines_as_lscpu_and_lstopo_see_them() {
     }
 }
 
-/// Holds ours against hwloc's, after taking out what hwloc adds of its own: each exception is
-/// proven from the tree before it is granted.
+/// Compares with hwloc, except for what hwloc adds itself; each exception is verified in the tree
+/// first.
 fn same(ours: &KernelCpu, theirs: &mut KernelCpu, root: Option<&Path>) {
     let sys = root.unwrap_or(Path::new("/")).join("sys/devices/system");
     let text = |path: &str| std::fs::read_to_string(sys.join(path)).unwrap_or_default();
@@ -299,8 +299,7 @@ fn same(ours: &KernelCpu, theirs: &mut KernelCpu, root: Option<&Path>) {
         theirs.node_memory.clear();
     }
     for (id, cpus) in &mut theirs.nodes {
-        // hwloc gives memory without CPUs to the CPUs that reach it best; the kernel's list
-        // is empty.
+        // hwloc assigns memory without CPUs to the nearest CPUs; the kernel's list is empty.
         if ours.nodes.get(id).is_some_and(Cpus::is_empty) {
             let list = text(&format!("node/node{id}/cpulist"));
             assert_eq!(list.trim_matches(['\n', '\0']), "", "node {id} has CPUs");
@@ -308,12 +307,12 @@ fn same(ours: &KernelCpu, theirs: &mut KernelCpu, root: Option<&Path>) {
         }
     }
     theirs.node_memory.retain(|id, bytes| {
-        // A tree without meminfo: hwloc says 0, we say that it is not known.
+        // A tree without meminfo: hwloc says 0, we say unknown.
         let reported = ours.node_memory.contains_key(id) || root.is_none();
         assert!(reported || *bytes == 0 && text(&format!("node/node{id}/meminfo")).is_empty());
         reported && root.is_some()
     });
-    // Dies are left out by hwloc where each is a whole package.
+    // hwloc omits dies where each is a whole package.
     let packages: BTreeSet<Cpus> = ours.packages.values().cloned().collect();
     if theirs.dies.is_empty() {
         assert!(ours.dies.is_empty() || ours.dies == packages, "{:?}", ours.dies);

@@ -1,5 +1,5 @@
-//! Interrupts and backlogs against other readers of the same files: `awk`, `cat`, `ethtool`, the
-//! shell. On this host, and on a copy of its files as a tree.
+//! Interrupts and backlogs against other readers of the same files (`awk`, `cat`, `ethtool`, the
+//! shell), on this host and on a copy of its files as a tree.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -101,7 +101,7 @@ fn affinities_are_those_of_proc() {
             let word = sh(&format!("cat /proc/irq/{n}/{file}"));
             assert_eq!(irq[key].as_str(), Some(word.trim()), "IRQ {n} {file}");
         }
-        // The device's where it has one, else the interrupt's.
+        // The device's node where it has one, else the interrupt's.
         let device = irq["device"].as_str().unwrap_or("none");
         let node = sh(&format!(
             "n=$(cat /sys/bus/pci/devices/{device}/numa_node 2>/dev/null || echo -1); \
@@ -117,7 +117,7 @@ fn a_nics_interrupts_are_those_of_its_pci_function() {
     let mut with_device = 0;
     for nic in facts["nics"].as_array().unwrap() {
         let name = nic["name"].as_str().unwrap();
-        // The last component of the device's path that is a PCI address.
+        // The last part of the device's path that is a PCI address.
         let script = format!(
             "readlink -f /sys/class/net/{name}/device | tr / '\\n' \
              | grep -E '^[0-9a-f]+:[0-9a-f]{{2}}:[0-9a-f]{{2}}\\.[0-9a-f]$' | tail -1 || true"
@@ -176,7 +176,7 @@ fn virtio_queues_have_the_interrupt_that_is_named_after_them() {
             let irq = irqs(&facts).iter().find(|i| i["irq"] == queue["irq"]).unwrap();
             assert_eq!(irq["queue"], format!("{way}-{index}"));
         }
-        // As many channels as ethtool counts, each with both ways.
+        // As many channels as ethtool counts, each with both directions.
         let combined =
             sh(&format!("ethtool -l {name} | awk '/^Combined/ {{n = $2}} END {{print n}}'"));
         assert_eq!((mapped / 2).to_string(), combined.trim(), "{name}");
@@ -213,7 +213,7 @@ fn backlogs_lie_between_two_readings_of_awk() {
     }
 }
 
-/// Copies what the interrupts' facts are read from.
+/// Copies the files that interrupt facts are read from.
 fn copy_of_this_host(to: &Path) {
     let script = format!(
         "cd {} && mkdir -p proc/net proc/irq sys/devices/system/cpu \
@@ -238,7 +238,7 @@ fn a_copy_of_the_files_tells_the_same() {
             assert_eq!(a[key], b[key], "IRQ {} {key}", a["irq"]);
         }
     }
-    // A terminated last line is a row; a cut one is not taken for a smaller number.
+    // A terminated last line is a row; a cut one is not read as a smaller number.
     let text = fs::read(format!("{root}/proc/interrupts")).unwrap();
     fs::write(format!("{root}/proc/interrupts"), &text[..text.len() / 2]).unwrap();
     let cut = inspect(&["--root", root]);
@@ -258,7 +258,7 @@ fn a_device_or_a_pipe_in_a_tree_is_not_opened() {
     let at = |name: &str| dir.join(name).to_str().unwrap().to_owned();
     fs::remove_dir_all(&dir).unwrap();
     fs::create_dir(&dir).unwrap();
-    // 1:5 gives zeros without end; nobody writes to the pipe.
+    // 1:5 returns zeros without end; the pipe has no writer.
     run("mknod", &[&at("smp_affinity_list"), "c", "1", "5"]);
     run("mkfifo", &[&at("effective_affinity_list")]);
     std::os::unix::fs::symlink("smp_affinity_list", at("node")).unwrap();

@@ -1,8 +1,8 @@
-//! Links, namespaces, queueing disciplines and listeners against `ip`, `tc`, `ss` and `stat`,
-//! in namespaces made for it.
+//! Links, namespaces, queueing disciplines and listeners against `ip`, `tc`, `ss` and `stat`, in
+//! test namespaces.
 //!
-//! A kind of link that this kernel does not have is not skipped: the test asserts that the
-//! kernel refuses to make one, and says so.
+//! A kind of link that this kernel lacks is not skipped: the test checks that the kernel refuses
+//! it, and prints it.
 
 mod namespaces;
 
@@ -41,8 +41,8 @@ fn inode(ns: &Namespace) -> u64 {
     run("stat", &["-L", "-c", "%i", &format!("/run/netns/{}", ns.name)]).trim().parse().unwrap()
 }
 
-/// Makes a link of a kind that this kernel may not have. If it refuses, it must be because it
-/// does not know the kind, which is printed.
+/// Makes a link of a kind that the kernel may lack. A refusal must be for that reason; it is
+/// printed.
 fn made(ns: &Namespace, kind: &str, args: &[&str]) -> bool {
     let all = [&["-n", &ns.name, "link", "add"], args].concat();
     let out = crate::support::output("ip", &all);
@@ -58,7 +58,7 @@ fn made(ns: &Namespace, kind: &str, args: &[&str]) -> bool {
     false
 }
 
-/// Everything that `ip -d link` and `ip addr` also tell, for every interface.
+/// Everything that `ip -d link` and `ip addr` also report, for every interface.
 fn agrees_with_ip(ns: &Namespace) {
     let facts = facts(ns);
     let links = ip_json(ns, &["addr"]);
@@ -103,7 +103,7 @@ fn agrees_with_ip(ns: &Namespace) {
             "{name}"
         );
     }
-    // The own namespace's links say the same in short.
+    // The short list of our namespace's links agrees.
     let own = namespace(&facts, inode(ns));
     assert_eq!(own["own"], true);
     for link in &links {
@@ -146,7 +146,7 @@ fn bridges_and_their_ports() {
         assert_eq!((&details["type"], &details["ports"]), (&json!("bridge"), &ports));
         assert_eq!(details["stp"], stp);
         assert_eq!(details["stp"], data["stp_state"] != 0);
-        // Without CONFIG_BRIDGE_VLAN_FILTERING the kernel does not tell.
+        // Without CONFIG_BRIDGE_VLAN_FILTERING the kernel does not report it.
         match data.get("vlan_filtering").and_then(Value::as_u64) {
             Some(on) => assert_eq!(details["vlan_filtering"], on != 0),
             None => assert!(details["vlan_filtering"]["absent"].is_string(), "{details:#}"),
@@ -201,7 +201,7 @@ fn vlans_macvlans_and_dummies() {
     for (name, mode) in [("mv0", "bridge"), ("mv1", "private"), ("mv2", "vepa")] {
         ip(&ns, &["link", "add", name, "link", "base", "type", "macvlan", "mode", mode]);
     }
-    // One whose device below stays behind in another namespace.
+    // A link with its lower device left behind in another namespace.
     ip(&ns, &["link", "add", "mv3", "link", "base", "type", "macvlan", "mode", "bridge"]);
     ip(&ns, &["link", "set", "mv3", "netns", &inner.name]);
     let vlan =
@@ -249,7 +249,7 @@ fn tun_and_tap() {
     }
 }
 
-/// `tc -s -j qdisc` in our words.
+/// `tc -s -j qdisc` in our terms.
 fn tc(ns: &Namespace, device: &str) -> Vec<Value> {
     let text = run("tc", &["-n", &ns.name, "-s", "-j", "qdisc", "show", "dev", device]);
     let all: Vec<Value> = serde_json::from_str(&text).unwrap();
@@ -302,7 +302,7 @@ fn queueing_disciplines_and_their_drops() {
         )
     };
     let ok = |args: &[&str]| assert!(add(args).status.success(), "tc {args:?}");
-    // A kind that this kernel may not have.
+    // A kind that the kernel may lack.
     let fq_codel = add(&["root", "handle", "8:", "fq_codel"]);
     if fq_codel.status.success() {
         same_qdiscs(&a);
@@ -318,13 +318,13 @@ fn queueing_disciplines_and_their_drops() {
     ok(&["root", "handle", "1a:", "tbf", "rate", "200kbit", "burst", "3000", "limit", "9000"]);
     ok(&["parent", "1a:1", "handle", "2b:", "pfifo", "limit", "3"]);
     ok(&["ingress"]);
-    // 40 datagrams of 1,000 bytes at once: three may wait, the burst takes two or three.
+    // 40 datagrams of 1,000 bytes at once: three may wait, and the burst takes two or three.
     a.run("bash", &["-c", "exec 3<>/dev/udp/10.9.1.2/9; m=$(printf %01000d 0); for i in $(seq 40); do printf %s $m >&3 || true; done 2>/dev/null; true"]);
     let drops = same_qdiscs(&a);
     assert!(drops > 10, "only {drops} drops: the test did not force any");
 }
 
-/// Compares once nothing waits any more; gives the drops seen.
+/// Compares once all queues are empty; returns the observed drops.
 fn same_qdiscs(ns: &Namespace) -> u64 {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
@@ -360,8 +360,8 @@ fn an_accept_queue_and_whose_it_is() {
     .unwrap();
 
     let pid = std::process::id();
-    // What another test starts just now holds this process's sockets, too, until it is its own
-    // program: then it is looked at again.
+    // A child of another test holds this process's sockets until it executes its program: then it
+    // is compared again.
     let mut seen = facts(&ns);
     for _ in 0..20 {
         if seen["listeners"].as_array().unwrap().iter().all(|l| l["pids"] == json!([pid])) {
@@ -398,10 +398,10 @@ fn an_accept_queue_and_whose_it_is() {
         .collect();
     assert_eq!(ours, ss);
 
-    // Nothing listens next door, though that namespace was looked into by others.
+    // The neighbouring namespace has no listener, though it was inspected.
     assert_eq!(facts(&elsewhere)["listeners"], json!([]));
 
-    // A tree of files has no sock_diag: the same sockets and owners, without the limit.
+    // A tree has no sock_diag: the same sockets and owners, without the limit.
     let tree = tempfile::tempdir().unwrap();
     let proc = tree.path().join("proc");
     std::fs::create_dir_all(proc.join("net")).unwrap();
@@ -434,7 +434,7 @@ fn an_accept_queue_and_whose_it_is() {
 /// Listens with a backlog of 3, which the standard library cannot.
 fn listen(address: &str) -> std::net::TcpListener {
     let listener = std::net::TcpListener::bind(address).unwrap();
-    // SAFETY: a listening socket may be told a new backlog.
+    // SAFETY: sets another backlog on a listening socket.
     let again = unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 3) };
     assert_eq!(again, 0);
     listener
@@ -449,7 +449,7 @@ fn without_privilege_the_rest_is_named_with_the_capability() {
     let (a, b) = (Namespace::new(), Namespace::new());
     ip(&a, &["link", "add", "va", "type", "veth", "peer", "name", "vb", "netns", &b.name]);
     ip(&a, &["addr", "add", "10.9.2.1/24", "dev", "va"]);
-    // Where another user may run it.
+    // A folder where another user may run it.
     let folder = tempfile::tempdir().unwrap();
     let binary = folder.path().join("netwright");
     std::fs::copy(NETWRIGHT, &binary).unwrap();
@@ -473,7 +473,7 @@ fn without_privilege_the_rest_is_named_with_the_capability() {
     );
     let seen: Value = serde_json::from_str(&text).unwrap();
     let va = nic(&seen, "va");
-    // What needs no privilege is all there.
+    // Everything that needs no privilege is there.
     assert_eq!(va["kind"], "veth");
     assert_eq!(va["addresses"], json!(["10.9.2.1/24"]));
     assert_eq!(va["details"]["peer_namespace"], inode(&b));

@@ -1,6 +1,5 @@
-//! NIC facts against the classic tools: `ethtool`, `ip`, `lspci`, and sysfs through `cat`; on
-//! every interface of this host, and on virtual ones in namespaces with settings far from
-//! their defaults, so that equality is earned.
+//! NIC facts against `ethtool`, `ip`, `lspci`, and sysfs through `cat`. The test covers every
+//! interface of this host, and virtual ones in namespaces with settings far from their defaults.
 
 mod compared;
 
@@ -13,14 +12,14 @@ use compared::{
 };
 use serde_json::{Value, json};
 
-/// Where a tool is run: on the host as it is, or inside a namespace.
+/// Where a tool runs: on the host, or inside a namespace.
 enum FactSource<'a> {
     Host,
     Inside(&'a Namespace),
 }
 
 impl FactSource<'_> {
-    /// What a tool prints; `None` if it fails.
+    /// A tool's output; `None` if it fails.
     fn says(&self, program: &str, args: &[&str]) -> Option<String> {
         let out = match self {
             FactSource::Host => output(program, args),
@@ -50,8 +49,8 @@ impl FactSource<'_> {
         names.split_whitespace().map(|n| (n.to_owned(), Counted::now(self, n))).collect()
     }
 
-    /// Waits until nothing changes any more: the kernel tells of link changes up to a second
-    /// late (`net/core/link_watch.c`).
+    /// Waits until nothing changes: the kernel reports link changes up to a second late
+    /// (`net/core/link_watch.c`).
     fn settle(&self) {
         let state = || self.says("ip", &["-j", "link", "show"]);
         for _ in 0..10 {
@@ -64,7 +63,7 @@ impl FactSource<'_> {
         panic!("links keep changing");
     }
 
-    /// Every comparison for every interface there is; gives the interfaces.
+    /// All comparisons for every interface; returns the interfaces.
     fn compare_all(&self) -> BTreeMap<String, Value> {
         let counted = self.counted();
         let nics = self.nics();
@@ -100,9 +99,9 @@ fn absent(ours: &Value, what: &str) {
 
 /// An interface's statistics at a moment.
 struct Counted {
-    /// `ethtool -S`; a name that stands there again is `name#2`.
+    /// `ethtool -S`; a repeated name becomes `name#2`.
     driver: Option<BTreeMap<String, u64>>,
-    /// `/sys/class/net/X/statistics`.
+    /// The files of `/sys/class/net/X/statistics`, by name.
     kernel: BTreeMap<String, u64>,
 }
 
@@ -129,7 +128,7 @@ impl Counted {
     }
 }
 
-/// Every name, and each value between what the tools said before and say after.
+/// Every name, and each value between the tools' readings before and after.
 fn statistics(place: &FactSource, name: &str, nic: &Value, before: &Counted) {
     let between = |what: &str, before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>| {
         let ours = nic[what].as_object().unwrap();
@@ -184,7 +183,8 @@ fn a_veth_pair_with_nothing_left_at_its_default() {
     inside.settle();
     let nics = inside.compare_all();
     let nic = &nics["nwa"];
-    // What was set is what is seen: the comparison above would also hold if both were blind.
+    // The values that were set must appear: the comparison above would also pass if both missed
+    // them.
     assert_eq!((&nic["channels"]["rx"], &nic["channels"]["tx"]), (&json!(2), &json!(3)));
     assert_eq!((&nic["channels"]["max_rx"], &nic["channels"]["max_tx"]), (&json!(4), &json!(4)));
     assert_eq!((&nic["mtu"], &nic["txqueuelen"]), (&json!(4000), &json!(777)));
@@ -219,8 +219,8 @@ fn an_interface_that_is_down_has_no_carrier_and_the_drivers_word_for_its_speed()
     assert_eq!(nics["nwa"]["speed_bps"], json!(10_000_000_000_u64), "by ETHTOOL_GLINKSETTINGS");
 }
 
-/// Every virtual kind that this kernel has; one that it does not have is named and is no
-/// failure, but `ip` must have been refused for just that reason.
+/// Every virtual kind of this kernel. A missing kind is printed and is no failure, but `ip` must
+/// have failed for that reason.
 #[test]
 fn the_virtual_kinds() {
     let ns = Namespace::new();
@@ -275,8 +275,8 @@ fn the_virtual_kinds() {
     assert!(made.len() >= 5, "bridge, macvlan, vxlan, tap and tun are in every kernel: {made:?}");
 }
 
-/// Everything ethtool is asked for needs no privilege; configuration space beyond its first
-/// 64 bytes does, and says so.
+/// All ethtool values need no privilege; configuration space beyond its first 64 bytes does, and
+/// says so.
 #[test]
 fn without_root_only_configuration_space_is_denied() {
     needs_root();
@@ -310,8 +310,8 @@ fn without_root_only_configuration_space_is_denied() {
     assert_eq!(no_access.contains("PCI read request"), denied, "{no_access}");
 }
 
-/// Interfaces that come and go, and statistics whose number changes between the call for
-/// their names and the call for their values, while netwright reads.
+/// Interfaces that come and go, and statistics that change in number between the calls for names
+/// and for values, during netwright's reading.
 #[test]
 fn what_changes_meanwhile_is_whole_or_not_there() {
     let ns = Namespace::new();

@@ -1,5 +1,5 @@
-//! A real process with pinned threads and open sockets against `ps`, `taskset`, `ss` and the
-//! kernel's own files.
+//! A real process with pinned threads and open sockets, against `ps`, `taskset`, `ss` and the
+//! kernel's files.
 
 use std::{
     fs,
@@ -121,7 +121,7 @@ fn threads_and_affinities_are_what_ps_and_taskset_say() {
             (words[0], words[1]),
             (&*ours["tid"].to_string(), ours["name"].as_str().unwrap())
         );
-        // A sleeping thread stays where it slept; the pinned one cannot leave.
+        // A sleeping thread stays on its CPU; the pinned one cannot leave.
         if ours["tid"].as_u64() != threads[0]["tid"].as_u64() {
             assert_eq!(words[2], ours["last_cpu"].to_string(), "{line}");
         }
@@ -153,7 +153,7 @@ fn migrations_grow_as_the_kernel_counts_them() {
         run("taskset", &["-pc", cpu, &tid.to_string()]);
         std::thread::sleep(std::time::Duration::from_millis(30));
     }
-    // Pinned: no further move can come between our look and the kernel's.
+    // Pinned: no migration can happen between our reading and the kernel's.
     let after = counted().unwrap();
     assert!(after >= before + 4, "{before} to {after}");
     assert_eq!(ours().as_u64(), Some(after));
@@ -231,7 +231,7 @@ impl Cpuset {
 
 impl Drop for Cpuset {
     fn drop(&mut self) {
-        // Empty once its process is reaped.
+        // It is empty once its process is reaped.
         let _ = fs::remove_dir(&self.0);
     }
 }
@@ -270,7 +270,7 @@ fn what_is_not_there_is_said_in_one_line() {
     }
 }
 
-/// What was recorded while it was read tells the same afterwards, from files alone.
+/// The recorded process, read from files alone, has the same facts.
 #[test]
 fn a_recording_tells_the_same_of_processes_settings_and_rivals() {
     use probe::{Root, facts, facts::Selector};

@@ -1,4 +1,4 @@
-//! Kernel settings against `sysctl` itself, here and in a network namespace made by `unshare`.
+//! Kernel settings against `sysctl`, on this host and in a network namespace made by `unshare`.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ fn every_value_is_what_sysctl_says() {
     for (key, ours) in sysctls(&facts) {
         match (ours["value"].as_str(), theirs.get(key)) {
             (Some(v), Some(t)) => {
-                // A count moves between two looks.
+                // A count changes between two readings.
                 if key != "net.netfilter.nf_conntrack_count" {
                     assert_eq!(v, t, "{key}");
                 }
@@ -57,12 +57,12 @@ fn defaults_are_what_a_fresh_namespace_says() {
     assert!(asked > 50, "only {asked} defaults came from a namespace");
 }
 
-/// What the table says is held against the kernel where the kernel can be asked.
+/// The table's values against the kernel, where the kernel can be asked.
 #[test]
 fn the_table_agrees_with_this_kernel() {
     needs_root();
     let live = inspect();
-    // The same host without the answer of the fresh namespace: only the table is left.
+    // The same host without the fresh namespace's answer: only the table is left.
     let tree = tempfile::tempdir().unwrap();
     for (key, _) in sysctls(&live) {
         let below = key.replace('.', "/");
@@ -114,8 +114,8 @@ fn a_namespace_shows_its_own_values_and_says_why_others_are_missing() {
     assert!(hidden.contains("initial network namespace"), "{hidden}");
 }
 
-/// A setting copied from the initial namespace proves nothing: changing it in a namespace
-/// made here must not move what we call the default.
+/// A setting that new namespaces copy from the initial one proves nothing: changing it must not
+/// change our default.
 #[test]
 fn inherited_settings_come_from_the_table() {
     let facts = inspect();

@@ -1,4 +1,5 @@
-//! The real irqbalance, told to leave every interrupt alone, against what its own socket says.
+//! The real irqbalance, configured to leave every interrupt alone, against the output of its own
+//! socket.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +18,7 @@ use serde_json::Value;
 const SOCKETS: &str = "/run/irqbalance";
 const SECRET: &str = "NWTEST_SECRET=hunter2-of-the-world-test";
 
-/// Where every interrupt may go and goes.
+/// The affinity and the effective affinity of every interrupt.
 fn affinities() -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for irq in fs::read_dir("/proc/irq").unwrap() {
@@ -106,7 +107,7 @@ fn tuner(facts: &Value) -> &Value {
     all.iter().find(|r| r["kind"] == "irqbalance").expect("no irqbalance among the tuners")
 }
 
-/// What the socket says, asked here.
+/// The socket's answer, queried by the test.
 fn asked(pid: u32) -> String {
     let mut stream = UnixStream::connect(format!("{SOCKETS}/irqbalance{pid}.sock")).unwrap();
     stream.write_all(b"setup").unwrap();
@@ -165,7 +166,7 @@ fn irqbalance_is_seen_as_it_sees_itself_and_nothing_moves() {
         no_secret_is_recorded();
     }
     {
-        // Where it cannot make a file it listens on an abstract name.
+        // Where it cannot create a file it listens on an abstract name.
         let balancer = Balancer::start(&[("IRQBALANCE_BANNED_CPUS", "1")]);
         let facts = balancer.facts_once_it_answers();
         assert_eq!(tuner(&facts)["banned_cpus"], "0");
@@ -173,7 +174,7 @@ fn irqbalance_is_seen_as_it_sees_itself_and_nothing_moves() {
     assert_eq!(affinities(), before, "an interrupt was moved");
 }
 
-/// A recording keeps irqbalance's variables and nothing else of its environment.
+/// A recording keeps irqbalance's variables, and nothing else of its environment.
 fn no_secret_is_recorded() {
     let recorder = Arc::new(probe::root::record::Recorder::default());
     let root = probe::Root::recording(recorder.clone());

@@ -1,9 +1,9 @@
-//! Open loop below and beyond a capacity that is known: what each generator must then say.
+//! Open-loop runs below and beyond a known capacity, and the output that each generator must have.
 
 use super::looks::in_most_looks;
 use serde_json::Value;
 
-/// Runs one measurement with these arguments besides: its document.
+/// Runs one measurement with these additional arguments; returns its document.
 pub type Measure<'a> = &'a (dyn Fn(&[&str]) -> Value + Sync);
 
 fn run(measure: Measure<'_>, more: &[&str]) -> Value {
@@ -15,8 +15,8 @@ fn number(of: &Value, key: &str) -> f64 {
     of[key].as_f64().unwrap_or_else(|| panic!("no {key}: {of}"))
 }
 
-/// `measure` runs with so many connections that the server, which takes its time without using
-/// a CPU, cannot answer more than `most_per_s`; `at_once` of them are under way at the edges.
+/// Runs `measure` with this many connections. The server sleeps for each answer, so it cannot
+/// answer more than `most_per_s`; `at_once` requests are in progress at the edges of the window.
 pub fn open_loop_keeps_to_its_capacity(most_per_s: f64, at_once: f64, measure: Measure<'_>) {
     let half = (most_per_s / 2.0).round().to_string();
     let kept = in_most_looks(|| {
@@ -31,7 +31,7 @@ pub fn open_loop_keeps_to_its_capacity(most_per_s: f64, at_once: f64, measure: M
         let rate = most_per_s * times;
         let mut seen = vec![];
         let like = in_most_looks(|| {
-            // At the same time: what else runs on the machine keeps both from as much.
+            // Both runs at the same time: other load affects both equally.
             let (open, closed) = std::thread::scope(|both| {
                 let closed = both.spawn(|| run(measure, &[]));
                 let open = run(measure, &["--rate", &rate.round().to_string()]);
@@ -50,16 +50,16 @@ pub fn open_loop_keeps_to_its_capacity(most_per_s: f64, at_once: f64, measure: M
     }
 }
 
-/// What holds however busy the machine is.
+/// Checks that hold on a busy machine too.
 fn beyond(open: &Value, most_per_s: f64, rate: f64, at_once: f64) {
     let window_s = number(open, "window_ns") / 1e9;
     let answered = number(open, "transactions");
     assert!(answered > 0.0 && answered <= most_per_s * window_s + at_once, "{open}");
-    // It was behind by the answers that it did not get, since before the window.
+    // Its lag is the answers that it did not get, since before the window.
     let behind_s = number(open, "schedule_lag_ns") / 1e9;
     assert!(behind_s >= window_s * (1.0 - most_per_s / rate) * 0.9, "{open}");
     assert!(number(open, "not_started") > 0.9 * window_s * (rate - most_per_s), "{open}");
-    // Coordinated omission: the times are from the schedule, and from sending far shorter.
+    // Coordinated omission: latencies from the schedule are long, those from sending far shorter.
     let (times, sent) = match open["latency_ns"].is_object() {
         true => ("latency_ns", "latency_from_send_ns"),
         false => ("rtt_ns", "rtt_from_send_ns"),

@@ -1,4 +1,4 @@
-//! Headers of TCP segments on loopback: `AF_PACKET` with room for headers only.
+//! Captures headers of TCP segments on loopback by `AF_PACKET`.
 
 use std::{
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
@@ -23,14 +23,14 @@ pub struct CapturedPort {
     pub from: CapturedDirection,
 }
 
-/// A capture under way.
+/// A running capture.
 pub struct Capture {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<CapturedPort>,
 }
 
 impl Capture {
-    /// Of IPv4 and a port of this host. Needs root.
+    /// Captures IPv4 and one port of this host. Needs root.
     pub fn of_loopback(port: u16) -> Self {
         // SAFETY: plain numbers; the descriptor is ours from here on.
         let socket = unsafe {
@@ -59,7 +59,7 @@ impl Capture {
         Self { stop, thread: std::thread::spawn(move || read(&socket, port, &ended)) }
     }
 
-    /// Ends it, with what was seen until now.
+    /// Ends the capture; returns the counts.
     pub fn end(self) -> CapturedPort {
         self.stop.store(true, Ordering::Release);
         self.thread.join().expect("the capture")
@@ -80,7 +80,7 @@ fn set<T>(socket: &OwnedFd, option: i32, value: &T) {
     assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// Until it shall end and nothing comes any more.
+/// Counts until it must end and nothing arrives any more.
 fn read(socket: &OwnedFd, port: u16, ended: &AtomicBool) -> CapturedPort {
     let (mut seen, mut headers) = (CapturedPort::default(), [0u8; 120]);
     loop {
@@ -104,7 +104,7 @@ fn read(socket: &OwnedFd, port: u16, ended: &AtomicBool) -> CapturedPort {
             }
             continue;
         }
-        // On loopback each is seen going out, and again coming in.
+        // On loopback each segment is seen twice, outgoing and incoming.
         if kind != libc::PACKET_OUTGOING {
             count(&headers, port, &mut seen);
         }

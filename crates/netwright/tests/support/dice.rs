@@ -1,4 +1,4 @@
-//! What is changed where, the same on every run.
+//! Pseudo-random modifications, the same on every run.
 
 /// xorshift64 (Marsaglia 2003): the same attacks on every run.
 pub struct Dice(pub u64);
@@ -17,7 +17,7 @@ impl Dice {
     }
 }
 
-/// Numbers on which something might be sized.
+/// Numbers that may be used as sizes.
 pub const NUMBERS: [&str; 14] = [
     "0",
     "1",

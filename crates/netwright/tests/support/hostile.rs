@@ -1,4 +1,4 @@
-//! A client of `netwright serve` by hand, and what the server holds meanwhile.
+//! A manual client of `netwright serve`, and the server's resources meanwhile.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{NETWRIGHT, run, serve::Serve};
 
-/// What the server holds.
+/// The resources of the server: memory, threads, descriptors.
 #[derive(Debug, Clone, Copy)]
 pub struct HeldConnections {
     pub threads: u64,
@@ -28,7 +28,7 @@ fn cpu_ticks(folder: &str) -> u64 {
     after.split_ascii_whitespace().skip(11).take(2).map(|n| n.parse::<u64>().unwrap()).sum()
 }
 
-/// What it holds now.
+/// Reads the present resources.
 pub fn held(serve: &Serve) -> HeldConnections {
     let folder = format!("/proc/{}", serve.pid());
     let status = std::fs::read_to_string(format!("{folder}/status")).expect("the server is gone");
@@ -44,17 +44,17 @@ pub fn held(serve: &Serve) -> HeldConnections {
     }
 }
 
-/// Measures once, as an honest client does.
+/// A measurement by a correct client.
 pub fn serves(serve: &Serve) {
     let args = ["measure", "rtt", serve.target(), "--duration", "400ms", "--json"];
     let document: Value = serde_json::from_str(&run(NETWRIGHT, &args)).unwrap();
     assert!(document["runs"][0]["transactions"].as_u64().unwrap() > 0, "{document}");
 }
 
-/// The one that hears clients and the one that writes what happens.
+/// The threads of an idle server: one for clients, one for the log.
 pub const IDLE_THREADS: u64 = 2;
 
-/// A server that has served once already, so that its memory is warm, and what it holds.
+/// A server after one measurement, so that its memory is warm; with its resources.
 pub fn server(args: &[&str]) -> (Serve, HeldConnections) {
     let serve = Serve::start(args);
     serves(&serve);
@@ -62,7 +62,7 @@ pub fn server(args: &[&str]) -> (Serve, HeldConnections) {
     (serve, before)
 }
 
-/// What it holds when its threads are so few again.
+/// Its resources once it is back to this many threads.
 pub fn settled(serve: &Serve, threads: u64) -> HeldConnections {
     let begun = Instant::now();
     loop {
@@ -75,7 +75,7 @@ pub fn settled(serve: &Serve, threads: u64) -> HeldConnections {
     }
 }
 
-/// Waits until it holds no more than before, memory that the allocator keeps aside.
+/// Waits until it holds no more than before, except for memory that the allocator keeps.
 pub fn forgets(serve: &Serve, before: HeldConnections) {
     const KEPT_KIB: u64 = 16 << 10;
     let begun = Instant::now();
@@ -92,7 +92,7 @@ pub fn forgets(serve: &Serve, before: HeldConnections) {
     }
 }
 
-/// A control connection of which nothing was said.
+/// A new control connection, with nothing sent.
 pub fn dial(serve: &Serve) -> TcpStream {
     let stream = TcpStream::connect(serve.target()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -128,7 +128,7 @@ pub fn greeted(serve: &Serve) -> TcpStream {
     control
 }
 
-/// A modest test, with these parts of it changed.
+/// A small test, with these parts of it changed.
 pub fn test(changes: &Value) -> Value {
     let mut test = json!({
         "kind": { "rtt": { "request_bytes": 1, "response_bytes": 1, "queue_depth": 1 } },
@@ -141,7 +141,7 @@ pub fn test(changes: &Value) -> Value {
     json!({ "test": test })
 }
 
-/// Whether the server closes a connection within a time; what it says until then is thrown away.
+/// Whether the server closes a connection within a time; its output until then is discarded.
 pub fn is_closed(stream: &mut TcpStream, within: Duration) -> bool {
     let until = Instant::now() + within;
     let mut room = [0u8; 4096];

@@ -1,5 +1,4 @@
-//! A small HTTP server of a test's own, that does with each request what the test says; and a
-//! real nginx in a folder of its own.
+//! A small HTTP server with a handler of the test, and a real nginx in a temporary folder.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -13,9 +12,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a handler knows of a request.
+/// A request as the handler gets it.
 pub struct Request {
-    /// Its head, without the empty line.
+    /// The head, without the empty line.
     pub head: String,
     pub body: Vec<u8>,
     /// Its number on this connection, from 0.
@@ -24,7 +23,7 @@ pub struct Request {
     pub number: u64,
 }
 
-/// Writes a response; whether the connection goes on.
+/// Writes a response; returns whether the connection stays open.
 pub type Handler = fn(&Request, &mut TcpStream) -> bool;
 
 /// The server; a thread for each connection.
@@ -37,17 +36,17 @@ pub struct Server {
 #[derive(Default)]
 pub struct Counts {
     pub requests: AtomicU64,
-    /// Connections that brought a request.
+    /// The number of connections that sent a request.
     pub connections: AtomicU64,
 }
 
-/// 200 with two bytes.
+/// Writes status 200 with two bytes.
 pub fn plain(_: &Request, to: &mut TcpStream) -> bool {
     to.write_all(b"HTTP/1.1 200 OK\r\nServer: test\r\nContent-Length: 2\r\n\r\nok").is_ok()
 }
 
 impl Server {
-    /// On a port that the kernel chose.
+    /// Starts it on a port that the kernel chooses.
     pub fn start(handler: Handler) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -65,7 +64,7 @@ impl Server {
         Self { address, stop, counts }
     }
 
-    /// `http://127.0.0.1:PORT/…`.
+    /// The URL of a path: `http://127.0.0.1:PORT/…`.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
@@ -74,7 +73,7 @@ impl Server {
         self.counts.requests.load(Ordering::SeqCst)
     }
 
-    /// Connections with a request so far.
+    /// The number of connections with a request so far.
     pub fn connections(&self) -> u64 {
         self.counts.connections.load(Ordering::SeqCst)
     }
@@ -123,7 +122,7 @@ fn request(from: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
     Some((head, body))
 }
 
-/// A real nginx with a configuration of its own, ended when dropped.
+/// A real nginx with the test's configuration, killed when dropped.
 pub struct Nginx {
     folder: PathBuf,
     child: Option<Child>,
@@ -137,7 +136,7 @@ impl Nginx {
         Self::begin(folder, server, "http", "")
     }
 
-    /// The same with TLS, by `NAME.crt` and `NAME.key` of the folder.
+    /// The same with TLS, with `NAME.crt` and `NAME.key` of the folder.
     pub fn start_tls(folder: &Path, name: &str, server: &str) -> Self {
         let at = folder.display();
         let more = format!(
@@ -150,7 +149,8 @@ impl Nginx {
         let port =
             TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it").port();
         let at = folder.display();
-        // Its worker as root may read the folder; started by another user it says so and goes on.
+        // Its worker runs as root to read the folder; started by another user it warns and
+        // continues.
         let text = format!(
             "daemon off; worker_processes 1; pid {at}/pid; error_log {at}/error.log;\n\
              user root; events {{ worker_connections 512; }}\n\
@@ -188,7 +188,7 @@ impl Nginx {
         std::fs::read_to_string(self.folder.join("error.log")).unwrap_or_default()
     }
 
-    /// Ends it as `nginx -s stop` does, and waits until it has.
+    /// Stops it as `nginx -s stop` does, and waits for its end.
     pub fn stop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let pid = i32::try_from(child.id()).expect("a pid");
@@ -198,7 +198,7 @@ impl Nginx {
         }
     }
 
-    /// `http://127.0.0.1:PORT/…` or `https://…`.
+    /// The URL of a path: `http://127.0.0.1:PORT/…` or `https://…`.
     pub fn url(&self, path: &str) -> String {
         format!("{}://{}{path}", self.scheme, self.address())
     }
@@ -215,7 +215,7 @@ impl Nginx {
         text.split_whitespace().next().and_then(|pid| pid.parse().ok()).expect("one worker")
     }
 
-    /// The lines of its access log; all of them once it is stopped.
+    /// The lines of its access log; complete once it is stopped.
     pub fn log(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.folder.join("access.log")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()

@@ -1,10 +1,11 @@
-//! Figures on the wall clock of a shared machine: not the best of several looks decides, but most of them.
+//! Tests of wall-clock figures on a shared machine: most of several looks must be good, not the
+//! best one.
 
-/// The most looks that are made.
+/// The most looks per test.
 const LOOKS: usize = 5;
 
-/// Whether most looks are good: the first two, or else three of five. Other work on the machine may spoil
-/// one or two; what is wrong half of the time fails half of the runs.
+/// Whether most looks are good: the first two, or three of five. Other load may spoil one or two. A
+/// figure that is wrong half of the time fails half of the runs.
 pub fn in_most_looks(mut look: impl FnMut() -> bool) -> bool {
     let mut good = 0;
     for made in 1..=LOOKS {
@@ -20,7 +21,7 @@ pub fn in_most_looks(mut look: impl FnMut() -> bool) -> bool {
     false
 }
 
-/// As [`in_most_looks`]; fails with what was wrong with the bad ones.
+/// The same; fails with the errors of the bad looks.
 #[track_caller]
 pub fn hold_in_most_looks(mut look: impl FnMut() -> Result<(), String>) {
     let mut whys = vec![];

@@ -1,5 +1,5 @@
-//! Network namespaces for tests: made, used and removed by the test itself, also after a panic
-//! and after the crash of an earlier run.
+//! Network namespaces for tests. The test makes, uses and removes them, also after a panic or the
+//! crash of an earlier run.
 
 #![allow(dead_code, reason = "each suite uses the part it needs")]
 
@@ -51,13 +51,13 @@ pub fn run(program: &str, args: &[&str]) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
-/// Runs a command to its end, whatever that is. What it prints by `--json` keeps to its schema.
+/// Runs a command to its end, with any exit code. The output of `--json` must match its schema.
 pub fn output(program: &str, args: &[&str]) -> Output {
     schema::ended(Command::new(program).args(args))
 }
 
-/// A command that a signal reaches: whoever runs the tests may have told them to ignore it (`nohup`, a
-/// script's background), and what is ignored is inherited.
+/// A command with default signal actions: the test's parent may ignore signals (`nohup`, a script's
+/// background), which children inherit.
 pub fn heeding(mut command: Command, signal: i32) -> Command {
     // SAFETY: between fork and exec; signal(2) may be called there.
     unsafe {
@@ -76,7 +76,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Makes one, with loopback up; removes those of test processes that are gone.
+    /// Makes one, with loopback up; removes those of test processes that have ended.
     pub fn new() -> Self {
         needs_root();
         sweep();
@@ -95,7 +95,7 @@ impl Namespace {
         run("ip", &all)
     }
 
-    /// Runs a command inside, whatever it ends with.
+    /// Runs a command inside; returns any exit code.
     pub fn output(&self, program: &str, args: &[&str]) -> Output {
         let mut all = vec!["netns", "exec", &self.name, program];
         all.extend(args);
@@ -114,7 +114,7 @@ impl Drop for Namespace {
     }
 }
 
-/// Removes namespaces of earlier test processes that no longer live.
+/// Removes namespaces of test processes that have ended.
 fn sweep() {
     let Ok(entries) = std::fs::read_dir("/run/netns") else { return };
     for name in entries.filter_map(|e| e.ok()?.file_name().into_string().ok()) {

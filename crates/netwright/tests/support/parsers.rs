@@ -1,6 +1,6 @@
-//! Every parser of outside bytes, by crate: for the tests and for `fuzz/`.
+//! Every parser of outside bytes, by crate, for the tests and for `fuzz/`.
 
-/// A parser's name, and what feeds it any bytes.
+/// A parser's name, and the function that feeds it bytes.
 pub type Parser = (&'static str, fn(&[u8]));
 
 /// The crates that have parsers; their seeds are in `crates/CRATE/tests/seeds/PARSER`.

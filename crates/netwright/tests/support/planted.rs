@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{NETWRIGHT, Namespace};
 
-/// A thread within a namespace, until it is dropped.
+/// A thread within a namespace, stopped when dropped.
 pub struct Inside {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -35,7 +35,7 @@ impl Inside {
         Self { stop, thread: Some(thread) }
     }
 
-    /// Waits until its work is done by itself.
+    /// Waits until its work is done.
     pub fn join(mut self) {
         let _ = self.thread.take().map(JoinHandle::join);
     }
@@ -58,7 +58,7 @@ impl Drop for Inside {
     }
 }
 
-/// Two namespaces with a veth pair: `va` 10.88.0.1 here, `vb` 10.88.0.2 there.
+/// Two namespaces with a veth pair: `va` 10.88.0.1 in one, `vb` 10.88.0.2 in the other.
 pub fn pair() -> (Namespace, Namespace) {
     let (here, there) = (Namespace::new(), Namespace::new());
     let peer = ["peer", "name", "vb", "netns", &there.name];
@@ -70,7 +70,7 @@ pub fn pair() -> (Namespace, Namespace) {
     (here, there)
 }
 
-/// A listener whose application takes what waits only this often (never: `None`).
+/// A listener with an application that accepts only this often (`None`: never).
 pub fn listener(ns: &Namespace, address: &'static str, pause: Option<Duration>) -> Inside {
     let inside = Inside::run(ns, move |stop| {
         let listener = TcpListener::bind(address).unwrap();
@@ -106,14 +106,14 @@ pub fn found<'a>(d: &'a Value, rule: &str, subject: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no {rule} of {subject}: {d:#}"))
 }
 
-/// The rule was judged, and found nothing.
+/// Checks that the rule was judged and found nothing.
 pub fn silent(d: &Value, rule: &str) {
     assert!(finding(d, rule).is_none(), "{rule}: {d:#}");
     let clear = d["passed"].as_array().unwrap().iter().any(|c| c["rule"] == rule);
     assert!(clear, "{rule} was skipped: {d:#}");
 }
 
-/// What `doctor` says within a namespace, over 1.5 s.
+/// The output of `doctor` within a namespace, over 1.5 s.
 pub fn doctor(ns: &Namespace) -> Value {
     doctor_with(ns, &[])
 }
@@ -125,7 +125,7 @@ pub fn doctor_with(ns: &Namespace, more: &[&str]) -> Value {
     ns.netwright_json(&[&["doctor"], &DOCTOR[..], more].concat())
 }
 
-/// The number that the evidence about `what` begins with.
+/// The number at the beginning of the evidence about `what`.
 pub fn figure(f: &Value, what: &str) -> u64 {
     let all = f["evidence"].as_array().unwrap();
     let shown = all.iter().find(|e| e["what"].as_str().unwrap().starts_with(what));
@@ -135,10 +135,10 @@ pub fn figure(f: &Value, what: &str) -> u64 {
     digits.parse().unwrap_or_else(|_| panic!("{what}: {value}"))
 }
 
-/// How a counter grew, by the classic tool, over a look of `doctor` and a little around it.
+/// A counter's growth by the classic tool, over a run of `doctor` and a little around it.
 pub struct Bracket(Vec<(Instant, u64)>);
 
-/// Reads a counter by the classic tool again and again, while `doctor` looks.
+/// Reads a counter by the classic tool repeatedly, while `doctor` runs.
 pub fn beside(ns: &Namespace, counter: impl Fn() -> u64) -> (Value, Bracket) {
     beside_with(ns, &DOCTOR, counter)
 }
@@ -148,7 +148,7 @@ pub fn beside_with(ns: &Namespace, args: &[&str], counter: impl Fn() -> u64) -> 
     let read = || {
         let before = Instant::now();
         let count = counter();
-        // The middle of the reading, which is off by less than a window's edge matters.
+        // The middle of the reading; its error is small compared with a window's edges.
         (before + before.elapsed() / 2, count)
     };
     thread::scope(|scope| {
@@ -169,8 +169,8 @@ impl Bracket {
         self.0[self.0.len() - 1].1 - self.0[0].1
     }
 
-    /// `figure` is what the counter grew by within a window as long as `doctor`'s, somewhere within the
-    /// bracket. At a steady rate a figure off by a factor of two is none.
+    /// Checks that `figure` is the counter's growth within a window as long as `doctor`'s,
+    /// somewhere within the bracket. At a steady rate an error by a factor of two fails.
     pub fn holds(&self, d: &Value, figure: u64) {
         let window = Duration::from_nanos(d["window_ns"].as_u64().unwrap());
         let (mut least, mut most) = (u64::MAX, 0);
@@ -187,14 +187,14 @@ impl Bracket {
     }
 }
 
-/// A protocol counter as `nstat` tells it.
+/// A protocol counter as `nstat` prints it.
 pub fn nstat(ns: &Namespace, name: &str) -> u64 {
     let out = ns.run("nstat", &["-asz", name]);
     let line = out.lines().find(|l| l.starts_with(name)).unwrap_or_else(|| panic!("{out}"));
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Everything that `doctor` proposes and a knob covers, as `tune` takes it.
+/// All changes that `doctor` proposes by a knob, as arguments of `tune`.
 pub fn proposed(d: &Value) -> Vec<String> {
     let findings = d["findings"].as_array().unwrap();
     let changes = findings.iter().flat_map(|f| f["changes"].as_array().unwrap());
@@ -207,7 +207,7 @@ pub fn proposed(d: &Value) -> Vec<String> {
     all
 }
 
-/// `tune apply` of all that `doctor` proposed; `expected` must be among it.
+/// `tune apply` of all proposed changes; `expected` must be one of them.
 pub fn apply(ns: &Namespace, d: &Value, expected: &[&str]) {
     let changes = proposed(d);
     for e in expected {

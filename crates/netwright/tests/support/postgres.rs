@@ -1,9 +1,9 @@
-//! A real PostgreSQL of a test's own: made by `initdb` in a folder of its own, on a Unix socket
-//! there and a free port of loopback, ended and removed when dropped.
+//! A real PostgreSQL for a test. `initdb` makes it in a temporary folder, with a Unix socket there
+//! and a free port of loopback. Dropping the value stops and removes it.
 //!
-//! A shell stands between the test and the server and waits for its standard input to end, so the
-//! server also ends with a test process that was killed, or that keeps it in a `static`. Folders
-//! that a crash of the machine left behind go with the next start.
+//! A shell between the test and the server waits for its standard input to end. So the server also
+//! ends with a test process that was killed, or that keeps it in a `static`. The next start removes
+//! folders that a crash left behind.
 
 use std::{
     fs,
@@ -16,34 +16,34 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The server refuses to run as root; Debian gives this number to `nobody`.
+/// The user id of `nobody` on Debian, as the server refuses to run as root.
 const NOBODY: u32 = 65534;
 
 const PREFIX: &str = "nwtest-pg-";
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// What differs from a server that trusts everybody.
+/// Differences from a server that trusts everybody.
 #[derive(Default)]
 pub struct Setup<'a> {
-    /// The lines of `pg_hba.conf`: `host all all 127.0.0.1/32 scram-sha-256`. Lines that trust
-    /// the database's owner `postgres` come before them. Nothing: everybody is trusted.
+    /// Lines of `pg_hba.conf`: `host all all 127.0.0.1/32 scram-sha-256`. Lines that trust the
+    /// owner `postgres` precede them. Empty: everybody is trusted.
     pub hba: &'a str,
     /// Further lines for `postgresql.conf`: `ssl = on`, `password_encryption = 'md5'`.
     pub conf: &'a str,
-    /// Files for the data folder, which only the server may read: `("server.key", …)`.
+    /// Files for the data folder, readable by the server only: `("server.key", …)`.
     pub files: &'a [(&'a str, &'a str)],
 }
 
 pub struct Postgres {
     folder: PathBuf,
     child: Option<Child>,
-    /// Its port on 127.0.0.1, and in the name of its Unix socket.
+    /// Its port on 127.0.0.1, also in the name of its Unix socket.
     pub port: u16,
 }
 
 impl Postgres {
-    /// One that trusts everybody.
+    /// Makes one that trusts everybody.
     pub fn start() -> Self {
         Self::with(&Setup::default())
     }
@@ -93,7 +93,7 @@ impl Postgres {
         }
     }
 
-    /// Starts it (again), on the port that it had, and waits until it answers.
+    /// Starts it (again) on its port, and waits until it answers.
     pub fn run(&mut self) {
         let first = self.port == 0;
         for _ in 0..5 {
@@ -111,7 +111,7 @@ impl Postgres {
     }
 
     fn listens(&mut self) -> bool {
-        // A word on its standard input ends the server; its end does away with the folder too.
+        // The end of its standard input stops the server; the folder is removed afterwards.
         let script = "\"$1\" -D \"$2/data\" -p \"$3\" >>\"$2/log\" 2>&1 & \
                       trap '' INT TERM HUP; read -r word; kill -INT $! 2>&-; wait $!; [ -n \"$word\" ] || rm -rf \"$2\"";
         let mut command = unprivileged(Path::new("sh"));
@@ -134,7 +134,7 @@ impl Postgres {
         false
     }
 
-    /// Ends it as `pg_ctl stop -m fast` does, and waits until it has.
+    /// Stops it as `pg_ctl stop -m fast` does, and waits for its end.
     pub fn stop(&mut self) {
         if let Some(mut child) = self.child.take() {
             if let Some(mut input) = child.stdin.take() {
@@ -144,12 +144,12 @@ impl Postgres {
         }
     }
 
-    /// `postgres://USER@127.0.0.1:PORT/postgres`.
+    /// The URL of this user: `postgres://USER@127.0.0.1:PORT/postgres`.
     pub fn url(&self, user: &str) -> String {
         format!("postgres://{user}@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// The folder of its Unix socket, and of its `log`.
+    /// The folder of its Unix socket and of its `log`.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -159,8 +159,8 @@ impl Postgres {
         self.folder.join("data")
     }
 
-    /// A tool of PostgreSQL (`psql`, `pgbench`) that will speak with this server, over its Unix
-    /// socket and as its owner unless the arguments say otherwise.
+    /// A tool of PostgreSQL (`psql`, `pgbench`) for this server: over its Unix socket and as its
+    /// owner, unless the arguments differ.
     pub fn tool(&self, name: &str) -> Command {
         let mut command = Command::new(tool(name));
         for (key, _) in std::env::vars_os() {
@@ -173,7 +173,8 @@ impl Postgres {
         command
     }
 
-    /// What SQL as the owner gives: a row a line, `|` between columns. Panics where it fails.
+    /// The result of SQL as the owner: one row per line, `|` between columns. Panics where it
+    /// fails.
     pub fn sql(&self, text: &str) -> String {
         let out = done(self.tool("psql").args(["-v", "ON_ERROR_STOP=1", "-XAtqc", text]));
         String::from_utf8_lossy(&out.stdout).into_owned()
@@ -187,7 +188,7 @@ impl Drop for Postgres {
     }
 }
 
-/// Where a program of PostgreSQL is: of the newest version that is installed, or in `PATH`.
+/// The path of a program of PostgreSQL: of the newest installed version, or in `PATH`.
 pub fn tool(name: &str) -> PathBuf {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let newest = versions
@@ -218,7 +219,7 @@ fn own(path: &Path) {
     }
 }
 
-/// A command as a user that the server accepts.
+/// A command that runs as a user that the server accepts.
 fn unprivileged(program: &Path) -> Command {
     let mut command;
     if is_root() {
@@ -232,7 +233,7 @@ fn unprivileged(program: &Path) -> Command {
     command
 }
 
-/// Removes the folders of test processes that no longer live.
+/// Removes the folders of test processes that have ended.
 fn sweep() {
     for entry in fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

@@ -1,7 +1,7 @@
-//! A real Redis of a test's own, on a free port of loopback and a Unix socket in a folder of its own.
+//! A real Redis for a test, on a free port of loopback and a Unix socket in a temporary folder.
 //!
-//! A shell stands between the test and the server and waits for its standard input to end, so the
-//! server also ends with a test process that was killed.
+//! A shell between the test and the server waits for its standard input to end, so the server also
+//! ends with a test process that was killed.
 
 use std::{
     net::{TcpListener, TcpStream},
@@ -18,7 +18,7 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// With further words of its command line: `["--maxclients", "3"]`.
+    /// Starts one with further arguments: `["--maxclients", "3"]`.
     pub fn start(more: &[&str]) -> Self {
         let port =
             TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("it").port();
@@ -63,14 +63,14 @@ impl Redis {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// What the real client says to a command, over the Unix socket.
+    /// The real client's output for a command, over the Unix socket.
     pub fn ask(&self, args: &[&str]) -> String {
         let mut command = Command::new("redis-cli");
         let out = command.arg("-s").arg(self.socket()).args(args).output().expect("redis-cli");
         String::from_utf8_lossy(&out.stdout).trim().to_owned()
     }
 
-    /// How often it was given a command, as it counts.
+    /// The server's own count of a command.
     pub fn calls(&self, command: &str) -> u64 {
         let all = self.ask(&["INFO", "commandstats"]);
         let line = all.lines().find_map(|l| l.strip_prefix(&format!("cmdstat_{command}:calls=")));

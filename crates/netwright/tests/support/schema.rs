@@ -1,4 +1,4 @@
-//! Every document that a suite makes the program print is held against its committed schema.
+//! Compares every document that a suite makes the program print with its committed schema.
 
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -22,7 +22,7 @@ pub fn schema(name: &str) -> Value {
     serde_json::from_str(&text).expect("the committed schema is no JSON")
 }
 
-/// Fails where a text of one line is no document of this name.
+/// Fails where a text is not one line with a document of this name.
 pub fn keeps_to(name: &str, document: &str) {
     assert_eq!(document.matches('\n').count(), 1, "one document on one line: {document}");
     let value: Value = serde_json::from_str(document).unwrap_or_else(|e| panic!("{e}: {document}"));
@@ -32,7 +32,7 @@ pub fn keeps_to(name: &str, document: &str) {
     }
 }
 
-/// Runs a command to its end. What it prints by `--json` keeps to its schema.
+/// Runs a command to its end. The output of `--json` must match its schema.
 pub fn ended(command: &mut Command) -> Output {
     let out = command.output().unwrap_or_else(|e| {
         panic!("{}: {e}; `make deps` installs what the tests need", command.get_program().display())
@@ -41,11 +41,11 @@ pub fn ended(command: &mut Command) -> Output {
     out
 }
 
-/// Holds what a command printed against the schema of what it was asked for.
+/// Compares a command's output with the schema of its arguments.
 pub fn held(command: &Command, stdout: &[u8]) {
     let words: Vec<&OsStr> =
         std::iter::once(command.get_program()).chain(command.get_args()).collect();
-    // The program may stand behind `ip netns exec`, `timeout` or `lab exec`.
+    // The program may follow `ip netns exec`, `timeout` or `lab exec`.
     let is_ours = |w: &&OsStr| Path::new(w).file_name() == Some(OsStr::new("netwright"));
     let Some(at) = words.iter().rposition(is_ours) else { return };
     let asked: Vec<&str> = words.iter().skip(at + 1).filter_map(|w| w.to_str()).collect();
@@ -58,7 +58,7 @@ pub fn held(command: &Command, stdout: &[u8]) {
     }
 }
 
-/// The name of the document that these words ask for; `None` where none is promised.
+/// The document that these arguments print; `None` where none is promised.
 fn document(asked: &[&str], line: &str) -> Option<String> {
     let mut words = asked.iter().filter(|w| !w.starts_with('-'));
     let command = *words.next().unwrap_or_else(|| panic!("no command in {asked:?}"));
@@ -74,15 +74,15 @@ fn document(asked: &[&str], line: &str) -> Option<String> {
             "confirm" | "rollback" => "tune-apply".into(),
             what => format!("tune-{what}"),
         },
-        // Lines of events, and the state of practice hosts.
+        // Lines of events, and the state of practice hosts, have no schema.
         "serve" | "lab" => return None,
         other => panic!("{other} --json has no schema: {line}"),
     })
 }
 
-/// JSON Schema 2020-12, as much of it as our schemas use. A keyword it does not know is an
-/// error, so that nothing in a schema is silently not checked. (The `jsonschema` crate does
-/// more and costs 59 further crates in every test build.)
+/// A validator for the part of JSON Schema 2020-12 that our schemas use. An unknown keyword is an
+/// error, so that nothing is silently unchecked. (The `jsonschema` crate adds 59 crates to every
+/// test build.)
 pub fn validate(schema: &Value, root: &Value, value: &Value, at: &str) -> Result<(), String> {
     let rules = match schema {
         Value::Bool(true) => return Ok(()),
@@ -123,7 +123,7 @@ fn check(
         "oneOf" => alternatives().filter(|s| fits(s)).count() == 1,
         "minimum" => value.as_f64().is_none_or(|v| v >= rule.as_f64().expect("a number")),
         "maximum" => value.as_f64().is_none_or(|v| v <= rule.as_f64().expect("a number")),
-        // The one pattern in use is that of a cpulist.
+        // The only pattern in use is that of a cpulist.
         "pattern" => {
             assert_eq!(rule, "^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$", "a new pattern");
             value.as_str().is_none_or(|s| s.parse::<model::CpuSet>().is_ok())
@@ -150,7 +150,7 @@ fn check(
             true
         }
         "patternProperties" => {
-            // Maps by number (memory by node) have this one pattern for their keys.
+            // The keys of maps by number (memory by node) have this one pattern.
             let numbers = rule.get("^\\d+$").expect("a new pattern of keys");
             for (key, inner) in value.as_object().into_iter().flatten() {
                 if is_number(key) {

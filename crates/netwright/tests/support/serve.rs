@@ -1,4 +1,4 @@
-//! A `netwright serve` of a test's own, on ports that the kernel chose, ended when dropped.
+//! A `netwright serve` for a test, on ports that the kernel chooses, killed when dropped.
 
 use std::{
     io::{BufRead, BufReader},
@@ -9,11 +9,11 @@ use serde_json::Value;
 
 pub struct Serve {
     child: Child,
-    /// What it prints, a JSON object on a line.
+    /// Its output, a JSON object on a line.
     pub events: BufReader<ChildStdout>,
-    /// Where it listens: `127.0.0.1:4711`, `unix:/…`.
+    /// Its addresses: `127.0.0.1:4711`, `unix:/…`.
     pub targets: Vec<String>,
-    /// The secret that it made up, if it did.
+    /// The generated secret; `None` where it generated none.
     pub secret: Option<String>,
 }
 
@@ -25,7 +25,7 @@ impl Serve {
         Self::of(command)
     }
 
-    /// The same, with the whole command given: for another namespace or a lab's host.
+    /// The same, with the whole command: for another namespace or a lab's host.
     pub fn of(mut command: Command) -> Self {
         command.env_remove("NETWRIGHT_SECRET").stdout(Stdio::piped());
         let mut child = command.spawn().expect("serve does not start");

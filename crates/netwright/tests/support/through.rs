@@ -1,4 +1,4 @@
-//! A way to a server that tells when somebody takes it.
+//! A relay to a server that reports when it is used.
 
 use std::{
     io,
@@ -7,15 +7,15 @@ use std::{
     thread,
 };
 
-/// Carries connections to a server. Its threads end with the connections.
+/// Relays connections to a server. Its threads end with the connections.
 pub struct Through {
     pub target: String,
-    /// A word for each connection that was taken.
+    /// Gets a message for each accepted connection.
     pub taken: Receiver<()>,
 }
 
 impl Through {
-    /// A way to `target`.
+    /// Starts a relay to `target`.
     pub fn to(target: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let here = listener.local_addr().expect("it listens").to_string();

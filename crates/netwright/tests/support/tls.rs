@@ -1,4 +1,4 @@
-//! Certificates made by openssl, and a relay that does something to what a server says.
+//! Certificates made by openssl, and a relay that modifies a server's bytes.
 
 use std::{
     io::{Read, Write},
@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-/// What an authority of a test's own signs, as files of a folder: `ca.crt`, and for each server
-/// `NAME.crt` with `NAME.key`.
+/// A test's certificate authority, as files of a folder: `ca.crt`, and for each server `NAME.crt`
+/// with `NAME.key`.
 pub struct Authority<'a> {
     folder: &'a Path,
 }
@@ -31,7 +31,7 @@ impl<'a> Authority<'a> {
         Self { folder }
     }
 
-    /// A server's certificate: `DNS:localhost,IP:127.0.0.1`, for so many days from now.
+    /// Makes a server's certificate: `DNS:localhost,IP:127.0.0.1`, for this many days from now.
     pub fn signs(&self, name: &str, names: &str, days: u32) {
         let at = self.folder;
         openssl(at, &format!("req -new {KEY} -keyout {name}.key -out {name}.csr -subj /CN={name}"));
@@ -45,24 +45,24 @@ impl<'a> Authority<'a> {
     }
 }
 
-/// A certificate that is signed by itself, as `openssl req -x509` makes it.
+/// Makes a self-signed certificate, as `openssl req -x509`.
 pub fn signs_itself(folder: &Path, name: &str, names: &str) {
     let files = format!("-keyout {name}.key -out {name}.crt -days 30 -subj /CN={name}");
     openssl(folder, &format!("req -x509 {KEY} {files} -addext subjectAltName={names}"));
 }
 
-/// What a relay does to what the server says on each connection.
+/// The relay's modification of the server's bytes on each connection.
 #[derive(Clone, Copy)]
 pub enum Does {
-    /// Holds back what comes first for so long.
+    /// Delays the first bytes by this long.
     Delays(Duration),
-    /// Closes both sides after so many bytes.
+    /// Closes both sides after this many bytes.
     Cuts(usize),
-    /// Turns a bit of the byte at this place.
+    /// Flips a bit of the byte at this offset.
     Turns(usize),
 }
 
-/// Relays connections to a server of this host; gives its own address.
+/// Relays connections to a server of this host; returns its own address.
 pub fn relay(to: SocketAddr, does: Does) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");

@@ -1,8 +1,8 @@
-//! A program stopped before each system call that could change anything outside of it.
+//! Stops a program before each system call that could change anything outside of it.
 //!
-//! The kernel itself counts (seccomp hands every call to the tracer that is not on a list of
-//! harmless ones), so a write that nobody thought of is a point too: a hook in our own code
-//! would only count the writes that our own code knows of.
+//! The kernel passes every call to the tracer (by seccomp) that is not on a list of harmless ones.
+//! So an unexpected write counts too; a hook in our own code would count only the writes that the
+//! code knows.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use std::{ffi::CString, os::unix::ffi::OsStrExt, path::Path};
 
 use super::NETWRIGHT;
 
-/// What becomes of a run at a point.
+/// What happens to a run at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Then {
     /// The call is made.
@@ -19,17 +19,17 @@ pub enum Then {
     Kill,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Killed by us at a point.
+    /// Killed by the test at a point.
     Killed,
-    /// By itself, with this code.
+    /// It exited with this code.
     Exited(i32),
 }
 
 /// Calls that change nothing outside of the process, or only what ends with it (descriptors,
-/// memory, its own threads, locks). `openat` is one when it opens for reading.
+/// memory, its threads, locks). `openat` is one of them for reading.
 const HARMLESS: &[libc::c_long] = &[
     libc::SYS_read,
     libc::SYS_pread64,
@@ -140,8 +140,8 @@ fn filter() -> Vec<libc::sock_filter> {
     program
 }
 
-/// Runs `netwright tune ARGS` with this folder for journals; `point` is asked before each call
-/// that could change anything, with the call's number among them, from 1.
+/// Runs `netwright tune ARGS` with this folder for journals. `point` is asked before each call that
+/// could change anything, with the call's number among those, from 1.
 pub fn tune(state: &Path, args: &[&str], point: &mut dyn FnMut(usize) -> Then) -> End {
     let text = |s: &[u8]| CString::new(s).expect("no NUL");
     let mut argv = vec![text(NETWRIGHT.as_bytes()), text(b"tune")];
@@ -154,7 +154,7 @@ pub fn tune(state: &Path, args: &[&str], point: &mut dyn FnMut(usize) -> Then) -
     };
     let (argv_p, env_p) = (pointers(&argv), pointers(&env));
     let program = filter();
-    // SAFETY: the child makes only calls that are safe after a fork, with what was prepared.
+    // SAFETY: after fork the child makes only async-signal-safe calls, with prepared data.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "fork");
     if pid == 0 {
@@ -207,7 +207,7 @@ fn call_of(tid: i32) -> (u64, [u64; 6]) {
     (nr, [args[0], args[1], args[2], args[3], args[4], args[5]])
 }
 
-/// Bytes of a stopped child's memory.
+/// Reads bytes of a stopped child's memory.
 fn peek<const N: usize>(tid: i32, at: u64) -> [u8; N] {
     let mut bytes = [0u8; N];
     let ours = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: N };
@@ -218,10 +218,10 @@ fn peek<const N: usize>(tid: i32, at: u64) -> [u8; N] {
     bytes
 }
 
-/// Whether a call that may change a device or a route asks only: an ethtool command of probe's
-/// list of questions, a netlink dump, a family's or a namespace's number.
+/// Whether a call that may change a device or a route only reads: an ethtool command of probe's
+/// list, a netlink dump, a family's or a namespace's number.
 fn only_asks(tid: i32) -> bool {
-    /// `ETHTOOL_G…` of include/uapi/linux/ethtool.h.
+    /// Numbers of the reading ethtool commands (`ETHTOOL_G…` of include/uapi/linux/ethtool.h).
     const QUESTIONS: [u32; 14] =
         [0x03, 0x0e, 0x10, 0x12, 0x1b, 0x1d, 0x29, 0x2d, 0x2e, 0x37, 0x3a, 0x3c, 0x46, 0x4c];
     const GETNSID: u16 = 90;

@@ -1,4 +1,4 @@
-//! A host to change: a namespace of the test's own, seen from a thread that lives in it.
+//! A host to change: a namespace of the test, seen from a thread that lives in it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -13,15 +13,15 @@ use std::{
 
 use super::{NETWRIGHT, Namespace, run};
 
-/// A namespace with a pair of interfaces of four queues, some of them already set up, and a
-/// process to place. The calling thread moves into it for good: use one thread a host.
+/// A namespace with a pair of interfaces of four queues, some configured, and a process to place.
+/// The calling thread moves into it for good: use one thread per host.
 pub struct Practice {
     pub ns: Namespace,
     pub state: tempfile::TempDir,
     sleeper: std::process::Child,
 }
 
-/// Works on a practice host, in a thread of its own: it moves into the namespace.
+/// Works on a practice host in a new thread, which moves into the namespace.
 pub fn on_a_host(work: impl FnOnce(&Practice) + Send) {
     std::thread::scope(|s| {
         let worker = s.spawn(|| work(&Practice::enter()));
@@ -31,10 +31,10 @@ pub fn on_a_host(work: impl FnOnce(&Practice) + Send) {
     });
 }
 
-/// Where cpusets are seen from the mount namespace of a practice host.
+/// Where cpusets appear in the mount namespace of a practice host.
 pub const CPUSETS: &str = "/sys/fs/cgroup";
 
-/// The new `/sys` hides the machine's: of v1 where it has the controller, else of v2.
+/// The new `/sys` hides the machine's cgroups: mounts v1 where it has the controller, else v2.
 fn mount_cpusets() {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     let v1 = |l: &str| {
@@ -66,7 +66,7 @@ fn mount(source: &str, target: &Path, kind: &str, flags: libc::c_ulong, data: &s
 }
 
 impl Practice {
-    /// Makes it and moves in.
+    /// Makes it, and moves the calling thread in.
     pub fn enter() -> Self {
         let ns = Namespace::new();
         ns.run(
@@ -90,7 +90,7 @@ impl Practice {
                 "4",
             ],
         );
-        // Two of its four queues set up by hand, under a root with a handle.
+        // Two of its four queues configured by hand, under a root with a handle.
         for words in [
             "root handle 10: mq",
             "parent 10:1 handle 11: bfifo limit 30000",
@@ -122,7 +122,7 @@ impl Practice {
         mount_cpusets();
         let sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
         let host = Self { ns, state: tempfile::tempdir().unwrap(), sleeper };
-        // What a change of channels would sweep away.
+        // Settings that a change of channels would reset.
         for (file, value) in [
             ("v0/queues/rx-3/rps_cpus", "1"),
             ("v0/queues/rx-2/rps_flow_cnt", "256"),
@@ -134,19 +134,19 @@ impl Practice {
         host
     }
 
-    /// The process to place.
+    /// The pid of the process to place.
     pub fn pid(&self) -> u32 {
         self.sleeper.id()
     }
 
-    /// Where it is in the control groups that limit CPUs.
+    /// Its folder in the cgroup hierarchy that limits CPUs.
     pub fn cgroup(&self) -> String {
         let all = fs::read_to_string(format!("/proc/{}/cgroup", self.pid())).unwrap();
         let cpuset = |l: &&str| l.contains(":cpuset:") || l.starts_with("0::");
         all.lines().find(cpuset).unwrap().to_owned()
     }
 
-    /// More than twenty changes of every kind that a namespace can hold.
+    /// More than twenty changes, of every kind that a namespace can hold.
     pub fn changes(&self) -> Vec<String> {
         let mut all: Vec<String> = [
             "sysctl.net.core.somaxconn=8192",
@@ -180,7 +180,7 @@ impl Practice {
         all
     }
 
-    /// Everything of it that a change could reach, by path.
+    /// All its values that a change could affect, by path.
     pub fn print(&self) -> BTreeMap<String, String> {
         let mut all = BTreeMap::new();
         for folder in ["/proc/sys/net/ipv4", "/proc/sys/net/ipv6", "/proc/sys/net/core"] {
@@ -216,7 +216,7 @@ impl Practice {
         all
     }
 
-    /// `netwright tune ARGS` here: exit code, standard output, standard error.
+    /// Runs `netwright tune ARGS` here; returns exit code, standard output, standard error.
     pub fn tune(&self, args: &[&str]) -> (i32, String, String) {
         self.tune_in(self.state.path(), args)
     }
@@ -231,12 +231,12 @@ impl Practice {
     pub fn command(&self, state: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(NETWRIGHT);
         command.arg("tune").args(args).env("NETWRIGHT_STATE", state);
-        // Whoever runs the tests may do so over SSH.
+        // The tests may themselves run over SSH.
         command.env_remove("SSH_CONNECTION");
         command
     }
 
-    /// `netwright ARGS` here, with the journals in this host's own folder.
+    /// Runs `netwright ARGS` here, with journals in this host's folder.
     pub fn netwright(&self, args: &[&str]) -> Command {
         let mut command = Command::new(NETWRIGHT);
         command.args(args).env("NETWRIGHT_STATE", self.state.path()).current_dir(&self.state);
@@ -258,8 +258,8 @@ impl Practice {
         mount("none", &path, "", libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY, "");
     }
 
-    /// Of `/proc/sys` only what is the network namespace's own can be written, in this thread's
-    /// view and that of what it starts.
+    /// Makes `/proc/sys` writable only for the network namespace's own settings, in the view of
+    /// this thread and its children.
     pub fn only_net_can_be_written(&self) {
         self.read_only("/proc/sys");
         let net = Path::new("/proc/sys/net");
@@ -267,7 +267,7 @@ impl Practice {
         mount("none", net, "", libc::MS_REMOUNT | libc::MS_BIND, "");
     }
 
-    /// An empty folder in the place of the machine's, in the same view.
+    /// An empty folder in place of the machine's, in the same view.
     pub fn hide(&self, folder: &str) {
         fs::create_dir_all(folder).unwrap();
         mount("tmpfs", Path::new(folder), "tmpfs", 0, "mode=755");
@@ -302,7 +302,7 @@ fn walk(folder: &Path, depth: u32, all: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Fails with what differs.
+/// Fails with the differences.
 pub fn same(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>, when: &str) {
     let differs: Vec<String> = before
         .keys()

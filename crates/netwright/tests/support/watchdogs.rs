@@ -1,8 +1,8 @@
-//! The watchdog of a process, to be stopped or killed beside it.
+//! Stops or kills the watchdog of a process.
 
 use std::fs;
 
-/// The watchdogs that have the pipe of this process.
+/// The watchdogs that hold the pipe of this process.
 pub fn watchdogs_of(maker: u32) -> Vec<i32> {
     let pids = fs::read_dir("/proc").unwrap().flatten();
     let pids = pids.filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
@@ -13,7 +13,7 @@ pub fn watchdogs_of(maker: u32) -> Vec<i32> {
     .collect()
 }
 
-/// Kills the one that it has: then the next command is to put things back.
+/// Kills its only watchdog, so that the next command must restore the values.
 pub fn kill_watchdog_of(maker: u32) {
     let all = watchdogs_of(maker);
     assert_eq!(all.len(), 1, "{all:?}");

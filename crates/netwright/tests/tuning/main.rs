@@ -1,4 +1,4 @@
-//! Changes and their undoing, in namespaces of this host.
+//! Tests of changes and their rollback, in namespaces of this host.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 

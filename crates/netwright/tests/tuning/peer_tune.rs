@@ -1,5 +1,5 @@
-//! `--responder ssh://…`: both hosts of a pair, changed from one of them through a real sshd, and
-//! ends that lie, vanish or are killed: what was on trial is put back.
+//! Tests of `--responder ssh://…`: both hosts of a pair, changed from one of them over a real sshd.
+//! Ends that lie, vanish or are killed: what is on trial is reverted.
 
 use std::{
     fs,
@@ -15,9 +15,9 @@ use serde_json::Value;
 
 const SMALL: &str = "4096 4096 4096";
 
-/// A pair of hosts; at the right one an sshd and a server of measurements.
+/// A pair of hosts; the right one has an sshd and a measurement server.
 struct Pair {
-    // Dropped first: they run on a host of the lab.
+    // Dropped first, as they run on a host of the lab.
     serve: Serve,
     sshd: Child,
     lab: TestLab,
@@ -45,7 +45,7 @@ impl Pair {
         Self { serve: Serve::of(serve), sshd, lab, state }
     }
 
-    /// Keys of its own, and the journal of what comes over it.
+    /// Its SSH keys, and the journal of its changes.
     fn sshd(lab: &TestLab, state: &std::path::Path) -> Child {
         let path = |name: &str| state.join(name).display().to_string();
         for key in ["host", "key"] {
@@ -90,7 +90,7 @@ impl Pair {
         format!("ssh://root@10.99.0.2:2222{NETWRIGHT}")
     }
 
-    /// The process that answers at the right host.
+    /// The process that answers on the right host.
     fn remote(&self) -> i32 {
         let mut all = vec![self.sshd.id() as i32];
         while let Some(pid) = all.pop() {
@@ -114,7 +114,7 @@ impl Pair {
         command
     }
 
-    /// The same about the right host.
+    /// The same on the right host.
     fn asks(&self, args: &[&str], responder: &str) -> Command {
         self.left(&[args, &["--responder", responder]].concat())
     }
@@ -148,7 +148,7 @@ impl Pair {
         text
     }
 
-    /// A workload that tells what the server's receive buffer is, and costs nothing.
+    /// A workload that prints the server's receive buffer, without traffic.
     fn workload(&self, sleep: &str) -> Vec<String> {
         let line = format!(
             "set -- $(ip netns exec nw-{}-right cat /proc/sys/net/ipv4/tcp_rmem); t=1000; \
@@ -158,7 +158,7 @@ impl Pair {
         ["--command", &line, "--metric", "tps=/tps = ([0-9]+)/:higher"].map(str::to_owned).into()
     }
 
-    /// A `fix` that tries the server's buffer, stopped at a moment when it is set.
+    /// Starts a `fix` that tries the server's buffer, and stops at a moment when it is set.
     fn in_the_middle(&self, responder: &str) -> Child {
         self.plant("right", "net.ipv4.tcp_rmem", SMALL);
         let workload = self.workload("0.3");
@@ -198,7 +198,7 @@ fn candidate<'d>(d: &'d Value, knob: &str) -> &'d Value {
     all.iter().find(is).unwrap_or_else(|| panic!("{knob} is no candidate: {d:#}"))
 }
 
-/// The processes that a process started and that are still there.
+/// The living child processes of a process.
 fn children(pid: i32) -> Vec<i32> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let lists = tasks.map(|t| fs::read_to_string(t.unwrap().path().join("children")).unwrap());
@@ -207,7 +207,7 @@ fn children(pid: i32) -> Vec<i32> {
         .collect()
 }
 
-/// Whether it has a lock by flock(2), and does not wait for one.
+/// Whether it holds an flock(2) lock, and does not wait for one.
 fn has_lock(child: &Child) -> bool {
     let pid = child.id().to_string();
     let all = fs::read_to_string("/proc/locks").unwrap();
@@ -244,13 +244,13 @@ fn a_fault_of_the_far_host_is_found_and_remedied_from_here() {
     assert_eq!(d["responder"], target.as_str());
     assert_ne!(pair.rmem(), SMALL);
     let id = d["kept_peer"].as_u64().unwrap().to_string();
-    // What it says of the server's journal is so.
+    // Its report of the server's journal is correct.
     let status = pair.asks(&["tune", "status", "--json"], &target).output().unwrap();
     assert_eq!(status.status.code(), Some(0), "{}", complaint(&status));
     assert_eq!(document(&status)["sets"][0]["id"].as_u64().unwrap().to_string(), id);
     let back = pair.asks(&["tune", "rollback", &id], &target).output().unwrap();
     assert_eq!(back.status.code(), Some(0), "{}", complaint(&back));
-    // Twice is no harm, and no claim.
+    // A repetition does no harm, and claims nothing.
     let back = pair.asks(&["tune", "rollback", &id], &target).output().unwrap();
     assert_eq!(back.status.code(), Some(0), "{}", complaint(&back));
     let said = String::from_utf8_lossy(&back.stdout).into_owned();
@@ -298,7 +298,7 @@ fn an_experiment_varies_a_knob_of_the_far_host_and_puts_it_back() {
     for (host, before) in ["left", "right"].into_iter().zip(&before) {
         assert_eq!(*before, pair.print(host), "{host}");
     }
-    // Killed in the middle: the server puts back what it had been lent by itself.
+    // Killed in the middle: the server restores its values by itself.
     let args = prove("0.3", &["--budget", "60s"]);
     let args: Vec<&str> = args.split('\n').collect();
     let mut killed = pair.asks(&args, &target).spawn().unwrap();
@@ -323,7 +323,8 @@ fn what_may_not_be_asked_from_afar_is_refused() {
     let c = candidate(&d, harmful.split_once('=').unwrap().0);
     assert_eq!(c["status"], "refused", "{c:#}");
     assert!(c["why"].as_str().unwrap().contains("protection"), "{c:#}");
-    // What is the machine's, nobody's, or no value is said before the first measurement.
+    // A machine-wide setting, an unknown one or an invalid value is reported before the first
+    // measurement.
     for (what, code, why) in [
         ("peer:sysctl.vm.swappiness=10", 3, "whole host's"),
         ("peer:cpu.0.governor=performance", 3, "whole host's"),
@@ -337,7 +338,7 @@ fn what_may_not_be_asked_from_afar_is_refused() {
         assert!(said.lines().count() == 1 && out.stdout.is_empty(), "{what}: {out:?}");
     }
     assert_eq!(before, pair.print("right"));
-    // A knob of a server that nobody named.
+    // A knob of a server without `--responder`.
     let out = pair
         .left(&[
             "fix",
@@ -361,11 +362,11 @@ fn who_may_not_log_in_or_change_is_told_why() {
     let pair = Pair::new();
     let before = pair.print("right");
     let at = |user: &str, path: &str| format!("ssh://{user}@10.99.0.2:2222{path}");
-    // A program of another version, which says nothing else.
+    // A program of another version, with otherwise the same output.
     let other = pair.state.path().join("other");
     fs::write(&other, "#!/bin/sh\necho '{\"netwright\":\"0.0.9\"}'; sleep 5\n").unwrap();
     fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
-    // postgres may log in, and sudo does not let it.
+    // postgres may log in, and sudo refuses.
     for (responder, code, why) in [
         (at("postgres", NETWRIGHT), 3, "log in as root, or let sudo run"),
         (at("nobody-here", NETWRIGHT), 4, "ssh failed: "),
@@ -391,7 +392,7 @@ fn who_may_not_log_in_or_change_is_told_why() {
     assert_eq!(before, pair.print("right"));
 }
 
-/// What reaches the other end's standard input is a line of JSON, or is answered by an error.
+/// Each input of the remote end must be a line of JSON, or it is answered by an error.
 #[test]
 fn a_remote_end_is_not_confused() {
     needs_root();
@@ -416,7 +417,7 @@ fn a_remote_end_is_not_confused() {
         let line = lines.next().unwrap();
         assert!(line.contains(answer), "{said}: {line}");
     }
-    // A line without an end is no request, and the end of the input ends it.
+    // An unfinished line is no request, and the end of the input ends the process.
     stdin.write_all(&vec![b' '; 17 << 20]).ok();
     drop(stdin);
     assert_eq!(remote.wait().unwrap().code(), Some(0));
@@ -431,7 +432,7 @@ fn a_client_that_is_killed_in_the_middle_leaves_nothing() {
     signal(&fix, libc::SIGKILL);
     fix.wait().unwrap();
     wait_for("the old buffer", || pair.rmem() == SMALL);
-    // The next one may change it again.
+    // The next client may change it again.
     let status = pair.asks(&["tune", "status", "--json"], &pair.responder()).output().unwrap();
     assert_eq!(document(&status)["sets"].as_array().unwrap().len(), 0, "{}", complaint(&status));
 }
@@ -445,12 +446,12 @@ fn an_end_that_is_killed_there_leaves_nothing_and_the_one_here_says_so() {
     signal(&fix, libc::SIGCONT);
     let out = fix.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(4), "{}", complaint(&out));
-    // All is closed in the server's journal: the next one begins as if nothing had been.
+    // Everything is closed in the server's journal: the next client starts afresh.
     let status = pair.asks(&["tune", "status", "--json"], &pair.responder()).output().unwrap();
     assert_eq!(document(&status)["sets"].as_array().unwrap().len(), 0, "{}", complaint(&status));
 }
 
-/// Whoever holds the lock when a server is killed does not keep its host from what it was.
+/// A process that holds the lock when a server is killed does not prevent the restore.
 #[test]
 fn a_lock_that_somebody_holds_does_not_stop_what_puts_back() {
     let pair = Pair::new();
@@ -458,8 +459,8 @@ fn a_lock_that_somebody_holds_does_not_stop_what_puts_back() {
     let lock = pair.state.path().join("right/lock");
     let mut holder =
         Command::new("flock").arg("-F").arg(&lock).args(["sleep", "60"]).spawn().unwrap();
-    // The lock goes from the server to the holder: the watchdog, which waits for the same moment,
-    // stands still until that is done.
+    // The lock passes from the server to its holder. The watchdog, which waits for the same moment,
+    // is stopped until then.
     let remote = pair.remote();
     let watchdog = watchdogs_of(remote.unsigned_abs());
     assert_eq!(watchdog.len(), 1, "{watchdog:?}");
@@ -480,7 +481,7 @@ fn a_lock_that_somebody_holds_does_not_stop_what_puts_back() {
 fn a_wire_that_goes_dead_leaves_nothing() {
     let pair = Pair::new();
     let fix = pair.in_the_middle(&pair.responder());
-    // It stays stopped, like a host that hangs: nothing is closed, nothing is said.
+    // It stays stopped, like a host that hangs: nothing is closed or sent.
     wait_for("the old buffer", || pair.rmem() == SMALL);
     signal(&fix, libc::SIGKILL);
     fix.wait_with_output().unwrap();

@@ -1,4 +1,4 @@
-//! `tune` on a host of the test's own: what is promised, knob by knob and fault by fault.
+//! Tests of `tune` on a host of the test: its promises, knob by knob and fault by fault.
 
 mod folders;
 mod interrupted;
@@ -29,7 +29,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap().trim().to_owned()
 }
 
-/// Waits for something that takes its time, on a machine of any speed.
+/// Waits for a condition, on a machine of any speed.
 fn within(most: Duration, what: &str, mut done: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !done() {
@@ -213,7 +213,7 @@ fn a_plan_for_another_host_or_other_values_is_refused_whole() {
 fn what_the_kernel_makes_something_else_of_is_undone_with_all_before_it() {
     on_a_host(|host| {
         let before = host.print();
-        // A range the wrong way round is silently "1 0" (`ipv4_ping_group_range`).
+        // The kernel silently turns a reversed range into "1 0" (`ipv4_ping_group_range`).
         let (first, group) =
             ("sysctl.net.ipv4.tcp_fin_timeout=30", "sysctl.net.ipv4.ping_group_range=5 4");
         let asks = ["apply", first, group, "--i-understand"];
@@ -265,7 +265,7 @@ fn what_a_rollback_left_is_in_status_and_goes_with_all() {
         assert!(err.contains("change 1 is only partly rolled back"), "{err}");
 
         run("umount", &["/proc/sys/net/ipv4"]);
-        // A later change of what is left holds, and change 1 is left all the same.
+        // A later change of the remaining value holds; change 1 remains open nevertheless.
         assert_eq!(host.tune(&["apply", "sysctl.net.ipv4.tcp_fin_timeout=20"]).0, 0);
         let (code, out, _) = host.tune(&["status"]);
         assert!(code == 1 && out.contains("partly rolled back"), "{code} {out}");
@@ -289,7 +289,7 @@ fn a_full_disk_at_any_size_leaves_the_host_as_it_was_or_as_asked() {
         let mut args = vec!["apply", "--no-confirm"];
         args.extend(changes.iter().map(String::as_str));
         let (mut failed, mut made) = (0, 0);
-        // The journal is some twenty kilobytes; a page at a time.
+        // The journal has some twenty kilobytes; a page at a time.
         for pages in 1..=20 {
             let disk = host.small_disk(pages * 4096);
             let (code, _, err) = host.tune_in(disk.path(), &args);
@@ -356,7 +356,7 @@ fn the_second_waits_for_the_first_or_refuses_at_once() {
             assert_eq!(read(MTU), "1500");
             waits
         };
-        // Whoever waits has begun nothing: Ctrl-C ends it there and then.
+        // A waiting command has begun nothing: Ctrl-C ends it at once.
         let mut waits = second();
         // SAFETY: our own child, which was not waited for yet.
         assert_eq!(unsafe { libc::kill(waits.id().cast_signed(), libc::SIGINT) }, 0);
@@ -414,7 +414,8 @@ fn a_discipline_comes_back_with_its_options_or_is_not_touched() {
     });
 }
 
-/// All threads of all processes of the group, those that start later too; undone with them in it.
+/// All threads of all processes of the group, including those that start later; undone while they
+/// are in it.
 #[test]
 fn a_cpuset_holds_for_those_that_start_later_and_is_dissolved_around_them() {
     on_a_host(|host| {

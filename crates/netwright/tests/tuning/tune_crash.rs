@@ -1,5 +1,5 @@
-//! `kill -9` at every system call that writes, enumerated: after each the next command restores
-//! the host exactly. In a namespace of the test's own.
+//! Tests `kill -9` at every system call that writes: after each, the next command restores the host
+//! exactly. In a namespace of the test.
 
 use crate::support::{
     traced::{self, End, Then},
@@ -37,7 +37,7 @@ fn apply_killed_at_every_write_is_undone_exactly() {
             points = at;
         }
         println!("{points} points, at {disturbed} of them the host was changed");
-        // An announcement, an opening and a write each at the least, and most in the middle.
+        // At least an announcement, an open and a write; most are in the middle.
         assert!(points >= 4 * changes.len(), "only {points} points");
         assert!(disturbed >= 3 * changes.len(), "only {disturbed} in the middle");
         assert!(unfinished >= disturbed);
@@ -86,8 +86,8 @@ fn rollback_killed_at_every_write_is_completed_exactly() {
     });
 }
 
-/// What somebody else set while the change was in force is theirs, wherever the undoing is interrupted; by
-/// `--force` all is as it was.
+/// A value that another process set while the change was in force stays, wherever the rollback is
+/// interrupted; `--force` restores everything.
 #[test]
 fn rollback_killed_at_every_write_leaves_what_somebody_else_set() {
     const FILE: &str = "/proc/sys/net/ipv4/tcp_fin_timeout";

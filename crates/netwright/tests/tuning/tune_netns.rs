@@ -1,4 +1,5 @@
-//! `tune --netns` and `--container`: a namespace's own settings, changed and put back from outside.
+//! Tests of `tune --netns` and `--container`: a namespace's own settings, changed and rolled back
+//! from outside.
 
 mod interfaces;
 mod journals;
@@ -24,7 +25,7 @@ fn namespace() -> Namespace {
     ns
 }
 
-/// What of it a change could reach.
+/// Its values that a change could affect.
 fn print(ns: &Namespace) -> String {
     let script = "ip -o link | sed 's/ state .*qlen/ qlen/'; sysctl -a 2>/dev/null | \
                   grep -E '^net.(core.somaxconn|ipv4.tcp_(rmem|fin_timeout))'; \
@@ -68,7 +69,7 @@ fn a_namespace_is_changed_looked_at_and_put_back_from_outside() {
     assert_eq!(ns.run("sysctl", &["-n", "net.core.somaxconn"]).trim(), "8192");
     assert_eq!(run("sysctl", &["net.core.somaxconn"]), host, "the host's own is untouched");
 
-    // Looked at from outside, also when somebody changes it there.
+    // Inspected from outside, also after another process changes it there.
     let (code, out, err) = tune(state, &["status"]);
     assert_eq!(code, 0, "{out}{err}");
     ns.run("ip", &["link", "set", "v0", "mtu", "1300"]);
@@ -185,7 +186,7 @@ fn cut_short_it_is_told_as_it_is_and_completed_from_outside() {
             let set = &status["sets"][0];
             assert_eq!(set["namespace"], ns.name.as_str(), "{out}");
             assert!(set["net_namespace"].is_u64(), "{out}");
-            // Nobody else wrote anything.
+            // No other process wrote anything.
             for value in status["values"].as_array().unwrap() {
                 let drift = value["drift"]["kind"].as_str().unwrap();
                 assert!(["none", "not_written"].contains(&drift), "killed at {at}: {out}");
@@ -228,7 +229,7 @@ fn status_and_log_name_the_namespace_of_a_change() {
     let again = ["apply", "--netns", &ns.name, "--state-dir", dir, "nic.v0.txqueuelen=500"];
     let (_, out, err) = tune(Path::new("/nowhere"), &again);
     assert!(out.contains(&format!("tune rollback 2 --state-dir {dir}`")), "{out}{err}");
-    // Within it, it is this one.
+    // Inside it, it is the present namespace.
     let inside = ns.run(NETWRIGHT, &["tune", "log", "--state-dir", dir]);
     assert!(inside.contains("change 1") && !inside.contains("in network namespace"), "{inside}");
 }
@@ -287,7 +288,7 @@ fn what_somebody_else_set_since_is_named_and_left_unless_it_is_to_be_overwritten
     }
 }
 
-/// The watchdog too leaves what somebody else set while the change waited.
+/// The watchdog too leaves a value that another process set while the change waited.
 #[test]
 fn the_guard_leaves_what_somebody_else_set_since() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
@@ -342,7 +343,7 @@ fn the_namespace_that_one_is_in_is_simply_that_one() {
     assert!(ns.run("ip", &["link", "show", "v0"]).contains("mtu 1400"));
     inside(&["rollback", "--netns", &format!("/run/netns/{}", ns.name)]);
     assert!(ns.run("ip", &["link", "show", "v0"]).contains("mtu 1500"));
-    // No way into it is told.
+    // There is no way into it to report.
     let out = ns.output(NETWRIGHT, &["tune", "plan", "--container", "1", "nic.v0.mtu=1400"]);
     assert_ne!(out.status.code(), Some(0), "v0 is not in the first one");
     let out = run(
@@ -353,7 +354,7 @@ fn the_namespace_that_one_is_in_is_simply_that_one() {
     assert_eq!(plan["changes"][0]["command"], "ip link set lo mtu 1500");
 }
 
-/// Each line that a plan prints does from outside what the change does.
+/// Each command in a plan does from outside what the change does.
 #[test]
 fn the_classic_command_says_how_to_get_into_the_namespace() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());

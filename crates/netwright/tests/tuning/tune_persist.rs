@@ -1,5 +1,5 @@
-//! `tune persist`: the files it writes are taken by the programs they are for, and it never
-//! leaves half of anything, nor touches what is not its own.
+//! Tests of `tune persist`: its files are accepted by the programs that read them. It never leaves
+//! a partial result, nor changes foreign files.
 
 use std::{
     collections::BTreeMap,
@@ -54,7 +54,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap().trim().to_owned()
 }
 
-/// What [`CHANGES`] ask for, as the classic tools see it.
+/// The values of [`CHANGES`], as the classic tools see them.
 fn all_is_set() {
     let sysctl =
         |key: &str| run("sysctl", &["-n", key]).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -73,7 +73,7 @@ fn all_is_set() {
     assert_eq!(u32::from_str_radix(&rps, 16).unwrap(), 2);
 }
 
-/// An empty folder of this thread's own in the place of one of the machine's.
+/// An empty folder, in this thread's view, in place of the machine's.
 fn cover(folder: &str) {
     let text = |s: &str| CString::new(s).unwrap();
     fs::create_dir_all(folder).unwrap();
@@ -131,7 +131,7 @@ fn other_formats_are_taken_by_their_own_programs() {
         apply(host);
         let print = |form: &str| {
             let (code, out, err) = host.tune(&["persist", "--format", form]);
-            // What tuned has no words for is in nobody's profile, and said.
+            // Settings that tuned cannot express are in no profile, and reported.
             let left_out = ["nic.v0.channels=rx 2 tx 2", "nic.v0.features.tx-tcp-segmentation=off"];
             assert_eq!(code, i32::from(form == "tuned"), "{form}: {out}{err}");
             for knob in left_out {
@@ -172,7 +172,7 @@ fn other_formats_are_taken_by_their_own_programs() {
         let profile: Value =
             serde_json::from_str(&run("python3", &["-c", parse, file.to_str().unwrap()])).unwrap();
         assert_eq!(profile["sysctl"]["net.ipv4.tcp_rmem"], "4096 131072 67108864");
-        // tuned's net plugin would not touch an interface without hardware.
+        // tuned's net plugin would not change an interface without hardware.
         assert_eq!(profile["net_v0"], Value::Null);
         assert_eq!(profile["sysfs"]["/sys/class/net/v0/mtu"], "1400");
         assert_eq!(profile["sysfs"]["/sys/class/net/v0/gro_flush_timeout"], "20000");
@@ -190,7 +190,7 @@ fn what_is_not_ours_or_was_changed_is_never_touched() {
             args.extend(more);
             host.tune(&args)
         };
-        // A namespace is not what /etc is for.
+        // /etc is not for a namespace's settings.
         let (code, out, err) = host.tune(&["persist"]);
         assert!(code == 4 && err.contains("own network namespace"), "{code} {out}{err}");
 
@@ -241,19 +241,19 @@ fn what_is_kept_for_a_folder_is_judged_by_the_files_in_it() {
         let asks =
             ["apply", "--no-confirm", "sysctl.net.ipv4.tcp_fin_timeout=30", "nic.v0.mtu=1400"];
         assert_eq!(host.tune(&asks).0, 0);
-        // What this host reads later is nothing to the folder.
+        // Files that this host reads later do not matter to the folder.
         cover("/etc/sysctl.d");
         fs::write("/etc/sysctl.d/99-zzz.conf", "net.ipv4.tcp_fin_timeout = 20\n").unwrap();
         let (code, out, err) = host.tune(&["persist", "--dry-run", "--into", folder]);
         assert!(code == 0 && out.contains("holds no system"), "{code} {out}{err}");
-        // What it reads later itself is.
+        // Files that it reads later itself do.
         put("etc/sysctl.d/99-zzz.conf", "net.ipv4.tcp_fin_timeout = 20\n");
         let (code, out, _) = host.tune(&["persist", "--dry-run", "--into", folder]);
         let reported = "/etc/sysctl.d/99-zzz.conf:1 sets it too and is read later";
         let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(code == 1 && flat.contains(reported), "{code} {out}");
         fs::remove_file(into.path().join("etc/sysctl.d/99-zzz.conf")).unwrap();
-        // A system of its own: whether udev's `.link` files are read there is its systemd's matter.
+        // A system of its own: whether `.link` files are read there is its systemd's matter.
         put("usr/bin/true", "");
         let (code, out, _) = host.tune(&["persist", "--dry-run", "--into", folder]);
         assert!(code == 1 && out.contains("no systemd here"), "{code} {out}");
@@ -289,7 +289,7 @@ fn one_change_of_two_is_removed_and_a_line_read_later_is_told() {
         assert!(code == 2 && err.contains("nothing of change 1 is kept"), "{err}");
         let (code, out, _) = host.tune(&["persist", "3"]);
         assert!(code == 2, "{out}");
-        // What was rolled back stays kept, and is not said to be in force.
+        // A rolled-back change stays persisted, and is not reported as in force.
         assert_eq!(host.tune(&["rollback", "2"]).0, 0);
         let (code, out, err) = host.tune(&["persist", "--into", folder]);
         assert_eq!(code, 0, "{out}{err}");
@@ -360,7 +360,7 @@ fn interrupts_are_kept_by_name_and_irqbalance_is_kept_off_them() {
 
     let script = fs::read_to_string(at("/etc/netwright/irq-affinity")).unwrap();
     assert!(script.starts_with("#!/bin/sh\n"), "{script}");
-    // The same script, on the folder: another boot gave another number.
+    // The same script on the folder: after another boot the interrupt has another number.
     fs::rename(at("proc/irq/38"), at("proc/irq/51")).unwrap();
     fs::write(at("proc/irq/51/smp_affinity_list"), "0-1\n").unwrap();
     let here = script.replace("/proc/irq", &format!("{root}/proc/irq"));
@@ -388,12 +388,12 @@ fn interrupts_are_kept_by_name_and_irqbalance_is_kept_off_them() {
     let drop_in = fs::read_to_string(drop_in).unwrap();
     assert!(drop_in.contains("EnvironmentFile=/etc/netwright/irqbalance.env"), "{drop_in}");
 
-    // systemd's own judgement of the unit.
+    // systemd's own check of the unit.
     let unit = at("/etc/systemd/system/netwright-irq.service");
     let out = output("systemd-analyze", &["verify", unit.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     let ours = said.lines().filter(|l| l.contains("netwright-irq.service"));
-    // The folder's script is not at its place on this host, which verify does not mind.
+    // The folder's script is missing on this host, which verify accepts.
     assert_eq!(ours.collect::<Vec<_>>(), Vec::<&str>::new(), "{said}");
 
     let (code, out, err) = tune(&["rollback"]);
@@ -438,7 +438,7 @@ fn killed_at_every_write_nothing_is_half_and_one_command_removes_all() {
             };
             let other: &[&str] =
                 if verb == "persist" { &["persist", "--remove"] } else { &["persist"] };
-            // After an odd point it is so already.
+            // After an odd point it is set already.
             if points % 2 == 0 {
                 assert_eq!(tune(other).0, 0);
             }
@@ -455,7 +455,7 @@ fn killed_at_every_write_nothing_is_half_and_one_command_removes_all() {
                     assert_eq!(Some(&text), right, "{verb} killed at {at}: {}", path.display());
                 }
             }
-            // Gone on with, and undone, interleaved.
+            // Alternately completed and undone.
             let (go_on, expected) = if at % 2 == 0 {
                 (args, done)
             } else {
@@ -492,7 +492,7 @@ fn a_hostile_name_is_quoted_in_commands_and_in_no_file() {
             let (code, script, err) = host.tune(&["persist", "--format", "shell"]);
             assert!(code == 0 && !script.contains('\u{1b}'), "{script}{err}");
 
-            // Both are taken by a shell for what they are.
+            // A shell takes both literally.
             let folder = tempfile::tempdir().unwrap();
             let command = said.split_once("same as").unwrap().1.trim().to_owned();
             for script in [command, script] {
@@ -504,7 +504,7 @@ fn a_hostile_name_is_quoted_in_commands_and_in_no_file() {
                 assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{script} ran something");
             }
 
-            // The programs that read files would take the name for something else.
+            // The programs that read the files would misread the name.
             let into = tempfile::tempdir().unwrap();
             let into = ["persist", "--into", into.path().to_str().unwrap()];
             let (code, out, err) = host.tune(&into);

@@ -1,5 +1,5 @@
-//! What a change moves along beside its own value: put back, in order, and named where somebody else set
-//! it since. In namespaces of the tests' own, with the kernel's own moves.
+//! Tests of side effects: a value that changes with another one is restored, in order, and named
+//! where another process set it since. In namespaces of the tests, with the kernel's own couplings.
 
 use std::{path::Path, process::Command};
 
@@ -26,7 +26,7 @@ fn queues() -> Namespace {
     ns
 }
 
-/// One value in two units, and what one switch sets for all: also where the apply fails after it.
+/// One value in two units, and a switch that sets all; also where the apply fails afterwards.
 #[test]
 fn what_a_setting_moves_is_put_back_byte_for_byte() {
     let (ns, state) = (queues(), tempfile::tempdir().unwrap());
@@ -66,8 +66,8 @@ fn what_a_setting_moves_is_put_back_byte_for_byte() {
     }
 }
 
-/// Forwarding and MTU sweep along what the later change sets, channels (of the later change) what the
-/// earlier one set.
+/// Forwarding and MTU change values that the later change sets; the later change's channels reset
+/// values of the earlier one.
 #[test]
 fn what_a_later_change_swept_along_or_set_beside_is_rolled_back_first() {
     let ns = queues();
@@ -103,7 +103,7 @@ fn what_a_later_change_swept_along_or_set_beside_is_rolled_back_first() {
     }
 }
 
-/// Settings of one plan that move each other: all of them as asked for, or none.
+/// Settings of one plan that affect each other: all of them as requested, or none.
 #[test]
 fn what_one_plan_moves_along_ends_as_asked_or_is_refused_or_undone() {
     let ns = queues();
@@ -127,7 +127,7 @@ fn what_one_plan_moves_along_ends_as_asked_or_is_refused_or_undone() {
             ["/v0/rp_filter:1", "/default/rp_filter:2"],
         ),
     ] {
-        // What is not so before is no change to be moved along.
+        // A value that does not hold before is no side effect.
         let one = asks[0].contains("default.forwarding");
         if one {
             ns.run("sysctl", &["-qw", "net.ipv4.conf.default.forwarding=1"]);
@@ -154,7 +154,7 @@ fn what_one_plan_moves_along_ends_as_asked_or_is_refused_or_undone() {
         assert!(code == 2 && err.contains("ask for one of them"), "{asks:?}: {code} {out}{err}");
         assert_eq!(values(), before, "{asks:?}");
     }
-    // So already, and then moved along.
+    // It holds already, and is then changed as a side effect.
     let (code, out, err) = apply(&[forward, "sysctl.net.ipv4.conf.v0.forwarding=0"]);
     let why = "sysctl.net.ipv4.conf.v0.forwarding was to be 0 and is 1 after step 1 of 1, \
                sysctl.net.ipv4.ip_forward=1, which moves it along: apply it by itself afterwards";
@@ -162,8 +162,8 @@ fn what_one_plan_moves_along_ends_as_asked_or_is_refused_or_undone() {
     assert_eq!(values(), before);
 }
 
-/// What writes of the interface's file, and a driver that makes its NAPIs anew, do to the values that
-/// single NAPIs have of their own.
+/// The effects of a write of the interface's file, and of a driver that recreates its NAPIs, on the
+/// values of single NAPIs.
 #[test]
 fn each_napi_gets_its_own_values_back() {
     let (ns, own) = (queues(), tempfile::tempdir().unwrap());
@@ -207,11 +207,11 @@ fn each_napi_gets_its_own_values_back() {
         let (code, said, reported) = tune(state.path(), &["rollback"]);
         assert_eq!(code, 0, "{ask}: {said}{reported}");
         assert_eq!(napis(), before, "{ask}");
-        // Those that no fact tells are read as well.
+        // Values that no fact has are read as well.
         let (code, said, reported) = tune(own.path(), &["status"]);
         assert_eq!(code, 0, "{ask}: {said}{reported}");
     }
-    // One that somebody sets after it was swept is told.
+    // A value set by another process after the side effect is reported.
     let state = tempfile::tempdir().unwrap();
     let ask = "nic.v0.gro_flush_timeout=20us";
     assert_eq!(tune(state.path(), &["apply", "--netns", &ns.name, ask]).0, 0);
@@ -225,8 +225,8 @@ fn each_napi_gets_its_own_values_back() {
     );
 }
 
-/// A link that went down took its NAPIs along: they come back with what the interface's files say, and
-/// only a value of one's own is left to be put back.
+/// A link that went down lost its NAPIs. They return with the values of the interface's files, so
+/// only a NAPI's own value must be restored.
 #[test]
 fn a_link_that_is_down_has_no_napi_to_put_back() {
     let ns = queues();
@@ -261,7 +261,7 @@ fn a_link_that_is_down_has_no_napi_to_put_back() {
         link("up");
         assert_eq!(napis(), before, "{ask}");
     }
-    // What the kernel writes to none: told, and put back once the link is up.
+    // Values that the kernel cannot write now are reported, and restored once the link is up.
     let (state, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let one = "nic.v0.napi.gro_flush_timeout.1=33333";
     assert_eq!(tune(own.path(), &["apply", "--netns", &ns.name, one]).0, 0);
@@ -281,10 +281,10 @@ fn a_link_that_is_down_has_no_napi_to_put_back() {
     assert!(code == 0 && napis() == before, "{code} {said}{reported} {:?}", napis());
 }
 
-/// A value that a change moved along, set by hand since.
+/// A value that a change affected, set by hand since.
 struct CoupledValue {
     asks: &'static [&'static str],
-    /// The knob that moved it along, and the value's.
+    /// The knob that affected it, and the value's knob.
     knob: &'static str,
     beside: &'static str,
     file: &'static str,
@@ -293,7 +293,8 @@ struct CoupledValue {
 }
 
 const BESIDE: [CoupledValue; 4] = [
-    // Undoing the interface's MTU moves that of IPv6 again: what is to stay is set once more.
+    // Restoring the interface's MTU changes IPv6's again: the value that must stay is set once
+    // more.
     CoupledValue {
         asks: &["nic.v0.mtu=1400"],
         knob: "nic.v0.mtu",
@@ -318,7 +319,7 @@ const BESIDE: [CoupledValue; 4] = [
         before: "1",
         by_hand: "0",
     },
-    // Both of these move it along: the last of them counts, and undoing each moves it again.
+    // Both changes affect it: the last one counts, and rolling back either affects it again.
     CoupledValue {
         asks: &["sysctl.net.ipv4.ip_forward=1", "sysctl.net.ipv4.conf.default.forwarding=1"],
         knob: "sysctl.net.ipv4.conf.default.forwarding",
@@ -415,7 +416,7 @@ fn killed_at_every_write_what_is_to_stay_beside_a_change_stays() {
             if n == at { Then::Kill } else { Then::GoOn }
         });
         let (code, out, err) = tune(state.path(), &["rollback"]);
-        // It was ended, or is ended now: what stays was said, or is said now.
+        // It was closed before, or is closed now: the remaining values are reported either way.
         let ended = out.contains("No active changes") || code == 1;
         assert!(ended && values() == "1500 1300", "write {at}: {} {out}{err}", values());
         ns.run("sh", &["-c", "echo 1500 > /proc/sys/net/ipv6/conf/v0/mtu"]);
@@ -428,7 +429,7 @@ fn killed_at_every_write_what_is_to_stay_beside_a_change_stays() {
     assert!(points >= 6, "only {points} points");
 }
 
-/// The knob that changed with another one and was set by somebody since, in a status document.
+/// The coupled knob that another process set since, in a status document.
 fn changed_beside(status: &str, knob: &str) -> Option<String> {
     let status: Value = serde_json::from_str(status).ok()?;
     let mut values = status["values"].as_array()?.iter();

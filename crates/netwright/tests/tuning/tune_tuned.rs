@@ -1,6 +1,6 @@
-//! `tune` beside a running tuned, Debian's, with a message bus of its own, in a network and mount
-//! namespace of the test's where `/proc/sys` can be written below `net` only: who owns a value before
-//! it is changed, who changed it back, and a profile of ours that tuned takes.
+//! Tests of `tune` beside Debian's tuned, with its own message bus, in a network and mount
+//! namespace. `/proc/sys` is writable below `net` only. The tests cover the owner of a value before
+//! a change, the process that reverts it, and a profile of ours in tuned.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use crate::support::{
 };
 use serde_json::Value;
 
-/// Its own profile, which was active before we came.
+/// Its own profile, active before the test.
 const MINE: &str = "[main]\nsummary=A test's\n[sysctl]\nnet.ipv4.tcp_fin_timeout=45\n";
 
 /// tuned and its message bus, ended when dropped.
@@ -26,14 +26,14 @@ struct Tuned {
 }
 
 impl Tuned {
-    /// In the calling thread's namespaces.
+    /// Starts both in the calling thread's namespaces.
     fn start(host: &Practice) -> Self {
         host.only_net_can_be_written();
         for folder in ["/etc/tuned", "/run/tuned", "/run/dbus"] {
             host.hide(folder);
         }
         for (file, text) in [
-            // Nothing of the machine's own files is applied, nothing changes by itself.
+            // It applies no file of the machine, and changes nothing by itself.
             (
                 "tuned-main.conf",
                 "daemon=1\ndynamic_tuning=0\nreapply_sysctl=0\nrecommend_command=0\n",
@@ -56,7 +56,7 @@ impl Tuned {
         tuned
     }
 
-    /// Until tuned has set what its profile says.
+    /// Waits until tuned has set its profile's values.
     fn until(&self, value: &str) {
         let said = || fs::read_to_string(&self.log).unwrap_or_default();
         let begun = Instant::now();
@@ -100,12 +100,12 @@ fn fin_timeout() -> String {
     sysctl("net.ipv4.tcp_fin_timeout")
 }
 
-/// `tuned-adm ARGS`; it answers when tuned has done it.
+/// Runs `tuned-adm ARGS`, which returns when tuned is done.
 fn adm(args: &[&str]) -> String {
     run("timeout", &[&["60", "tuned-adm"], args].concat())
 }
 
-/// Who is said to have changed a value of ours.
+/// The reported suspects of a value's change.
 fn suspects(host: &Practice, knob: &str) -> Value {
     let (code, out, err) = host.tune(&["status", "--json"]);
     assert_eq!(code, 1, "{out}{err}");
@@ -139,7 +139,7 @@ fn tuned_is_named_and_takes_over_what_is_to_be_kept() {
         assert_eq!(host.tune(&changes).0, 0);
         assert_eq!(host.tune(&["status"]).0, 0);
 
-        // It sets its own again; the other value is changed by somebody whom nobody knows.
+        // It sets its own value again; the other value has an unknown suspect.
         adm(&["profile", "mine"]);
         assert_eq!(fin_timeout(), "45");
         run("sysctl", &["-qw", "net.ipv4.tcp_keepalive_intvl=33"]);
@@ -167,7 +167,7 @@ fn tuned_is_named_and_takes_over_what_is_to_be_kept() {
             "{ours}"
         );
 
-        // And when tuned goes, it takes its values with it; started again, they are back.
+        // A stopped tuned resets its values; a restarted one sets them again.
         adm(&["off"]);
         assert_eq!(set(), ["60", "75", "1500", "1000"]);
         adm(&["profile", "mine", "netwright"]);

@@ -5,7 +5,7 @@ use probe::{Root, facts};
 
 use super::*;
 
-/// Where a CPU stands by the rule that the host was made by.
+/// The class of a CPU, by the rule that generated the host.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Truth {
     node: u32,
@@ -45,7 +45,7 @@ fn cpu(id: u32, t: Truth, siblings: CpuSet, first_of_l3: u32) -> Cpu {
     }
 }
 
-/// Nodes of L3s of cores of threads, numbered threads last, of which some CPUs are not there.
+/// A host of nodes, L3s, cores and threads (siblings numbered last), without some of its CPUs.
 fn host(
     [nodes, l3s, cores, threads]: [u32; 4],
     hole: impl Fn(u32) -> bool,
@@ -139,7 +139,7 @@ fn nobody_is_placed_where_the_house_is_kept_or_nobody_may_run() {
     let only = CpuSet::from_iter([CpuId(0), CpuId(1)]);
     let few = Basis::new(&cpus, &[], &only).classes(&CpuSet::from_iter([CpuId(1)]));
     assert_eq!(as_said(few), [1, 0], "CPU 0 where there is no other");
-    // An interrupt on several CPUs: to the closest.
+    // An interrupt on several CPUs counts as on the closest.
     let two = Basis::new(&cpus, &[], &every(&cpus)).classes(&"1,5".parse().unwrap());
     assert_eq!(as_said(two), [1, 9, 6], "both nodes are home");
 }
@@ -150,7 +150,7 @@ fn real(name: &str) -> Facts {
     facts::collect(&root, &facts::Request::default())
 }
 
-/// What the classes are on machines that exist: each beside a CPU of theirs.
+/// The classes on real machines, each relative to one of their CPUs.
 #[test]
 fn classes_of_real_machines() {
     use Class::{FarthestNode, OtherL3, OtherNode, SameCpu, SameL3, SameNode, Sibling};
@@ -160,11 +160,11 @@ fn classes_of_real_machines() {
         ("xeon-silver-4108", 3, &[SameCpu, Sibling, SameL3, OtherNode]),
         ("xeon-e7-4870", 7, &[SameCpu, SameL3, OtherNode]),
         ("opteron-48-sparse", 5, &[SameCpu, SameL3, OtherNode, FarthestNode]),
-        // Two L3s on each of 8 nodes, whose distances are not reported.
+        // Two L3s on each of 8 nodes, without reported distances.
         ("epyc-7451", 1, &[SameCpu, Sibling, SameL3, OtherL3, OtherNode]),
-        // The CPUs of one package have no node there, those of the other have one.
+        // The CPUs of one package belong to no node; those of the other do.
         ("xeon-e5v3-cpu0-offline", 9, &[SameCpu, SameL3, OtherNode]),
-        // No L3 and no node: a core of its own is all that is known.
+        // Neither L3 nor node: only another core is known.
         ("s390x-20", 4, &[SameCpu, SameNode]),
         ("xeon-e5345-uneven-caches", 2, &[SameCpu, SameNode]),
         ("powermac-qemu-1", 0, &[SameCpu]),

@@ -1,18 +1,19 @@
-//! Several factors at once: what each does, and what pairs do beyond that.
+//! Several factors at once: the effect of each, and the interactions of pairs.
 
 use model::prove::{Design, FactorEffect, LevelResult, Outcome};
 
 use super::{Table, judge_effects};
 use crate::{Experiment, levels::Level, metric::Metric};
 
-/// The level of one factor that is shown to be better than its first, or else worse, the one that
-/// changes most; with what is compared, and the combination with it alone.
+/// The level that differs most from its factor's first among those shown to be better, or else
+/// worse; with the comparison and the combination that has this level alone.
 pub(super) fn telling<'e>(
     experiment: &Experiment,
     effects: &'e [FactorEffect],
 ) -> Option<(&'e FactorEffect, String, usize)> {
     let most = |outcome| {
-        // Effects of pairs are neither: they say that two factors depend on one another.
+        // Interactions are neither better nor worse: they say that two factors depend on each
+        // other.
         let own = effects.iter().filter(|e| cell_of(experiment, e).is_some());
         let shown = own.filter(|e| e.verdict.outcome == outcome);
         let size = |e: &FactorEffect| e.verdict.effect.map_or(0.0, f64::abs);
@@ -29,7 +30,8 @@ pub(super) fn telling<'e>(
     Some((effect, of, cell_of(experiment, effect)?))
 }
 
-/// Each block's effect, in another metric, of the level that [`telling`] gave with its combination.
+/// The effect in each block, for another metric, of the level that [`telling`] returned with its
+/// combination.
 pub(super) fn over(
     experiment: &Experiment,
     table: &Table,
@@ -44,7 +46,7 @@ pub(super) fn over(
     }
 }
 
-/// One factor's level against its first, whatever the others are at.
+/// One factor's level against its first, averaged over the other factors.
 fn of_level(factor: usize, level: usize) -> impl Fn(&[usize]) -> f64 {
     move |levels| match levels.get(factor) {
         Some(at) if *at == level => 1.0,
@@ -53,7 +55,7 @@ fn of_level(factor: usize, level: usize) -> impl Fn(&[usize]) -> f64 {
     }
 }
 
-/// The combination of one factor's level with the first of all others.
+/// The combination with one level of one factor and the first level of all others.
 fn cell_of(experiment: &Experiment, effect: &FactorEffect) -> Option<usize> {
     let at = experiment.factors.iter().position(|f| f.name == effect.factor)?;
     let level = experiment.factors.get(at)?.levels.iter().position(|l| l.name == effect.level)?;
@@ -61,7 +63,7 @@ fn cell_of(experiment: &Experiment, effect: &FactorEffect) -> Option<usize> {
     experiment.cells.iter().position(|c| c.levels.iter().enumerate().all(alone))
 }
 
-/// One factor at a time: each level against the first of all, as the levels themselves are judged.
+/// Each level of each factor against the combination of all first levels.
 pub(super) fn apart(experiment: &Experiment, levels: &[LevelResult]) -> Vec<FactorEffect> {
     let each = experiment.cells.iter().zip(levels).filter_map(|(cell, result)| {
         let at = cell.levels.iter().position(|l| *l != 0)?;
@@ -75,9 +77,9 @@ pub(super) fn apart(experiment: &Experiment, levels: &[LevelResult]) -> Vec<Fact
     each.collect()
 }
 
-/// Each factor's levels against its first, averaged over the other factors; and of each pair of
-/// factors, for each pair of their levels beside the first, how far both together are from the sum
-/// of each.
+/// The main effects and interactions of all factors.
+/// - Main effect: a level against its factor's first, averaged over the other factors.
+/// - Interaction: for each pair of levels beside the first, the joint effect less the sum of both.
 pub(super) fn effects(
     experiment: &Experiment,
     table: &Table,
@@ -111,7 +113,8 @@ pub(super) fn effects(
                     let weigh = |levels: &[usize]| sign(levels.get(i), l) * sign(levels.get(j), m);
                     let name = format!("{} × {}", a.name, b.name);
                     let level = format!("{of_a} × {of_b}");
-                    // Both together less the sum of each: twice the usual half-difference of means.
+                    // The joint effect less the sum of both: twice the usual half-difference of
+                    // means.
                     named.push((name, level, contrast(experiment, table, weigh, 2.0)));
                 }
             }
@@ -127,7 +130,7 @@ pub(super) fn effects(
         .collect()
 }
 
-/// Each block's mean where the weight is 1 less that where it is -1, times `by`.
+/// For each block: the mean where the weight is 1, less the mean where it is -1, times `by`.
 fn contrast(
     experiment: &Experiment,
     table: &Table,

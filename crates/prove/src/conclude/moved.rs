@@ -1,4 +1,4 @@
-//! Which counters moved between two levels.
+//! Counters that changed together with a level.
 
 use model::prove::{CorrelatedCounter, Evidence, Run};
 use stats::{
@@ -9,10 +9,10 @@ use stats::{
 use super::blocks;
 use crate::{Experiment, evidence, experiment::FEWEST_BLOCKS, record::RecordHead};
 
-/// A counter is named when the chance that any that did not move looks like it is at most this.
+/// The error rate for all counters together: the chance that an unaffected counter is named.
 const ERROR: f64 = 0.05;
 
-/// What moved from one level to another.
+/// The counters that differ between two levels, with their p-values.
 pub(super) fn between(
     experiment: &Experiment,
     begun: &RecordHead,
@@ -46,8 +46,7 @@ pub(super) fn between(
         .filter(|(_, (_, p))| *p <= ERROR)
         .map(|(counter, (effects, p))| counter.moved(effects, p))
         .collect();
-    // What the response time is made of comes first, and whose CPU time it took: it is the reason
-    // that the rest explains.
+    // Components of the response time come first, then CPU time: the other counters explain them.
     let kernel = |m: &CorrelatedCounter| match m.counter.as_str() {
         name if name.starts_with(evidence::PART) => 0,
         name if name.starts_with(evidence::CPU) => 1,
@@ -60,12 +59,12 @@ pub(super) fn between(
     found
 }
 
-/// How far apart the two are, from 0 to 1, so that shares and differences can stand in one order.
+/// The relative difference of the two levels, from 0 to 1, to sort ratios and differences together.
 fn part(m: &CorrelatedCounter) -> f64 {
     (m.second - m.first).abs() / m.second.abs().max(m.first.abs()).max(f64::MIN_POSITIVE)
 }
 
-/// Of each block with counters in all four runs: the first level's runs, and the second's.
+/// A block with counters in all four runs: the first level's runs, and the second's.
 type Pair<'a> = [Vec<&'a Run>; 2];
 
 fn pairs<'a>(
@@ -80,14 +79,14 @@ fn pairs<'a>(
     blocks(experiment, runs).into_iter().filter_map(of).collect()
 }
 
-/// A counter: of each block, what it grew by in each level's runs.
+/// A counter, and for each block its growth in each level's runs.
 struct Counter {
     name: String,
     blocks: Vec<[Vec<f64>; 2]>,
     difference: bool,
 }
 
-/// All counters that grew, and are known in every run.
+/// All counters that grew and are known in every run.
 fn counters(blocks: &[Pair<'_>]) -> Vec<Counter> {
     let all = blocks.iter().flatten().flatten();
     let names = evidence::names(all.clone().map(|r| &r.counters));

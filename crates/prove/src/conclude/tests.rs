@@ -22,7 +22,7 @@ fn experiment(text: &str) -> Experiment {
     Experiment::check(spec::parse(text).unwrap(), "x").unwrap()
 }
 
-/// Runs of so many blocks, with noise of 2%: what a level takes is given.
+/// Runs of this many blocks with noise of 2%, each level with the given mean.
 fn runs(experiment: &Experiment, blocks: usize, ms: impl Fn(usize) -> (f64, f64)) -> Vec<Run> {
     runs_of(experiment, blocks, 5, ms)
 }
@@ -131,7 +131,7 @@ fn a_sweep_names_the_smallest_level_within_the_noise_of_the_best() {
     let one = found(6);
     assert_eq!((one.design, one.verdict.outcome), (Design::Sweep, Outcome::Better));
     assert!((one.verdict.effect.unwrap() + 0.5).abs() < 0.03, "{:?}", one.verdict);
-    // Of two that are equal, one is called worse than the other in a twentieth.
+    // Of two equal levels, one is called worse in one of twenty experiments.
     let apart: Vec<u64> =
         (0..200).filter(|s| found(*s).best.unwrap().within_noise != ["4", "8"]).collect();
     assert!(apart.len() <= 20, "{apart:?}");
@@ -143,7 +143,7 @@ fn factors_and_what_they_do_together_are_told_apart() {
                 [[factor]]\nname = \"b\"\nlevels = [0, 1]\n";
     let both = experiment(&format!("{text}{METRICS}"));
     assert_eq!(both.design, Design::Factorial);
-    // Cells: 00, 01, 10, 11. Both alone do 10%, together 40%.
+    // Cells: 00, 01, 10, 11. Each factor alone gains 10%, both together 40%.
     let truth = [100.0, 90.0, 90.0, 60.0];
     let found = said(&both, &runs(&both, 12, |l| (truth[l], 0.0)));
     let effects: Vec<(&str, f64)> =
@@ -182,7 +182,8 @@ fn a_factor_that_is_shown_to_do_harm_is_in_the_verdict_where_no_combination_is_b
              levels = [0, 1]\n[[factor]]\nname = \"b\"\nlevels = [0, 1]\n{METRICS}"
         );
         let e = experiment(&text);
-        // a = 1 costs 5%, b nothing: the best combination is the first, or not to be told from it.
+        // a = 1 costs 5%, b nothing: the best combination is the first, or indistinguishable from
+        // it.
         let slow: Vec<bool> = e.cells.iter().map(|c| c.levels[0] == 1).collect();
         for seed in 1..6 {
             let found =
@@ -191,7 +192,7 @@ fn a_factor_that_is_shown_to_do_harm_is_in_the_verdict_where_no_combination_is_b
             assert_eq!(v.outcome, Outcome::Worse, "{design} {seed}: {v:?}");
             assert!((v.effect.unwrap() - 0.05).abs() < 0.015, "{design} {seed}: {v:?}");
             assert!(found.verdict_of.starts_with("a 1 against a 0, "), "{}", found.verdict_of);
-            // What moved with it is told of the same two.
+            // The correlated counters are for the same two levels.
             assert_eq!((&*found.evidence.first, &*found.evidence.second), ("a 0, b 0", "a 1, b 0"));
         }
     }
@@ -215,7 +216,7 @@ fn levels_of_three_that_depend_on_another_factor_are_named() {
     let text = "command = \"w {a} {b} {c}\"\n[[factor]]\nname = \"a\"\nlevels = [0, 1, 2]\n\
                 [[factor]]\nname = \"b\"\nlevels = [0, 1]\n[[factor]]\nname = \"c\"\nlevels = [0, 1]\n";
     let e = experiment(&format!("{text}{METRICS}"));
-    // a = 1 does 10%, b = 1 does 20%, a = 2 and b = 1 together 30% beyond the sum; c nothing.
+    // a = 1 gains 10%, b = 1 gains 20%, a = 2 with b = 1 another 30%; c has no effect.
     let truth = |cell: usize| {
         let (a, b) = (cell / 4, cell / 2 % 2);
         let of = |there: bool, by: f64| if there { by } else { 1.0 };
@@ -268,8 +269,8 @@ fn one_factor_at_a_time_runs_each_level_beside_the_first_and_says_what_is_untest
     assert!(found.notes.contains(&ProveNote::InteractionsUntested), "{:?}", found.notes);
 }
 
-/// Every run counts 30 counters that hang together and do not know the level, and one, `moves`,
-/// that does; `odd` went backwards once.
+/// Every run has 30 correlated counters that do not depend on the level, and one, `moves`, that
+/// does; `odd` went backwards once.
 fn counted(mut runs: Vec<Run>, share: f64) -> Vec<Run> {
     let mut random = SplitMix64::new(11);
     for run in &mut runs {
@@ -333,7 +334,7 @@ fn a_figure_too_noisy_to_decide_is_said_with_the_blocks_that_would() {
     assert!(note.starts_with("too noisy to tell 1% from nothing"), "{note}");
     let words: Vec<&str> = note.split(' ').collect();
     let needed = words.windows(2).find(|w| w[0] == "about").and_then(|w| w[1].parse::<f64>().ok());
-    // Intervals of a quarter need some hundred times as many for a hundredth.
+    // Intervals of a quarter need some hundred times as many runs for a hundredth.
     assert!(needed.unwrap() > 8.0 * 50.0, "{note}");
     let calm = said(&e, &runs(&e, 40, |_| (100.0, 0.0)));
     assert!(!calm.notes.iter().any(|n| too_noisy(&n)), "{:?}", calm.notes);

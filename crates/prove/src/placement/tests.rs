@@ -39,7 +39,7 @@ fn classes_become_the_cpus_of_this_host_and_a_matrix_of_what_is_there() {
     assert!(words.ends_with("--cpu 55 --peer-cpu 7"), "{words}");
     let settings = e.cells[at].settings(&e.factors);
     assert_eq!((settings["cpu"].as_str(), settings["class"].as_str()), ("55", "sibling"));
-    // A record says all: nothing is chosen anew from it.
+    // A record names all CPUs: resuming chooses nothing anew.
     let kept: Spec = serde_json::from_str(&serde_json::to_string(&spec).unwrap()).unwrap();
     assert_eq!(kept, spec);
     assert_eq!(Experiment::check(kept, "x").unwrap().cells, e.cells);
@@ -97,7 +97,7 @@ fn the_budget_holds_fewer_and_says_which_and_what_would_hold_all() {
     let classes: Vec<&str> = p.assignments.iter().map(|s| s.class.as_str()).collect();
     assert_eq!(classes, ["same CPU", "same L3", "other node"]);
     assert!(p.left_out.unwrap().to_string().contains("--runs 120 holds all"));
-    // What holds nothing is refused as any budget that is too small, not by making it nothing.
+    // Two are kept where the budget holds fewer; it is refused later, as for any experiment.
     assert_eq!(resolved(&text("runs = 12")).unwrap().placement.unwrap().assignments.len(), 2);
     assert_eq!(resolved(&text("budget = \"61s\"")).unwrap().placement.unwrap().left_out, None);
 }
@@ -106,7 +106,7 @@ fn the_budget_holds_fewer_and_says_which_and_what_would_hold_all() {
 fn each_l3_cache_of_the_node_is_a_row_and_the_later_ones_are_given_up_first() {
     let mut facts = epyc();
     let cpus: CpuSet = facts.cpus.iter().map(|c| c.id).collect();
-    // The four nodes of the first socket as one of eight caches, and so the second.
+    // Four of eight caches for the nodes of the first socket, and likewise for the second.
     for cpu in &mut facts.cpus {
         let node = cpu.numa_node.get().map(|n| model::NumaNode(n.0 % 2));
         cpu.numa_node = node.map_or(cpu.numa_node.clone(), model::Reading::Known);
@@ -130,7 +130,7 @@ fn each_l3_cache_of_the_node_is_a_row_and_the_later_ones_are_given_up_first() {
         .map(|s| l3(s.cpu))
         .collect();
     assert_eq!(caches.len(), 8, "each its own");
-    // Ten placements: five classes beside each of two, none of the later caches.
+    // Ten placements: five classes beside each of two columns, without the later caches.
     let few = assignments("runs = 120");
     assert!(few.len() == 10 && few.iter().all(|s| !s.class.contains("no.")), "{few:?}");
     let text =
@@ -209,7 +209,7 @@ fn the_interrupts_of_a_nic_have_a_column_for_its_node_and_one_for_another() {
         let same = node(&settings["cpu"]) == node(&settings["irq_cpu"]);
         assert_eq!(same, !settings["class"].ends_with("node") || settings["class"] == "same node");
     }
-    // Interrupts where they are: one column, the classes are told against all their CPUs.
+    // Interrupts stay where they are: one column, and classes are relative to all their CPUs.
     let e = Experiment::check(resolved(""), "x").unwrap();
     assert!(
         e.change_requests().iter().all(Vec::is_empty) && e.factors.len() == 1,

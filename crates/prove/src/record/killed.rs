@@ -1,4 +1,4 @@
-//! What killed experiments left set, and undoing it.
+//! Undoes the settings that killed experiments left on the host.
 
 use std::{io::ErrorKind, path::Path};
 
@@ -13,20 +13,20 @@ use crate::{
     child::{self, SET_PATIENCE},
 };
 
-/// What became of what killed experiments left set.
+/// What was undone, and what was not.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Cleared {
-    /// Commands that were run.
+    /// Undo commands that were run.
     pub undone: Vec<String>,
-    /// What was not undone and is nobody's who goes on, each with the reason.
+    /// Settings of other experiments that were not undone, each with the reason.
     pub left: Vec<String>,
 }
 
-/// Undoes what killed experiments left set: every record of the folder that nobody writes. `own` is
-/// the record of who asks, and `unsets` are the commands that undo its own settings.
+/// Undoes the settings of killed experiments, from every record of the folder that has no writer.
+/// `own` is the caller's record; `unsets` are the undo commands of its experiment.
 ///
-/// **Errors**: one of these failed; it stays pending. Where another's failed, that is told and stays
-/// pending as well, and is in nobody's way.
+/// **Errors**: an undo command of the caller's own record, or one in `unsets`, failed; it stays
+/// pending. Another experiment's failure is returned in [`Cleared::left`] and stays pending too.
 pub fn undo_killed(folder: &Path, own: &Path, unsets: &[String]) -> Result<Cleared, ProveError> {
     let failed = |e| ProveError::file(folder, e);
     let entries = match std::fs::read_dir(folder) {
@@ -74,16 +74,16 @@ pub fn undo_killed(folder: &Path, own: &Path, unsets: &[String]) -> Result<Clear
     Ok(cleared)
 }
 
-/// A record that nobody writes and that has something to undo.
+/// A record without a writer that has something to undo; else `None`.
 ///
-/// **Errors**: it cannot be read, is damaged, or is not ours.
+/// **Errors**: it cannot be read, is damaged, or belongs to another user.
 fn pending(path: &Path) -> Result<Option<(Record, Past)>, ProveError> {
     let gone =
         |e: &std::io::Error| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
     match read(path) {
         Ok(past) if past.pending.is_empty() => return Ok(None),
         Ok(_) => {}
-        // No record, or not for us to read.
+        // Not a record, or not readable for this user.
         Err(ProveError::Spec(_)) => return Ok(None),
         Err(ProveError::File { source, .. }) if gone(&source) => return Ok(None),
         Err(e) => return Err(e),
@@ -96,8 +96,8 @@ fn pending(path: &Path) -> Result<Option<(Record, Past)>, ProveError> {
     Ok(Some((record, past)))
 }
 
-/// Runs a command that undoes something, in the network namespace where it was set: elsewhere the same
-/// name is another device's. Why it was not run, where that namespace is gone.
+/// Runs an undo command in the network namespace where the setting was made; elsewhere the same
+/// name is another device. Returns why it was not run, where that namespace is gone.
 fn undo_at(place: Option<&NamespaceId>, undo: &str) -> Result<Option<&'static str>, String> {
     let run = || child::set(undo, SET_PATIENCE);
     let elsewhere = place.filter(|place| NamespaceId::here().is_some_and(|here| here != **place));

@@ -44,7 +44,7 @@ fn what_was_written_is_read_and_a_cut_line_is_left_out() {
     assert!(read(&path).is_err());
 }
 
-/// A line that is lost in the middle may be the one that says what is set.
+/// A lost line in the middle may be the one that names a setting.
 #[test]
 fn a_damaged_line_is_told_and_a_cut_one_does_not_spoil_what_is_written_after_it() {
     let dir = tempfile::tempdir().unwrap();
@@ -70,7 +70,7 @@ fn a_damaged_line_is_told_and_a_cut_one_does_not_spoil_what_is_written_after_it(
     assert_eq!((past.runs.len(), past.pending), (1, vec![]));
 }
 
-/// What stands in a record is run: nobody else is to say it.
+/// Commands of a record are run: no other user may write them.
 #[test]
 fn commands_of_a_record_that_others_may_write_are_not_run() {
     use std::os::unix::fs::PermissionsExt;
@@ -103,7 +103,7 @@ fn what_can_be_gone_on_with_is_never_written_over() {
     let seed = |name: &str| read(&folder.path().join(name)).map(|past| past.begun.seed).ok();
     let kept = ["x.before.jsonl", "x.before-2.jsonl", "x.before-3.jsonl"].map(seed);
     assert_eq!(kept, [Some(1), Some(2), Some(3)]);
-    // Of those that have ended only the last is kept.
+    // Of the records that have ended only the last is kept.
     std::fs::remove_file(folder.path().join("x.before.jsonl")).unwrap();
     (5..7).for_each(|seed| made(true, seed));
     assert_eq!((seed("x.before.jsonl"), seed("x.jsonl")), (Some(5), Some(6)));
@@ -121,9 +121,9 @@ fn what_is_no_record_is_left_alone() {
         assert_eq!(std::fs::read_to_string(at("x.txt")).unwrap(), mine);
     }
     assert!(room(folder.path()).is_err() && room(Path::new("/dev/null")).is_err());
-    // Nor where a record goes that makes room, of which nobody was told.
+    // Nor the name that a record moves aside to.
     std::fs::write(at("x.before.jsonl"), "mine").unwrap();
-    // An empty file is taken; a record makes room, also one whose first line was cut off.
+    // An empty file is used; a record moves aside, also one with an incomplete first line.
     std::fs::write(at("x.jsonl"), "").unwrap();
     drop(Record::create(&at("x.jsonl"), &begun()).unwrap());
     assert!(!at("x.before-2.jsonl").exists());
@@ -173,7 +173,7 @@ fn what_a_killed_experiment_left_is_undone_once() {
     let undo = format!("rm '{}'", left.display());
     let mut record = Record::create(&path, &begun()).unwrap();
     record.setting(&undo).unwrap();
-    // While it is alive nothing of it is undone.
+    // While its process lives, nothing of it is undone.
     let none = Cleared::default();
     let clear = |folder| undo_killed(folder, Path::new("own.jsonl"), &[]).unwrap();
     assert_eq!(clear(dir.path()), none);

@@ -1,4 +1,4 @@
-//! Findings by rank: what is wrong, what shows it, what mends it, what that may disturb.
+//! Findings by rank: the problem, its evidence, the remedy, and the remedy's impact.
 
 use model::{Change, Evidence, Finding, Severity};
 
@@ -11,7 +11,7 @@ use crate::{
 
 /// Columns of the labels under a finding.
 const LABEL: usize = 16;
-/// Lines of one finding unless all is asked for.
+/// The most lines of one finding without `-v`.
 const MOST: usize = 8;
 
 pub fn show(d: &Diagnosed, plan: &Plan<'_>, page: &mut Page) {
@@ -49,8 +49,8 @@ struct Part {
     text: Line,
 }
 
-/// The finding in [`MOST`] lines: the remedy and its risk always, and as much of the evidence as
-/// there is room for, in the rule's order, which begins with what tells most.
+/// The finding in [`MOST`] lines. The remedy and its risk are always there; the evidence fills the
+/// rest, in the rule's order (the most telling first).
 fn short(f: &Finding, all: &[Finding], plan: &Plan<'_>, page: &mut Page) {
     let columns = page.beside(LABEL);
     let (label, text) = titled(f);
@@ -104,7 +104,7 @@ fn evidence(e: &Evidence, columns: usize) -> Line {
     if sourced.height(columns) == text.height(columns) { sourced } else { text }
 }
 
-/// The command of the first change, whole, or the steps of the plan that have it.
+/// The command of the first change, whole, or the plan's steps with it.
 fn fix(f: &Finding, plan: &Plan<'_>, columns: usize) -> Option<Line> {
     let first = f.changes.first()?;
     let steps = plan.steps_of(f.rank);
@@ -121,7 +121,7 @@ fn fix(f: &Finding, plan: &Plan<'_>, columns: usize) -> Option<Line> {
     if more > 0 && !steps.is_empty() {
         text.push(Ink::Plain, format!("   # and {more} more: PLAN"));
     }
-    // A command is not broken where it stands to be copied: the plan has it on one line.
+    // A command to copy must not be broken: the plan has it on one line.
     let fits = text.height(columns) == 1 || advice && text.height(columns) == 2;
     if fits || steps.is_empty() {
         return Some(text);
@@ -151,8 +151,8 @@ fn full(f: &Finding, all: &[Finding], page: &mut Page) {
     }
     let mut labelled = true;
     for (i, c) in f.changes.iter().enumerate() {
-        // The same risk stands once, after the last change that has it; the next change is then
-        // named as one, not to be read as the risk's.
+        // An equal risk appears once, after the last change that has it. The next change then has a
+        // label, as it does not share the risk.
         let with_risk = f.changes.get(i + 1).is_none_or(|n| n.risk != c.risk);
         change(c, labelled, with_risk, page);
         labelled = with_risk;
@@ -174,7 +174,7 @@ fn confidence_means(f: &Finding) -> &'static str {
     }
 }
 
-/// `finding 2 (few_channels)`: which to deal with first.
+/// The finding to deal with first: `finding 2 (few_channels)`.
 fn causes(f: &Finding, all: &[Finding]) -> String {
     let named = f.caused_by.iter().map(|rule| match all.iter().find(|f| f.rule == *rule) {
         Some(cause) => format!("finding {} ({rule})", cause.rank),
@@ -193,7 +193,7 @@ fn change(c: &Change, labelled: bool, with_risk: bool, page: &mut Page) {
     let what = if c.knob.is_empty() { from_to } else { format!("{}: {from_to}", c.knob) };
     page.labelled(label(name), &Line::plain(what));
     if !c.command.is_empty() {
-        // Never wrapped: it is there to be copied.
+        // Never wrapped: it is to be copied.
         page.raw(&label("").ink(Ink::Strong, &c.command));
     }
     if with_risk && !c.risk.is_empty() {

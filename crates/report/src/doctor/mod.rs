@@ -1,4 +1,4 @@
-//! `doctor` as text: header, verdict, findings, plan, what was fine, what was not checked.
+//! `doctor` as text: header, verdict, findings, plan, passed rules, skipped rules.
 
 mod findings;
 mod plan;
@@ -32,8 +32,7 @@ pub fn text(d: &Diagnosed, look: TextStyle) -> String {
     page.finish()
 }
 
-/// Which host, seen for how long, by whom, for which goal: one line, without what there is no
-/// room for.
+/// The header on one line: host, window, user, goal. Parts without room are left out.
 fn head(d: &Diagnosed, page: &mut Page) {
     let guest = d.host.hypervisor.get().map(|h| match h.as_str() {
         "none" => "bare metal".to_owned(),
@@ -76,7 +75,7 @@ fn head(d: &Diagnosed, page: &mut Page) {
 const ARCH: usize = 2;
 const GUEST: usize = 3;
 
-/// How long the counters were watched.
+/// How long the counters were sampled.
 fn watched(d: &Diagnosed) -> Option<String> {
     match (&d.window, d.window_ns.get()) {
         (Known(w), Some(ns)) if w.since_boot => Some(format!("{} since boot", days(ns))),
@@ -86,7 +85,7 @@ fn watched(d: &Diagnosed) -> Option<String> {
     }
 }
 
-/// Of a time since boot nobody wants seconds.
+/// A time since boot needs no seconds.
 fn days(time: model::Nanos) -> String {
     let hours = time.0 / 3_600_000_000_000;
     match hours {
@@ -96,7 +95,7 @@ fn days(time: model::Nanos) -> String {
     }
 }
 
-/// What makes the verdict weaker: a line each.
+/// What weakens the verdict: a line each.
 fn warnings(d: &Diagnosed, page: &mut Page) {
     let warn = |text: String, page: &mut Page| page.line(Line::new().ink(Ink::Warn, text), 2);
     if let Absent(why) | Denied(why) = &d.window {
@@ -113,7 +112,7 @@ fn warnings(d: &Diagnosed, page: &mut Page) {
     }
 }
 
-/// One line that says what the rest says.
+/// The summary, on one line.
 fn verdict(d: &Diagnosed, page: &mut Page) {
     let count = |s: Severity| d.findings.iter().filter(|f| f.severity == s).count();
     let (critical, warning, info) =
@@ -138,10 +137,10 @@ fn verdict(d: &Diagnosed, page: &mut Page) {
     page.line(line, 2);
 }
 
-/// From this share of the rules on, having found nothing says something. Our proposal.
+/// The share of rules that must have judged for "no finding" to mean something. Our proposal.
 const ENOUGH: f64 = 0.75;
 
-/// What it is worth that nothing was found: how many rules judged, under which load, over which time.
+/// How far "no finding" can be relied on: the number of rules that judged, the load and the window.
 fn nothing_found(d: &Diagnosed) -> Line {
     let rules = rest::Rules::of(d);
     let checked = format!("{} of {} checked", rules.judged, many(rules.all, "rule"));
@@ -172,8 +171,8 @@ fn nothing_found(d: &Diagnosed) -> Line {
     }
 }
 
-/// The packets of a host without traffic, unless a finding shows that it matters: it passes most
-/// rules, which is no proof that it stands load.
+/// The packets of a nearly idle host, unless a finding shows otherwise. Such a host passes most
+/// rules, which does not prove that it can bear load.
 fn quiet(d: &Diagnosed) -> Option<u64> {
     if d.findings.iter().any(|f| f.severity > Severity::Info) {
         return None;

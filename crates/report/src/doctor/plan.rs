@@ -7,8 +7,7 @@ use crate::{
     text::{Ink, Line, Page},
 };
 
-/// More commands than this are cut in the plan unless all is asked for: 64 interrupts to move
-/// are one idea.
+/// The most commands in the plan without `-v`: 64 interrupts to move are one idea.
 const MANY: usize = 12;
 
 /// The commands in the findings' order, each once.
@@ -32,7 +31,7 @@ impl<'a> Plan<'a> {
         Self { steps }
     }
 
-    /// The finding's steps, `1` or `1-3`; empty if it has none of its own.
+    /// The finding's steps, `1` or `1-3`; empty where other findings have all its commands.
     pub fn steps_of(&self, rank: u32) -> String {
         let numbers = self.steps.iter().zip(1..).filter(|((of, _), _)| *of == rank);
         crate::words::ranges(numbers.map(|(_, number)| number))
@@ -54,7 +53,7 @@ impl<'a> Plan<'a> {
         for (i, (rank, command)) in self.steps.iter().take(shown).enumerate() {
             let line = Line::plain(format!("{:>4}. ", i + 1)).text(command);
             let of = format!("   # finding {rank}");
-            // A command is never broken, however long: it is there to be copied.
+            // A command is never broken: it is to be copied.
             let fits = line.width() + of.len() <= page.look().width;
             page.raw(&if fits { line.ink(Ink::Faint, of) } else { line });
         }

@@ -1,4 +1,4 @@
-//! What was fine, where softirqs ran, and what could not be checked.
+//! Passed rules, softirq contexts, and what could not be checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,11 @@ use crate::{
     words::many,
 };
 
-/// This many rules with the same reason stand in one line.
+/// This many rules with the same reason share a line.
 const ALIKE: usize = 3;
 
-/// Which contexts softirqs ran in, and what `/proc/stat` makes of it; nothing of a host whose
-/// softirqs took next to no time.
+/// The contexts that softirqs ran in, and what `/proc/stat` says; empty where softirqs took next to
+/// no time.
 pub fn softirqs(d: &Diagnosed, page: &mut Page) {
     let Some(t) = d.window.known().and_then(|w| w.softirq.known()) else { return };
     let least = t.cpu_time_ns as f64 * 0.0005;
@@ -61,7 +61,7 @@ impl Rules {
     }
 }
 
-/// Rules that found nothing wrong: how many; a line each where all is asked for.
+/// Rules that found nothing: their number, or with `-v` a line each.
 pub fn passed(d: &Diagnosed, page: &mut Page) {
     let rules: BTreeSet<&str> = d.passed.iter().map(|c| c.rule.as_str()).collect();
     let Rules { all, .. } = Rules::of(d);
@@ -91,8 +91,8 @@ pub fn passed(d: &Diagnosed, page: &mut Page) {
     }
 }
 
-/// Rules that lacked a value and values that could not be read, with what would give them; those
-/// with the same reason together.
+/// Rules without a needed value, and unreadable values, with what would make them readable; grouped
+/// by reason.
 pub fn not_checked(d: &Diagnosed, page: &mut Page) {
     let mut no_access: Vec<&NoAccess> = d.no_access.iter().collect();
     let softirq = softirq_time(d);
@@ -140,7 +140,7 @@ fn skipped(d: &Diagnosed) -> Vec<(&str, BTreeMap<&str, Vec<&str>>)> {
     by_reason
 }
 
-/// Why softirq time comes from the ticks of `/proc/stat`; only of a host that runs.
+/// Why softirq time is from the ticks of `/proc/stat`; for a running host only.
 fn softirq_time(d: &Diagnosed) -> Option<NoAccess> {
     let Known(window) = &d.window else { return None };
     let why = window.softirq.why_not().filter(|_| d.source.kind == "live")?;

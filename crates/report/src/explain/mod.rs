@@ -57,7 +57,7 @@ fn head(d: &ExplainDocument, page: &mut Page) {
     }
 }
 
-/// What a transaction moves: bytes, and round trips where it is not one.
+/// The bytes of a transaction, and its round trips where it is not one.
 fn exchange(e: &Exchange) -> String {
     let bytes = format!("{} request, {} response", Bytes(e.request_bytes), Bytes(e.response_bytes));
     match e.round_trips {

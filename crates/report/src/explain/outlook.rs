@@ -1,4 +1,4 @@
-//! What would happen elsewhere: predictions as a table, how far off they were, the knee, changes.
+//! Predictions as a table, with their verification, the knee, and changes.
 
 use model::{
     explain::{Bound, ExplainDocument, OtherPath, Prediction, Verified},
@@ -84,7 +84,7 @@ fn other(path: &OtherPath) -> Line {
     let more = |ns: f64| format!("{}{}", if ns < 0.0 { "" } else { "+" }, time(ns));
     let mut parts = vec![format!("network {}", more(path.added_ns))];
     if path.idle_ns > 0.0 {
-        // It is idle for longer in between.
+        // Other paths leave the server idle for longer.
         parts.push(format!("server {}", more(path.idle_ns)));
     }
     match path.reconnecting_ns {
@@ -100,7 +100,7 @@ fn other(path: &OtherPath) -> Line {
         .text(format!(": per transaction, against this path: {}", parts.join(", ")))
 }
 
-/// Which predictions not to rely on, and why.
+/// Predictions not to rely on, and why.
 pub fn unreliable(d: &ExplainDocument) -> Option<String> {
     let wide = |p: &&Prediction| p.inconclusive;
     let wide: Vec<String> = d

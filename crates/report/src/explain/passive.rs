@@ -137,7 +137,7 @@ fn cost(d: &PassiveDocument, look: TextStyle, page: &mut Page) {
         None => String::new(),
     };
     let budget = match d.cost.budget_share.known() {
-        // The overhead is read now and then: the limit ends the programs a little late.
+        // The overhead is sampled: the limit stops the programs a little late.
         Some(most) if share > *most => {
             format!("limit {} of each second, enforced a little late", percent(*most))
         }
@@ -262,7 +262,7 @@ mod tests {
             assert!(said.contains(wanted), "{wanted:?} is missing:\n{said}");
         }
         let row = said.lines().find(|l| l.starts_with("  wake-up")).unwrap();
-        // 50 support no 99%.
+        // 50 exchanges are too few for a p99.
         let words: Vec<&str> = row.split_whitespace().take(8).collect();
         assert_eq!(words, ["wake-up", "25", "µs", "50", "µs", "-", "25", "µs"]);
         assert!(said.lines().all(|l| l.chars().count() <= 100), "{said}");

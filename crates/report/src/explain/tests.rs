@@ -1,4 +1,4 @@
-//! The text says what the document says.
+//! Tests that the text agrees with the document.
 
 use model::{Nanos, Warning, explain::*, measure::Quantiles};
 

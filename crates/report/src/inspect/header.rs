@@ -1,4 +1,4 @@
-//! The first lines: which host this is, and its shape.
+//! The first lines: the host, and its topology.
 
 use model::{CpuSet, reading::Known};
 
@@ -30,7 +30,7 @@ pub fn show(v: &View<'_>, page: &mut Page) {
         or_nothing(&h.distribution),
         or_nothing(&h.machine),
     ];
-    // What `inspect host` has, too, is left out where one line has no room for it.
+    // Without room for one line, what `inspect host` also has is left out.
     for part in (2..parts.len()).rev() {
         if dotted(parts.to_vec()).width() > page.look().width
             && let Some(part) = parts.get_mut(part)

@@ -8,7 +8,7 @@ use crate::{
     words::{grouped, ranges, reading, reading_as},
 };
 
-/// Columns from which every column has room.
+/// The width from which every column fits.
 const ROOM: usize = 100;
 
 pub fn show(v: &View<'_>, page: &mut Page) {
@@ -29,7 +29,7 @@ pub fn show(v: &View<'_>, page: &mut Page) {
         .left("NODE")
         .right("COUNT")
         .wrapping("BY CPU");
-    // How a queue was found: where there is room, or all is asked for.
+    // How a queue was found: where there is room, or with `-v`.
     if page.look().verbose || page.look().width >= ROOM {
         t = t.left("SOURCE");
     }

@@ -1,4 +1,4 @@
-//! `inspect` as text: the packet path at a glance, and every section in full on demand.
+//! `inspect` as text: the packet path at a glance, and each section in full on request.
 
 mod cpus;
 mod header;
@@ -42,7 +42,7 @@ pub enum Section {
     Namespaces,
 }
 
-/// The facts with what is looked up all the time.
+/// The facts, with indices for lookups.
 struct View<'a> {
     facts: &'a Facts,
     irqs: Irqs<'a>,
@@ -55,7 +55,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// NICs with a device behind them; the others are shown in a line each.
+/// NICs with a device; the others get a line each.
 pub(crate) fn is_physical(nic: &Nic) -> bool {
     nic.kind == "physical" || nic.bus_address.is_known()
 }
@@ -81,7 +81,7 @@ pub fn overview(facts: &Facts, look: TextStyle) -> String {
     page.finish()
 }
 
-/// Why no NIC is shown: only interfaces that were read can be without a device.
+/// Why no NIC is shown; only interfaces that were read can be without a device.
 fn no_nic(facts: &Facts) -> String {
     if facts.nics.is_empty() {
         return "No interface could be read: whether there is a NIC is not known.".into();
@@ -123,7 +123,7 @@ pub fn sections(facts: &Facts, sections: &[Section], look: TextStyle) -> String 
     page.finish()
 }
 
-/// What this run could not see and what would grant it.
+/// Values that could not be read, and what would make them readable.
 pub(crate) fn not_visible(no_access: &[NoAccess], page: &mut Page) {
     if no_access.is_empty() {
         return;
@@ -134,7 +134,7 @@ pub(crate) fn not_visible(no_access: &[NoAccess], page: &mut Page) {
     }
 }
 
-/// What is missing and what would give it; the reason where nothing would, or all is asked for.
+/// What is missing and what would provide it; the reason where nothing would, or with `-v`.
 pub(crate) fn no_access_line(n: &NoAccess, page: &mut Page) {
     // Most reasons already say what would show it, or the rest of it.
     let says = n.remedy.is_empty() || n.why.contains("would show");
@@ -146,7 +146,7 @@ pub(crate) fn no_access_line(n: &NoAccess, page: &mut Page) {
     caveat(&n.what, &text, page);
 }
 
-/// A thing and what is to be said of it, in two lines unless all is asked for.
+/// An object and a remark about it, in two lines unless `-v`.
 pub(crate) fn caveat(what: &str, text: &str, page: &mut Page) {
     let line = Line::plain("  ").ink(Ink::Warn, what).text(format!(": {text}"));
     let lines = if page.look().verbose { usize::MAX } else { 2 };

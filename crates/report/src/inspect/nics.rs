@@ -13,7 +13,7 @@ use crate::{
     words::{grouped, many, queues, ranges, reading, reading_as},
 };
 
-/// From this many rows on, neighbours that are alike become one.
+/// From this many rows on, equal neighbours are merged.
 const MANY_ROWS: usize = 8;
 
 /// Head lines, table, remarks.
@@ -41,7 +41,7 @@ pub fn head(nic: &Nic) -> Line {
     let state = match (nic.carrier.get(), nic.up.get()) {
         (Some(false), _) => Line::new().ink(Ink::Bad, "no carrier"),
         (_, Some(false)) => Line::new().ink(Ink::Warn, "down"),
-        // What "unknown" says is that the driver does not report it: loopback, tun.
+        // "Unknown" means that the driver does not report it, as for loopback and tun.
         (_, Some(true)) if nic.operstate.known().is_some_and(|s| s == "unknown") => {
             Line::plain("up")
         }

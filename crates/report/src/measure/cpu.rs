@@ -1,4 +1,4 @@
-//! What the runs cost both ends in CPU.
+//! CPU time of both ends, for each run.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use crate::{
     words::ranges,
 };
 
-/// What the CPU is divided by.
+/// The unit that CPU time is divided by.
 pub struct Unit {
     /// Name in the heading: `ROUND TRIP`.
     pub name: &'static str,
-    /// How many of what the run counts make one.
+    /// How many of the run's counts make one unit.
     pub of: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Where both ends ran.
+//! The placement of both ends.
 
 use std::{collections::BTreeMap, fmt::Display};
 
@@ -21,8 +21,8 @@ use crate::{
     words::{cpus, many},
 };
 
-/// What stood around the runs: where they ran, what that cost, what the floor is, and what moved.
-/// `smallest` is the smallest figure of the result, where it has durations.
+/// The sections around the runs: placement, CPU time, measurement noise, and counters that moved.
+/// `smallest` is the smallest duration of the result, where it has any.
 pub fn show<R: Run>(
     runs: &[R],
     unit: &Unit,
@@ -33,7 +33,7 @@ pub fn show<R: Run>(
     show_with(runs, unit, Some(floor), smallest, page);
 }
 
-/// The same, without a floor where another program made the traffic.
+/// The same without measurement noise, where a foreign program made the traffic.
 pub fn show_with<R: Run>(
     runs: &[R],
     unit: &Unit,
@@ -69,7 +69,7 @@ fn placement<R: Run>(runs: &[R], page: &mut Page) {
     }
 }
 
-/// Each as `  name  text`, with the runs where it is not about all.
+/// Each as `  name  text`, with its runs where it is not about all.
 fn entries(page: &mut Page, name: &str, lines: Vec<(Line, Vec<usize>)>, all: usize) {
     for (n, (line, runs)) in lines.into_iter().filter(|(l, _)| !l.is_empty()).enumerate() {
         let name = if n == 0 { name } else { "" };
@@ -79,7 +79,7 @@ fn entries(page: &mut Page, name: &str, lines: Vec<(Line, Vec<usize>)>, all: usi
     }
 }
 
-/// Pinned where, and why.
+/// The pinned CPUs, and who chose them.
 fn chosen(end: &EndPlacement, verbose: bool) -> Line {
     let pinned: CpuSet = end.pinned.iter().copied().collect();
     let mut line = match pinned.is_empty() {
@@ -92,7 +92,7 @@ fn chosen(end: &EndPlacement, verbose: bool) -> Line {
     line
 }
 
-/// Where the threads were and where packets came in.
+/// The CPUs of the threads, and those that received packets.
 fn went(end: &EndPlacement) -> Line {
     let ran = shares(&end.ran_on, "CPU");
     let received = shares(&end.received_on, "CPU");
@@ -116,7 +116,7 @@ fn went(end: &EndPlacement) -> Line {
     ])
 }
 
-/// `CPU 0`, or `CPU 0 61%, CPU 1 39%`; the most first, at most four.
+/// `CPU 0`, or `CPU 0 61%, CPU 1 39%`: the largest shares first, at most four.
 fn shares<K: Display + Ord>(counts: &BTreeMap<K, u64>, what: &str) -> String {
     const SHOWN: usize = 4;
     let total: u64 = counts.values().fold(0, |a, n| a.saturating_add(*n));

@@ -1,4 +1,4 @@
-//! What was asked, between whom, for how long.
+//! The header: the request, both ends, the duration.
 
 use std::collections::BTreeSet;
 
@@ -22,23 +22,23 @@ pub struct Head<'a, R> {
     pub common: &'a Common,
     pub local: &'a End,
     pub peer: &'a End,
-    /// What all runs have alike.
+    /// What all runs have in common.
     pub said: Vec<String>,
     pub runs: &'a [R],
-    /// Whether it was ended early.
+    /// Whether the measurement ended early.
     pub interrupted: bool,
-    /// The levels that were asked for and not begun: `8, 16 clients`; empty where there are none.
+    /// The levels that were requested and not started: `8, 16 clients`; empty where none.
     pub missing: String,
 }
 
 impl<R: Run> Head<'_, R> {
-    /// Writes them, the answer in the second line.
+    /// Writes the header, with the answer on the second line.
     pub fn show(self, answer: Option<Line>, page: &mut Page) {
         let over = format!("{} over {} to ", self.what, transport(self.common.transport));
         let title = Line::new().ink(Ink::Strong, over).ink(Ink::Strong, &self.common.target);
         let said = self.said.iter().map(Line::plain);
         match answer {
-            // What is alike in all runs can take two lines: it follows the answer.
+            // What all runs have in common may take two lines, so it follows the answer.
             Some(answer) => {
                 page.line(title, 2);
                 page.line(answer, 2);
@@ -90,7 +90,7 @@ fn end(name: &str, end: &End) -> Line {
         true => String::new(),
         false => format!("Linux {} {}", end.kernel, end.arch),
     };
-    // Number and noun stay on one line.
+    // A number and its noun stay on one line.
     let cpus = match end.cpus {
         0 => String::new(),
         n => many(n as usize, "CPU").replace(' ', "\u{a0}"),
@@ -102,7 +102,7 @@ fn end(name: &str, end: &End) -> Line {
     Line::new().ink(Ink::Faint, format!("{name} ")).text(parts.join(", "))
 }
 
-/// Of the levels that were asked for, in their order, those after the first `begun`.
+/// Requested levels that were not started, in their order: those after the first `begun`.
 pub fn not_started(asked: &[u32], begun: usize, one: &str) -> String {
     match asked.get(begun..).unwrap_or_default() {
         [] => String::new(),
@@ -117,7 +117,7 @@ pub fn not_started(asked: &[u32], begun: usize, one: &str) -> String {
 fn length<R: Run>(runs: &[R]) -> Option<Line> {
     let range = |of: fn(&R) -> Nanos| {
         let all: BTreeSet<Nanos> = runs.iter().map(of).collect();
-        // To three digits they are mostly alike.
+        // To three digits they are mostly equal.
         let (first, last) = (all.first()?.to_string(), all.last()?.to_string());
         Some(if first == last { first } else { format!("{first} to {last}") })
     };
@@ -138,7 +138,7 @@ pub fn transport(t: Transport) -> &'static str {
     }
 }
 
-/// `block`, `spin/block` where the server waits otherwise.
+/// `block`, or `spin/block` where the server waits differently.
 pub fn waits((local, peer): (Wait, Wait)) -> String {
     let name = |w| match w {
         Wait::Block => "block",

@@ -11,7 +11,7 @@ use crate::{
 /// With `-v` all are shown.
 const MOST_METHODS: usize = 4;
 
-/// One figure of the answer: `53.1 µs (95% CI 52.7–53.5 µs)`, `18,832/s (95% CI …)`.
+/// A figure with its interval: `53.1 µs (95% CI 52.7–53.5 µs)`, `18,832/s (95% CI …)`.
 pub fn figure(value: &Line, interval: Option<&Interval>, show: fn(f64) -> Line) -> String {
     let value = value.bare();
     let Some(i) = interval else { return value };
@@ -19,15 +19,15 @@ pub fn figure(value: &Line, interval: Option<&Interval>, show: fn(f64) -> Line) 
     format!("{value} ({:.0}% CI {})", i.level * 100.0, words::interval(&low, &high))
 }
 
-/// A run's interval, where it has one.
+/// A run's interval; `None` where it has none.
 pub type IntervalOf<'a, R> = &'a dyn Fn(&R) -> Option<Interval>;
 
-/// What `±` is and how the intervals of `name` were made, once for all runs.
+/// The meaning of `±` and the method of the intervals of `name`, once for all runs.
 pub fn show<R>(runs: &[R], name: &str, interval: IntervalOf<'_, R>, page: &mut Page) {
     let found: Vec<Interval> = runs.iter().filter_map(interval).collect();
     let Some(first) = found.first() else { return };
     let text = match runs {
-        // The answer has its ends.
+        // The answer shows both ends of the interval.
         [_] if !page.look().verbose => return,
         [_] => format!("CI method: {}.", first.method),
         _ => {
@@ -43,7 +43,7 @@ pub fn show<R>(runs: &[R], name: &str, interval: IntervalOf<'_, R>, page: &mut P
     methods(runs, interval, page);
 }
 
-/// Which batches each run's interval came from, where they differ.
+/// The batches of each run's interval, where they differ.
 fn methods<R>(runs: &[R], interval: IntervalOf<'_, R>, page: &mut Page) {
     let found = runs.iter().enumerate().filter_map(|(n, r)| Some((n + 1, interval(r)?.method)));
     let found = runs::alike(found);

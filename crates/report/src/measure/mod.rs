@@ -1,8 +1,8 @@
-//! Results of `measure` as text: what was asked, a line for each run, and around it where both
-//! ends ran, what that cost them, and what to know before trusting it.
+//! Results of `measure` as text: the request, a line for each run, and around it placement, CPU
+//! time and warnings.
 //!
-//! What is the same in all runs is said once above the table and is no column. What was the same
-//! at several runs below it is said once for them.
+//! What all runs have in common stands once above the table. A remark about several runs stands
+//! once below it.
 
 mod connect;
 mod cpu;
@@ -35,7 +35,7 @@ pub use redis::text as redis;
 pub use rtt::text as rtt;
 pub use stream::text as stream;
 
-/// What every kind of run has.
+/// What the text needs of every kind of run.
 trait Run {
     fn placement(&self) -> &Placement;
     fn cpu(&self) -> &BothCpu;
@@ -45,10 +45,10 @@ trait Run {
     fn threads(&self) -> u32;
     fn window(&self) -> Nanos;
     fn trimmed(&self) -> Nanos;
-    /// By what the CPU is divided, as a count of this run.
+    /// The count that this run's CPU time is divided by.
     fn units(&self) -> u64;
-    /// Whether this run and the one before it are two sides of one window, whose CPU and
-    /// counters both tell.
+    /// Whether this run and the previous one are the two directions of one window, with the same
+    /// CPU time and counters.
     fn is_one_with(&self, before: &Self) -> bool;
 }
 
@@ -92,12 +92,12 @@ macro_rules! run {
 run!(RttRun, transactions, peer_wait, |_, _| false);
 run!(StreamRun, bytes, peer_wait, other_way);
 run!(ConnectRun, connections, peer_wait, |_, _| false);
-// How a server of another kind waits it does not tell.
+// A foreign server does not report how it waits.
 run!(HttpRun, transactions, wait, |_, _| false);
 run!(PgRun, transactions, wait, |_, _| false);
 run!(RedisRun, transactions, wait, |_, _| false);
 
-/// The reverse run of a stream both ways: it follows the forward one.
+/// The reverse run of a bidirectional stream follows the forward run.
 fn other_way(this: &StreamRun, before: &StreamRun) -> bool {
     this.direction != before.direction
         && this.window_ns.0.abs_diff(before.window_ns.0) < before.window_ns.0 / 2

@@ -8,7 +8,7 @@ use model::{
 
 use crate::text::{Ink, Line};
 
-/// A faint `-`: there is none.
+/// A faint `-`: no value.
 pub fn none() -> Line {
     Line::new().ink(Ink::Faint, "-")
 }
@@ -17,7 +17,7 @@ pub fn time(ns: u64) -> Line {
     Line::plain(Nanos(ns))
 }
 
-/// A duration that came of a division.
+/// A duration that is the result of a division.
 pub fn time_of(ns: f64) -> Line {
     if !ns.is_finite() || ns < 0.0 {
         return none();
@@ -28,7 +28,7 @@ pub fn time_of(ns: f64) -> Line {
     }
 }
 
-/// A quantile, as far as there are samples enough beyond it to tell.
+/// A quantile; `-` where too few samples lie beyond it.
 pub fn quantile(q: &Quantiles, share: f64, pick: fn(&Quantiles) -> u64) -> Line {
     let beyond = q.count as f64 * (1.0 - share);
     if q.count == 0 || beyond < 0.9995 { none() } else { time(pick(q)) }
@@ -38,7 +38,7 @@ pub fn largest(q: &Quantiles) -> Line {
     if q.count == 0 { none() } else { time(q.max) }
 }
 
-/// A count by second.
+/// A count per second.
 pub fn per_second(rate: f64) -> Line {
     match rate {
         r if !r.is_finite() || r < 0.0 => none(),
@@ -56,7 +56,7 @@ pub fn bits(rate: f64) -> Line {
     }
 }
 
-/// How far an interval reaches to its farther side, as a share of the value.
+/// The distance to an interval's farther end, as a share of the value.
 pub fn width(interval: Option<&Interval>) -> Line {
     let Some(i) = interval else { return none() };
     let reach = (i.high - i.value).max(i.value - i.low) / i.value;

@@ -57,7 +57,7 @@ pub fn text(d: &PgDocument, look: TextStyle) -> String {
     rest::warnings(&d.runs, &mut page);
     let unit = cpu::Unit { name: "TRANSACTION", of: 1.0 };
     let medians = d.runs.iter().filter(|r| r.latency_ns.count > 0).map(|r| r.latency_ns.p50);
-    // Another program's cost is not what our generator's certificate is of.
+    // The noise certificate is for our generator, not for another program.
     let floor = d.driver.is_none().then_some(&d.floor);
     ends::show_with(&d.runs, &unit, floor, medians.min(), &mut page);
     page.finish()
@@ -134,7 +134,7 @@ fn scripts(runs: &[PgRun], page: &mut Page) {
     }
 }
 
-/// Each statement's latency, where that was asked for.
+/// Each statement's latency, where requested.
 fn statements(runs: &[PgRun], page: &mut Page) {
     if runs.iter().flat_map(|r| &r.scripts).all(|s| s.statements.is_empty()) {
         return;

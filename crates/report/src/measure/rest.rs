@@ -1,4 +1,4 @@
-//! What to know before trusting the figures: the floor, counters that moved, warnings.
+//! Measurement noise, counters that moved, and warnings.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::text::{Ink, Line, Page, Table};
 const QUIET: [&str; 4] =
     ["softnet.processed", "softnet.received_rps", "softirq.NET_RX", "softirq.NET_TX"];
 
-/// The certificate. `smallest` is the smallest figure of the result, where it has durations.
+/// The noise certificate. `smallest` is the smallest duration of the result, where it has any.
 pub fn floor(floor: &Floor, smallest: Option<u64>, page: &mut Page) {
     page.heading("CAVEATS");
     let below = smallest.filter(|&ns| ns > 0 && ns < floor.trust_above_ns);
@@ -67,13 +67,13 @@ pub fn no_interval<R: Run>(runs: &[R], missing: impl Fn(&R) -> bool, page: &mut 
     page.line(Line::new().ink(Ink::Faint, format!("{about}{text}")), 2);
 }
 
-/// The text with a capital first.
+/// The text with a capital first letter.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
-/// Counters that moved, summed over the runs, with those runs that moved them.
+/// Counters that moved, summed over the runs, with the runs that moved them.
 pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     let ends: [fn(&R) -> &Moved; 2] = [|r| &r.evidence().local, |r| &r.evidence().peer];
@@ -88,7 +88,7 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
             }
         }
     }
-    // A server of another program reports nothing: that is not zero.
+    // A foreign server reports nothing, which is not 0.
     let peer = runs.iter().any(|r| r.cpu().peer.known().is_some() || !r.evidence().peer.is_empty());
     let (quiet, reported): (Vec<_>, Vec<_>) =
         rows.into_iter().partition(|(name, _)| QUIET.contains(name));
@@ -100,7 +100,7 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
     } else {
         page.heading("KERNEL COUNTERS THAT CHANGED");
         let mut table = Table::new().left("").right("CLIENT").right("SERVER").left("");
-        // Softirq time is in the evidence of an end that was asked to measure it.
+        // Softirq time is in the evidence of an end that measured it.
         let timed_at = ends.map(|pick| {
             runs.iter().any(|r| pick(r).keys().any(|name| name.starts_with(SOFTIRQ_TIME)))
         });
@@ -135,7 +135,7 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
             }
         })
         .collect();
-    // They grow with any traffic.
+    // These grow with any traffic.
     if page.look().verbose && !counts.is_empty() {
         let text = format!("  Counters of the traffic itself: {}.", counts.join("; "));
         page.line(Line::new().ink(Ink::Faint, text), 2);
@@ -155,7 +155,7 @@ struct Row {
     runs: Vec<usize>,
 }
 
-/// What failed in a run, by what happened; nothing where none did.
+/// A run's failures by cause; empty without failures.
 pub fn failures(by_name: &BTreeMap<String, u64>, about: &str, page: &mut Page) {
     if by_name.is_empty() {
         return;

@@ -47,7 +47,7 @@ pub fn text(d: &RttDocument, look: TextStyle) -> String {
     page.finish()
 }
 
-/// Each number of flows is asked for with each pair of sizes.
+/// Each number of flows is combined with each pair of sizes.
 fn missing(d: &RttDocument) -> String {
     let sizes = d.request.request_bytes.len() * d.request.response_bytes.len().max(1);
     match (sizes, (sizes * d.request.flows.len()).saturating_sub(d.runs.len())) {
@@ -99,7 +99,7 @@ fn aspects(runs: &[RttRun]) -> Vec<Aspect<RttRun>> {
     all
 }
 
-/// Whether the ends of one host had CPUs of their own, where that was chosen.
+/// Whether the ends on one host had different CPUs, where netwright chose them.
 fn two_cpus(r: &RttRun) -> String {
     let (local, peer) = (&r.placement.local.pinned, &r.placement.peer.pinned);
     match r.placement.same_host && !local.is_empty() && !peer.is_empty() {
@@ -113,7 +113,7 @@ type Values = Vec<Value<RttRun>>;
 
 fn values(runs: &[RttRun]) -> (Values, Values, Values, Values) {
     let median = Value { head: "P50", cell: |r: &RttRun| quantile(&r.rtt_ns, 0.5, |q| q.p50) };
-    // The answer of a single run has the interval.
+    // The answer of a single run shows the interval.
     let medians: Values = match runs {
         [_] => vec![median, Value { head: "P75", cell: |r| quantile(&r.rtt_ns, 0.75, |q| q.p75) }],
         _ => vec![median, Value { head: "±", cell: |r| width(r.rtt_p50_interval_ns.as_ref()) }],
@@ -154,7 +154,7 @@ fn answer(runs: &[RttRun]) -> Option<Line> {
             intervals::figure(&per_second(r.transactions_per_s).text("/s"), rate, per_second);
         return Some(Line::new().ink(Ink::Strong, format!("p50 {p50} · {rate}")));
     }
-    // Runs that differ in more than their flows are no sweep over flows.
+    // Runs that differ in more than flows are no sweep over flows.
     let rest = |r: &RttRun| (r.request_bytes, r.response_bytes, waits(r.waits()), two_cpus(r));
     let alike = runs.windows(2).all(|p| matches!(p, [a, b] if rest(a) == rest(b)));
     if !alike || runs.iter().any(|r| r.target_per_s.is_some()) {
@@ -177,7 +177,7 @@ fn count(n: u64) -> Line {
     if n == 0 { Line::new().ink(Ink::Faint, "0") } else { Line::new().ink(Ink::Warn, grouped(n)) }
 }
 
-/// Open loop: how the schedule was kept.
+/// Open loop: how well the schedule was kept.
 fn schedule(runs: &[RttRun], page: &mut Page) {
     if runs.iter().all(|r| r.send_lag_ns.is_none()) {
         return;
@@ -238,11 +238,11 @@ fn split(d: &RttDocument, page: &mut Page) {
     }
 }
 
-/// By how much neighbours' medians differ that are worth a table though nothing sets them apart.
+/// How far apart the medians of neighbouring modes must be to be shown without another difference.
 const CLEARLY_APART: f64 = 1.5;
 
-/// Whether its modes tell a reader something: a placement sets one apart, or they are far
-/// apart. The document has them all.
+/// Whether its modes are worth showing: placements differ, or they are far apart. The document has
+/// all modes.
 fn tell(run: &RttRun) -> bool {
     let named = |m: &Mode| m.name != NOTHING_SETS_APART && m.name != PLACEMENT_NOT_KNOWN;
     let apart = |pair: &[Mode]| match pair {
@@ -252,7 +252,7 @@ fn tell(run: &RttRun) -> bool {
     run.modes.iter().any(named) || run.modes.windows(2).any(apart)
 }
 
-/// The modes of each run that has several, where they tell something.
+/// The modes of each run that has several worth showing.
 fn modes(runs: &[RttRun], page: &mut Page) {
     if !runs.iter().any(tell) {
         return;
@@ -279,7 +279,7 @@ fn modes(runs: &[RttRun], page: &mut Page) {
     page.table(&table, 2);
 }
 
-/// Its name, and which placements it is made of.
+/// A mode's name, and the placements in it.
 fn placed(mode: &Mode, verbose: bool) -> Line {
     let most = if verbose { usize::MAX } else { 3 };
     let parts: Vec<String> = mode

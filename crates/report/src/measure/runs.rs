@@ -1,5 +1,4 @@
-//! Many runs: what tells them apart, which of them a remark is about, tables that may be too
-//! wide.
+//! Many runs: how they differ, which runs a remark is about, and tables too wide for the page.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +8,15 @@ use crate::{
     words::{many, ranges},
 };
 
-/// Something that runs may differ in.
+/// An aspect that runs may differ in.
 pub struct Aspect<R> {
     pub head: &'static str,
     pub cell: fn(&R) -> String,
-    /// How it is said once where all runs have it alike; nothing where that goes without saying.
+    /// The text where all runs have the same value; empty where it needs no mention.
     pub said: fn(&R) -> String,
 }
 
-/// The aspects that tell the runs apart, and what is said of the others.
+/// The aspects that differ between runs, and the text about the others.
 pub fn tell_apart<R>(runs: &[R], aspects: Vec<Aspect<R>>) -> (Vec<Aspect<R>>, Vec<String>) {
     let (mut apart, mut said) = (vec![], vec![]);
     for aspect in aspects {
@@ -49,14 +48,14 @@ pub struct Value<R> {
     pub cell: fn(&R) -> Line,
 }
 
-/// A line for each run. Where the page is too narrow the results are spread over several tables,
-/// each of which names the runs; what is in one of the `groups` stays together if it can.
+/// A line for each run. On a narrow page the columns are spread over several tables, each with the
+/// runs' names; columns of the same `group` stay together if possible.
 pub fn table<R>(page: &mut Page, runs: &[R], apart: &[Aspect<R>], groups: &[&[Value<R>]]) {
     let width = page.look().width;
     let fits = |values: &[&Value<R>]| widest(&one(runs, apart, values)) <= width;
     let mut tables: Vec<Vec<&Value<R>>> = vec![];
     for group in groups {
-        // The answer of a single run has its intervals.
+        // The answer of a single run shows its intervals.
         let stays = |v: &&Value<R>| runs.len() > 1 || v.head != "±";
         let whole: Vec<&Value<R>> = group.iter().filter(stays).collect();
         let beside = tables.last().map(|t| [t.as_slice(), &whole].concat());
@@ -101,13 +100,13 @@ fn widest(table: &Table) -> usize {
     table.rows(usize::MAX).iter().map(Line::width).max().unwrap_or(0)
 }
 
-/// One window of both ends' CPU and counters: a run, or two that are sides of one.
+/// One window of both ends' CPU time and counters: a run, or the two directions of one.
 pub struct Windowed<'a, R> {
     /// The first of its runs.
     pub run: &'a R,
-    /// All of them, from 1.
+    /// The numbers of its runs, from 1.
     pub numbers: Vec<usize>,
-    /// What they achieved together.
+    /// The work of its runs together.
     pub units: u64,
 }
 
@@ -129,8 +128,7 @@ pub fn windows<R: Run>(runs: &[R]) -> Vec<Windowed<'_, R>> {
     all
 }
 
-/// Remarks with the runs (from 1) that they are about, in the order they come up; those alike
-/// once.
+/// Remarks with the numbers of their runs, in order; equal remarks once.
 pub fn alike<T: PartialEq>(remarks: impl IntoIterator<Item = (usize, T)>) -> Vec<(T, Vec<usize>)> {
     let mut found: Vec<(T, Vec<usize>)> = vec![];
     for (run, remark) in remarks {
@@ -142,7 +140,7 @@ pub fn alike<T: PartialEq>(remarks: impl IntoIterator<Item = (usize, T)>) -> Vec
     found
 }
 
-/// `run 3`, `runs 1-4`; nothing where it is about all of them.
+/// `run 3`, `runs 1-4`; empty where it is about all runs.
 pub fn named(runs: &[usize], all: usize) -> String {
     let numbers: BTreeSet<u32> = runs.iter().filter_map(|&r| u32::try_from(r).ok()).collect();
     if numbers.len() >= all {
@@ -152,7 +150,7 @@ pub fn named(runs: &[usize], all: usize) -> String {
     format!("run{s} {}", ranges(numbers))
 }
 
-/// `run 3: `, to stand before a remark; nothing where it is about all of them.
+/// The prefix of a remark: `run 3: `; empty where it is about all runs.
 pub fn about(runs: &[usize], all: usize) -> String {
     match named(runs, all) {
         name if name.is_empty() => name,

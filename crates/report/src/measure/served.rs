@@ -1,4 +1,4 @@
-//! What runs against a server of another kind have in common: HTTP's, PostgreSQL's and Redis'.
+//! What runs against foreign servers have in common: HTTP, PostgreSQL and Redis.
 
 use std::collections::BTreeMap;
 
@@ -24,24 +24,24 @@ use crate::{
 
 /// Requests or transactions, each with its latency.
 pub trait Served: Run {
-    /// By second of the window.
+    /// Per second of the window.
     fn per_s(&self) -> f64;
     fn per_s_interval(&self) -> Option<&Interval>;
-    /// In open loop from the schedule's time.
+    /// Open loop: latency from the scheduled time.
     fn latency(&self) -> &Quantiles;
     fn median_interval(&self) -> Option<&Interval>;
-    /// Open loop: from sending.
+    /// Open loop: latency from sending.
     fn since_send(&self) -> Option<&Quantiles>;
-    /// Open loop: how late each was begun.
+    /// Open loop: how late each request began.
     fn lag(&self) -> Option<&Quantiles>;
     /// The time to connect.
     fn connect(&self) -> &Quantiles;
-    /// What TLS agreed on.
+    /// The negotiated TLS parameters.
     fn tls(&self) -> Option<&TlsRun>;
-    /// The time of its handshakes.
+    /// The time of TLS handshakes.
     fn handshake(&self) -> Option<&Quantiles>;
     fn failed(&self) -> u64;
-    /// The same by what happened.
+    /// Failures by cause.
     fn failures(&self) -> &BTreeMap<String, u64>;
     fn reconnects(&self) -> u64;
 }
@@ -93,7 +93,7 @@ served!(HttpRun);
 served!(PgRun);
 served!(RedisRun);
 
-/// How the client waits: of the server nothing is known.
+/// How the client waits; the server's way is unknown.
 pub fn wait<R: Served>() -> Aspect<R> {
     Aspect {
         head: "WAIT",
@@ -140,7 +140,7 @@ pub fn answer<R: Served>(runs: &[R], count: fn(&R) -> u32, one: &str) -> Option<
         let p50 = intervals::figure(&p50, r.median_interval(), time_of);
         return Some(Line::new().ink(Ink::Strong, format!("{rate} · p50 {p50}")));
     }
-    // A schedule sets the rate: it has no knee.
+    // A schedule sets the rate, so there is no knee.
     if runs.iter().any(|r| r.lag().is_some()) {
         return None;
     }
@@ -164,7 +164,7 @@ pub fn connects<R: Served>() -> Vec<Value<R>> {
     ]
 }
 
-/// Open loop: what of the latency was waiting here.
+/// Open loop: the part of the latency that was waiting here.
 pub fn lags<R: Served>(runs: &[R]) -> Option<Vec<Value<R>>> {
     runs.iter().any(|r| r.since_send().is_some()).then(|| -> Vec<Value<R>> {
         vec![
@@ -180,7 +180,7 @@ fn some(q: Option<&Quantiles>, share: f64, pick: fn(&Quantiles) -> u64) -> Line 
     q.map_or_else(none, |q| quantile(q, share, pick))
 }
 
-/// The time of TLS's handshakes, where it was spoken.
+/// The time of TLS handshakes, where there were any.
 pub fn handshakes<R: Served>(runs: &[R]) -> Option<Vec<Value<R>>> {
     runs.iter().any(|r| r.handshake().is_some()).then(|| -> Vec<Value<R>> {
         vec![
@@ -191,8 +191,8 @@ pub fn handshakes<R: Served>(runs: &[R]) -> Option<Vec<Value<R>>> {
     })
 }
 
-/// What TLS agreed on; once where it is the same of all runs. `resume` where sessions might be
-/// taken up.
+/// The negotiated TLS parameters, once where all runs agree. `resume`: whether sessions might be
+/// resumed.
 pub fn tls<R: Served>(runs: &[R], resume: bool, page: &mut Page) {
     let mut said = None;
     for (n, run) in runs.iter().enumerate() {
@@ -224,14 +224,14 @@ pub fn failed<R: Served>() -> Value<R> {
     }
 }
 
-/// Those that failed, by what happened.
+/// Failures by cause.
 pub fn failures<R: Served>(runs: &[R], page: &mut Page) {
     for (n, run) in runs.iter().enumerate() {
         rest::failures(run.failures(), &about(&[n + 1], runs.len()), page);
     }
 }
 
-/// Connections that the server ended between what it answers.
+/// Connections that the server closed between responses.
 pub fn reconnects<R: Served>(runs: &[R], answers: &str, page: &mut Page) {
     for (n, run) in runs.iter().enumerate().filter(|(_, r)| r.reconnects() > 0) {
         let text = format!(
@@ -243,12 +243,12 @@ pub fn reconnects<R: Served>(runs: &[R], answers: &str, page: &mut Page) {
     }
 }
 
-/// Bytes of an answer, in the mean.
+/// The mean bytes of a response.
 pub fn mean_answer(bytes: u64, answers: u64) -> Line {
     bytes.checked_div(answers).map_or_else(none, |n| Line::plain(Bytes(n)))
 }
 
-/// Bytes of answers by second of the window, as MB/s.
+/// Bytes of responses per second of the window, in MB/s.
 pub fn megabytes(bytes: u64, window_ns: u64) -> Line {
     match bytes == 0 || window_ns == 0 {
         true => none(),
@@ -262,7 +262,7 @@ pub fn connections(n: u32, one_each: bool, request: &str) -> String {
     if one_each { format!("{all}, a new connection for each {request}") } else { all }
 }
 
-/// How many requests are under way on a connection, where it is more than one.
+/// The number of outstanding requests on a connection, where it is not one.
 pub fn outstanding(pipeline: u32) -> String {
     if pipeline == 1 { String::new() } else { format!("pipeline of {pipeline}") }
 }

@@ -23,7 +23,7 @@ use crate::{
     words::{many, reading_as},
 };
 
-/// More intervals than this are shown only when everything is asked for.
+/// The most intervals that are shown without `-v`.
 const MOST_INTERVALS: usize = 60;
 
 pub fn text(d: &StreamDocument, look: TextStyle) -> String {
@@ -98,8 +98,7 @@ fn way(d: Direction) -> &'static str {
     }
 }
 
-/// The share of the segments sent that were retransmissions, 0 to 1: all others are taken to be full, as a
-/// bulk transfer's are.
+/// The share of retransmitted segments, 0 to 1. It assumes full segments, as in a bulk transfer.
 fn resent(r: &StreamRun) -> Option<f64> {
     let (again, mss) = (*r.retransmits.known()?, *r.mss_bytes.known()?);
     let first = r.bytes as f64 / mss as f64;
@@ -194,7 +193,7 @@ fn zero_copy(r: &StreamRun) -> Line {
     }
 }
 
-/// How even the flows were.
+/// How evenly the flows shared the throughput.
 fn spread(r: &StreamRun) -> Line {
     let (Some(least), Some(most)) = (r.flow_bytes.iter().min(), r.flow_bytes.iter().max()) else {
         return Line::new();
@@ -206,7 +205,7 @@ fn spread(r: &StreamRun) -> Line {
     }
 }
 
-/// The two throughputs that the intervals settle in.
+/// The two throughputs that the intervals alternate between.
 fn modes(r: &StreamRun) -> Line {
     let Some(m) = &r.modes else { return Line::new() };
     let one = |mode: &StreamMode| {

@@ -114,7 +114,7 @@ fn a_wait_split() {
 
 #[test]
 fn streams_both_ways() {
-    // Both are sides of one window, and both tell its CPU and counters.
+    // Both are directions of one window, with the same CPU time and counters.
     let mut runs =
         vec![stream_run(Direction::Forward, 41.3e9), stream_run(Direction::Reverse, 38.9e9)];
     runs[1].cpu = runs[0].cpu.clone();
@@ -199,7 +199,7 @@ fn pages_of_any_width_are_kept_where_words_allow() {
             connect(&connect_document(vec![connect_run(1, Close::Peer)]), look),
         ] {
             let longest = text.lines().map(|l| l.chars().count()).max().unwrap();
-            // Below 80 some tables of several columns are what they are.
+            // Below 80 columns some tables cannot shrink further.
             assert!(longest <= width.max(76), "{width}: {longest}\n{text}");
             assert!(!text.lines().any(|l| l.ends_with(' ')), "{text}");
         }

@@ -1,4 +1,4 @@
-//! Drawing the boxes, cells and NICs that have been laid out.
+//! Draws the boxes, cells and NICs of a layout.
 
 use model::{CpuId, Facts, cpu::Cpu, ids::Direction, nic::Nic, reading::Known};
 
@@ -16,12 +16,12 @@ pub const FAINT: &str = "#6b7280";
 pub const ALARM: &str = "#dc2626";
 pub const DISC: &str = "#111827";
 
-/// Everything that drawing looks things up in.
+/// The data that drawing looks up.
 pub struct Scene<'a> {
     pub facts: &'a Facts,
     pub places: CpuPlaces<'a>,
     pub marks: Marks,
-    /// NICs with marks, by position: their order is their colour.
+    /// NICs with marks, by position; their order sets their colours.
     pub drawn: Vec<usize>,
     pub scale: Scale,
 }
@@ -202,8 +202,8 @@ impl Scene<'_> {
         }
     }
 
-    /// Full where it always lands here, hollow where it may land elsewhere; red border where
-    /// the NIC is on another node.
+    /// Filled where the interrupt always goes here, hollow where it may go elsewhere; a red border
+    /// where the NIC is on another node.
     pub fn chip(&self, l: &Landing) -> Paint<'static> {
         let ink = colour(l.nic, &self.drawn);
         let fill = if l.shared { "#ffffff" } else { ink };

@@ -1,17 +1,17 @@
-//! Sizes and places of boxes: children in a grid whose proportions suit the page.
+//! Computes sizes and positions of boxes: children in a grid whose proportions suit the page.
 
 use super::{
     scale::Scale,
     tree::{Block, BoxKind},
 };
 
-/// A box with its size and the places of what is in it, relative to its own corner.
+/// A box with its size, and the positions of its contents relative to its own corner.
 #[derive(Debug)]
 pub struct Laid<'a> {
     pub block: &'a Block,
     pub size: (f64, f64),
     pub inside: Vec<((f64, f64), Laid<'a>)>,
-    /// Where its NICs are.
+    /// The positions of its NICs.
     pub nics: Vec<((f64, f64), usize)>,
 }
 

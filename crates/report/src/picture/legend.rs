@@ -1,4 +1,4 @@
-//! What the marks mean.
+//! The legend of the marks.
 
 use super::{
     draw::{ALARM, DISC, FAINT, INK, Scene},
@@ -18,7 +18,7 @@ enum Mark<'a> {
     Cell(Paint<'a>),
 }
 
-/// Draws it in rows of at most `width`; gives the y below it.
+/// Draws the legend in rows of at most `width`; returns the y below it.
 pub fn draw(scene: &Scene<'_>, (x, y): (f64, f64), width: f64, out: &mut Svg) -> f64 {
     let entries: Vec<(Mark<'_>, String)> = entries(scene);
     let widest = entries.iter().map(|(_, t)| text_width(t, SIZE)).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! What is marked on a CPU: interrupts that land there, threads that last ran there.
+//! The marks of a CPU: interrupts that go there, threads that last ran there.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use crate::words::queues;
 /// Design", 2008), dark enough for white figures on them.
 pub const COLOURS: [&str; 6] = ["#0072b2", "#c04a00", "#00795a", "#a3477a", "#8a6100", "#4b5563"];
 
-/// An interrupt that may land on more CPUs than this is told in a line, not drawn.
+/// An interrupt with more target CPUs than this is listed in text, not drawn.
 const WIDE: usize = 16;
-/// Process names told apart; the rest is drawn as one.
+/// The most process names with their own letter; the rest share one.
 const LETTERS: usize = 8;
 
 /// One interrupt on one CPU.
@@ -21,14 +21,14 @@ pub struct Landing {
     pub irq: IrqId,
     /// Its NIC, by position in `Facts::nics`.
     pub nic: usize,
-    /// It may land on other CPUs too.
+    /// Whether it may go to other CPUs too.
     pub shared: bool,
-    /// The CPU is on another node than the NIC.
+    /// Whether the CPU is on another node than the NIC.
     pub away: bool,
     pub title: String,
 }
 
-/// Everything to be marked.
+/// All marks of a picture.
 #[derive(Debug, Default)]
 pub struct Marks {
     pub landings: BTreeMap<CpuId, Vec<Landing>>,
@@ -36,7 +36,7 @@ pub struct Marks {
     pub threads: BTreeMap<CpuId, BTreeMap<usize, usize>>,
     /// Groups of processes: letter, name, processes, threads.
     pub groups: Vec<Group>,
-    /// What could not be drawn, for people.
+    /// What could not be drawn, as text.
     pub left_out: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! `inspect --picture`: one self-contained SVG of packages, nodes, L3s, cores, the NICs at
-//! their node, the interrupts and chosen processes on their CPUs.
+//! `inspect --picture`: one self-contained SVG of packages, nodes, L3s and cores. It has the NICs
+//! at their node, and interrupts and chosen processes on their CPUs.
 
 mod draw;
 mod layout;
@@ -21,7 +21,7 @@ use tree::{Block, BoxKind};
 const MARGIN: f64 = 24.0;
 /// Title and two lines below it.
 const HEAD: f64 = 74.0;
-/// A page narrower than this has no room for title and legend.
+/// The least width of a page that holds the title and legend.
 const NARROWEST: f64 = 620.0;
 
 /// The picture of a host.
@@ -33,7 +33,7 @@ pub fn svg(facts: &Facts) -> String {
     let highest = facts.cpus.iter().map(|c| c.id.0).max().unwrap_or(0);
     let scale = Scale::for_cpus(facts.cpus.len(), highest);
     let scene = Scene { facts, places: CpuPlaces::new(facts), marks, drawn, scale };
-    // Nodes without CPUs (memory of accelerators, persistent memory) go below, side by side.
+    // Nodes without CPUs (accelerators' memory, persistent memory) go below, side by side.
     let (with, without): (Vec<&Block>, Vec<&Block>) =
         blocks.iter().partition(|b| !b.inside.is_empty());
     let lay_all = |list: Vec<_>| list.into_iter().map(|b| lay(b, &scene.scale)).collect();
@@ -92,7 +92,7 @@ fn hardware(facts: &Facts) -> Vec<String> {
     parts.into_iter().flatten().collect()
 }
 
-/// Puts every NIC with a device at its node; gives back those whose node is not known.
+/// Puts every NIC with a device at its node; returns those without a known node.
 fn put_nics(facts: &Facts, blocks: &mut [Block]) -> Vec<usize> {
     let physical = facts.nics.iter().enumerate().filter(|(_, n)| is_physical(n));
     physical.filter(|(i, nic)| !put(*i, nic, blocks)).map(|(i, _)| i).collect()
@@ -109,7 +109,7 @@ fn put(at: usize, nic: &Nic, blocks: &mut [Block]) -> bool {
     })
 }
 
-/// NICs with interrupts first: their order gives the colours.
+/// NICs with interrupts first, as the order sets the colours.
 fn nics_with_marks(facts: &Facts) -> Vec<usize> {
     let physical: Vec<(usize, &Nic)> =
         facts.nics.iter().enumerate().filter(|(_, n)| is_physical(n)).collect();
@@ -118,7 +118,7 @@ fn nics_with_marks(facts: &Facts) -> Vec<usize> {
     with.into_iter().chain(without).map(|(i, _)| i).collect()
 }
 
-/// NICs whose node is not known, in rows above the CPUs.
+/// NICs without a known node, in rows above the CPUs.
 fn unplaced(scene: &Scene<'_>, nics: &[usize], (y, width): (f64, f64), out: &mut Svg) -> f64 {
     if nics.is_empty() {
         return y;

@@ -1,5 +1,5 @@
-//! How large things are drawn: few CPUs large with every interrupt's number, many CPUs as a
-//! grid of small cells with marks.
+//! The sizes of the drawing: few CPUs are large with every interrupt's number, many are small cells
+//! with marks.
 
 use super::tree::BoxKind;
 
@@ -20,9 +20,9 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Fit for this many CPUs, the highest of which has this number.
+    /// The scale for this many CPUs with this highest number.
     pub fn for_cpus(n: usize, highest: u32) -> Self {
-        // Beside a number of four figures a disc needs more room.
+        // A disc beside a four-digit number needs more room.
         let base = Self {
             cell: (if highest > 999 { 44.0 } else { 37.0 }, 30.0),
             cpu_font: 9.0,

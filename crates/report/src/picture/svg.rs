@@ -1,13 +1,13 @@
-//! The little of SVG that a picture of a host needs. Every text is escaped here.
+//! A minimal SVG writer for pictures of hosts. It escapes every text.
 
 use std::fmt::Write;
 
 use crate::text::clean;
 
-/// Fonts that every desktop has one of; no external resource.
+/// Every desktop has one of these fonts; there is no external resource.
 const FONTS: &str = "system-ui, 'DejaVu Sans', 'Helvetica Neue', Arial, sans-serif";
 
-/// An SVG in the making; coordinates in px at natural size.
+/// An SVG under construction; coordinates in px at natural size.
 #[derive(Debug, Default)]
 pub struct Svg {
     body: String,
@@ -100,7 +100,7 @@ impl Svg {
         );
     }
 
-    /// Opens a group that says `title` when pointed at.
+    /// Opens a group with a tooltip.
     pub fn open(&mut self, title: &str) {
         let _ = writeln!(self.body, "<g><title>{}</title>", escape(title));
     }
@@ -123,7 +123,7 @@ impl Svg {
     }
 }
 
-/// Text as XML takes it; what XML cannot hold at all becomes `�`.
+/// Text escaped for XML; characters that XML does not allow become `�`.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in clean_lines(text).chars() {
@@ -140,19 +140,19 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// Titles may have lines of ours; nothing else that is a control character passes.
+/// Titles may have our line ends; other control characters are removed.
 fn clean_lines(text: &str) -> String {
     text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
 }
 
-/// About how wide a text is drawn; a little more than the widest of the fonts needs.
+/// The approximate width of a text, rounded up to the widest of the fonts.
 pub fn text_width(text: &str, size: f64) -> f64 {
     crate::text::width(text) as f64 * size * 0.62
 }
 
 /// The text, cut with `…` where it would be wider than `room`; empty where nothing fits.
 pub fn fit(text: &str, size: f64, room: f64) -> String {
-    // A box made to measure has exactly this room, give or take a rounding.
+    // A box sized for its text has exactly this room, up to rounding.
     if text_width(text, size) <= room + 0.01 {
         return text.to_owned();
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{CpuId, Facts, NumaNode, cpu::Cpu};
 
-/// What a box stands for.
+/// The object that a box represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BoxKind {
     Package(Option<i64>),
@@ -18,7 +18,7 @@ pub enum BoxKind {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    /// What it stands for.
+    /// The object that the box represents.
     pub kind: BoxKind,
     /// Its label; empty for boxes that are not drawn.
     pub label: String,

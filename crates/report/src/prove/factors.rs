@@ -1,19 +1,19 @@
-//! Of several factors, what each does: in the first line, and as a table.
+//! Several factors: the effect of each, in the first line and as a table.
 
 use model::prove::{FactorEffect, Outcome, ProveDocument};
 
 use super::{chance, change, effect, ink, says};
 use crate::text::{Line, Page, Table};
 
-/// So many stand in the first line; the table has all.
+/// The most effects in the first line; the table has all.
 const MOST: usize = 3;
 
-/// What is shown of factors beside what the verdict says: `; threads 8 worse, -5.0% (…)`.
+/// Effects of factors beside the verdict's own: `; threads 8 worse, -5.0% (…)`.
 pub(super) fn beside(d: &ProveDocument) -> String {
     let shown = |e: &&FactorEffect| matches!(e.verdict.outcome, Outcome::Better | Outcome::Worse);
     let other = d.effects.iter().filter(|e| e.verdict != d.verdict);
     let mut all: Vec<&FactorEffect> = other.filter(shown).collect();
-    // A factor says more than a pair, and the larger change more than the smaller.
+    // A factor says more than an interaction, and a larger effect more than a smaller one.
     all.sort_by(|a, b| {
         let size = |e: &FactorEffect| e.verdict.effect.map_or(0.0, f64::abs);
         pair(a).cmp(&pair(b)).then(size(b).total_cmp(&size(a)))
@@ -30,7 +30,7 @@ fn one(e: &FactorEffect) -> String {
     format!("{} {}{comma} {}, {}", e.factor, e.level, word(e), effect(&e.verdict))
 }
 
-/// Whether it is what two factors do beyond the sum of each.
+/// Whether it is an interaction of two factors.
 fn pair(e: &FactorEffect) -> bool {
     e.factor.contains(" × ")
 }

@@ -4,7 +4,7 @@ use model::prove::{FrozenHost, HeldSetting};
 
 use crate::text::{Ink, Line, Page};
 
-/// A line for what was frozen, and a line for each thing that was not.
+/// A line for what was frozen, and a line for each thing that could not be.
 pub(crate) fn still(of: Option<&FrozenHost>, page: &mut Page) {
     let Some(of) = of else { return };
     let each: Vec<String> = of.held.iter().map(held).collect();

@@ -1,16 +1,16 @@
-//! Levels in tables: by their names, or where one is too long for a column by letters, each of which
-//! is told once.
+//! Names of levels in tables: the names themselves, or letters with a legend where a name is too
+//! long.
 
 use model::prove::ProveDocument;
 
 use crate::text::{Ink, Line, Page};
 
-/// A longer name widens its column beyond what a page has for it.
+/// The longest name that a column can hold.
 const WIDEST: usize = 28;
 
 const LETTERS: usize = 26;
 
-/// Names with their letters; none where the names themselves stand.
+/// Names with their letters; empty where the names themselves are used.
 pub(super) struct Labels<'d>(Vec<(&'d str, String)>);
 
 impl<'d> Labels<'d> {
@@ -23,12 +23,12 @@ impl<'d> Labels<'d> {
         Self(names.zip('A'..='Z').map(|(name, letter)| (name, letter.to_string())).collect())
     }
 
-    /// What stands for a level.
+    /// A level's label.
     pub(super) fn label<'s>(&'s self, name: &'s str) -> &'s str {
         self.0.iter().find(|(n, _)| *n == name).map_or(name, |(_, letter)| letter)
     }
 
-    /// What the letters mean.
+    /// The legend of the letters.
     pub(super) fn legend(&self, page: &mut Page) {
         for (name, letter) in &self.0 {
             page.line(Line::new().ink(Ink::Strong, letter).text(format!(": {name}")), 3);

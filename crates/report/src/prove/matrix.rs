@@ -1,5 +1,5 @@
-//! A placement matrix as a heat map: a row for each CPU of the workload, or each class of them, a
-//! column for each of the server or of the interrupts, each cell against the best.
+//! A placement matrix as a heat map. Rows are CPUs of the workload or their classes, columns those
+//! of the server or of the interrupts. Each cell is compared with the best.
 
 use model::{
     prove::{LevelResult, Outcome, ProveDocument},
@@ -9,10 +9,10 @@ use model::{
 use super::share;
 use crate::text::{Ink, Line, Page, Table};
 
-/// What may stand in the columns, by the name of its setting, and how they are headed.
+/// The settings that columns can have, with their headings.
 const COLUMNS: [(&str, &str); 2] = [("peer_cpu", "server on"), ("irq_cpu", "interrupts on")];
 
-/// The map, and what its marks mean.
+/// The heat map and its legend.
 pub(super) fn show(d: &ProveDocument, page: &mut Page) {
     let of = |name: &str| {
         let mut seen: Vec<Option<&String>> = Vec::new();
@@ -68,7 +68,7 @@ fn heat(level: &LevelResult, goal: &str, by_class: bool) -> Line {
         Outcome::Worse => {
             let Some(effect) = v.effect else { return line.text(at) };
             let hot = if effect.abs() > 0.2 { Ink::Bad } else { Ink::Warn };
-            // With its own sign, as in the line of the next best: more of a time, less of a rate.
+            // Signed as in the line of the next best: a longer time, a lower rate.
             let by = share(effect, v.difference, true);
             line.text(at).text(" ").ink(hot, by)
         }

@@ -61,7 +61,7 @@ fn head(d: &ProveDocument, page: &mut Page) {
     still(d.frozen_host.as_ref(), page);
 }
 
-/// What the verdict says in words; where a guard is worse, which one.
+/// The verdict in words, with the guard that is worse.
 pub fn headline(d: &ProveDocument) -> String {
     let worse = |m: &&MetricVerdict| m.guard && m.verdict.outcome == Outcome::Worse;
     let worse: Vec<&str> = d.metrics.iter().filter(worse).map(|m| m.metric.as_str()).collect();
@@ -78,7 +78,7 @@ pub fn headline(d: &ProveDocument) -> String {
     }
 }
 
-/// Whether the levels' best is the first, which the others would have to beat.
+/// Whether the best level is the first one, which the others would have to beat.
 fn first_is_best(d: &ProveDocument) -> bool {
     let first = d.levels.first().map(|l| &l.level);
     d.best.as_ref().is_some_and(|b| Some(&b.level) == first)
@@ -120,7 +120,7 @@ fn ink(outcome: Outcome) -> Ink {
     }
 }
 
-/// `+5.1% (95% CI +4.8% to +5.4%), p 0.004`; `None` where nothing is compared.
+/// `+5.1% (95% CI +4.8% to +5.4%), p 0.004`; `None` without a comparison.
 fn detail(v: &Verdict) -> Option<String> {
     Some(format!("{}, p {}", effect(v), chance(v.effect.and(v.p)?)))
 }
@@ -130,7 +130,8 @@ pub fn effect(v: &Verdict) -> String {
     change(v).replacen('(', "(95% CI ", 1)
 }
 
-/// `+5.1% (+4.8% to +5.4%)`, or `-` where nothing is compared; the head of its column has the level.
+/// `+5.1% (+4.8% to +5.4%)`, or `-` without a comparison; the column's head has the confidence
+/// level.
 pub fn change(v: &Verdict) -> String {
     let Some(effect) = v.effect.map(|e| share(e, v.difference, true)) else { return "-".into() };
     match (v.low, v.high) {
@@ -201,7 +202,7 @@ fn levels(d: &ProveDocument, labels: &Labels<'_>, page: &mut Page) {
         .left("")
         .right("VS FIRST (95% CI)")
         .left("VS BEST");
-    // Before the first block nothing is compared.
+    // Before the first block there is no comparison.
     let judged = d.levels.iter().any(|l| l.against_best.is_some());
     let alone = if judged { "the best" } else { "-" };
     for level in &d.levels {
@@ -235,7 +236,7 @@ fn levels(d: &ProveDocument, labels: &Labels<'_>, page: &mut Page) {
     labels.legend(page);
 }
 
-/// The goal's name: levels' verdicts are about the first goal.
+/// The goal's name: verdicts of levels are about the first goal.
 fn goal(d: &ProveDocument) -> String {
     d.goal.clone()
 }

@@ -11,7 +11,7 @@ use crate::{
     words::many,
 };
 
-/// So many are shown unless all are asked for.
+/// The most counters shown without `-v`.
 const MOST: usize = 12;
 
 pub(super) fn show(d: &ProveDocument, labels: &Labels<'_>, all: bool, page: &mut Page) {

@@ -1,4 +1,4 @@
-//! Texts that fit a number of lines.
+//! Shortens text to a number of lines.
 
 use super::{Ink, Line, Page};
 
@@ -48,7 +48,7 @@ impl Line {
 }
 
 impl Page {
-    /// Columns that a text beside a label of this width has.
+    /// The columns left for a text beside a label of this width.
     pub fn beside(&self, label: usize) -> usize {
         self.look().width.saturating_sub(label).max(20)
     }

@@ -1,16 +1,16 @@
-//! One line as spans of ink.
+//! A line of styled spans.
 
 use std::fmt::{Display, Write};
 
 use super::{clean, split_at_width, width};
 
-/// What a span means; how that looks is decided when it is printed.
+/// The meaning of a span; its look is decided when it is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ink {
     #[default]
     Plain,
     Strong,
-    /// Labels and what is not known.
+    /// Labels and unknown values.
     Faint,
     Good,
     Warn,
@@ -45,20 +45,20 @@ impl Line {
         Self::new().ink(Ink::Plain, text)
     }
 
-    /// Goes on in plain ink.
+    /// Appends plain text.
     #[must_use]
     pub fn text(self, text: impl Display) -> Self {
         self.ink(Ink::Plain, text)
     }
 
-    /// Goes on in another ink.
+    /// Appends text with an ink.
     #[must_use]
     pub fn ink(mut self, ink: Ink, text: impl Display) -> Self {
         self.push(ink, text);
         self
     }
 
-    /// Goes on in place.
+    /// Appends text with an ink, in place.
     pub fn push(&mut self, ink: Ink, text: impl Display) {
         let text = clean(&text.to_string());
         match self.spans.last_mut() {
@@ -68,21 +68,21 @@ impl Line {
         }
     }
 
-    /// Goes on with another line's spans, by value.
+    /// Appends another line's spans, by value.
     #[must_use]
     pub fn also(mut self, other: Line) -> Self {
         self.extend(other);
         self
     }
 
-    /// Goes on with another line's spans.
+    /// Appends another line's spans.
     pub fn extend(&mut self, other: Line) {
         for (ink, text) in other.spans {
             self.push(ink, text);
         }
     }
 
-    /// The same, never broken at its blanks (they become no-break spaces until it is printed).
+    /// The line made unbreakable: blanks become no-break spaces until it is printed.
     #[must_use]
     pub fn unbroken(mut self) -> Self {
         for (_, text) in &mut self.spans {
@@ -91,7 +91,7 @@ impl Line {
         self
     }
 
-    /// The same, beginning with a capital.
+    /// The line with a capital first letter.
     #[must_use]
     pub fn capitalised(mut self) -> Self {
         if let Some((_, text)) = self.spans.first_mut() {
@@ -107,7 +107,7 @@ impl Line {
         self.spans.iter().map(|(_, t)| width(t)).sum()
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the line is empty.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
@@ -211,8 +211,8 @@ impl Line {
     }
 }
 
-/// The longest start of a word that fits, after the last of the separators that names are made of
-/// where there is one, so that a part of a name stays whole.
+/// The longest prefix of a word that fits. It ends after the last separator of names in it, where
+/// there is one, so that parts of names stay whole.
 fn split_at_separator(word: &str, columns: usize) -> (&str, &str) {
     let (head, tail) = split_at_width(word, columns);
     let part = |at: usize| word.get(at + 1..).and_then(|t| t.chars().next());

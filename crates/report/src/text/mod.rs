@@ -16,7 +16,7 @@ pub struct TextStyle {
     pub width: usize,
     /// Whether ANSI colours may be used.
     pub colour: bool,
-    /// Whether to say everything.
+    /// Whether to print everything (`-v`).
     pub verbose: bool,
 }
 

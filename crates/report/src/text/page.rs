@@ -1,8 +1,8 @@
-//! A page: lines, headings, tables, one after the other.
+//! A page of lines, headings and tables.
 
 use super::{Ink, Line, Table, TextStyle};
 
-/// A text in the making.
+/// A text under construction.
 #[derive(Debug)]
 pub struct Page {
     look: TextStyle,
@@ -29,7 +29,7 @@ impl Page {
         }
     }
 
-    /// `label` and the text beside it; the text's later lines stay beside the label.
+    /// A label and the text beside it; wrapped lines align with the text.
     pub fn labelled(&mut self, label: Line, text: &Line) {
         let indent = label.width();
         let room = self.look.width.saturating_sub(indent).max(20);
@@ -40,7 +40,7 @@ impl Page {
         }
     }
 
-    /// A line as it is, however long: a command to copy.
+    /// A line without wrapping: a command to copy.
     pub fn raw(&mut self, line: &Line) {
         line.print(&mut self.out, self.look.colour);
         while self.out.ends_with(' ') {
@@ -49,7 +49,7 @@ impl Page {
         self.out.push('\n');
     }
 
-    /// An empty line, one at most.
+    /// An empty line, never two in a row.
     pub fn gap(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
@@ -62,7 +62,7 @@ impl Page {
         self.raw(&Line::new().ink(Ink::Strong, title));
     }
 
-    /// The section of caveats, most important first; none where there are none.
+    /// The section of caveats, the most important first; nothing without caveats.
     pub fn caveats(&mut self, lines: impl IntoIterator<Item = Line>) {
         let mut lines = lines.into_iter().peekable();
         if lines.peek().is_some() {

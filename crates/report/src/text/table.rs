@@ -3,9 +3,9 @@
 use super::{Ink, Line};
 
 const GAP: usize = 2;
-/// No column is squeezed below this.
+/// No column is narrower than this.
 const NARROWEST: usize = 8;
-/// What the parts of most names fit.
+/// Wide enough for the parts of most names.
 const NAME: usize = 12;
 
 struct Column {
@@ -14,9 +14,9 @@ struct Column {
     wraps: bool,
 }
 
-/// A table with a head row. Columns are as wide as their widest cell; where that is too much
-/// for the page, the columns that may wrap give way, the widest first. A word is broken only where
-/// the page is too narrow for every column's longest one.
+/// A table with a head row. Columns are as wide as their widest cell. If that exceeds the page,
+/// columns that may wrap shrink, the widest first. A word is broken only where the longest words of
+/// all columns do not fit.
 #[derive(Default)]
 pub struct Table {
     columns: Vec<Column>,

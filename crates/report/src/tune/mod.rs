@@ -1,4 +1,4 @@
-//! `tune` as text: what is planned, what came of it, how it stands.
+//! `tune` as text: plans, results and states of changes.
 
 mod plan;
 mod standing;
@@ -12,7 +12,7 @@ pub use standing::{log, status};
 
 use crate::text::{Ink, Line, Page, Table, TextStyle};
 
-/// What came of applying, confirming or undoing.
+/// The result of applying, confirming or rolling back.
 pub fn outcome(outcome: &Outcome, look: TextStyle) -> String {
     let mut page = Page::new(look);
     let ink = if outcome.done { Ink::Plain } else { Ink::Bad };

@@ -1,5 +1,4 @@
-//! A plan as text: how much of it can be done, the changes as a table, what is refused, and what
-//! to know before it is applied.
+//! A plan as text: a summary, the changes as a table, refusals, and warnings.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +10,7 @@ use crate::{
     words::many,
 };
 
-/// A plan: what would be done, what is refused, what needs no doing.
+/// A plan: changes, refusals, and settings that need no change.
 pub fn plan(plan: &Plan, look: TextStyle) -> String {
     let mut page = Page::new(look);
     let host = plan.host.name.get().unwrap_or_else(|| "unnamed host".into());
@@ -69,7 +68,7 @@ fn result(plan: &Plan) -> Line {
     line
 }
 
-/// ` (eth0, eth1)`: the interfaces, where all are of one.
+/// ` (eth0, eth1)`: the interfaces, where all changes belong to one.
 fn whose(of: &[&Planned]) -> String {
     let nics = of.iter().filter_map(|c| c.knob.strip_prefix("nic.")?.split('.').next());
     let nics: std::collections::BTreeSet<&str> = nics.collect();
@@ -84,7 +83,7 @@ fn shown(value: &str) -> &str {
     if value.is_empty() { "(empty)" } else { value }
 }
 
-/// `4096 bytes`; a value that is a name, a list or a switch has no unit.
+/// `4096 bytes`; a name, a list or a switch has no unit.
 pub(super) fn with_unit(value: &str, unit: &str) -> String {
     if unit.is_empty() { value.to_owned() } else { format!("{value} {unit}") }
 }
@@ -110,7 +109,7 @@ fn table(plan: &Plan) -> Table {
     table
 }
 
-/// How it is undone, up to the first comma; `-v` has the rest.
+/// The way to undo it, up to the first comma; `-v` has the rest.
 fn undo(c: &Planned) -> String {
     let first = c.undo.split([',', ';', '(']).next().unwrap_or_default().trim();
     let old =
@@ -127,7 +126,7 @@ fn severity(r: &Impact) -> Ink {
     }
 }
 
-/// One change in full: impact, owner, undo, who asked, the command.
+/// One change in full: impact, owner, undo, source, command.
 fn details(i: usize, c: &Planned, page: &mut Page) {
     page.line(Line::plain(format!("{:>3}. ", i + 1)).ink(Ink::Strong, &c.knob), 7);
     let detail = |label: &str, text: Line, page: &mut Page| {
@@ -145,7 +144,7 @@ fn details(i: usize, c: &Planned, page: &mut Page) {
     }
     detail("undo", Line::plain(&c.undo), page);
     detail("asked by", Line::plain(&c.asked_by), page);
-    // Never wrapped: it is there to be copied.
+    // Never wrapped: it is to be copied.
     page.raw(&Line::plain("     ").ink(Ink::Faint, "same as  ").text(&c.command));
 }
 
@@ -175,7 +174,7 @@ fn unchanged(plan: &Plan, page: &mut Page) {
     }
 }
 
-/// What a change disturbs and why, who else sets it, and what holds for the plan as a whole.
+/// Each change's impact and its reason, other tuners that set it, and warnings of the whole plan.
 fn caveats(plan: &Plan, page: &mut Page) {
     let disturbing = plan.changes.iter().filter(|c| c.impact != Impact::none());
     let mut lines: Vec<Line> = disturbing
@@ -187,7 +186,7 @@ fn caveats(plan: &Plan, page: &mut Page) {
     page.caveats(lines);
 }
 
-/// The new value as a hex mask, where it is a list of CPUs.
+/// The new value as a hex mask, for a list of CPUs.
 fn mask(c: &Planned) -> Option<String> {
     let lists = [".affinity", ".cpuset", "irqbalance.banned_cpus"];
     let is_list = lists.iter().any(|end| c.knob.ends_with(end));

@@ -1,4 +1,4 @@
-//! How changes stand: what is in force, and every change there was.
+//! States of changes: those in force, and the history.
 
 use model::{
     Reading,
@@ -64,7 +64,7 @@ fn head(s: &ChangeSet, page: &mut Page) {
     }
 }
 
-/// What becomes of a change that waits for its confirmation.
+/// What will happen to a change that awaits confirmation.
 fn waiting(s: &ChangeSet, left_ms: u64) -> String {
     let remedy = |i: usize| s.remedies.get(i).map_or("", String::as_str);
     let gone = s.watchdog_running == Reading::Known(false);
@@ -83,7 +83,7 @@ fn waiting(s: &ChangeSet, left_ms: u64) -> String {
     }
 }
 
-/// What is in force, and what of it no longer holds.
+/// The changes in force, and values that drifted.
 pub fn status(status: &Status, look: TextStyle) -> String {
     let mut page = Page::new(look);
     for file in &status.damaged {
@@ -113,7 +113,7 @@ pub fn status(status: &Status, look: TextStyle) -> String {
             (Drift::NotWritten, Reading::Known(now)) => {
                 Line::new().ink(Ink::Warn, now).text(" (interrupted before it was written)")
             }
-            // Why stands in the lines of its change, above the table.
+            // The reason is in the lines of its change, above the table.
             (Drift::NotPutBack { .. }, Reading::Known(now)) => {
                 Line::new().ink(Ink::Bad, now).text(" (not put back)")
             }
@@ -128,7 +128,7 @@ pub fn status(status: &Status, look: TextStyle) -> String {
             (_, now) => Line::new().ink(Ink::Bad, now.why_not().unwrap_or("gone")),
         };
         let text = |t: &String| Line::plain(if t.is_empty() { "(empty)" } else { t });
-        // A side effect of another write was not written itself.
+        // A side effect was not written itself.
         let along = matches!(v.drift, Drift::NotPutBack { .. }) && v.written.is_empty();
         let written = match (along, v.written.as_str()) {
             (true, _) => Line::plain("-"),
@@ -169,7 +169,7 @@ fn counted(sets: &[ChangeSet]) -> String {
     }
 }
 
-/// How many changes there are, and whether their values still are what was written.
+/// The number of changes, and whether their values still are what was written.
 fn verdict(status: &Status) -> Line {
     let of = |is: fn(&Drift) -> bool| status.values.iter().filter(|v| is(&v.drift)).count();
     let changed = of(|d| matches!(d, Drift::Changed { .. }));
@@ -189,7 +189,7 @@ fn verdict(status: &Status) -> Line {
     line
 }
 
-/// Every change set there ever was.
+/// Every change set in the journal.
 pub fn log(log: &Log, look: TextStyle) -> String {
     let mut page = Page::new(look);
     if log.sets.is_empty() && log.damaged.is_empty() {

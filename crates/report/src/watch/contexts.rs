@@ -1,41 +1,40 @@
-//! A CPU's time split for a bar: softirqs by context, or what `/proc/stat` claims where no eBPF
-//! program tells.
+//! Splits a CPU's time for a bar: softirqs by context, or the shares of `/proc/stat` without eBPF.
 
 use model::{
     Reading,
     watch::{CpuWatch, ProcStatNs, WatchInterval},
 };
 
-/// Whose time it was.
+/// Who used the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Context {
-    /// At the end of the task's own system call.
+    /// In a system call of the task itself.
     Syscall,
-    /// An interrupt upon some task.
+    /// In an interrupt of some task.
     OnTask,
-    /// The CPU was idle.
+    /// While the CPU was idle.
     Idle,
-    /// The kernel's own thread.
+    /// In ksoftirqd.
     Ksoftirqd,
     Threaded,
-    /// Claimed by `/proc/stat`: user mode.
+    /// User mode by `/proc/stat`.
     User,
     System,
     Irq,
     Softirq,
-    /// Claimed: the hypervisor took it.
+    /// Steal time by `/proc/stat`.
     Steal,
 }
 
 impl Context {
-    /// Measured by eBPF programs.
+    /// Contexts that eBPF programs measure.
     pub const MEASURED: [Self; 5] =
         [Self::Syscall, Self::OnTask, Self::Idle, Self::Ksoftirqd, Self::Threaded];
-    /// States of `/proc/stat`, tick-sampled.
+    /// States of `/proc/stat`, sampled at ticks.
     pub const CLAIMED: [Self; 5] =
         [Self::User, Self::System, Self::Irq, Self::Softirq, Self::Steal];
 
-    /// One letter for it: it must be readable without colour.
+    /// Its letter: bars must be readable without colour.
     pub fn letter(self) -> char {
         match self {
             Self::Syscall => 'S',
@@ -51,7 +50,7 @@ impl Context {
         }
     }
 
-    /// In a word or two, for the legend.
+    /// Its name in the legend.
     pub fn name(self) -> &'static str {
         match self {
             Self::Syscall => "syscall",
@@ -68,12 +67,12 @@ impl Context {
     }
 }
 
-/// Whether any CPU's softirq time was measured: else the bars show what `/proc/stat` claims.
+/// Whether any CPU's softirq time was measured; otherwise bars show `/proc/stat`.
 pub fn measured(interval: &WatchInterval) -> bool {
     interval.cpus.iter().any(|c| c.softirq_ns.is_known())
 }
 
-/// Shares of the interval, 0 to 1, by context in the bar's order. Empty where nothing is known.
+/// Shares of the interval, 0 to 1, by context in the bar's order; empty where unknown.
 pub fn shares(cpu: &CpuWatch, interval_s: f64, measured: bool) -> Vec<(Context, f64)> {
     let share = |ns: u64| if interval_s > 0.0 { ns as f64 / 1e9 / interval_s } else { 0.0 };
     if measured {
@@ -91,9 +90,9 @@ pub fn shares(cpu: &CpuWatch, interval_s: f64, measured: bool) -> Vec<(Context, 
     Context::CLAIMED.into_iter().zip(ns).collect()
 }
 
-/// What shares of `/proc/stat` are of: the interval, or what it claims in sum where that is more.
-/// It counts ticks, of 10 ms mostly: an interval of 105 ms holds ten of them or eleven, and
-/// eleven are not 105%.
+/// The total that shares of `/proc/stat` refer to: the interval, or the sum of all states where
+/// that is more. The counts are ticks of mostly 10 ms. An interval of 105 ms can hold eleven, which
+/// are not 105%.
 pub fn whole_ns(claimed: &Reading<ProcStatNs>, interval_s: f64) -> f64 {
     let sum = claimed.known().map_or(0, |c| {
         let parts = [&c.user, &c.system, &c.irq, &c.softirq, &c.idle, &c.steal];
@@ -102,8 +101,8 @@ pub fn whole_ns(claimed: &Reading<ProcStatNs>, interval_s: f64) -> f64 {
     (interval_s * 1e9).max(sum as f64)
 }
 
-/// The cells of a bar `width` wide whose whole length stands for `scale` of the interval. Ends
-/// are rounded, so that the bar is as long as the sum says.
+/// The cells of a bar of `width`, which stands for `scale` of the interval. Ends are rounded so
+/// that the bar's length matches the sum.
 pub fn cells(shares: &[(Context, f64)], scale: f64, width: usize) -> Vec<(Context, usize)> {
     if scale <= 0.0 {
         return vec![];
@@ -121,8 +120,8 @@ pub fn cells(shares: &[(Context, f64)], scale: f64, width: usize) -> Vec<(Contex
     out
 }
 
-/// The share that a full bar stands for: the least of 5, 10, 25, 50 and 100% that holds the
-/// busiest CPU. What `/proc/stat` claims is busy time, and always shown of 100%.
+/// The share that a full bar stands for: the smallest of 5, 10, 25, 50 and 100% that holds the
+/// busiest CPU. Shares of `/proc/stat` include all busy time and always use 100%.
 pub fn scale(interval: &WatchInterval) -> f64 {
     if !measured(interval) {
         return 1.0;

@@ -1,5 +1,4 @@
-//! What was dropped, retransmitted or left for later: counters that should not grow, and the
-//! traffic beside them.
+//! Drops, retransmits and squeezes: counters that should not grow, and the traffic beside them.
 
 use model::{
     Reading, Samples,
@@ -10,7 +9,7 @@ use model::{
 use super::listing::{Cell, Listing};
 use crate::words::grouped;
 
-/// Protocol counters that tell of loss or want of room; shown even when they did not grow.
+/// Protocol counters of loss or shortage; shown even without growth.
 const PROTOCOLS: [&str; 12] = [
     "Tcp.RetransSegs",
     "TcpExt.TCPTimeouts",
@@ -26,7 +25,7 @@ const PROTOCOLS: [&str; 12] = [
     "Ip.InDiscards",
 ];
 
-/// NIC statistics that tell of loss.
+/// NIC statistics of loss.
 const LOSSES: [&str; 7] = [
     "rx_dropped",
     "tx_dropped",
@@ -37,7 +36,7 @@ const LOSSES: [&str; 7] = [
     "rx_over_errors",
 ];
 
-/// One counter a row; those that grew first.
+/// One counter per row; those that grew come first.
 pub fn counters(interval: &WatchInterval) -> Listing {
     let mut list = Listing::new(&["WHERE", "COUNTER", ">COUNT", ">PER S"]);
     let mut add = Add { list: &mut list, s: interval.interval_s.max(1e-9) };
@@ -49,7 +48,7 @@ pub fn counters(interval: &WatchInterval) -> Listing {
         }
     }
     for r in interval.retransmits.known().into_iter().flatten() {
-        // Addresses are long: in the first column, which stays, they would push out the figures.
+        // Long addresses in the pinned first column would leave no room for figures.
         add.count("retransmitted", &format!("{} > {}", r.local, r.remote), r.segments);
     }
     for d in interval.drops.known().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Who pays for whose packets: processes, or the threads of each.
+//! Time that softirqs and interrupts take from processes, or from their threads.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -9,7 +9,7 @@ use model::{
 
 use super::listing::{Cell, Listing};
 
-/// A process a row, or, with `threads`, a thread a row, those of a process one below the other.
+/// One process per row; with `threads` one thread per row, grouped by process.
 pub fn interrupted_tasks(interval: &WatchInterval, threads: bool) -> Listing {
     let paid = [">LOST TO IRQ", ">FOR OTHERS", ">BY IRQ", ">OWN SOFTIRQ", ">SOFTIRQS"];
     let who: &[&'static str] = match threads {
@@ -46,8 +46,8 @@ fn preempted(p: &InterruptedTask) -> u64 {
     p.preempted_by_softirq_ns + p.preempted_by_irq_ns
 }
 
-/// Sums by process, most stolen first. Its name is the process's; where that is not known, its
-/// main thread's, else that of the thread that paid most.
+/// Sums by process, the largest loss first. The name is the process's. Where that is unknown it is
+/// the main thread's, else that of the thread that lost most.
 fn by_process(threads: &[InterruptedTask]) -> Vec<InterruptedTask> {
     let mut sums: BTreeMap<u32, InterruptedTask> = BTreeMap::new();
     for t in threads {
@@ -72,13 +72,13 @@ fn by_process(threads: &[InterruptedTask]) -> Vec<InterruptedTask> {
     all
 }
 
-/// Threads as they are ranked, behind the first of their process.
+/// Threads by rank, after the first of their process.
 fn by_thread(threads: &[InterruptedTask]) -> Vec<InterruptedTask> {
     let rank: BTreeMap<u32, usize> =
         by_process(threads).iter().enumerate().map(|(at, p)| (p.pid, at)).collect();
     let mut all = threads.to_vec();
     all.sort_by_key(|p| rank.get(&p.pid).copied());
-    // Of recordings that did not know the process's name: the main thread has it.
+    // Older recordings lack the process's name; the main thread has it.
     let mains: BTreeMap<u32, String> =
         threads.iter().filter(|p| p.tid == p.pid).map(|p| (p.pid, p.name.clone())).collect();
     for p in &mut all {

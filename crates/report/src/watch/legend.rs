@@ -1,6 +1,6 @@
-//! What the columns of the tables of `watch` hold.
+//! Explanations of the columns of `watch`.
 
-/// A column's head, and what stands in it.
+/// A column's head and its meaning.
 pub type Entry = (&'static str, &'static str);
 
 pub const CPUS: &[Entry] = &[
@@ -62,7 +62,7 @@ pub const MIGRATIONS: &[Entry] = &[
     ("FROM→TO", "the most frequent migrations, and how many"),
 ];
 
-/// What processes send and receive.
+/// Sends and receives of processes.
 pub const MESSAGES: &[Entry] = &[
     ("PID, NAME, PORT", "the process, and the port of the service"),
     ("SENDS, RECEIVES", "calls"),
@@ -78,7 +78,7 @@ pub const COUNTERS: &[Entry] = &[
     ("COUNT, PER S", "growth in the interval, and a second"),
 ];
 
-/// The observer's own programs.
+/// Netwright's own eBPF programs.
 pub const PROGRAMS: &[Entry] = &[
     ("PROGRAM, STATE", "the eBPF program, and whether it is attached"),
     ("RUNS, NS/RUN, TIME", "how often it ran, how long each took, and all of it"),
@@ -110,7 +110,7 @@ mod tests {
             (PROGRAMS, panes::programs(&interval)),
         ] {
             for column in &list.columns {
-                // `p99` stands behind the column of its `p50`.
+                // `p99` follows the column of its `p50`.
                 let head = column.head.trim_end_matches(" p50");
                 let known = |(heads, about): &Entry| {
                     heads.split(", ").any(|h| h == head) || about.contains(head)

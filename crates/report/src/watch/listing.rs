@@ -12,12 +12,12 @@ use crate::{
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
     pub text: String,
-    /// What it is sorted by, where it is a number.
+    /// The sort key of a numeric cell.
     pub number: Option<f64>,
 }
 
 impl Cell {
-    /// Text of somebody else's making, cleaned.
+    /// Text from outside, cleaned.
     pub fn text(text: impl AsRef<str>) -> Self {
         Self { text: clean(text.as_ref()), number: None }
     }
@@ -27,7 +27,7 @@ impl Cell {
         Self { text, number: Some(number) }
     }
 
-    /// Whether it says more than that something is not known.
+    /// Whether the cell has a value.
     fn says(&self) -> bool {
         !matches!(self.text.as_str(), "-" | "denied")
     }
@@ -51,7 +51,7 @@ impl Cell {
         Self::number(share, format!("{:.1}%", share * 100.0))
     }
 
-    /// A reading: `-` where there is none, `denied` where it may not be seen.
+    /// A reading: `-` where absent, `denied` where not permitted.
     pub fn reading<T>(reading: &Reading<T>, cell: impl FnOnce(&T) -> Self) -> Self {
         match reading {
             Reading::Known(v) => cell(v),
@@ -89,12 +89,12 @@ pub struct Column {
 pub struct Listing {
     pub columns: Vec<Column>,
     pub rows: Vec<Vec<Cell>>,
-    /// Why there is nothing, or what else is to be said.
+    /// Why the list is empty, or a further note.
     pub note: Option<String>,
 }
 
 impl Listing {
-    /// Columns named so; a name that begins with `>` is a column of numbers.
+    /// A list with these columns; a name that begins with `>` is a numeric column.
     pub fn new(heads: &[&'static str]) -> Self {
         let column = |head: &&'static str| match head.strip_prefix('>') {
             Some(head) => Column { head, right: true },
@@ -103,7 +103,7 @@ impl Listing {
         Self { columns: heads.iter().map(column).collect(), rows: vec![], note: None }
     }
 
-    /// With a row for each item, or the reason why there are none.
+    /// A list with a row for each item, or the reason why there are none.
     #[must_use]
     pub fn of<T>(mut self, items: &Reading<Vec<T>>, row: impl FnMut(&T) -> Vec<Cell>) -> Self {
         match items {
@@ -123,8 +123,7 @@ impl Listing {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Sorts by a column: numbers from the largest, then text from A. Equal rows stay as they
-    /// are.
+    /// Sorts by a column: numbers descending, text ascending. The sort is stable.
     pub fn sort(&mut self, column: usize) {
         self.rows.sort_by(|a, b| match (a.get(column), b.get(column)) {
             (Some(a), Some(b)) => order(a, b),
@@ -132,8 +131,7 @@ impl Listing {
         });
     }
 
-    /// Keeps the rows in which some cell contains every one of these words (letters of either
-    /// case).
+    /// Keeps the rows that contain every one of these words in some cell, in any case.
     pub fn keep(&mut self, words: &[String]) {
         let has = |cell: &Cell, word: &String| cell.text.to_lowercase().contains(word);
         self.rows.retain(|row| words.iter().all(|word| row.iter().any(|c| has(c, word))));
@@ -142,7 +140,7 @@ impl Listing {
         }
     }
 
-    /// Leaves out columns in which no row has anything: why is said elsewhere.
+    /// Removes empty columns; the reason is shown elsewhere.
     #[must_use]
     pub fn without_empty_columns(mut self) -> Self {
         let said = |column: usize| {

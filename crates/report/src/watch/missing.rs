@@ -2,17 +2,17 @@
 
 use model::{Reading, watch::WatchInterval};
 
-/// Something that is not seen, and why.
+/// Values that are not visible, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// What, several with commas between.
+    /// The values, separated by commas.
     pub what: String,
-    /// Why, and what would grant it.
+    /// The reason, and what would make them visible.
     pub why: String,
 }
 
-/// Everything that is not seen; what has the same reason is one. A program is named only where no
-/// figure is missing for its reason: whoever reads wants figures.
+/// Everything that is not visible, grouped by reason. A program is named only where its reason
+/// affects no value: readers look for values.
 pub fn missing(interval: &WatchInterval) -> Vec<Missing> {
     let mut all: Vec<Missing> = vec![];
     let mut add = |what: &str, why: Option<&str>| {
@@ -47,7 +47,7 @@ pub fn missing(interval: &WatchInterval) -> Vec<Missing> {
     for program in &interval.observer.programs {
         let Some(why) = why(&program.ran) else { continue };
         let name = program.program.as_str();
-        // The list says whose reason it is.
+        // The list names the program.
         let why = why.strip_prefix(&format!("{name}: ")).unwrap_or(why);
         if all.iter().any(|m| m.why == why) {
             continue;

@@ -1,5 +1,4 @@
-//! `watch` for people: its tables, and an interval as lines of text where there is no terminal
-//! to draw on.
+//! `watch` for people: its tables, and intervals as text without a terminal.
 
 pub mod contexts;
 pub mod counters;
@@ -19,12 +18,12 @@ pub use self::{
 };
 use crate::text::{Ink, Line, Page, TextStyle};
 
-/// Rows of a table unless everything is asked for.
+/// The most rows of a table without `-v`.
 const ROWS: usize = 8;
-/// CPUs shown one by one unless everything is asked for: the busiest of more.
+/// The most CPUs shown singly without `-v`: the busiest.
 const CPUS: usize = 16;
 
-/// Tells interval after interval; what is missing and what was found is said when it changes.
+/// Prints intervals; missing values and findings appear when they change.
 #[derive(Debug)]
 pub struct Teller {
     look: TextStyle,
@@ -135,13 +134,13 @@ impl Teller {
     }
 }
 
-/// Why what `/proc/stat` says of softirqs is not what they took, where both are known.
+/// Why the softirq time of `/proc/stat` differs from the measured time, where both are known.
 pub fn accounting(interval: &WatchInterval) -> Option<&'static str> {
     let both = interval.cpus.iter().any(|c| c.softirq_gap.is_known());
     interval.softirq_accounting.get().filter(|_| both).map(|a| a.why())
 }
 
-/// When, how long, and what watching costs.
+/// The time, the interval's length, and the probe overhead.
 fn heading(interval: &WatchInterval) -> Line {
     Line::new().ink(Ink::Strong, clock(interval.ended_unix_ns.0)).text(format!(
         "  {:.2} s  {}",
@@ -150,7 +149,7 @@ fn heading(interval: &WatchInterval) -> Line {
     ))
 }
 
-/// What watching costs, of how many programs, and what is not in it.
+/// The probe overhead, its number of programs, and what it leaves out.
 pub fn costs(interval: &WatchInterval) -> String {
     let observer = &interval.observer;
     let share = observer.share_of_host.known();

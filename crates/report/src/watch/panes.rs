@@ -10,7 +10,7 @@ use super::{
     listing::{Cell, Listing, shown},
 };
 
-/// A CPU a row: softirq time by context as share of the interval, and what `/proc/stat` claims.
+/// One CPU per row: softirq time by context as a share of the interval, and that of `/proc/stat`.
 pub fn cpus(interval: &WatchInterval, host: &WatchHost) -> Listing {
     let mut list = Listing::new(&[
         ">CPU",
@@ -73,7 +73,7 @@ fn cpu_row(cpu: &CpuWatch, host: &WatchHost, s: f64) -> Vec<Cell> {
     ]
 }
 
-/// A NAPI instance on a CPU a row.
+/// One NAPI instance on one CPU per row.
 pub fn queues(interval: &WatchInterval) -> Listing {
     let mut list = Listing::new(&[
         "NIC",
@@ -116,7 +116,7 @@ pub fn queues(interval: &WatchInterval) -> Listing {
     list
 }
 
-/// Where packets wait, by process: half and 99% of each part.
+/// Where packets wait, by process: median and p99 of each stage.
 pub fn waits(interval: &WatchInterval) -> Listing {
     let heads = [
         ">PID",
@@ -190,7 +190,7 @@ pub fn migrated_threads(interval: &WatchInterval) -> Listing {
     })
 }
 
-/// What processes send and receive.
+/// Sends and receives of processes.
 pub fn messages(interval: &WatchInterval) -> Listing {
     let heads = [
         ">PID",
@@ -224,7 +224,7 @@ pub fn messages(interval: &WatchInterval) -> Listing {
     })
 }
 
-/// The observer's own programs; why one is not attached is said by [`super::missing`].
+/// Netwright's own eBPF programs; [`super::missing`] has the reasons of those not attached.
 pub fn programs(interval: &WatchInterval) -> Listing {
     let heads = ["PROGRAM", "STATE", ">RUNS", ">NS/RUN", ">TIME", "GIVES"];
     let mut list = Listing::new(&heads);

@@ -102,7 +102,7 @@ fn a_connection_that_sent_again_leaves_room_for_its_figures_on_80_columns() {
     let list = counters(&generated::interval(2, 0));
     let row = list.rows.iter().find(|r| r[0].text == "retransmitted").unwrap();
     assert_eq!(row[1].text, "10.0.0.1:5432 > 10.0.0.2:40000");
-    // Of the longest IPv4 addresses, behind the longest place, with two blanks between.
+    // For the longest IPv4 addresses, after the longest place, with two blanks between.
     let place = list.rows.iter().map(|r| r[0].text.len()).max().unwrap();
     let transitions = "255.255.255.255:65535 > 255.255.255.255:65535".len();
     assert!(
@@ -147,6 +147,6 @@ fn eleven_ticks_of_ten_are_no_more_than_the_whole() {
         both
     };
     assert_eq!(claims(66, 44, 0).map(|s| (s * 1000.0).round()), [600.0, 400.0]);
-    // Less than the whole is not made more: there are CPUs whose time nobody counts.
+    // A share below the whole is not scaled up: some CPUs' time is not counted.
     assert_eq!(claims(30, 20, 0).map(|s| (s * 1000.0).round()), [300.0, 200.0]);
 }

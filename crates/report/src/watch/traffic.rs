@@ -1,4 +1,4 @@
-//! What came in and went out, and what was lost on the way: one line for each interval.
+//! Traffic and losses of an interval, on one line.
 
 use model::{
     BitsPerSec, Reading, Samples,

@@ -1,4 +1,4 @@
-//! What was typed after `explain`.
+//! Flags of `netwright explain`.
 
 use clap::{Arg, Args};
 use explain::request::Path;
@@ -22,7 +22,7 @@ const SCALE: &str = "pg: the scripts' :scale [default: the rows of pgbench_branc
 const FLOWS: &str = "Connections at once, each a client: 1 or a list. The first is explained, all are \
     predicted";
 
-/// A flag of a measurement, as it is said here.
+/// Takes over a flag of a measurement, with help for `explain`.
 fn workload(arg: Arg, help: &'static str) -> Arg {
     arg.help(help).help_heading("Workload")
 }
@@ -158,7 +158,7 @@ pub struct PassiveArgs {
     pub always: bool,
 }
 
-/// What only means something where we send ourselves.
+/// Flags that apply only where we send the traffic; they conflict with `--port` and `--pid`.
 const ACTIVE: [&str; 21] = [
     "target",
     "responder",
@@ -184,7 +184,7 @@ const ACTIVE: [&str; 21] = [
 ];
 
 impl PassiveArgs {
-    /// Whether a live server is meant.
+    /// Whether a running server is observed (`--port`, `--pid`).
     pub fn is_asked_for(&self) -> bool {
         !self.port.is_empty() || !self.pid.is_empty()
     }

@@ -1,5 +1,4 @@
-//! `netwright explain`: how much of a response time is the network, and what would happen on
-//! another path.
+//! `netwright explain`: the network's part of a response time, and predictions for other paths.
 
 pub mod args;
 mod passive;
@@ -14,7 +13,7 @@ use crate::{
     session::Session,
 };
 
-/// Explains a target and prints what it found.
+/// Runs the measurement and prints the explanation.
 pub fn run(args: &ExplainArgs) -> Result<CommandEnd, Failure> {
     if args.passive.is_asked_for() {
         return passive::run(args);

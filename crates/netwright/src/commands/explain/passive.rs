@@ -1,4 +1,4 @@
-//! `explain --pid`, `--port`: a server that runs is watched; nothing is sent.
+//! `explain --pid`, `--port`: observes a running server and sends nothing.
 
 use explain::passive::Request;
 use tune::operator::Operator;
@@ -10,7 +10,7 @@ use crate::{
     session::Session,
 };
 
-/// Watches and prints what it saw.
+/// Observes the server and prints its exchanges.
 pub fn run(args: &ExplainArgs) -> Result<CommandEnd, Failure> {
     let PassiveArgs { port, pid, always } = args.passive.clone();
     let request = Request { ports: port, pids: pid, always, duration: args.duration };

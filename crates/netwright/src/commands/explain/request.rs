@@ -1,4 +1,4 @@
-//! From what was typed to a request that says everything.
+//! Turns the flags of `explain` into a checked request.
 
 use explain::request::{Path, Request, Target};
 
@@ -17,7 +17,7 @@ const HOUR_NS: u64 = 3_600_000_000_000;
 /// The checked request.
 ///
 /// # Errors
-/// What cannot be, or an option of another kind of target.
+/// An invalid value, or a flag for another kind of target.
 pub fn request(args: &ExplainArgs) -> Result<Request, Failure> {
     check(args)?;
     let target = Target::parse(&args.target)?;
@@ -60,7 +60,7 @@ pub fn request(args: &ExplainArgs) -> Result<Request, Failure> {
     })
 }
 
-/// The secret, where a server of ours is spoken to that we do not start ourselves.
+/// The secret for an `rtt://` server, a responder or a path's host; `None` without any of them.
 fn secret(args: &ExplainArgs, target: &Target) -> Result<Option<traffic::Secret>, Failure> {
     let to_host = args.path.iter().any(|path| matches!(path, Path::Host(_)));
     let needed = matches!(target, Target::Rtt(_)) || args.responder.is_some() || to_host;
@@ -101,7 +101,7 @@ fn check(args: &ExplainArgs) -> Result<(), Failure> {
 
 const REDIS: &str = "redis:// and rediss://";
 
-/// An option that was given and is for another kind of target, and which.
+/// The first flag given that is for another kind of target, and that kind.
 fn foreign(args: &ExplainArgs, target: &Target) -> Option<(&'static str, &'static str)> {
     let own = match target {
         Target::Rtt(_) => "rtt://",

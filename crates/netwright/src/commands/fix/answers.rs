@@ -1,4 +1,4 @@
-//! The operator's answers: one line each, which Ctrl-C does not wait for.
+//! Reads the operator's answers, a line each. Ctrl-C does not wait for them.
 
 use std::{
     io::Stdin,
@@ -8,30 +8,30 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// How long it is between looks for Ctrl-C.
+/// How often the wait for an answer checks for Ctrl-C.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// Reads answers, byte by byte: what is read ahead would not be seen by poll(2).
+/// Reads answers byte by byte: poll(2) would not see bytes that were read ahead.
 pub struct Answers<F = Stdin> {
     from: F,
     over: bool,
 }
 
 impl Answers {
-    /// From the standard input.
+    /// Reads from standard input.
     pub fn of_operator() -> Self {
         Self { from: std::io::stdin(), over: false }
     }
 }
 
 impl<F: AsFd> Answers<F> {
-    /// Whether there are no more.
+    /// Whether the input has ended.
     pub fn over(&self) -> bool {
         self.over
     }
 
-    /// Whether the next answer is yes. An end of the input is a no, to all further questions too;
-    /// `stop` is one to this.
+    /// Whether the next answer is yes. The end of the input means no, also for later questions.
+    /// `stop` means no for this question.
     pub fn yes(&mut self, stop: &AtomicBool) -> bool {
         let mut line = Vec::new();
         while !self.over && !stop.load(Ordering::Relaxed) {
@@ -50,7 +50,7 @@ impl<F: AsFd> Answers<F> {
         !stopped && matches!(line.trim_ascii(), b"y" | b"Y" | b"yes")
     }
 
-    /// How many bytes were read, below 1 at the end; `None` where there is nothing yet.
+    /// The number of bytes read, 0 at the end or on an error; `None` where nothing is there yet.
     fn read(&self, byte: &mut u8) -> Option<usize> {
         let ready = poll(&mut [PollFd::new(&self.from, PollFlags::IN)], Some(&LOOK));
         ready.ok().filter(|n| *n > 0)?;

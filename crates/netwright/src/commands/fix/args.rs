@@ -1,4 +1,4 @@
-//! What was typed after `fix`.
+//! Flags of `netwright fix`.
 
 use clap::{Args, ValueEnum};
 use model::Nanos;
@@ -88,7 +88,7 @@ pub enum GoalArg {
 }
 
 impl GoalArg {
-    /// For the experiments.
+    /// The goal of the experiments that judge a remedy.
     pub fn of_figures(self) -> Goal {
         match self {
             Self::Throughput => Goal::Throughput,
@@ -97,7 +97,7 @@ impl GoalArg {
         }
     }
 
-    /// For the findings.
+    /// The goal that doctor's rules judge by; they know no CPU goal.
     pub fn of_findings(self) -> model::Goal {
         match self {
             Self::P99 => model::Goal::Latency,

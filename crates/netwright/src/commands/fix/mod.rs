@@ -1,4 +1,4 @@
-//! `netwright fix`: diagnose, try each remedy, prove it, keep it or undo it.
+//! `netwright fix`: diagnose, try each remedy, measure it, keep it or revert it.
 
 mod answers;
 pub mod args;
@@ -16,7 +16,7 @@ use crate::{
     session::Session,
 };
 
-/// Runs the whole loop, and says what was kept.
+/// Runs the whole command and prints what was kept.
 pub fn run(args: &FixArgs) -> Result<CommandEnd, Failure> {
     let answer = Answer::to(&args.output)?;
     let request = request::request(args)?;
@@ -34,7 +34,7 @@ pub fn run(args: &FixArgs) -> Result<CommandEnd, Failure> {
     Ok(if helped { CommandEnd::Yes } else { CommandEnd::No })
 }
 
-/// Nobody's host is changed who did not say so.
+/// Refuses to change a host without the operator's consent.
 fn consent(args: &FixArgs) -> Result<(), Failure> {
     if args.yes || args.ask || std::io::stdin().is_terminal() {
         return Ok(());
@@ -46,7 +46,7 @@ fn consent(args: &FixArgs) -> Result<(), Failure> {
     ))
 }
 
-/// Asks, where the operator is to be asked.
+/// Asks before a change, where the operator wants to be asked.
 fn wanted(yes: bool, answers: &mut Answers, session: &Session, plan: &Plan) -> bool {
     if yes || answers.over() {
         return yes;

@@ -1,4 +1,4 @@
-//! From what was typed to a request that says everything.
+//! Turns the flags of `fix` into a checked request.
 
 use fix::request::Request;
 use prove::{
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// The checked request.
 ///
 /// # Errors
-/// What cannot be.
+/// The first invalid flag.
 pub fn request(args: &FixArgs) -> Result<Request, Failure> {
     let also = change_request::arguments(&args.also)?.change_requests;
     let also = also

@@ -1,4 +1,4 @@
-//! What was typed after `netwright lab`.
+//! Flags of `netwright lab`.
 
 use std::path::PathBuf;
 

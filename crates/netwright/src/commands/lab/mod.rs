@@ -41,7 +41,7 @@ fn failure(e: LabError) -> Failure {
     }
 }
 
-/// Becomes the command: its streams and its exit code.
+/// Replaces this process by the command, which keeps its streams and exit code.
 fn exec(args: &ExecArgs) -> Result<CommandEnd, Failure> {
     lab::tool::needs_root().map_err(failure)?;
     let (lab, host) = Registry::default().host(&args.host).map_err(failure)?;

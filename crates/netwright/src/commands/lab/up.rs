@@ -1,4 +1,4 @@
-//! `netwright lab up`: from what was typed to a lab that stands.
+//! `netwright lab up`: turns the flags into a lab and brings it up.
 
 use std::{
     path::{Path, PathBuf},
@@ -26,7 +26,7 @@ use super::{
 };
 use crate::failure::{CommandEnd, Failure};
 
-/// Brings a lab up, applies its preset, and says how to use it.
+/// Brings a lab up, applies its preset, and prints how to use it.
 pub fn run(args: UpArgs) -> Result<CommandEnd, Failure> {
     bring_up(args).map_err(failure)
 }
@@ -126,8 +126,9 @@ fn preset_for(common: &NameArgs, topology: &str) -> Result<Option<preset::Preset
     Ok(Some(chosen))
 }
 
-/// The far host of a pair whose preset is about what only a guest has: the other one is a namespace,
-/// as ever. A link's own options are none of its tap's.
+/// The guest that takes the place of a pair's remote host, where the preset needs features of a
+/// guest. The other host stays a namespace. Refuses the link's options, which do not apply to the
+/// guest's tap device.
 fn guest_of_pair(
     a: &PairArgs,
     chosen: Option<preset::Preset>,
@@ -208,7 +209,7 @@ fn server_spec(a: ServerArgs, chosen: Option<preset::Preset>) -> Result<ServerSp
     })
 }
 
-/// An image's path from the root: QEMU starts elsewhere.
+/// The absolute path of an image, as QEMU runs in another folder.
 fn whole(image: &Path) -> Result<PathBuf, LabError> {
     let found = image.canonicalize().ok().filter(|f| f.is_file());
     found.ok_or_else(|| {
@@ -219,7 +220,7 @@ fn whole(image: &Path) -> Result<PathBuf, LabError> {
     })
 }
 
-/// The guest's processors and the binary inside.
+/// The guest's processors, and the binary that runs inside.
 fn machine(a: &ServerArgs) -> Result<ServerSpec, LabError> {
     let arch = match (a.topology, a.arch) {
         (Some(KnownTopology::Kunpeng), _) | (None, Some(ArchKind::Aarch64)) => Arch::Aarch64,
@@ -245,7 +246,7 @@ fn machine(a: &ServerArgs) -> Result<ServerSpec, LabError> {
     Ok(ServerSpec { cpus: a.cpus.unwrap_or(spec.cpus), ..spec })
 }
 
-/// What an aarch64 guest cannot be asked for.
+/// Refuses options that an aarch64 guest does not support.
 fn refuse_on_aarch64(a: &ServerArgs, chosen: Option<preset::Preset>) -> Result<(), LabError> {
     if a.nic_node.is_some() {
         return Err(LabError::Usage(
@@ -259,12 +260,15 @@ fn refuse_on_aarch64(a: &ServerArgs, chosen: Option<preset::Preset>) -> Result<(
     }
 }
 
-/// This very binary, which also serves as the link and inside the guest.
+/// The path of this binary, which also runs the link and inside the guest.
 fn program() -> Result<std::path::PathBuf, LabError> {
     std::env::current_exe().map_err(|e| LabError::failed("finding this program's own file", e))
 }
 
-/// `0.1%` as 0.001.
+/// Parses a percentage: `0.1%` is 0.001.
+///
+/// # Errors
+/// Text that is no percentage from 0 to 100.
 fn share(text: &str) -> Result<f64, LabError> {
     text.strip_suffix('%')
         .and_then(|n| n.trim().parse::<f64>().ok())

@@ -1,4 +1,4 @@
-//! What was typed after `measure`.
+//! Flags of `netwright measure`.
 
 use std::path::PathBuf;
 
@@ -59,7 +59,7 @@ pub enum MeasureKind {
 }
 
 impl MeasureKind {
-    /// Whether softirq time is asked for.
+    /// Whether the client measures softirq time by eBPF.
     pub fn softirq(&self) -> bool {
         match self {
             Self::Rtt(a) => a.common.softirq,
@@ -140,7 +140,7 @@ pub enum EngineArg {
     IoUring,
 }
 
-/// What `-v` adds.
+/// The last line of the help: what `-v` adds to the output.
 const RTT_MORE: &str =
     "Print every placement of a mode, the CPUs that each end may use, the measurement noise";
 const STREAM_MORE: &str =

@@ -1,4 +1,4 @@
-//! `netwright measure connect`.
+//! `netwright measure connect`: warns of ports that run out, and measures.
 
 use model::measure::ConnectSpec;
 
@@ -9,7 +9,7 @@ use crate::{
     output::note,
 };
 
-/// Says first when local ports would run out.
+/// Warns where local ports would run out, then measures and prints the result.
 pub fn run(
     spec: &ConnectSpec,
     from: &SecretArgs,

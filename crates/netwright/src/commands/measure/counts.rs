@@ -1,18 +1,18 @@
-//! Lists and sweeps of sizes and counts as they are typed.
+//! Parses sizes and counts, and lists and sweeps of them.
 
 use std::str::FromStr;
 
 use model::units::{count, size, sweep};
 
-/// Sizes in bytes: the unit is the flag's, so a bare number is taken.
+/// Parses sizes in bytes. The flag implies the unit, so a bare number is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sizes(pub Vec<u64>);
 
-/// One size in bytes; a bare number is taken here too.
+/// Parses one size in bytes; a bare number is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OneSize(pub u64);
 
-/// So many a second; `k` and `M` are thousands and millions.
+/// Parses a rate per second; `k` and `M` are thousands and millions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerSecond(pub u64);
 
@@ -45,7 +45,7 @@ pub fn within<const LOW: u32, const HIGH: u32>(text: &str) -> Result<u32, String
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counts(pub Vec<u32>);
 
-/// Per mille, typed as percent.
+/// Parses a percentage as per mille.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Percent(pub u32);
 

@@ -1,5 +1,5 @@
-//! Flags that several kinds of traffic have, each declared once. Where a kind says it in other words, or has
-//! a letter for it, its `mut_arg` says so.
+//! Flags that several kinds of traffic share, each declared once. A kind that needs other words or
+//! a short letter changes them by `mut_arg`.
 
 use std::path::PathBuf;
 
@@ -92,10 +92,10 @@ pub struct TrustArgs {
 }
 
 impl TrustArgs {
-    /// As a request keeps it.
+    /// The TLS part of a request. `resume`: whether connections may resume a session.
     ///
     /// # Errors
-    /// A name that is not UTF-8.
+    /// A path that is not UTF-8.
     pub fn spec(&self, resume: bool) -> Result<TlsSpec, Failure> {
         Ok(TlsSpec { ca: super::named(self.ca.as_deref())?, insecure: self.insecure, resume })
     }
@@ -189,10 +189,10 @@ impl From<ProtocolArg> for PgProtocol {
     }
 }
 
-/// `NAME=VALUE`.
+/// Parses `NAME=VALUE`.
 ///
 /// # Errors
-/// It is no such pair.
+/// Text without `=`, or an invalid name.
 fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     let letters = name.chars().all(|c| c.is_alphanumeric() || c == '_');
@@ -261,7 +261,7 @@ pub struct SocketArgs {
 }
 
 impl SocketArgs {
-    /// What was asked of the sockets.
+    /// The socket options as the request stores them.
     pub fn options(&self) -> SocketOptions {
         SocketOptions {
             nodelay: self.nodelay,

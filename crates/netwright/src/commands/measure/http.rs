@@ -1,4 +1,4 @@
-//! `netwright measure http`.
+//! `netwright measure http`: HTTP/1.1 requests to any server.
 
 use std::path::PathBuf;
 
@@ -62,10 +62,10 @@ pub struct HttpArgs {
     pub output: OutputArgs,
 }
 
-/// The request that says everything.
+/// The checked request.
 ///
 /// # Errors
-/// Something asked for cannot be.
+/// The first invalid flag.
 pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
     let load = &args.load;
     let body_file = named(args.body_file.as_deref())?;
@@ -94,7 +94,7 @@ pub fn spec(args: &HttpArgs) -> Result<HttpSpec, Failure> {
     })
 }
 
-/// What carries requests to a URL.
+/// The transport of requests to a URL: TCP, TLS or a Unix socket.
 fn transport(url: &str) -> Transport {
     let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
     match scheme.eq_ignore_ascii_case("http+unix") {
@@ -103,7 +103,7 @@ fn transport(url: &str) -> Transport {
     }
 }
 
-/// Measures and prints.
+/// Measures and prints the result.
 pub fn run(spec: &HttpSpec, from: &SecretArgs, output: &OutputArgs) -> Result<CommandEnd, Failure> {
     let secret = secret(from)?;
     conduct(

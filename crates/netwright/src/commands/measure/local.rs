@@ -1,5 +1,5 @@
-//! What `measure http` and `measure pg` have alike: which of a server's addresses, where this end
-//! runs and how it waits, rounds until the interval is narrow, and a responder at the server.
+//! What `measure http`, `pg` and `redis` share: addresses of the server, this end's CPUs and
+//! waiting, rounds for `--precision`, and the responder.
 
 use clap::Args;
 use model::{
@@ -10,12 +10,12 @@ use model::{
 use super::flags::{AddressArgs, PlacementArgs, RepeatArgs, SecretArgs, SocketArgs};
 use crate::{failure::Failure, output::row};
 
-/// The window when nothing is asked for.
+/// The default window.
 const WINDOW: Nanos = Nanos(5_000_000_000);
-/// Traffic around it when nothing is asked for.
+/// The default traffic around the window.
 const WARMUP: Nanos = Nanos(200_000_000);
 const COOLDOWN: Nanos = Nanos(50_000_000);
-/// The longest that a number of requests or transactions may take when nothing is asked for.
+/// The default time limit for a number of requests or transactions.
 const LONGEST: Nanos = Nanos(600_000_000_000);
 
 const PRECISION: &str =
@@ -55,8 +55,8 @@ pub struct ClientArgs {
 }
 
 impl ClientArgs {
-    /// The part of a request that every kind has. `counted` where a number of requests or
-    /// transactions is asked for: they end the window.
+    /// The common part of the request. `counted`: a number of requests or transactions ends the
+    /// window.
     ///
     /// # Errors
     /// The window is too short.
@@ -91,14 +91,14 @@ impl ClientArgs {
     }
 }
 
-/// A duration; a bare number is seconds, as pgbench's.
+/// Parses a duration; a bare number is seconds, as for pgbench.
 fn seconds(text: &str) -> Result<Nanos, String> {
     let bare = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let text = if bare { format!("{text}s") } else { text.to_owned() };
     text.parse().map_err(|e| format!("{e}"))
 }
 
-/// A line for an interval that is over, in pgbench's words.
+/// A progress line for an interval, in pgbench's format.
 pub fn interval(i: &ServedInterval) {
     let latency = i
         .latency_mean_ns

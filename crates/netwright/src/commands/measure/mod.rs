@@ -1,4 +1,4 @@
-//! `netwright measure`: traffic with known shape, and what it achieved.
+//! `netwright measure`: sends a known load and reports what was achieved.
 
 pub mod args;
 mod connect;
@@ -34,7 +34,7 @@ use crate::{
     session::Session,
 };
 
-/// Measures what was asked, or what an earlier result was asked.
+/// Runs the measurement of the flags, or repeats that of an earlier result.
 pub fn run(args: &MeasureArgs) -> Result<CommandEnd, Failure> {
     if args.kind.as_ref().is_some_and(MeasureKind::softirq) {
         traffic::host::softirq::attach()?;
@@ -66,13 +66,13 @@ pub fn run(args: &MeasureArgs) -> Result<CommandEnd, Failure> {
     }
 }
 
-/// The longest file of a secret.
+/// The largest file of a secret, bytes.
 const MOST_SECRET: u64 = 64 << 10;
 
-/// The longest result that is asked again.
+/// The largest earlier result that is read, bytes.
 const MOST_RESULT: u64 = 64 << 20;
 
-/// The secret of a file or of the environment.
+/// The secret from a file or from the environment; `None` where neither has one.
 pub fn secret(args: &SecretArgs) -> Result<Option<Secret>, Failure> {
     let text = match &args.secret_file {
         Some(path) => Some(given::text(path, MOST_SECRET).map_err(|e| Failure::io(path, &e))?),
@@ -81,7 +81,7 @@ pub fn secret(args: &SecretArgs) -> Result<Option<Secret>, Failure> {
     Ok(text.map(|t| Secret::new(&t)).transpose()?)
 }
 
-/// A file by its name, as a request keeps it.
+/// A path as the request stores it.
 pub fn named(path: Option<&Path>) -> Result<Option<String>, Failure> {
     let name = |p: &Path| {
         p.to_str().map(str::to_owned).ok_or_else(|| {
@@ -91,7 +91,7 @@ pub fn named(path: Option<&Path>) -> Result<Option<String>, Failure> {
     path.map(name).transpose()
 }
 
-/// The request of an earlier result.
+/// The request in an earlier result.
 fn rerun(file: &Path, args: &MeasureArgs) -> Result<CommandEnd, Failure> {
     let text = given::text(file, MOST_RESULT).map_err(|e| Failure::io(file, &e))?;
     let document: serde_json::Value =
@@ -144,30 +144,31 @@ fn rtt(
     )
 }
 
-/// Hears each second of a window: its end, in seconds since the window began, and a rate.
+/// Called after each second of a window, with its end in seconds since the window began, and a
+/// rate.
 type Second<'a> = &'a (dyn Fn(f64, f64) + Sync);
 
-/// Hears an interval of a server's answers.
+/// Called after each interval of a foreign server's answers.
 type Interval<'a> = &'a (dyn Fn(&ServedInterval) + Sync);
 
-/// Whoever hears of each second, where a person reads the rows.
+/// `hear`, where rows are shown on a terminal.
 fn each_second<'a>(output: &OutputArgs, hear: Second<'a>) -> Option<Second<'a>> {
     rows_wanted(output.talk.quiet).then_some(hear)
 }
 
-/// Whoever hears of each interval of a server's answers: who asked for it, or a person reads the rows.
+/// Prints each interval, where `--progress` asked for it or rows are shown on a terminal.
 fn each_interval(asked_for: Option<Nanos>, output: &OutputArgs) -> Option<Interval<'static>> {
     let wanted = asked_for.is_some() && !output.talk.quiet;
     (wanted || rows_wanted(output.talk.quiet)).then_some(&local::interval)
 }
 
-/// A row for a second that is over, in the form of `pgbench -P`.
+/// Prints a row for one second, in the format of `pgbench -P`.
 fn second(end_s: f64, per_s: f64, what: &str) {
     row(&format!("progress: {end_s:.1} s, {per_s:.1} {what}/s"));
 }
 
-/// Runs a measurement with progress and Ctrl-C, prints what came of it, and says why it broke
-/// off or measured nothing, if it did.
+/// Runs a measurement with progress and Ctrl-C, prints the result, and then reports an error or an
+/// empty result.
 fn conduct<D: Serialize + Judged>(
     output: &OutputArgs,
     measure: impl FnOnce(traffic::Run<'_>) -> traffic::Result<Measured<D>>,
@@ -180,7 +181,7 @@ fn conduct<D: Serialize + Judged>(
     let result = measure(traffic::Run::new(session.stop(), &progress));
     drop(session);
     let (Measured { document, broken }, nothing) = result?.judged();
-    // A page of dashes says less than the line of what was wrong.
+    // An empty result's table says less than the error message.
     if output.json || !nothing {
         answer.tell(&document, text)?;
     }

@@ -1,4 +1,4 @@
-//! `netwright measure pg`.
+//! `netwright measure pg`: PostgreSQL transactions, by this program or by pgbench.
 
 use std::collections::BTreeMap;
 
@@ -141,11 +141,11 @@ impl From<DriverArg> for PgDriver {
     }
 }
 
-/// The transactions that were asked for, `select-only@3` for one with a weight; the one that changes
-/// nothing where none was.
+/// The transactions asked for, `select-only@3` for a weight; select-only by default, which changes
+/// nothing.
 ///
 /// # Errors
-/// A weight that is none.
+/// An invalid weight.
 pub fn scripts(asked: &[String]) -> Result<Vec<PgScript>, Failure> {
     if asked.is_empty() {
         return Ok(vec![PgScript { name: "select-only".into(), weight: 1 }]);
@@ -157,16 +157,16 @@ pub fn scripts(asked: &[String]) -> Result<Vec<PgScript>, Failure> {
     asked.iter().map(script).collect()
 }
 
-/// The request that says everything, and the password that stood in the connection string.
+/// The checked request, and the password from the connection string.
 ///
 /// # Errors
-/// Something asked for cannot be.
+/// The first invalid flag.
 pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
     let (target, password) = workloads::pg::without_password(&args.url)?;
     let mut common =
         args.local.common(target, args.duration.duration, args.transactions.is_some())?;
     if args.driver == DriverArg::Pgbench {
-        // It has neither: none where none was asked for.
+        // pgbench has neither warm-up nor cool-down, so the defaults do not apply.
         common.warmup_ns = args.local.warmup.unwrap_or_default();
         common.cooldown_ns = args.local.cooldown.unwrap_or_default();
     }
@@ -193,7 +193,7 @@ pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
     Ok((spec, password))
 }
 
-/// Makes pgbench's tables, and says what was made.
+/// Creates pgbench's tables, and prints their sizes.
 pub fn init(args: &PgArgs) -> Result<CommandEnd, Failure> {
     let (spec, password) = spec(args)?;
     let answer = Answer::to(&args.output)?;
@@ -206,7 +206,7 @@ pub fn init(args: &PgArgs) -> Result<CommandEnd, Failure> {
     Ok(CommandEnd::Yes)
 }
 
-/// Measures and prints.
+/// Measures and prints the result.
 pub fn run(
     spec: &PgSpec,
     password: Option<&str>,

@@ -1,4 +1,4 @@
-//! `netwright measure redis`.
+//! `netwright measure redis`: Redis commands to any server with its protocol.
 
 use clap::{Arg, Args};
 use model::measure::{Common, RedisSpec, Transport};
@@ -17,18 +17,18 @@ use crate::{
     failure::{CommandEnd, Failure},
 };
 
-/// Where `redis-cli` and `redis-benchmark` take a password from.
+/// The environment variable with the password, as for `redis-cli`.
 const PASSWORD: &str = "REDISCLI_AUTH";
 
-/// What is sent where nothing is asked for: it changes nothing.
+/// The default command, which changes nothing.
 pub const COMMAND: &str = "GET key:{key}";
-/// The keys that it draws from.
+/// The default number of keys.
 pub const KEYS: u64 = 100_000;
-/// The length of a value.
+/// The default length of a value, bytes.
 pub const DATA_BYTES: u64 = 3;
 
-/// The shared flags in Redis's words. In place: a flag that is taken out and put back changes the order of the
-/// headings.
+/// Adapts the shared flags to Redis. They are changed in place: removing and adding a flag would
+/// reorder the help's headings.
 fn of_commands(arg: Arg) -> Arg {
     let help = match arg.get_id().as_str() {
         "pipeline" => "Commands outstanding on each connection",
@@ -92,10 +92,10 @@ pub struct RedisArgs {
     pub output: OutputArgs,
 }
 
-/// The request that says everything but a password, and the URL that may have one.
+/// The checked request without a password, and the URL, which may have one.
 ///
 /// # Errors
-/// Something asked for cannot be.
+/// The first invalid flag.
 pub fn spec(args: &RedisArgs) -> Result<(RedisSpec, RedisUrl), Failure> {
     let url = RedisUrl::of(&args.url)?;
     let transport = if args.url.starts_with("unix:") { Transport::Unix } else { Transport::Tcp };
@@ -120,12 +120,12 @@ pub fn spec(args: &RedisArgs) -> Result<(RedisSpec, RedisUrl), Failure> {
     Ok((spec, url))
 }
 
-/// The password for a URL that has none.
+/// The password for a URL without one.
 pub fn password() -> Option<String> {
     std::env::var(PASSWORD).ok().filter(|p| !p.is_empty())
 }
 
-/// Measures and prints.
+/// Measures and prints the result.
 pub fn run(
     spec: &RedisSpec,
     url: &RedisUrl,

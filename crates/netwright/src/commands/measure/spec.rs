@@ -1,4 +1,4 @@
-//! From what was typed to a request that says everything.
+//! Turns the flags of `rtt`, `stream` and `connect` into specifications.
 
 use model::{
     BitsPerSec,
@@ -17,12 +17,12 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Bits a second of UDP streams when no rate is asked for.
+/// The default rate of UDP streams, bits per second.
 const UDP_RATE: BitsPerSec = BitsPerSec(100_000_000);
 const TCP_MESSAGE: u64 = 128 << 10;
 const UDP_MESSAGE: u64 = 1400;
 
-/// The target with the port that a flag or a foreign protocol gives it.
+/// The target, with the port of `--port` or of a foreign protocol where it has none.
 fn target(args: &CommonArgs, foreign_port: Option<u16>) -> Result<String, Failure> {
     let usage = |e: traffic::Error| Failure::Usage(e.to_string());
     let parsed: traffic::Target = args.target.parse().map_err(usage)?;
@@ -80,7 +80,7 @@ fn common(args: &CommonArgs, peer: PeerProgram) -> Result<Common, Failure> {
     })
 }
 
-/// `rtt`.
+/// The specification of `measure rtt`; refuses flags that `--peer` does not support.
 pub fn rtt(args: &RttArgs) -> Result<RttSpec, Failure> {
     let peer = match args.peer {
         RttPeer::Netwright => PeerProgram::Netwright,
@@ -106,7 +106,7 @@ pub fn rtt(args: &RttArgs) -> Result<RttSpec, Failure> {
     })
 }
 
-/// `stream`.
+/// The specification of `measure stream`; UDP and foreign peers have other defaults.
 pub fn stream(args: &StreamArgs) -> Result<StreamSpec, Failure> {
     let peer = match args.peer {
         StreamPeer::Netwright => PeerProgram::Netwright,
@@ -135,7 +135,7 @@ pub fn stream(args: &StreamArgs) -> Result<StreamSpec, Failure> {
     })
 }
 
-/// `connect`.
+/// The specification of `measure connect`.
 pub fn connect(args: &ConnectArgs) -> Result<ConnectSpec, Failure> {
     Ok(ConnectSpec {
         common: common(&args.common, PeerProgram::Netwright)?,

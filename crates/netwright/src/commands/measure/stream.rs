@@ -1,4 +1,4 @@
-//! `netwright measure stream`.
+//! `netwright measure stream`: shows intervals on a terminal, and measures.
 
 use model::{
     BitsPerSec,
@@ -18,7 +18,7 @@ pub fn run(
     output: &OutputArgs,
 ) -> Result<CommandEnd, Failure> {
     let secret = super::secret(secret)?;
-    // On a terminal each interval is shown as soon as it is over.
+    // On a terminal each interval appears as soon as it is over.
     let live = rows_wanted(output.talk.quiet);
     let heard = |direction: Direction, interval: &StreamInterval| {
         if live {

@@ -1,4 +1,4 @@
-//! What was typed after `prove`.
+//! Flags of `netwright prove`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `netwright prove`: an experiment and its verdict.
+//! `netwright prove`: runs an experiment and prints the verdict.
 
 pub mod args;
 pub mod spec;
@@ -27,7 +27,7 @@ use crate::{
     session::Session,
 };
 
-/// Makes the experiment, or looks at one.
+/// Runs or resumes an experiment, or prints the state of one (`--peek`).
 pub fn run(args: &ProveArgs) -> Result<CommandEnd, Failure> {
     let answer = Answer::to(&args.output)?;
     if let Some(path) = args.record.as_ref().filter(|_| args.peek) {
@@ -41,7 +41,7 @@ pub fn run(args: &ProveArgs) -> Result<CommandEnd, Failure> {
     if args.peek {
         return peek(&path, &answer);
     }
-    // Before anybody is waited for.
+    // Checked before the lock is waited for.
     match args.resume {
         true => start::past(&experiment, &path).map(|_| ())?,
         false => record_path::room(&path, args.record.is_some())?,
@@ -60,7 +60,7 @@ pub fn run(args: &ProveArgs) -> Result<CommandEnd, Failure> {
         note(&format!("`{}` goes on with it", spec::go_on(args, &path)));
     }
     match conducted.broken {
-        // No more than that there are too few blocks, which the documents call not proven.
+        // Too few blocks is a verdict: the documents call it not proven.
         Some(ProveError::Budget(why)) => {
             note(&why);
             put_back.map(|()| CommandEnd::No)
@@ -70,15 +70,16 @@ pub fn run(args: &ProveArgs) -> Result<CommandEnd, Failure> {
     }
 }
 
-/// An experiment that was made.
+/// The result of an experiment.
 struct Made {
     conducted: Conducted,
-    /// What was held still meanwhile.
+    /// The frozen state of the host; `None` where it was not frozen.
     held: Option<FrozenHost>,
     put_back: Result<(), Failure>,
 }
 
-/// Makes it; all that it set is put back. `None` where a plan would do harm, which was told.
+/// Runs the experiment and restores the host. `None` where a plan is refused as harmful, which was
+/// printed.
 fn make(args: &ProveArgs, experiment: &Experiment, path: &Path) -> Result<Option<Made>, Failure> {
     let session = Session::open(&args.output.talk);
     start::undo_before(&session, path, experiment)?;
@@ -123,7 +124,7 @@ fn consent(args: &ProveArgs) -> Consent {
     }
 }
 
-/// Ended before the first run was: all was put back, and there is no verdict to show.
+/// Interrupted before the first run: everything was restored, and there is no verdict.
 fn nothing_reported(broken: bool) -> CommandEnd {
     if !broken {
         note(
@@ -141,7 +142,7 @@ fn show(document: &ProveDocument, answer: &Answer<'_>) -> Result<CommandEnd, Fai
     })
 }
 
-/// How it stands.
+/// Prints the state of an experiment from its record (`--peek`).
 fn peek(path: &Path, answer: &Answer<'_>) -> Result<CommandEnd, Failure> {
     let past = record::read(path)?;
     let experiment = Experiment::check(past.begun.spec.clone(), &past.begun.name)
@@ -164,7 +165,7 @@ mod tests {
         prove: ProveArgs,
     }
 
-    /// The arguments of so many words after `prove`.
+    /// Parses arguments of `prove`.
     pub(super) fn typed(words: &[&str]) -> ProveArgs {
         Typed::parse_from([&["prove"], words].concat()).prove
     }
@@ -180,7 +181,7 @@ mod tests {
             "{said}"
         );
         assert!(said.contains(&folder.path().display().to_string()), "{said}");
-        // Who names a file is told of that one.
+        // With a file named, the error is about that file.
         spec::begun(&typed(&["e.toml", "--peek"]), &path).unwrap();
         spec::begun(&typed(&[&flags[..], &["--record", "r"]].concat()), &path).unwrap();
         std::fs::write(&path, "").unwrap();

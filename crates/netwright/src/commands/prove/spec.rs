@@ -1,4 +1,4 @@
-//! From what was typed to an experiment.
+//! Turns the flags of `prove`, or its file, into an experiment.
 
 use model::quote;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use prove::{
 use super::args::ProveArgs;
 use crate::failure::Failure;
 
-/// What an experiment is called that no file names.
+/// The name of an experiment by flags.
 const BY_FLAGS: &str = "prove";
 
 pub fn experiment(args: &ProveArgs) -> Result<Experiment, Failure> {
@@ -36,7 +36,7 @@ pub fn experiment(args: &ProveArgs) -> Result<Experiment, Failure> {
     }
     let placed = spec.placement.clone();
     let checked = Experiment::check(spec, &name).map_err(|e| Failure::Usage(format!("{of}{e}")))?;
-    // A look is at what was tried, perhaps on another host.
+    // `--peek` shows an experiment that may be of another host.
     if let (Some(placed), false) = (placed, args.peek) {
         let facts = facts::collect(&Root::live(), &facts::Request::default());
         placement::there(&placed, &facts).map_err(|e| Failure::Usage(format!("{of}{e}")))?;
@@ -55,13 +55,13 @@ fn read(path: &Path) -> Result<Spec, Failure> {
     prove::spec::parse(&text).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
 }
 
-/// Whether an experiment is told by flags.
+/// Whether flags define the experiment, without a file.
 fn any_flag(args: &ProveArgs) -> bool {
     let all = [&args.level, &args.change, &args.metric];
     args.workload.is_some() || args.command.is_some() || all.iter().any(|flag| !flag.is_empty())
 }
 
-/// The experiment that a record tells, its name, and what its errors begin with.
+/// The experiment of a record, its name, and the prefix of its errors.
 fn recorded(path: &Path) -> Result<(Spec, String, String), Failure> {
     let begun = prove::record::read(path).map_err(Failure::from)?.begun;
     Ok((begun.spec, begun.name, format!("{}: ", path.display())))
@@ -99,14 +99,14 @@ fn of_levels(args: &ProveArgs) -> FactorSpec {
     }
 }
 
-/// Where an experiment's record is.
+/// The path of an experiment's record.
 pub fn record(args: &ProveArgs, experiment: &Experiment) -> PathBuf {
     args.record
         .clone()
         .unwrap_or_else(|| prove::record_path::usual(experiment, args.file.is_some()))
 }
 
-/// What goes on with the experiment of a record, for a shell.
+/// The command line that resumes a record's experiment, quoted for a shell.
 pub fn go_on(args: &ProveArgs, path: &Path) -> String {
     let mut line =
         format!("netwright prove --resume --record {}", quote::shell(&path.to_string_lossy()));
@@ -122,8 +122,8 @@ pub fn go_on(args: &ProveArgs, path: &Path) -> String {
     line
 }
 
-/// Whether an experiment by flags, which name its record, was ever begun; of a record that is named by a file
-/// or by `--record` who reads it tells.
+/// Refuses an experiment by flags that was never begun: the flags name its record. A record named
+/// by a file or by `--record` has an error of its own when it is read.
 pub fn begun(args: &ProveArgs, path: &Path) -> Result<(), Failure> {
     if args.file.is_some() || args.record.is_some() || !matches!(path.try_exists(), Ok(false)) {
         return Ok(());

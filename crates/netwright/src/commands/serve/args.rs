@@ -1,4 +1,4 @@
-//! What was typed after `serve`.
+//! Flags of `netwright serve`.
 
 use std::{ops::RangeInclusive, path::PathBuf, str::FromStr};
 
@@ -82,7 +82,7 @@ pub struct ServeArgs {
     pub talk: TalkArgs,
 }
 
-/// `7480-7499`, or one port.
+/// Parses a range of ports: `7480-7499`, or one port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortRange(pub RangeInclusive<u16>);
 

@@ -1,4 +1,4 @@
-//! Far ends for programs that know nothing of us.
+//! Servers for foreign clients: iperf3 and qperf.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -13,7 +13,7 @@ use traffic::budget::Budget;
 use super::{args::ServeArgs, log::Log};
 use crate::{failure::Failure, output::Sink};
 
-/// A bound server for stock iperf3 clients, when asked for.
+/// Binds the server for stock iperf3 clients; `None` where it was not asked for.
 pub fn iperf3(args: &ServeArgs, ips: &[IpAddr]) -> Result<Option<Server>, Failure> {
     let Some(port) = args.iperf3 else { return Ok(None) };
     if !args.open && ips.iter().any(|ip| !ip.is_loopback()) {
@@ -75,7 +75,7 @@ fn tell(args: &ServeArgs, event: &Event, log: &Log) {
         Event::Warned { client, what } => log.note(format!("{client}: iperf3: {what}")),
         Event::Trouble { what } => log.note(format!("iperf3: {what}")),
         Event::Broken { client, why } => log.note(format!("{client}: iperf3: {why}")),
-        // What scanners do is told only when asked for.
+        // Connections of port scanners are reported only with `--verbose`.
         Event::TurnedAway { client, why } if args.talk.verbose => {
             log.note(format!("{client}: iperf3: turned away: {why}"));
         }
@@ -83,7 +83,7 @@ fn tell(args: &ServeArgs, event: &Event, log: &Log) {
     }
 }
 
-/// One event for programs.
+/// One event as JSON.
 fn line(event: &Event) -> serde_json::Value {
     let mut line = match event {
         Event::Started { client, what } => {

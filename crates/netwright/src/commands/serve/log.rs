@@ -1,5 +1,5 @@
-//! What happens is written by a thread of its own: whoever reads our output slowly, or not at
-//! all, must not hold up the clients.
+//! Writes events in a thread, so that a slow or stopped reader of our output does not delay
+//! clients.
 
 use std::{
     sync::{
@@ -13,9 +13,9 @@ use std::{
 
 use crate::output::{Sink, note};
 
-/// Lines that wait to be written; more are left out, and counted.
+/// The most lines that wait to be written; more are dropped and counted.
 const WAITING: usize = 4096;
-/// How long the last ones may take to be written when the server ends.
+/// How long the last lines may take to be written when the server ends.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]

@@ -65,7 +65,7 @@ pub fn run(args: &ServeArgs) -> Result<CommandEnd, Failure> {
     let stop = window.stop();
     let (log, memory) = (&log, &memory);
     std::thread::scope(|scope| {
-        // If one cannot go on, none does.
+        // If one server fails, all end.
         let ending = |result| {
             stop.store(true, Ordering::Relaxed);
             result
@@ -87,14 +87,14 @@ pub fn run(args: &ServeArgs) -> Result<CommandEnd, Failure> {
     Ok(CommandEnd::Yes)
 }
 
-/// A server for programs that know nothing of us.
+/// A server for foreign clients.
 type Serving<'a> = Box<dyn FnOnce() -> traffic::Result<()> + Send + 'a>;
 
-/// Loopback unless told otherwise.
+/// The addresses to listen on: loopback by default.
 fn ips(args: &ServeArgs) -> Vec<IpAddr> {
     let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
     let ips = if args.bind.is_empty() { &loopback[..] } else { &args.bind };
-    // A host without IPv6 serves IPv4: only what was asked for by name must work.
+    // On a host without IPv6 the default serves IPv4 alone; addresses asked for must work.
     let here = |ip: &IpAddr| {
         !args.bind.is_empty() || std::net::UdpSocket::bind(SocketAddr::new(*ip, 0)).is_ok()
     };
@@ -108,7 +108,7 @@ fn addresses(args: &ServeArgs) -> Vec<Listen> {
     tcp.chain(args.unix.clone().map(Listen::Unix)).collect()
 }
 
-/// The secret to demand, and the one to print when it was made up.
+/// The secret to demand, and the generated one to print.
 fn demanded(args: &ServeArgs) -> Result<(Option<Secret>, Option<String>), Failure> {
     if args.open {
         return Ok((None, None));
@@ -149,7 +149,7 @@ fn announce(args: &ServeArgs, listening: &[Listen], secret: Option<&str>) -> Res
     Ok(())
 }
 
-/// A line for each event; what scanners do is told only when asked for.
+/// Prints a line for an event; connections of port scanners only with `--verbose`.
 fn tell(args: &ServeArgs, event: &Event, log: &Log) {
     if args.json {
         let line = match event {

@@ -13,7 +13,7 @@ use traffic::budget::Budget;
 use super::{args::ServeArgs, log::Log};
 use crate::{failure::Failure, output::Sink};
 
-/// Listening sockets for stock qperf clients; none when nobody asked.
+/// Binds the sockets for stock qperf clients; empty where not asked for.
 pub fn listen(args: &ServeArgs, ips: &[IpAddr]) -> Result<Vec<TcpListener>, Failure> {
     let Some(port) = args.qperf else { return Ok(vec![]) };
     if !args.open && ips.iter().any(|ip| !ip.is_loopback()) {
@@ -64,13 +64,13 @@ fn tell(args: &ServeArgs, event: &Event, log: &Log) {
     match event {
         _ if args.json => log.out(line(event).to_string()),
         _ if args.talk.quiet => {}
-        // What scanners do is told only when asked for.
+        // Connections of port scanners are reported only with `--verbose`.
         Event::Began { .. } | Event::Ignored { .. } if !args.talk.verbose => {}
         event => log.note(format!("qperf: {event}")),
     }
 }
 
-/// One event for programs.
+/// One event as JSON.
 fn line(event: &Event) -> serde_json::Value {
     let mut line = match event {
         Event::Began { client, test, message_bytes, seconds } => json!({

@@ -1,4 +1,4 @@
-//! `tune apply`.
+//! `netwright tune apply`: makes the changes of a plan, or completes an interrupted change.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use crate::{
     session::{Listener, Session},
 };
 
-/// How long a confirmation is waited for when nobody says.
+/// The default time to wait for a confirmation.
 const CONFIRM: Nanos = Nanos(60_000_000_000);
 const SHORTEST: Nanos = Nanos(1_000_000_000);
 const LONGEST: Nanos = Nanos(3_600_000_000_000);
@@ -60,13 +60,13 @@ pub fn run(mut args: ApplyArgs) -> Result<CommandEnd, Failure> {
         Ok(lock) => lock,
         Err(e) => return Err(pending::no_lock(&target, change_requests, e).into()),
     };
-    // Until here Ctrl-C simply ends it, also while it waits. From here on the terminal may go away
-    // in the middle, and what was begun is ended all the same.
+    // Until here Ctrl-C ends the command, also while it waits for the lock. From here on a hangup
+    // is ignored, and the change is completed.
     interrupt::ignore(libc::SIGHUP);
     let session = Session::open(&args.output.talk);
     session.changing();
     if let Some(id) = args.finish {
-        // The set's own namespace, as for its undoing. Nothing else runs in this process yet.
+        // Enters the namespace of the change set, as its rollback does. No other thread runs yet.
         to_finish(&mut target, id)?;
     }
     let work = Work {
@@ -121,7 +121,7 @@ fn dry(args: &ApplyArgs, target: &JournalTarget) -> Result<CommandEnd, Failure> 
     plan::answer(&plan, by_name)
 }
 
-/// What completing would write.
+/// What completing the change would write.
 fn dry_finish(args: &ApplyArgs, mut target: JournalTarget, id: u64) -> Result<CommandEnd, Failure> {
     if target.store.is_locked()? {
         return Err(Failure::Environment("somebody is changing this host right now".into()));
@@ -161,8 +161,8 @@ fn apply(
     work.apply(plan, by, Some(&mut watchdog_for(target, wait, maker))).map_err(Failure::from)
 }
 
-/// Completes what was interrupted: with a watchdog where it had one, and where the operator's connection, which
-/// may be another one by now, may not come through.
+/// Completes an interrupted change. It gets a watchdog where it had one, and where it may cut the
+/// operator's connection, which may be a new one.
 fn finish(args: &ApplyArgs, target: &JournalTarget, work: &Work<'_>) -> Result<Applied, Failure> {
     let id = args.finish.unwrap_or_default();
     let by = by::this_process(&target.host)?;
@@ -185,7 +185,7 @@ fn finish(args: &ApplyArgs, target: &JournalTarget, work: &Work<'_>) -> Result<A
     work.finish(id, Some(&mut watchdog_for(target, wait, maker))).map_err(Failure::from)
 }
 
-/// Tells how it ended.
+/// Prints the result.
 fn conclude(
     args: &ApplyArgs,
     target: &JournalTarget,

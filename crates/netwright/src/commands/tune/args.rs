@@ -1,4 +1,4 @@
-//! What `tune` takes.
+//! Flags of `netwright tune`.
 
 use std::path::PathBuf;
 

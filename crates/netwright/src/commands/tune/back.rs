@@ -1,4 +1,4 @@
-//! `tune rollback` and `tune confirm`.
+//! `netwright tune rollback` and `tune confirm`.
 
 use model::tune::{ChangeNote, ChangeState};
 use remote::local::PeerEnd;
@@ -20,7 +20,7 @@ use crate::{
     session::Listener,
 };
 
-/// Puts back what changes wrote.
+/// Restores the old values of changes.
 pub fn rollback(args: RollbackArgs) -> Result<CommandEnd, Failure> {
     Sink::new(args.output.output.clone()).check()?;
     if let Some(name) = &args.peer.responder {
@@ -50,7 +50,7 @@ fn request(args: &RollbackArgs) -> Request {
     Request { which, force: args.force, dry_run: args.dry_run, no_wait: args.no_wait }
 }
 
-/// At a server, what `fix` kept there.
+/// Rolls back, on a server, what `fix` kept there.
 fn afar(name: &str, args: &RollbackArgs) -> Result<CommandEnd, Failure> {
     let Some(id) = args.id.filter(|_| !args.dry_run && !args.force) else {
         return Err(Failure::Usage(
@@ -86,7 +86,7 @@ fn nothing(args: &RollbackArgs) -> Result<CommandEnd, Failure> {
     Ok(CommandEnd::Yes)
 }
 
-/// Says that all is well.
+/// Confirms a change, so that its watchdog ends without reverting it.
 pub fn confirm(args: ConfirmArgs) -> Result<CommandEnd, Failure> {
     Sink::new(args.output.output.clone()).check()?;
     let mut target = JournalTarget::open(args.place.into())?;

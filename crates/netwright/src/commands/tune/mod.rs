@@ -1,4 +1,4 @@
-//! `netwright tune`: reversible changes.
+//! `netwright tune`: reversible changes of the host.
 
 mod apply;
 pub mod args;
@@ -52,7 +52,7 @@ fn tell(
     tell_all(output, set.into_iter().collect(), Reported { notes, done, ..Reported::default() })
 }
 
-/// The same of several change sets.
+/// The same for several change sets.
 fn tell_all(output: &OutputArgs, sets: Vec<ChangeSet>, reported: Reported) -> Result<(), Failure> {
     let nothing = || Reading::absent("nothing was to be done");
     let outcome = Outcome {
@@ -64,7 +64,7 @@ fn tell_all(output: &OutputArgs, sets: Vec<ChangeSet>, reported: Reported) -> Re
         notes: reported.notes,
     };
     let written = Answer::of(output).tell(&outcome, report::tune::outcome);
-    // Done it is all the same, and whoever did it must know.
+    // The change is made whether or not the answer was written, so the error includes it.
     written.map_err(|e| match e {
         Failure::Environment(why) => {
             Failure::Environment(format!("{why}; {}", sentences(&outcome.notes)))
@@ -86,10 +86,11 @@ fn stand(args: &WatchdogArgs) -> Result<CommandEnd, Failure> {
     }
 }
 
-/// Waits for the end of whoever has the other end of our standard input.
+/// Waits until the process at the other end of our standard input ends, then reverts its trials.
 fn stand_by_maker(maker: (u32, u64)) -> Result<CommandEnd, Failure> {
     for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE] {
-        // Whoever ends a service ends both; the maker then puts back, and we go when it is gone.
+        // Stopping a service signals both processes; the maker reverts by itself, and we end after
+        // it.
         interrupt::ignore(signal);
     }
     ready()?;
@@ -107,7 +108,7 @@ fn stand_by_maker(maker: (u32, u64)) -> Result<CommandEnd, Failure> {
     done
 }
 
-/// Says so, and that no more is to be read.
+/// Reports that the watchdog is ready, then closes standard output.
 fn ready() -> Result<(), Failure> {
     let start = Host::live().start_ticks("self")?;
     Sink::Stdout.text(&format!("ready {} {start}\n", std::process::id()))?;
@@ -123,7 +124,7 @@ fn stand_until(args: &WatchdogArgs, id: u64, deadline_boot_ms: u64) -> Result<Co
     })?;
     let orders = Orders { id, deadline_boot_ms, maker: (args.maker_pid, args.maker_start) };
     interrupt::ignore(libc::SIGHUP);
-    // SIGTERM: the host goes down or the session is cleared away; then at once.
+    // SIGTERM means a shutdown or the end of the session: revert at once.
     let window = Window::open();
     window.changing();
     ready()?;
@@ -132,7 +133,7 @@ fn stand_until(args: &WatchdogArgs, id: u64, deadline_boot_ms: u64) -> Result<Co
     Ok(CommandEnd::Yes)
 }
 
-/// Whoever started us reads to the end.
+/// Closes standard output, as the process that started us reads it to the end.
 fn close_stdout() {
     if let Ok(null) = std::fs::File::options().write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdout(null);

@@ -1,4 +1,4 @@
-//! `tune persist`: what is in force outlives a reboot.
+//! `netwright tune persist`: keeps the changes in force over a reboot.
 
 use model::tune::{FileAct, Persisted};
 use tune::{
@@ -17,7 +17,7 @@ use crate::{
     session::Listener,
 };
 
-/// Keeps, shows, prints or removes.
+/// Writes, shows, prints or removes the files.
 pub fn run(args: &PersistArgs) -> Result<CommandEnd, Failure> {
     Sink::new(args.output.output.clone()).check()?;
     let host = JournalTarget::open(args.place.clone().into())?;
@@ -44,12 +44,12 @@ pub fn run(args: &PersistArgs) -> Result<CommandEnd, Failure> {
     let work = look(&request, &host, &listener)?;
     let Work { place, old, kept, rendered, .. } = work;
     if kept.is_empty() && old == Record::default() {
-        // What was interrupted before it began.
+        // Completes an earlier, interrupted `persist` first.
         persist::files::remove_temporary(&place.record)?;
         let nothing = persist::preview(&place, &old, &rendered)?;
         return tell(args, &nothing);
     }
-    // The terminal may go away in the middle.
+    // From here on a hangup is ignored.
     interrupt::ignore(libc::SIGHUP);
     let mut doc = persist::write(&place, &old, kept, &rendered)?;
     drop(lock);

@@ -1,4 +1,4 @@
-//! `tune plan`, and what `apply` asks of a plan.
+//! `netwright tune plan`, and the planning part of `apply`.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::{
     output::{Answer, note},
 };
 
-/// Makes a plan and shows it.
+/// Makes a plan and prints it.
 pub fn run(args: PlanArgs) -> Result<CommandEnd, Failure> {
     let answer_to = Answer::to(&args.output)?;
     let host = match args.place.root.clone() {
@@ -35,8 +35,8 @@ pub fn run(args: PlanArgs) -> Result<CommandEnd, Failure> {
     answer(&plan, by_name)
 }
 
-/// What a plan says to the one who asked: what findings and profiles ask for may be left out,
-/// but a profile that does harm is one to look at again.
+/// The exit code for a plan. Changes asked for by name decide it. Findings and profiles may ask for
+/// changes that are left out, but a harmful profile is `No`.
 pub fn answer(plan: &Plan, by_name: bool) -> Result<CommandEnd, Failure> {
     let of_profile = |r: &&Refused| r.asked_by.starts_with("profile ");
     let harm = plan.refused.iter().filter(of_profile).any(|r| r.kind == RefusedAs::Harmful);
@@ -47,7 +47,7 @@ pub fn answer(plan: &Plan, by_name: bool) -> Result<CommandEnd, Failure> {
     }
 }
 
-/// What was asked for.
+/// The change requests of the arguments or the profile.
 pub fn change_requests(what: &[String], profile: &ProfileArgs) -> Result<ChangeRequests, Failure> {
     if let Some(name) = &profile.profile {
         return Ok(change_request::profile(name, &profile.nic)?);
@@ -59,7 +59,7 @@ pub fn change_requests(what: &[String], profile: &ProfileArgs) -> Result<ChangeR
         }
         many => change_request::arguments(many)?,
     };
-    // Findings that ask for nothing are an answer; a document without a line is a mistake.
+    // Findings without a change are a valid answer; another document without one is a mistake.
     if change_requests.change_requests.is_empty()
         && change_requests.refused.is_empty()
         && change_requests.found_on.is_none()
@@ -84,7 +84,7 @@ fn document(name: &str) -> Result<String, Failure> {
     }
 }
 
-/// The answer to what was asked for by name, beside a plan that tells of all.
+/// The exit code for changes asked for by name. The printed plan has the details.
 pub fn worst(plan: &Plan) -> Result<CommandEnd, Failure> {
     let Some(r) = planner::first_refusal(plan) else { return Ok(CommandEnd::Yes) };
     if plan.refused.len() > 1 {
@@ -93,7 +93,7 @@ pub fn worst(plan: &Plan) -> Result<CommandEnd, Failure> {
     refusal(r)
 }
 
-/// The same where no plan is shown: a line for each, the one that the exit code is of at the end.
+/// The same where no plan is printed: a line for each refusal, the decisive one last.
 pub fn all_refused(plan: &Plan) -> Result<CommandEnd, Failure> {
     let Some(last) = planner::first_refusal(plan) else { return Ok(CommandEnd::Yes) };
     for r in plan.refused.iter().filter(|r| !std::ptr::eq(*r, last)) {
@@ -102,7 +102,7 @@ pub fn all_refused(plan: &Plan) -> Result<CommandEnd, Failure> {
     refusal(last)
 }
 
-/// As an error, or as a no that is told.
+/// A refusal as an error, or as a `No` with a note.
 fn refusal(r: &Refused) -> Result<CommandEnd, Failure> {
     match planner::error_of(r) {
         Some(e) => Err(e.into()),

@@ -1,4 +1,4 @@
-//! `tune status`, `tune log` and `tune profiles`.
+//! `netwright tune status`, `tune log` and `tune profiles`.
 
 use model::{
     Reading,
@@ -14,7 +14,7 @@ use crate::{
     output::{Answer, Sink},
 };
 
-/// What is in force, and what of it no longer holds.
+/// Prints the changes in force, and those of their values that changed since.
 pub fn status(args: StatusArgs) -> Result<CommandEnd, Failure> {
     let holds = |d: &model::tune::Status| d.values.iter().all(|v| v.drift == Drift::None);
     let document = match &args.peer.responder {
@@ -24,7 +24,7 @@ pub fn status(args: StatusArgs) -> Result<CommandEnd, Failure> {
             let status = |facts| status::status(&target.host, &target.store, facts);
             let mut document = status(None)?;
             if !holds(&document) {
-                // Only now is it worth asking who else is about.
+                // Looking for other tuners is worthwhile only where something drifted.
                 let facts = facts::collect(target.host.root(), &Request::default());
                 document = status(Some(&facts))?;
             }
@@ -42,7 +42,7 @@ pub fn status(args: StatusArgs) -> Result<CommandEnd, Failure> {
     Ok(if holds(&document) && !half && !overdue { CommandEnd::Yes } else { CommandEnd::No })
 }
 
-/// Every change set there ever was.
+/// Prints every change set in the journal.
 pub fn log(args: LogArgs) -> Result<CommandEnd, Failure> {
     let target = JournalTarget::open(args.place.into())?;
     let mut document = status::log(&target.host, &target.store)?;

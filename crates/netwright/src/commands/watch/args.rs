@@ -1,4 +1,4 @@
-//! What `watch` takes.
+//! Flags of `netwright watch`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Says on a terminal that programs are being attached: on a busy host that takes seconds.
+//! A line on a terminal while eBPF programs are attached, which takes seconds on a busy host.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -6,13 +6,13 @@ use probe::watch::Watcher;
 
 use super::args::WatchArgs;
 
-/// A line on standard error that is not finished yet.
+/// An unfinished line on standard error.
 pub struct Attaching {
     shown: bool,
 }
 
 impl Attaching {
-    /// Said where standard error is a terminal, unless quiet, or nothing is to be attached.
+    /// Begins the line where standard error is a terminal, unless quiet or without eBPF.
     pub fn begin(args: &WatchArgs) -> Self {
         let shown = !args.output.talk.quiet && !args.no_bpf && io::stderr().is_terminal();
         if shown {
@@ -21,7 +21,8 @@ impl Attaching {
         Self { shown }
     }
 
-    /// How long it took; where nothing could be attached, nothing: the intervals say why.
+    /// Completes the line with the time taken. Where nothing was attached it is erased; the
+    /// intervals have the reason.
     pub fn end(self, watcher: &Watcher) {
         if !self.shown {
             return;
@@ -36,7 +37,7 @@ impl Attaching {
     }
 }
 
-/// A line that nobody reads is nobody's error.
+/// A failure to write this line is ignored.
 fn say(text: &str) {
     let mut to = io::stderr();
     let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());

@@ -1,4 +1,4 @@
-//! This host, interval by interval.
+//! Watches this host and prints each interval.
 
 use std::time::Duration;
 
@@ -37,7 +37,8 @@ pub fn run(args: &WatchArgs, sink: &Sink) -> Result<CommandEnd, Failure> {
     attaching.end(&watcher);
     let facts = facts.and_then(|reading| reading.join().ok());
     if facts.is_some() {
-        // They may have taken longer than attaching: the first interval is as long as the others.
+        // The facts may have taken longer than attaching; the first interval must have the usual
+        // length.
         watcher.begin();
     }
     let host = facts
@@ -63,7 +64,7 @@ pub fn run(args: &WatchArgs, sink: &Sink) -> Result<CommandEnd, Failure> {
     Ok(CommandEnd::Yes)
 }
 
-/// What to attach, and whom to follow.
+/// Which programs to attach, and which processes to follow.
 fn watch(args: &WatchArgs) -> Watch {
     Watch {
         pids: args.only.pid.clone(),
@@ -76,7 +77,7 @@ fn watch(args: &WatchArgs) -> Watch {
     }
 }
 
-/// Lines of JSON alone need nothing but the interval.
+/// JSON lines need no facts, only the intervals.
 fn wants_facts(args: &WatchArgs) -> bool {
     !args.output.json || args.recording.record.is_some()
 }

@@ -1,4 +1,4 @@
-//! `netwright watch`: attach, then tell interval by interval: this host's, or a recording's.
+//! `netwright watch`: intervals of this host, or of a recording.
 
 pub mod args;
 mod attaching;
@@ -20,7 +20,7 @@ use crate::{
 const SHORTEST: Nanos = Nanos(100_000_000);
 const LONGEST: Nanos = Nanos(3_600_000_000_000);
 
-/// Watches until the time is over or Ctrl-C; replays until the recording ends.
+/// Watches until the time is over or Ctrl-C; a replay ends with the recording.
 pub fn run(args: &WatchArgs) -> Result<CommandEnd, Failure> {
     check(args)?;
     let sink = Sink::new(args.output.output.clone());
@@ -49,7 +49,7 @@ fn check(args: &WatchArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether there is somebody to look, and he did not ask for something else.
+/// Whether to show the live view: on a terminal, unless another output was asked for.
 fn on_terminal(args: &WatchArgs, sink: &Sink) -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|t| t == "dumb" || t.is_empty());
     let other = args.output.json || args.plain || args.output.talk.quiet;

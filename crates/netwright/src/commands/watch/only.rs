@@ -1,4 +1,4 @@
-//! Whether what shall be shown is there.
+//! Checks that the filter's NICs, CPUs and processes exist.
 
 use model::{CpuSet, Reading, watch::WatchFilter};
 use probe::{Root, facts::Selector, watch::recording::Recording};
@@ -6,12 +6,12 @@ use probe::{Root, facts::Selector, watch::recording::Recording};
 use super::args::OnlyArgs;
 use crate::failure::Failure;
 
-/// The filter that was asked for.
+/// The filter of the flags.
 pub fn filter(args: &OnlyArgs) -> WatchFilter {
     WatchFilter { nics: args.nic.clone(), cpus: args.cpu.clone(), pids: args.pid.clone() }
 }
 
-/// Refuses a NIC, CPU or process that this host has not.
+/// Refuses a NIC, CPU or process that this host does not have.
 pub fn on_this_host(args: &OnlyArgs) -> Result<(), Failure> {
     let root = Root::live();
     nics(args, &probe::facts::nic::names(&root), "here")?;
@@ -23,7 +23,7 @@ pub fn on_this_host(args: &OnlyArgs) -> Result<(), Failure> {
     if missing.is_empty() { Ok(()) } else { Err(Failure::Environment(missing.join("; "))) }
 }
 
-/// Refuses a NIC that is not among these.
+/// Refuses a NIC that is not in this list.
 pub fn nics(args: &OnlyArgs, there: &[String], place: &str) -> Result<(), Failure> {
     match args.nic.iter().find(|name| !there.contains(name)) {
         None => Ok(()),
@@ -34,7 +34,7 @@ pub fn nics(args: &OnlyArgs, there: &[String], place: &str) -> Result<(), Failur
     }
 }
 
-/// Refuses a CPU that is not among these.
+/// Refuses a CPU that is not in this set.
 pub fn cpus(args: &OnlyArgs, there: &CpuSet, place: &str) -> Result<(), Failure> {
     let asked = args.cpu.as_ref();
     match asked.map(|asked| asked.difference(there)).filter(|none| !none.is_empty()) {
@@ -45,7 +45,7 @@ pub fn cpus(args: &OnlyArgs, there: &CpuSet, place: &str) -> Result<(), Failure>
     }
 }
 
-/// Refuses a process of which no interval of a recording tells anything.
+/// Refuses a process that is in no interval of a recording.
 pub fn pids_of(args: &OnlyArgs, recording: &mut Recording) -> Result<(), Failure> {
     let mut missing = args.pid.clone();
     for number in 0..recording.len() {

@@ -1,4 +1,4 @@
-//! A recording shown again.
+//! Prints the intervals of a recording.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::{
     output::Sink,
 };
 
-/// Shows a recording; one that is damaged as far as it can be read, and then says so.
+/// Prints a recording. A damaged one is printed up to the damage, which is then reported.
 pub fn run(args: &WatchArgs, path: &Path, sink: &Sink) -> Result<CommandEnd, Failure> {
     let mut recording = recording::open(path)?;
     only::nics(&args.only, &recording.host.nics, "in this recording")?;

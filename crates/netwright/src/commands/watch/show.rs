@@ -1,4 +1,4 @@
-//! Intervals as lines of JSON or text.
+//! Prints intervals as lines of JSON or text.
 
 use model::watch::{WatchFilter, WatchHost, WatchRecord};
 use report::watch::Teller;
@@ -9,7 +9,7 @@ use crate::{
     output::{Lines, Sink},
 };
 
-/// Where intervals go, and how.
+/// The output of intervals.
 pub struct Show {
     filter: WatchFilter,
     way: OutputForm,
@@ -18,22 +18,22 @@ pub struct Show {
 enum OutputForm {
     Json(Lines),
     Text(Lines, Box<Teller>),
-    /// They are recorded, and nobody wants to see them.
+    /// Recording only: nothing is printed.
     Nothing,
 }
 
 impl Show {
-    /// As was asked.
+    /// The output of the flags.
     ///
     /// # Errors
-    /// When the output's file cannot be made.
+    /// The output's file cannot be created.
     pub fn new(
         args: &WatchArgs,
         sink: &Sink,
         filter: WatchFilter,
         host: &WatchHost,
     ) -> Result<Self, Failure> {
-        // Quiet beside a recording: nobody looks, unless a file for it was named.
+        // With `--quiet --record` nothing is printed, unless an output file was named.
         let unseen = args.output.talk.quiet
             && args.recording.record.is_some()
             && args.output.output.is_none();
@@ -48,15 +48,15 @@ impl Show {
         Ok(Self { filter, way })
     }
 
-    /// Whether a followed process's end is in what is shown, for people to read.
+    /// Whether the text may show the end of a followed process.
     pub fn tells_ends(&self) -> bool {
         matches!(self.way, OutputForm::Text(..))
     }
 
-    /// One interval.
+    /// Prints one interval.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// It cannot be written.
     pub fn tell(&mut self, mut record: WatchRecord) -> Result<(), Failure> {
         self.filter.apply(&mut record.interval);
         match &mut self.way {

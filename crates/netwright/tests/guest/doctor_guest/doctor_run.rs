@@ -1,4 +1,4 @@
-//! One look of `doctor` in the guest, between two readings of the kernel's own counters.
+//! One run of `doctor` in the guest, between two readings of the kernel's counters.
 
 use std::collections::BTreeMap;
 
@@ -41,15 +41,15 @@ impl DoctorRun {
         for rule in rules {
             let found = self.finding(rule);
             assert!(found.is_none(), "{rule}: {:#}", found.unwrap());
-            // Judged, and not passed over.
+            // Judged, and not skipped.
             let clear = self.d["passed"].as_array().unwrap();
             assert!(clear.iter().any(|c| c["rule"] == *rule), "no {rule} judged: {:#}", self.d);
         }
     }
 
-    /// The figure is a counter's growth over the window: no more than it grew over the whole look, and about
-    /// as much as the window holds of a steady rate. Emulated CPUs that wait for one another make the rate
-    /// unsteady; the same counters are held closer in namespaces.
+    /// The figure is a counter's growth over the window. It is at most the growth over the whole
+    /// run, and about the window's part of a steady rate. Emulated CPUs that wait for one another
+    /// make the rate unsteady; tests in namespaces have closer limits.
     pub fn holds(&self, figure: u64, counter: impl Fn(&str) -> u64 + Copy) {
         let grew = counter(&self.after) - counter(&self.before);
         let window = self.d["window_ns"].as_u64().unwrap() as f64 / 1e9;
@@ -58,15 +58,15 @@ impl DoctorRun {
         assert!(fits, "{figure} of {grew}, about {due:.0} due");
     }
 
-    /// How fast a counter grew while doctor looked, and while it began and ended.
+    /// A counter's rate over the run of doctor, its start and its end.
     pub fn per_s(&self, counter: impl Fn(&str) -> u64) -> f64 {
         let uptime = |text: &str| text.split_whitespace().next().unwrap().parse::<f64>().unwrap();
         let grew = counter(&self.after) - counter(&self.before);
         grew as f64 / (uptime(&self.after) - uptime(&self.before))
     }
 
-    /// Shares of a CPU's time by `/proc/stat`: not idle, and in the kernel, which is ksoftirqd, interrupts and
-    /// softirqs where every process only computes.
+    /// Shares of a CPU's time by `/proc/stat`: busy, and in the kernel. Where every process only
+    /// computes, the latter is ksoftirqd, interrupts and softirqs.
     pub fn cpu(&self, number: u32) -> (f64, f64) {
         let name = format!("cpu{number} ");
         let ticks = |text: &str| -> Vec<u64> {
@@ -84,7 +84,7 @@ impl DoctorRun {
         (1.0 - (idle + iowait) / all, kernel / all)
     }
 
-    /// The figure is a gauge that hardly moves: within what it was before and after, and a tenth more.
+    /// The figure is a slow gauge: within its values before and after, plus a tenth.
     pub fn gauge(&self, figure: u64, gauge: impl Fn(&str) -> u64) {
         let (one, other) = (gauge(&self.before), gauge(&self.after));
         let (low, high) = (one.min(other) as f64 * 0.9, one.max(other) as f64 * 1.1);
@@ -117,7 +117,8 @@ pub fn conntrack(text: &str, name: &str) -> u64 {
     rows.map(|r| u64::from_str_radix(r.split_whitespace().nth(at).unwrap(), 16).unwrap()).sum()
 }
 
-/// The sum of all lines `NAME VALUE` or `NAME: VALUE`: `ethtool -S` gives each queue's by the same name.
+/// The sum of all lines `NAME VALUE` or `NAME: VALUE`: `ethtool -S` repeats the name for each
+/// queue.
 pub fn named(text: &str, name: &str) -> u64 {
     let rest = |l: &str| -> Option<u64> {
         l.trim().strip_prefix(name)?.trim_start_matches(':').trim().parse().ok()
@@ -132,7 +133,7 @@ pub fn shows<'d>(f: &'d Value, what: &str) -> &'d str {
     found.unwrap_or_else(|| panic!("no evidence {what:?}: {f:#}"))["value"].as_str().unwrap()
 }
 
-/// The number that it begins with.
+/// The number at its beginning.
 pub fn figure(f: &Value, what: &str) -> u64 {
     let digits = shows(f, what).replace(',', "");
     let digits: String = digits.chars().take_while(char::is_ascii_digit).collect();
@@ -146,7 +147,7 @@ pub fn asks(f: &Value) -> Vec<String> {
     all.map(|c| format!("{}={}", text(c, "knob"), text(c, "new"))).collect()
 }
 
-/// Interrupts and the CPU that each is asked to go to.
+/// Interrupts and their requested CPU.
 pub fn moves(f: &Value) -> BTreeMap<u32, u32> {
     let one = |ask: String| {
         let (irq, cpu) = ask.strip_prefix("irq.")?.split_once(".affinity=")?;

@@ -1,4 +1,4 @@
-//! A CPU that packets fill, and processes at the wrong distance from it.
+//! A CPU saturated by packets, and processes at the wrong distance from it.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use super::{
     guest,
 };
 
-/// One queue of eight for about as many packets as CPU 4 can take, GRO off, half of what flow steering
-/// needs, a busy process on CPU 4's sibling and one on the other node. What the packets leave of CPU 4 take
-/// two processes of the lowest weight, and a look counts once `/proc/stat` itself says that the CPU was full:
-/// how fast an emulated CPU is must not decide what is found.
+/// The setup: one queue of eight gets about as many packets as CPU 4 can take, GRO is off, and flow
+/// steering is half set. A busy process runs on CPU 4's sibling, another on the other node. Two
+/// processes of the lowest weight use the rest of CPU 4. A look counts once `/proc/stat` shows a
+/// full CPU, so that the speed of emulation does not decide the findings.
 pub fn a_full_cpu(lab: &TestLab) {
     let _flood = Traffic::start(lab, 0, 8, 200, Duration::from_micros(50));
     let started = guest(
@@ -42,12 +42,12 @@ pub fn a_full_cpu(lab: &TestLab) {
     assert_eq!(shows(f, "siblings of CPU 4"), "4-5");
     let f = look.found("app_off_softirq_node", &format!("perl[{away}]"));
     assert!(shows(f, "CPU samples").ends_with("on CPU 0 off node 1"), "{f:#}");
-    // Two rules would have the interrupts elsewhere: the processes move instead, to the node of the packets.
+    // Two rules would move the interrupts: instead the processes move to the packets' node.
     apply(lab, &look, &["offloads_off", "rfs_half_set"]);
     guest(lab, &format!("taskset -cp 6 {spin}; taskset -cp 7 {away}"));
     let look = DoctorRun::new(lab, &args);
     look.silent(&["offloads_off", "rfs_half_set"]);
-    // Where a reading of a CPU went backwards, as emulated ones do, these two are skipped.
+    // Emulated CPUs' counters may go backwards; then these two rules are skipped.
     for rule in ["smt_sibling_shared", "app_off_softirq_node"] {
         assert!(look.finding(rule).is_none(), "{:#}", look.d);
     }

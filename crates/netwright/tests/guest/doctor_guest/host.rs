@@ -1,4 +1,4 @@
-//! Settings of the whole host: only the first network namespace has them, and a namespace has no host.
+//! Settings of the whole host, which only the initial network namespace has.
 
 use lab::testing::TestLab;
 
@@ -11,11 +11,11 @@ use super::{
 pub const RULES: [&str; 4] =
     ["backlog_drops", "time_squeeze", "conntrack_filling", "tcp_mem_units"];
 
-/// Plants them and applies the remedies; that they are gone shows in the next look. A burst of 30 packets over
-/// loopback, steered to CPU 3, meets a backlog of 10, a poll's budget of 4 and a table of 50 connections;
-/// `tcp_mem` is in bytes.
+/// Plants the faults and applies the remedies; the next look shows that they are gone. A burst of
+/// 30 packets over loopback is steered to CPU 3. It meets a backlog of 10, a poll budget of 4 and a
+/// table of 50 connections. `tcp_mem` is in bytes.
 pub fn wrong_settings(lab: &TestLab, flows: &str) {
-    // New flows: those of before are in the table.
+    // New flows, as the earlier ones are in the table.
     let pages = guest(
         lab,
         &format!(
@@ -50,7 +50,7 @@ pub fn wrong_settings(lab: &TestLab, flows: &str) {
         .filter_map(|n| n.replace(',', "").parse().ok())
         .collect();
     assert_eq!(wrong[2], memory * 4096, "{f:#}");
-    // The kernel's own choice, which it makes of the memory that is free at boot.
+    // The kernel's own default, which depends on the free memory at boot.
     let asked = asks(f)[0].split_whitespace().last().unwrap().parse::<f64>().unwrap();
     assert!((0.9..1.15).contains(&(asked / memory as f64)), "{asked}, {memory}");
 

@@ -1,4 +1,4 @@
-//! Where interrupts, steering and rings are, and a tuner that would undo it.
+//! Placement of interrupts, steering and rings, and a tuner that would undo it.
 
 use std::time::Duration;
 
@@ -26,15 +26,15 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
     let (eth0, eth1) = (irqs(lab, "eth0"), irqs(lab, "eth1"));
     let look = DoctorRun::new(lab, "--for latency");
 
-    // What was remedied before is gone. Eight queues' interrupts on one slow CPU may exceed even the default
-    // budget: that is their fault and not the budget's.
+    // The remedied findings are gone. Eight queues' interrupts on one slow CPU may exceed even the
+    // default budget; that is their fault, not the budget's.
     look.silent(&host::RULES.iter().copied().filter(|r| *r != "time_squeeze").collect::<Vec<_>>());
     if let Some(f) = look.finding("time_squeeze") {
         assert!(f["subject"] == "cpu 0" && leaves_to(f, "irqs_piled_up"), "{f:#}");
     }
     let f = look.found("irqs_piled_up", "eth0");
     assert!(shows(f, "eth0's queue interrupts").ends_with("of them on CPU 0"), "{f:#}");
-    // A queue that fewer flows fell to than make it busy (100 a second) is not named.
+    // A queue with too few flows to be busy (100 interrupts a second) is not named.
     let evidence = f["evidence"].to_string();
     let busy: Vec<u32> =
         eth0.iter().copied().filter(|irq| evidence.contains(&format!("\"IRQ {irq} "))).collect();
@@ -44,7 +44,7 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
         assert!(shows(f, &shown).ends_with("effective affinity 0"), "{f:#}");
         look.holds(figure(f, &shown), |t| interrupts(t, irq)[0]);
     }
-    // The busiest queue's stays; the others are shared by the CPUs of the NIC's node.
+    // The busiest queue's interrupt stays; the CPUs of the NIC's node share the others.
     let all = moves(f);
     assert!((5..=7).contains(&all.len()), "{f:#}");
     assert!(all.iter().all(|(irq, cpu)| eth0.contains(irq) && (4..8).contains(cpu)), "{f:#}");
@@ -55,7 +55,7 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
     for irq in all.keys() {
         assert!(shows(f, &format!("IRQ {irq} ")).contains("on CPU 0"), "{f:#}");
     }
-    // What is not busy stays where it is.
+    // Idle interrupts stay where they are.
     let (moved, left): (Vec<u32>, Vec<u32>) =
         eth0.iter().copied().partition(|irq| all.contains_key(irq));
     assert!(moved.len() == all.len() && all.len() >= 5, "{f:#}");
@@ -71,10 +71,10 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
     let steered = (0..8).map(|n| format!("nic.eth0.queue.rx-{n}.rps_cpus=0"));
     assert_eq!(asks(f), steered.collect::<Vec<_>>());
 
-    // The driver's own count: the interface's statistics have none of it.
+    // The driver's own count: the interface's statistics do not include it.
     let f = look.found("ring_too_small", "eth1");
     look.holds(figure(f, "pkts rx OOB"), |t| named(t, "pkts rx OOB"));
-    // One CPU had its packets and all of eth0's: that comes first.
+    // One CPU had its packets and all of eth0's, which is dealt with first.
     assert!(leaves_to(f, "irqs_piled_up"), "{f:#}");
 
     let f = look.found("conflicting_tuner", "eth1");
@@ -87,7 +87,7 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
     let f = look.found("coalescing_goal", "eth2");
     assert_eq!(shows(f, "coalescing of eth2"), "rx-usecs 50");
     assert_eq!(asks(f), ["nic.eth2.coalesce.rx=rx-usecs 0"]);
-    // Where the interrupts go is decided first.
+    // The place of the interrupts is decided first.
     assert!(leaves_to(look.found("xps_not_local", "eth0"), "irqs_piled_up"), "{:#}", look.d);
 
     let f = look.found("tcp_memory_pressure", "net.ipv4.tcp_mem");
@@ -96,16 +96,16 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
         line.split_whitespace().last().unwrap().parse().unwrap()
     };
     look.gauge(figure(f, "memory of all TCP sockets"), pages);
-    // What holds the memory is looked for before a limit is raised.
+    // Finding what holds the memory comes before raising a limit.
     assert!(asks(f).is_empty(), "{f:#}");
 
-    // Two rules ask for other CPUs for some interrupts: a plan takes those of the first.
+    // Two rules propose other CPUs for some interrupts: a plan takes the first rule's.
     let apply_plan = "\"$NETWRIGHT\" tune plan - --json < findings > plan
         \"$NETWRIGHT\" tune apply -q --no-confirm plan";
     let bans = bans.join(" ");
     guest(lab, &format!("set -e; kill {holder} {balancer}; balance {bans}; {apply_plan}"));
     let mut look = DoctorRun::new(lab, "--for latency");
-    // A queue that was not busy in the first window may be so in this one.
+    // A queue that was idle in the first window may be busy in this one.
     let late = look.finding("irq_off_node").or_else(|| look.finding("irqs_piled_up"));
     if let Some(late) = late.map(moves) {
         assert!(!late.is_empty() && late.keys().all(|irq| eth0.contains(irq)), "{late:?}");
@@ -113,8 +113,8 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
         apply(lab, &look, &["irq_off_node", "irqs_piled_up"]);
         look = DoctorRun::new(lab, "--for latency");
     }
-    // With a CPU that is full the ring would be the CPU's fault: how fast an emulated one is must not decide
-    // what is found, so a look counts once `/proc/stat` itself says that none was.
+    // With a full CPU the drops would be the CPU's fault. The speed of emulation must not decide
+    // the findings, so a look counts once `/proc/stat` shows that no CPU was full.
     let some_full = |look: &DoctorRun| (0..8).any(|cpu| look.cpu(cpu).0 > 0.85);
     for _ in 0..5 {
         if some_full(&look) {
@@ -124,16 +124,16 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
     let f = look.found("ring_too_small", "eth1");
     assert_eq!(shows(f, "receive ring"), "64 of 4096 descriptors");
     assert_eq!(asks(f), ["nic.eth1.rings.rx=128"]);
-    // The receiving queues' interrupts went to the NIC's node; those that hardly fire stayed.
+    // The interrupts of the receive queues went to the NIC's node; nearly idle ones stayed.
     let f = look.found("xps_not_local", "eth0");
     let tx = shows(f, "tx-");
-    // On the other node, wherever the kernel had room there.
+    // On the other node, wherever the kernel had room.
     let cpu = tx.strip_prefix("used by CPUs 4-7, its interrupt on CPU ").map(str::parse::<u32>);
     assert!(matches!(cpu, Some(Ok(0..4))), "{f:#}");
     assert!(asks(f).iter().all(|a| a.starts_with("nic.eth0.queue.tx-")), "{f:#}");
     look.silent(&["irqs_piled_up", "irq_off_node", "rps_redundant", "conflicting_tuner"]);
     look.silent(&["coalescing_goal", "tcp_memory_pressure"]);
-    // Each larger ring is a step: bursts may need a further one.
+    // Each larger ring is a step: bursts may need another.
     for _ in 0..3 {
         if RULES.iter().any(|rule| look.finding(rule).is_some()) {
             apply(lab, &look, &[]);

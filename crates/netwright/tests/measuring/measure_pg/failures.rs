@@ -1,4 +1,4 @@
-//! A server that refuses clients, statements or passwords, or goes away.
+//! Tests of a server that refuses clients, statements or passwords, or disappears.
 
 use std::{process::Stdio, time::Duration};
 
@@ -18,7 +18,7 @@ fn clients_that_the_server_does_not_admit_are_said_in_its_own_words() {
         let said = run.warnings.iter().map(Warning::to_string).collect::<Vec<_>>().join("; ");
         assert!(said.contains("× 53300: sorry, too many clients already"), "{more:?}: {said}");
         assert!(said.contains("of 30 clients were not connected"), "{more:?}: {said}");
-        // The server takes 12 at most, and one may be a client's that has just gone.
+        // The server admits 12 at most, and one may still belong to a client that just left.
         let served = said.split(" of 30 clients had no answer").next().unwrap_or_default();
         let silent = served.rsplit(' ').next().unwrap_or_default().parse::<u32>();
         assert!(silent.is_ok_and(|n| (18..30).contains(&n)), "{more:?}: {said}");
@@ -93,7 +93,7 @@ fn the_server_asks_for_passwords_and_gets_them() {
             assert!(text.contains("password"), "{text}");
         }
     }
-    // In the string itself: taken, and in no result.
+    // A password in the string is used, and in no result.
     let typed = url("scram").replace("scram@", "scram:se%20c%3Aret%5C@");
     let out = try_out(&typed, &[]);
     assert_eq!(document(&out).runs[0].transactions, 20);

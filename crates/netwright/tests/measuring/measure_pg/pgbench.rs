@@ -1,4 +1,4 @@
-//! The real pgbench, run by us and beside us.
+//! Tests of the real pgbench, as the driver and beside our own.
 
 use std::{
     path::Path,
@@ -12,12 +12,12 @@ use model::{
     measure::{PgDocument, PgRun},
 };
 
-/// What holds of every run of pgbench: its log's transactions are those that it reports, else
-/// there were a warning.
+/// Checks that apply to every pgbench run: the log has as many transactions as the report, else
+/// there is a warning.
 fn by_pgbench(document: &PgDocument) -> &PgRun {
     let run = &document.runs[0];
     sound(run);
-    // Of connections its latencies lack, and of nothing else.
+    // Only its latencies exclude connecting.
     let said: Vec<String> =
         run.warnings.iter().map(Warning::to_string).filter(|w| w.contains("pgbench")).collect();
     assert!(said.iter().all(|w| w.contains("leave out the connection")), "{said:?}");
@@ -25,7 +25,7 @@ fn by_pgbench(document: &PgDocument) -> &PgRun {
     assert!(!document.interrupted, "{run:?}");
     let driver = document.driver.as_deref().unwrap();
     assert!(driver.starts_with("pgbench (PostgreSQL) "), "{driver}");
-    // What it does not tell is no zero.
+    // A value that it does not report is not 0.
     assert!(run.moved.why_not().is_some() && run.statements.why_not().is_some(), "{run:?}");
     assert!(run.cpu.local.threads_per_unit_ns.known().is_some_and(|ns| *ns > 0.0), "{:?}", run.cpu);
     run
@@ -54,7 +54,7 @@ fn the_real_pgbench_makes_the_same_result() {
         assert!(run.latency_ns.min > 0 && run.latency_ns.p50 <= run.latency_ns.max);
         assert_eq!(run.send_lag_ns.is_some(), args.contains(&"--rate"));
     }
-    // Scripts by weight, variables, one of our own, and a duration.
+    // Weighted scripts, variables, a script of ours, and a duration.
     let files = [script("insert into a values (:v);\n"), script("insert into b values (:v);\n")];
     own.sql("create table a (n int); create table b (n int)");
     let (a, b) = (format!("{}@3", path(&files[0])), format!("{}@1", path(&files[1])));
@@ -65,7 +65,7 @@ fn the_real_pgbench_makes_the_same_result() {
     assert_eq!(own.sql("select count(*) from a where n = 5"), of[0].to_string());
     assert_eq!(rows("b"), of[1].to_string());
     assert!(of[0] > of[1] && of[2] > 0, "{of:?}");
-    // The rate is pgbench's own: of about a second.
+    // The rate is pgbench's own, over about a second.
     let s = run.window_ns.0 as f64 / 1e9;
     assert!((run.transactions as f64 / s / run.transactions_per_s - 1.0).abs() < 1e-6);
     assert!((0.5..20.0).contains(&s), "{s}");
@@ -87,7 +87,7 @@ fn what_pgbench_reports_by_itself_is_what_the_result_says_of_it() {
         "60",
     ]);
     let run = by_pgbench(&document);
-    // The same once more by hand: of a sleep both know the mean.
+    // The same by hand: both know the mean of a sleep.
     let mut tool = own.server.tool("pgbench");
     let file = format!("--file={}", path(&sleeps));
     let out = tool.args(["-n", "-c", "2", "-t", "30", &file, &own.name]).output().unwrap();
@@ -99,10 +99,10 @@ fn what_pgbench_reports_by_itself_is_what_the_result_says_of_it() {
     let theirs_ns = of("latency average =") * 1e6;
     assert!(run.latency_ns.min >= 5_000_000 && theirs_ns >= 5e6, "{report}");
     let ours_per_s = 2e9 / run.latency_ns.mean;
-    // The closed loop's law ties both of its own figures, and ours.
+    // The law of the closed loop connects its two figures, and ours.
     assert!((run.transactions_per_s / ours_per_s - 1.0).abs() < 0.2, "{run:?}");
     assert!((of("tps =") / (2e9 / theirs_ns) - 1.0).abs() < 0.2, "{report}");
-    // More than two sleepers can: how late it was it says, and not what was left.
+    // More than two sleepers can do: it reports its lag, and not the rest.
     let all = ["--driver", "pgbench", "--flows", "2", "--script", path(&sleeps)];
     let document = own.measure(&[&all[..], &["--rate", "1000", "--duration", "1s"]].concat());
     let run = &document.runs[0];
@@ -125,7 +125,7 @@ fn pgbench_fails_and_is_ended_as_it_should() {
         let all = ["--driver", "pgbench", &own.url, "--quiet"];
         measure(&[&all[..], args].concat())
     };
-    // Its error, with what was measured until then.
+    // Its error, with the results so far.
     let out = pgbench(&["--script", path(&twice), "--transactions", "20"]);
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.code() == Some(4) && said.contains("duplicate key"), "{said}");
@@ -144,7 +144,7 @@ fn pgbench_fails_and_is_ended_as_it_should() {
         assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
         assert!(said.contains(says) && said.trim().lines().count() == 1, "{args:?}: {said}");
     }
-    // Ctrl-C ends the pgbench that was begun, and prints what it had logged.
+    // Ctrl-C ends the pgbench that was started, and prints what it had logged.
     let args = [&own.url, "--json", "--quiet", "--driver", "pgbench", "--script", "select1"];
     let child = command(&[&args[..], &["--duration", "60s"]].concat())
         .stdout(Stdio::piped())

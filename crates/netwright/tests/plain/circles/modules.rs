@@ -1,4 +1,4 @@
-//! The modules of a crate, and where a path of their code leads.
+//! The modules of a crate, and the targets of paths in their code.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -6,25 +6,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// An import may name what another imports, and that once more; so often at most.
+/// How often an import may lead to another import.
 pub const MOST_HOPS: usize = 9;
 
-/// One file's module, as far as it ships: what stands behind `#[cfg(test)]` is left out.
+/// A file's module without `#[cfg(test)]` code.
 #[derive(Default)]
 pub struct Module {
     pub file: PathBuf,
     pub parent: Option<usize>,
     children: BTreeMap<String, usize>,
     defines: BTreeSet<String>,
-    /// The name that an import brings, and its path.
+    /// The imported names, with their paths.
     imports: BTreeMap<String, Vec<String>>,
-    /// The modules of which all is imported.
+    /// The modules of glob imports.
     globs: Vec<Vec<String>>,
     /// Every path in the code.
     pub mentions: Vec<Vec<String>>,
 }
 
-/// Names, `::` and single characters of Rust code, without comments and literals.
+/// The tokens of Rust code: names, `::` and single characters, without comments and literals.
 fn tokens(text: &str) -> Vec<&str> {
     let bytes = text.as_bytes();
     let named = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
@@ -45,7 +45,7 @@ fn tokens(text: &str) -> Vec<&str> {
                 }
                 at += 1;
             }
-            // A character, or else a lifetime.
+            // A character literal, or else a lifetime.
             b'\'' if rest.get(1) == Some(&b'\\') => at = past(at + 3, "'"),
             b'\'' => {
                 let wide = text[at + 1..].chars().next().map_or(1, char::len_utf8);
@@ -77,7 +77,7 @@ fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// Where the item that begins at `at` ends: past its `;` or its block.
+/// The end of the item that begins at `at`: after its `;` or its block.
 fn item_end(tokens: &[&str], at: usize) -> usize {
     let mut depth = 0;
     for (n, token) in tokens.iter().enumerate().skip(at) {
@@ -113,7 +113,7 @@ fn is_name(token: &str) -> bool {
     token.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
-/// The paths of a `use` at `at`, each with the name that it brings (`*`: all of the module).
+/// The paths of a `use` at `at`, each with its imported name (`*`: the whole module).
 fn use_tree(
     tokens: &[String],
     at: &mut usize,
@@ -152,7 +152,7 @@ fn use_tree(
     }
 }
 
-/// A path as the file itself would write it that stands so many modules within.
+/// A path as it is written at the file's top level, from inside this many modules.
 fn from_file(mut path: Vec<String>, within: usize) -> Vec<String> {
     let supers = path[..path.len() - 1].iter().take(within).take_while(|s| *s == "super").count();
     path.drain(..supers);
@@ -164,7 +164,7 @@ fn read(module: &mut Module, code: &[String]) -> Vec<String> {
     const ITEMS: [&str; 10] =
         ["fn", "struct", "enum", "trait", "type", "const", "static", "union", "macro_rules", "mod"];
     let mut declared = vec![];
-    // The depths at which a module within the file begins: `super` is the file there.
+    // The depths of inline modules: there `super` is the file's own module.
     let (mut depth, mut within) = (0, vec![]);
     let mut at = 0;
     while at < code.len() {
@@ -242,7 +242,7 @@ pub fn modules(root: &Path) -> Vec<Module> {
     all
 }
 
-/// The module in which `path`, as it is written in `from`, is defined; none for a path out of the crate.
+/// The module that defines `path` as written in `from`; `None` for a path out of the crate.
 pub fn resolve(all: &[Module], from: usize, path: &[String], hops: usize) -> Option<usize> {
     let (first, rest) = path.split_first()?;
     match first.as_str() {
@@ -267,7 +267,7 @@ fn through_glob(all: &[Module], module: usize, name: &str, hops: usize) -> Optio
     targets.find(|target| *target != module && has(all, *target, name, hops))
 }
 
-/// Follows `path` from within `module`, through children, imports and all that a module imports.
+/// Follows `path` from within `module`, through children, imports and globs.
 fn walk(all: &[Module], mut module: usize, path: &[String], hops: usize) -> Option<usize> {
     for (n, name) in path.iter().enumerate() {
         let m = &all[module];

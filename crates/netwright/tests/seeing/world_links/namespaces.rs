@@ -1,4 +1,4 @@
-//! Which namespaces there are, and what is said of those that are not this one.
+//! The list of namespaces, and what is known of the others.
 
 use std::{
     collections::BTreeMap,
@@ -51,7 +51,7 @@ fn a_veth_knows_its_other_end_in_another_namespace_and_in_its_own() {
     assert_eq!(va["details"]["peer_ifindex"], index(&b, "vb"));
     assert_eq!(va["details"]["peer_namespace"], inode(&b));
     assert_eq!(va["details"]["peer_mtu"], 1400);
-    // Nobody lives there, so nobody's cgroup can tell of a container.
+    // It has no process, so no cgroup identifies a container.
     assert!(va["details"]["peer_container"]["absent"].is_string(), "{va:#}");
 
     let local = nic(&seen, "near");
@@ -67,7 +67,7 @@ fn a_veth_knows_its_other_end_in_another_namespace_and_in_its_own() {
         (&json!("va"), &json!(inode(&a)))
     );
 
-    // What the namespaces say of each other's links.
+    // How the namespaces see each other's links.
     let there = namespace(&seen, inode(&b));
     assert_eq!((&there["name"], &there["process_count"]), (&json!(b.name), &json!(0)));
     assert_eq!(there["own"], false);
@@ -78,7 +78,7 @@ fn a_veth_knows_its_other_end_in_another_namespace_and_in_its_own() {
     assert!(names_of(&link["addresses"]).contains("10.9.0.2/24"));
 }
 
-/// A child that is ended when the test is over.
+/// A child that is killed when the test ends.
 struct Child(std::process::Child);
 
 impl Drop for Child {
@@ -124,7 +124,7 @@ fn a_namespace_without_a_name_is_found_by_its_process() {
 #[test]
 fn namespaces_and_their_processes_are_those_of_lsns() {
     let ns = Namespace::new();
-    // In the test's own namespace: lsns counts processes that it may look at, as we do.
+    // In the test's own namespace: lsns counts processes that it may see, as we do.
     let lsns = || -> BTreeMap<u64, u64> {
         let text = run("lsns", &["-t", "net", "-J", "-o", "NS,NPROCS"]);
         let all: Value = serde_json::from_str(&text).unwrap();
@@ -136,7 +136,7 @@ fn namespaces_and_their_processes_are_those_of_lsns() {
             .map(|n| (number(&n["ns"]), number(&n["nprocs"])))
             .collect()
     };
-    // Other tests run beside this one: a namespace counts if it was there before and after.
+    // Other tests run meanwhile: a namespace counts if it exists before and after.
     let before = lsns();
     let seen: Value = serde_json::from_str(&run(NETWRIGHT, &["inspect", "--json"])).unwrap();
     let after = lsns();
@@ -146,14 +146,14 @@ fn namespaces_and_their_processes_are_those_of_lsns() {
     for id in stable {
         let counts = [before[&id], after[&id]];
         let ours = namespace(&seen, id)["process_count"].as_u64().unwrap();
-        // The tool and the measuring process themselves come and go in the own namespace.
+        // The tool and the measuring process themselves come and go in our namespace.
         let slack = if id == own { 40 } else { 2 };
         assert!(counts.iter().any(|c| c.abs_diff(ours) <= slack), "{id}: {ours}, lsns {counts:?}");
     }
     assert_eq!(namespace(&seen, inode(&ns))["name"], ns.name);
 }
 
-/// The classic way into a container's network leaves the host's `/sys` in place.
+/// The usual way into a container's network keeps the host's `/sys`.
 #[test]
 fn another_namespaces_sysfs_is_refused_and_the_way_out_works() {
     let ns = Namespace::new();
@@ -172,7 +172,7 @@ fn another_namespaces_sysfs_is_refused_and_the_way_out_works() {
     assert_eq!(nic(&facts, "nwdummy0")["kind"], "bridge");
 }
 
-/// A process that lives elsewhere is not silently judged by this namespace's counters.
+/// A process in another namespace is not silently judged by this namespace's counters.
 #[test]
 fn a_chosen_process_of_another_namespace_is_named_as_such() {
     let ns = Namespace::new();

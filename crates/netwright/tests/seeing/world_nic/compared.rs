@@ -1,4 +1,4 @@
-//! The facts of one interface beside what each classic tool prints of it.
+//! The facts of one interface against each classic tool's output.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::{FactSource, absent};
 use crate::support::run;
 use serde_json::{Value, json};
 
-/// A value that is a plain number in a file of sysfs, absent where the file gives an error.
+/// A plain number in a file of sysfs; absent where reading it fails.
 pub(super) fn sysfs(place: &FactSource, name: &str, nic: &Value) {
     let cat = |file: &str| place.cat(&format!("/sys/class/net/{name}/{file}"));
     for (key, file) in [
@@ -36,8 +36,8 @@ pub(super) fn sysfs(place: &FactSource, name: &str, nic: &Value) {
     let flags = cat("flags").unwrap();
     let flags = u32::from_str_radix(flags.trim_start_matches("0x"), 16).unwrap();
     assert_eq!(nic["up"], json!(flags & 1 == 1), "{name} up");
-    // What `ethtool X` prints as speed and duplex is the driver's word; sysfs gives the same
-    // word, but only while the interface is up.
+    // `ethtool X` and sysfs report the driver's speed and duplex; sysfs only while the interface is
+    // up.
     let settings = place.says("ethtool", &[name]).unwrap_or_default();
     let mbit = field(&settings, "Speed").and_then(|s| s.strip_suffix("Mb/s")?.parse::<u64>().ok());
     match mbit {
@@ -260,7 +260,7 @@ pub(super) fn flow_control_and_rules(place: &FactSource, name: &str, nic: &Value
     }
 }
 
-/// A mask of at most 64 bits as a cpulist, by another road than netwright's.
+/// A mask of at most 64 bits as a cpulist, independent of netwright's code.
 fn cpulist(mask: &str) -> String {
     let mask = u64::from_str_radix(&mask.replace(',', ""), 16).unwrap();
     let mut ranges: Vec<(u32, u32)> = vec![];
@@ -302,7 +302,7 @@ pub(super) fn queues(place: &FactSource, name: &str, nic: &Value) {
     }
 }
 
-/// The function behind a NIC, as `lspci` sees it.
+/// The PCI function of a NIC, by `lspci`.
 pub(super) fn pci(nic: &Value) {
     let address = nic["bus_address"].as_str().unwrap();
     let pci = &nic["pci"];

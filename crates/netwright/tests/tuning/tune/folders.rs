@@ -1,11 +1,11 @@
-//! Settings that no namespace has of its own, on a folder laid out like a host.
+//! Tests on a folder laid out like a host, for settings that no namespace has.
 
 use std::{fs, path::Path};
 
 use super::json;
 use crate::support::run;
 
-/// What no namespace has of its own, on a folder laid out like a host.
+/// A folder laid out like a host, with settings that no namespace has.
 #[test]
 fn an_interrupt_is_moved_and_moved_back_on_a_folder() {
     let tree = tempfile::tempdir().unwrap();
@@ -36,7 +36,7 @@ fn an_interrupt_is_moved_and_moved_back_on_a_folder() {
     assert!(tree.path().join("var/lib/netwright/journal/000001.jsonl").exists());
 }
 
-/// A `.link` file's match is not evaluated: it is named for whatever it sets, on any interface.
+/// A `.link` file's match is not evaluated: the file is named for what it sets, on any interface.
 #[test]
 fn the_file_that_sets_a_knob_at_boot_is_named_as_its_owner() {
     let tree = tempfile::tempdir().unwrap();
@@ -78,7 +78,7 @@ fn tune_folder(tree: &Path, args: &[&str]) -> (i32, String) {
     (out.status.code().unwrap(), String::from_utf8_lossy(&out.stderr).into_owned())
 }
 
-/// Governors and idle states are no guest's.
+/// Governors and idle states, which guests do not have.
 #[test]
 fn governors_and_idle_limits_are_set_and_put_back_on_a_folder() {
     let tree = tempfile::tempdir().unwrap();
@@ -112,7 +112,8 @@ fn governors_and_idle_limits_are_set_and_put_back_on_a_folder() {
         assert_eq!(read(&format!("cpu{id}/power/pm_qos_resume_latency_us")), "10");
     }
     assert_eq!(tune_folder(tree.path(), &["status"]).0, 0);
-    // What intel_pstate does in the write itself; afterwards it is somebody's, who is told of.
+    // intel_pstate resets the value in the write itself; later it is an external change, and
+    // reported.
     write("cpu1/cpufreq/energy_performance_preference", "performance\n");
     assert_eq!(tune_folder(tree.path(), &["status"]).0, 1);
     let (code, err) = tune_folder(tree.path(), &["rollback", "--force"]);
@@ -125,7 +126,7 @@ fn governors_and_idle_limits_are_set_and_put_back_on_a_folder() {
     }
 }
 
-/// A register is written only when that is asked for twice, and put back.
+/// A register is written only after a double request, and restored.
 #[test]
 fn a_pci_request_size_is_guarded_and_put_back_on_a_folder() {
     let tree = tempfile::tempdir().unwrap();

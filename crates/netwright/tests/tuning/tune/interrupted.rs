@@ -1,4 +1,4 @@
-//! What was cut short, and what the watchdog undoes.
+//! Tests of interrupted changes, and of the watchdog's rollback.
 
 use std::{fs, time::Duration};
 
@@ -63,7 +63,8 @@ fn completing_that_fails_names_what_it_leaves() {
             if read("/sys/class/net/v1/mtu") == "1400" { Then::Kill } else { Then::GoOn }
         });
         assert_eq!(end, End::Killed);
-        // Somebody sets what was made, and what was to be made, which ends it.
+        // Another process sets the written value, or the value to be written, which ends the
+        // change.
         fs::write(MTU, "1350").unwrap();
         fs::write("/sys/class/net/v0/tx_queue_len", "900").unwrap();
         let (code, out, err) = host.tune(&["apply", "--finish", "1", "--json"]);
@@ -100,7 +101,7 @@ fn what_may_cut_the_own_connection_is_undone_unless_confirmed() {
         let other = over_ssh(&["plan", "nic.v1.mtu=1400"]);
         assert!(!String::from_utf8_lossy(&other.stdout).contains("own connection"));
 
-        // By default there is a watchdog; confirmed, the change stays.
+        // By default there is a watchdog; a confirmed change stays.
         let out = over_ssh(&["apply", "nic.v0.mtu=1400", "--json"]);
         assert!(out.status.success());
         let outcome = json(&String::from_utf8_lossy(&out.stdout));
@@ -110,7 +111,7 @@ fn what_may_cut_the_own_connection_is_undone_unless_confirmed() {
         assert_eq!(host.tune(&["confirm"]).0, 0);
         assert_eq!(host.tune(&["rollback"]).0, 0);
 
-        // Not confirmed it is undone.
+        // Without confirmation it is rolled back.
         assert!(over_ssh(&["apply", "nic.v0.mtu=1400", "--confirm", "1s"]).status.success());
         within(Duration::from_secs(30), "the watchdog undoes", || read(MTU) == "1500");
         let rolled_back =
@@ -165,7 +166,7 @@ fn the_guard_undoes_also_when_the_tool_is_killed_in_the_middle() {
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();
-        // However far it comes.
+        // However far it gets.
         within(Duration::from_secs(30), "it begins", || {
             read(MTU) == "1400" || child.try_wait().unwrap().is_some()
         });
@@ -193,7 +194,7 @@ fn what_a_guard_will_undo_of_a_change_that_was_cut_short_is_told() {
     });
 }
 
-/// Before its last record, as after a kill.
+/// Removes its last record, as after a kill.
 fn interrupted(host: &Practice) {
     let journal = host.state.path().join("journal/000001.jsonl");
     let whole = fs::read_to_string(&journal).unwrap();
@@ -210,7 +211,7 @@ fn what_is_completed_has_a_guard_of_its_own() {
             let armed = text.lines().map(json).filter(|r| r["event"] == "armed");
             armed.map(|r| r["pid"].as_i64().unwrap() as i32).collect()
         };
-        // SAFETY: signal 0 only asks.
+        // SAFETY: signal 0 only checks for existence.
         let lives = |pid: i32| unsafe { libc::kill(pid, 0) } == 0;
         let asks = ["apply", "--confirm", "1h", "nic.v0.mtu=1400", "nic.v0.txqueuelen=700"];
         assert_eq!(host.tune(&asks).0, 0);
@@ -221,7 +222,7 @@ fn what_is_completed_has_a_guard_of_its_own() {
         assert_eq!(both.len(), 2);
         within(Duration::from_secs(30), "the first one leaves", || !lives(both[0]));
         assert_eq!(read(MTU), "1400");
-        // One that is gone is no watchdog.
+        // An ended process is no watchdog.
         interrupted(host);
         let (code, _, err) = host.tune(&["apply", "--finish", "1", "--no-confirm"]);
         assert!(code == 2 && err.contains("was begun with a watchdog"), "{err}");
@@ -242,7 +243,7 @@ fn what_reaches_beyond_a_network_namespace_is_told() {
         assert!(code == 0 && out.contains(reported), "{out}");
         let (_, out, _) = host.tune(&["plan", "nic.v0.mtu=1400"]);
         assert!(!out.contains("whole host's"), "{out}");
-        // What is not allowed in a namespace could not be put back there.
+        // What a namespace does not permit could not be restored there.
         let allowed = read("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
         let available = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
         let mut other = available.split(' ').filter(|a| !allowed.split(' ').any(|b| b == *a));

@@ -1,4 +1,4 @@
-//! What root of the host, root of a user namespace, and others may change.
+//! Tests of permissions: root of the host, root of a user namespace, and other users.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use crate::support::{
 fn what_privilege_is_missing_is_named_before_the_first_write() {
     on_a_host(|host| {
         let before = host.print();
-        // A journal is one user's.
+        // A journal belongs to one user.
         let theirs = tempfile::tempdir().unwrap();
         std::os::unix::fs::chown(theirs.path(), Some(65534), None).unwrap();
         let folder_of = |who: &[&str]| {
@@ -62,7 +62,7 @@ fn what_privilege_is_missing_is_named_before_the_first_write() {
         for folder in [&theirs, &host.state] {
             assert_eq!(fs::read_dir(folder.path().join("journal")).unwrap().count(), 0);
         }
-        // What each of them may, it does.
+        // Each makes the changes that it may make.
         for who in [&net_only[..], &root_without] {
             let state = ["--state-dir", folder_of(who)];
             for (command, now) in [(&["apply", fin][..], "31"), (&["rollback"], "60")] {
@@ -75,7 +75,7 @@ fn what_privilege_is_missing_is_named_before_the_first_write() {
     });
 }
 
-/// Root of a user namespace, with a network namespace of its own: some files of interfaces are for the
+/// Root of a user namespace with its own network namespace: some files of interfaces are for the
 /// host's root alone.
 #[test]
 fn root_of_a_user_namespace_changes_what_the_kernel_lets_it() {
@@ -117,7 +117,7 @@ fn each_namespace_rolls_its_own_change_back() {
         let (code, said, err) = host.tune(&["rollback"]);
         assert!(code == 0 && said.contains("Change 1 is rolled back"), "{said}{err}");
         assert_eq!(read(file), before);
-        // Nothing of this namespace is left: the other's, which is gone to.
+        // Nothing of this namespace remains; the command enters the other one.
         let (code, said, err) = host.tune(&["rollback"]);
         assert!(code == 0 && said.contains("Change 2 is rolled back"), "{said}{err}");
         assert_eq!(other.run("cat", &[file]).trim(), before.trim());

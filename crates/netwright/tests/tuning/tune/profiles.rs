@@ -1,4 +1,4 @@
-//! Profiles, and a recipe that is refused.
+//! Tests of profiles, and of a file of settings that is refused.
 
 use super::json;
 use crate::support::{
@@ -9,7 +9,7 @@ use crate::support::{
 #[test]
 fn a_profile_raises_what_is_low_leaves_what_is_high_and_skips_what_is_not_here() {
     on_a_host(|host| {
-        // What is there now decides what a profile has to do.
+        // The present values decide what a profile changes.
         run("sysctl", &["-qw", "net.core.somaxconn=128", "net.ipv4.tcp_max_syn_backlog=65536"]);
         let low = host.print();
         let args = ["plan", "--profile", "web", "--nic", "v0", "--json"];
@@ -47,7 +47,7 @@ fn no_profile_lowers_anything_below_the_kernels_default() {
             let plan = json(&out);
             for r in plan["refused"].as_array().unwrap() {
                 let knob = r["knob"].as_str().unwrap();
-                // What a veth has not, and what only the first namespace has.
+                // Settings that a veth lacks, and those of the initial namespace.
                 assert!(r["kind"] == "environment" || r["kind"] == "denied", "{name}: {knob}: {r}");
             }
             let all = ["changes", "unchanged", "refused"];

@@ -1,4 +1,5 @@
-//! Interfaces that are renamed, go, come back, or take the name of another.
+//! Tests of interfaces that are renamed, removed, returned, or replaced by another one of the same
+//! name.
 
 use std::{fs, process::Command};
 
@@ -41,7 +42,7 @@ fn a_renamed_interface_is_found_and_one_with_its_old_name_is_left_alone() {
     ns.run("sh", &["-c", &format!("echo 2 > {filter}")]);
     let (code, out, err) = tune(state, &["status"]);
     assert!(code == 0 && out.contains("nic.v1.mtu (now nic.lan.7.mtu)"), "{code} {out}{err}");
-    // What somebody does to the new one is no drift; what is done to ours is.
+    // A change of the new interface is no drift; a change of the old one is.
     ns.run("ip", &["link", "set", "v1", "mtu", "1300"]);
     assert_eq!(tune(state, &["status"]).0, 0);
     ns.run("ip", &["link", "set", "lan.7", "mtu", "1350"]);
@@ -51,7 +52,7 @@ fn a_renamed_interface_is_found_and_one_with_its_old_name_is_left_alone() {
     let (_, out, _) = tune(state, &["rollback", "--dry-run"]);
     assert!(out.contains("nic.v1.mtu (now nic.lan.7.mtu) would be 1500 again"), "{out}");
 
-    // A later change of the same interface under its new name goes first.
+    // A later change of the same interface under its new name must be rolled back first.
     let (code, out, err) = tune(state, &["apply", "--netns", &ns.name, "nic.lan.7.mtu=1380"]);
     assert_eq!(code, 0, "{out}{err}");
     let (code, _, err) = tune(state, &["rollback", "1"]);
@@ -70,7 +71,7 @@ fn a_renamed_interface_is_found_and_one_with_its_old_name_is_left_alone() {
     assert!(code == 0 && out.contains("No active changes"), "{out}");
 }
 
-/// A veth whose other end stays, and an interface that nothing ties to where it was.
+/// A veth with a peer that stays, and an interface without such a link to its earlier place.
 #[test]
 fn an_interface_that_went_to_another_namespace_is_not_gone() {
     let (ns, other, state) = (namespace(), Namespace::new(), tempfile::tempdir().unwrap());
@@ -83,7 +84,7 @@ fn an_interface_that_went_to_another_namespace_is_not_gone() {
     };
     for (name, mtu) in [("v0", "1400"), ("x0", "1401")] {
         let knob = format!("nic.{name}.mtu");
-        // It is called otherwise there, and comes back.
+        // It has another name there, and returns.
         apply(&format!("{knob}={mtu}"));
         ns.run("ip", &["link", "set", name, "netns", &other.name, "name", "eth9"]);
         let line = format!("ip netns exec {} ip link set eth9 mtu 1500", other.name);
@@ -102,7 +103,7 @@ fn an_interface_that_went_to_another_namespace_is_not_gone() {
         assert_eq!(code, 0, "{out}{err}");
         assert_eq!(ns.run("cat", &[&format!("/sys/class/net/{name}/mtu")]).trim(), "1500");
 
-        // Put back there by the command that is named, it is at an end.
+        // Rolled back there by the named command, it is closed.
         apply(&format!("{knob}={mtu}"));
         ns.run("ip", &["link", "set", name, "netns", &other.name, "name", "eth9"]);
         run("sh", &["-c", &line]);
@@ -112,14 +113,14 @@ fn an_interface_that_went_to_another_namespace_is_not_gone() {
         assert!(code == 0 && out.contains("No active changes"), "{out}");
         other.run("ip", &["link", "set", "eth9", "netns", &ns.name, "name", name]);
     }
-    // A kernel setting of it begins anew there.
+    // Its kernel setting starts anew there.
     apply("sysctl.net.ipv4.conf.v0.rp_filter=2");
     ns.run("ip", &["link", "set", "v0", "netns", &other.name]);
     let (code, out, err) = tune(state, &["rollback"]);
     assert!(code == 0 && out.contains("begins anew"), "{code} {out}{err}");
     other.run("ip", &["link", "set", "v0", "netns", &ns.name]);
 
-    // Held by an open file alone, it is nowhere to be seen, but its other end tells of it.
+    // Held by an open file alone the namespace is invisible, but the peer points to it.
     apply("nic.v0.mtu=1400");
     ns.run("ip", &["link", "set", "v0", "netns", &other.name]);
     let held = fs::File::open(format!("/run/netns/{}", other.name)).unwrap();
@@ -128,7 +129,7 @@ fn an_interface_that_went_to_another_namespace_is_not_gone() {
     let reported = "v0, whose other end v1 is here, is in another network namespace";
     assert!(code == 1 && folded(out.clone()).contains(reported), "{code} {out}{err}");
     drop(held);
-    // The kernel takes such a namespace down in its own time.
+    // The kernel removes such a namespace with a delay.
     for _ in 0..100 {
         if !ns.output("ip", &["link", "show", "v1"]).status.success() {
             break;
@@ -139,7 +140,7 @@ fn an_interface_that_went_to_another_namespace_is_not_gone() {
     assert!(code == 0 && out.contains("No active changes"), "{code} {out}{err}");
 }
 
-/// Put back there by the command that was told, and back here, it is nobody's to undo any more.
+/// Rolled back there by the given command, and back here, it needs no further rollback.
 #[test]
 fn what_was_put_back_elsewhere_does_not_come_back_as_ours() {
     let (ns, other, state) = (namespace(), Namespace::new(), tempfile::tempdir().unwrap());
@@ -169,7 +170,7 @@ fn what_was_put_back_elsewhere_does_not_come_back_as_ours() {
     }
 }
 
-/// Made anew with the name and the number of the old one.
+/// A new interface with the name and the index of the old one.
 #[test]
 fn an_interface_that_took_name_and_number_of_another_is_left_alone() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
@@ -177,7 +178,7 @@ fn an_interface_that_took_name_and_number_of_another_is_left_alone() {
     let number = ns.run("cat", &["/sys/class/net/v0/ifindex"]);
     let (code, out, err) = tune(state, &["apply", "--netns", &ns.name, "nic.v0.mtu=1400"]);
     assert_eq!(code, 0, "{out}{err}");
-    // A hand's address is no other interface.
+    // A manually set address does not make another interface.
     ns.run("ip", &["link", "set", "v0", "address", "02:00:00:00:00:77"]);
     let (code, out, _) = tune(state, &["status"]);
     assert!(code == 0 && out.contains("nic.v0.mtu"), "{code} {out}");
@@ -194,7 +195,7 @@ fn what_is_gone_with_its_value_is_told_before_and_after_and_ends_it() {
     let state = state.path();
     let mut sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
     let affinity = format!("process.{}.affinity=0", sleeper.id());
-    // The process is the whole host's: not with --netns.
+    // The process belongs to the whole host: not with --netns.
     let (code, out, err) = tune(state, &["apply", &affinity]);
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
@@ -265,8 +266,8 @@ fn a_change_cut_short_is_not_completed_on_another_interface() {
     }
 }
 
-/// An interface that went to another namespace and came back is down, and has no discipline until it comes
-/// up: nobody set that.
+/// An interface that returned from another namespace is down, and has no qdisc until it is up: this
+/// is no external change.
 #[test]
 fn what_the_kernel_took_away_with_the_link_is_nobodys() {
     let (ns, other, state) = (namespace(), Namespace::new(), tempfile::tempdir().unwrap());
@@ -301,7 +302,7 @@ fn what_the_kernel_took_away_with_the_link_is_nobodys() {
     }
 }
 
-/// Where its number is taken it gets another one, which it keeps when it comes back; its values stay.
+/// If its index is taken it gets another one, which it keeps when it returns; its values stay.
 #[test]
 fn an_interface_that_came_back_with_another_number_is_the_same() {
     let (ns, other) = (Namespace::new(), Namespace::new());
@@ -318,7 +319,7 @@ fn an_interface_that_came_back_with_another_number_is_the_same() {
         "nic.v0.gro_flush_timeout=20us",
         "sysctl.net.ipv4.conf.v0.rp_filter=2",
     ];
-    // By the kernel's address, and by one that was given with the other end's number.
+    // By the permanent address, and by an assigned one with the peer's index.
     for address in [None, Some("02:00:00:00:00:70")] {
         ns.run("ip", &pair);
         if let Some(address) = address {
@@ -338,7 +339,7 @@ fn an_interface_that_came_back_with_another_number_is_the_same() {
         let (code, out, err) = tune(state.path(), &["status"]);
         assert!(code == 0 && out.contains("No active changes"), "{code} {out}{err}");
 
-        // Another one of its name and address is none of it.
+        // Another interface of the same name and address does not count.
         assert_eq!(tune(state.path(), &["apply", "--netns", &ns.name, asks[0]]).0, 0);
         let its = ns.run("cat", &["/sys/class/net/v0/address"]).trim().to_owned();
         ns.run("ip", &["link", "del", "v0"]);
@@ -377,7 +378,7 @@ fn a_plan_goes_to_the_interface_that_it_was_made_for_or_nowhere() {
         assert!(code == 4 && err.contains(reported), "{code} {err}");
         assert_eq!(lengths(), before);
     }
-    // One that was made without it is taken by name.
+    // A change made without the address is found by the interface's name.
     let mut old: serde_json::Value = serde_json::from_str(&make()).unwrap();
     assert!(old["changes"][0].as_object_mut().unwrap().remove("nic").is_some());
     fs::write(&plan, old.to_string()).unwrap();

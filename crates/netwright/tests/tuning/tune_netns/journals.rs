@@ -1,4 +1,4 @@
-//! Journals that are damaged, newer, or not to be written, and the lock beside them.
+//! Tests of journals that are damaged, newer, or not writable, and of their lock.
 
 use std::{
     fs,
@@ -30,7 +30,7 @@ fn a_journal_that_makes_no_sense_is_no_empty_one() {
             );
             assert!(!said.contains("No active changes"), "{command}: {said}");
         }
-        // Who uses no journal is told nothing of it.
+        // A command that uses no journal does not report it.
         for (args, reported) in
             [(&["inspect", "--json"][..], false), (&["tune", "plan", change_request], true)]
         {
@@ -45,12 +45,12 @@ fn a_journal_that_makes_no_sense_is_no_empty_one() {
     assert_eq!(ns.run("sysctl", &["-n", "net.ipv4.tcp_fin_timeout"]).trim(), "60");
 }
 
-/// An object of JSON as a line of a journal.
+/// A JSON object as a line of a journal.
 fn sealed(object: &str) -> String {
     String::from_utf8(tune::journal::sealed(object.as_bytes())).unwrap()
 }
 
-/// A journal as of a later version.
+/// The journal as a later version would write it.
 fn made_newer(journal: &str) -> String {
     let (first, rest) = journal.split_once('\n').unwrap();
     let bare = first.split_once(",\"crc32\"").unwrap().0;
@@ -58,7 +58,7 @@ fn made_newer(journal: &str) -> String {
     format!("{}\n{rest}", sealed(&format!("{newer}}}")))
 }
 
-/// A bit flips in what the disk gives: nothing is taken for undone, or for never done.
+/// A flipped bit on the disk: no change may count as undone, or as never made.
 #[test]
 fn a_flipped_bit_in_a_journal_is_damage_whatever_it_tells() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
@@ -121,7 +121,7 @@ fn what_a_newer_netwright_wrote_is_told_and_left_to_it() {
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), *journal);
     }
-    // The other one goes on; that not all was undone is said.
+    // The other change set continues; the incomplete rollback is reported.
     let (code, out, err) = tune(state.path(), &["rollback", "--all"]);
     assert_eq!(code, 1, "{out}{err}");
     line(&out, "record \"put_aside\"");
@@ -132,7 +132,7 @@ fn what_a_newer_netwright_wrote_is_told_and_left_to_it() {
     assert_eq!(ns.run("sysctl", &["-n", "net.ipv4.tcp_fin_timeout"]).trim(), "60");
 }
 
-/// What a newer one set cannot be known: nothing is put back underneath it.
+/// The writes of a newer version are unknown: nothing below them is rolled back.
 #[test]
 fn a_change_beneath_a_newer_netwrights_is_left_and_a_later_one_goes_on() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
@@ -149,7 +149,7 @@ fn a_change_beneath_a_newer_netwrights_is_left_and_a_later_one_goes_on() {
     let whole = fs::read_to_string(&file).unwrap();
     fs::write(&file, made_newer(&whole)).unwrap();
     let reported = "change 2 was made later by a newer netwright and may have set the same";
-    // The later one goes on; the earlier one is left where it is.
+    // The later one continues; the earlier one stays.
     let (code, out, err) = tune(state.path(), &["rollback", "--all"]);
     let folded = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(code == 1 && folded.contains(reported), "{code} {out}{err}");
@@ -161,7 +161,7 @@ fn a_change_beneath_a_newer_netwrights_is_left_and_a_later_one_goes_on() {
         assert_eq!(err.lines().filter(|l| l.contains(reported)).count(), 1, "{err}");
         assert_eq!(value(), "32", "{more:?}");
     }
-    // One that was interrupted is no exception.
+    // An interrupted one is no exception.
     let first = state.path().join("journal/000001.jsonl");
     let all = fs::read_to_string(&first).unwrap();
     let cut = all.lines().filter(|l| !l.contains("\"applied\""));
@@ -210,7 +210,7 @@ fn a_journal_that_may_not_be_read_is_exit_code_3() {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     mode(state, 0o755);
-    // As an earlier netwright made it, then as it is made.
+    // In the format of an earlier netwright, then in the present one.
     mode(&folder, 0o755);
     for (path, bits) in [(folder.join("000001.jsonl"), 0o600), (folder.clone(), 0o700)] {
         mode(&path, bits);
@@ -226,8 +226,8 @@ fn a_journal_that_may_not_be_read_is_exit_code_3() {
     }
 }
 
-/// Whoever could write the journal could have root write anything, and whoever can lock the lock keeps the
-/// watchdog from undoing.
+/// A user who could write the journal could make root write anything; one who can lock it keeps the
+/// watchdog from its rollback.
 #[test]
 fn nobody_else_writes_the_journal_or_holds_the_lock() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
@@ -243,7 +243,7 @@ fn nobody_else_writes_the_journal_or_holds_the_lock() {
     let modes = || [&state, &folder, &lock, &file].map(|p| mode(p));
     assert_eq!(modes(), [0o700, 0o700, 0o600, 0o600]);
 
-    // What an earlier netwright left open to others is closed, before it is needed.
+    // Files that an earlier netwright left open to others are closed before they are needed.
     let set = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
@@ -289,7 +289,7 @@ fn nobody_else_writes_the_journal_or_holds_the_lock() {
     assert_eq!(tune(&state, &["rollback"]).0, 0);
 }
 
-/// A process that may is named as the holder, and does not keep the watchdog from undoing.
+/// A permitted process is named as the holder, and does not stop the watchdog.
 #[test]
 fn a_lock_that_is_held_keeps_the_guard_for_a_bound_only() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
@@ -320,7 +320,7 @@ fn a_lock_that_is_held_keeps_the_guard_for_a_bound_only() {
     assert!(code == 0 && out.contains("No active changes"), "{out}{err}");
 }
 
-/// With no descriptor to spare, what cannot be looked at is not taken for absent.
+/// Without a spare descriptor, an unreadable value is not taken for a missing one.
 #[test]
 fn without_descriptors_nothing_is_said_to_be_absent() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
@@ -345,7 +345,7 @@ fn without_descriptors_nothing_is_said_to_be_absent() {
                 assert!(refused >= 3, "only {refused} were refused");
                 return;
             }
-            // What failed has not begun.
+            // The failed change has not begun.
             let begun = state.path().join("journal/000002.jsonl").exists();
             assert_eq!(begun, command.starts_with("apply") && out.status.success(), "{when}");
             if begun {
@@ -357,7 +357,7 @@ fn without_descriptors_nothing_is_said_to_be_absent() {
     panic!("rollback never went through");
 }
 
-/// Commands in the namespace, with the state folder a file system of its own.
+/// Runs commands in the namespace, with the state folder on its own file system.
 fn on_its_own_file_system(ns: &Namespace, state: &Path, script: &str) -> String {
     let head = format!(
         "set -e; S={}; N='{NETWRIGHT} tune'; mount -t tmpfs -o mode=700 tmpfs $S; export NETWRIGHT_STATE=$S; \
@@ -380,14 +380,14 @@ fn a_guard_whose_journal_became_read_only_undoes_and_records_it_later() {
          qlen; $N log --json",
     );
     let (before, log) = out.split_at(out.find('{').unwrap());
-    // Undone once, and what somebody set after it is left alone.
+    // Rolled back once; a value set afterwards is left alone.
     assert_eq!(before.split_whitespace().collect::<Vec<_>>(), ["1000", "700"], "{out}");
     let log: serde_json::Value = serde_json::from_str(log).unwrap();
     assert_eq!(log["sets"][0]["state"], "rolled_back", "{out}");
     assert!(out.contains("it was not confirmed in time"), "{out}");
 }
 
-/// A watchdog that is stopped, beside one that has undone what it could not tell yet.
+/// A stopped watchdog, beside one that has rolled back and could not record it yet.
 #[test]
 fn a_confirmation_after_the_deadline_says_what_came_first() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());

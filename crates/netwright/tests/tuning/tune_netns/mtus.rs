@@ -1,4 +1,4 @@
-//! MTUs of interfaces that stand on each other or face each other.
+//! Tests of MTUs of stacked and of connected interfaces.
 
 use super::{namespace, tune};
 use crate::support::Namespace;
@@ -10,11 +10,11 @@ fn both_ends_of_a_veth_are_raised_by_one_plan() {
     let at = ["--netns", ns.name.as_str()];
     let (code, _, err) = tune(state, &[&["plan"][..], &at, &["nic.v0.mtu=9000"]].concat());
     assert!(code == 4 && err.contains("ask for nic.v1.mtu=9000 in the same plan"), "{code} {err}");
-    // An end that is refused carries nothing.
+    // A refused end carries nothing.
     let bad = ["nic.v0.mtu=9000", "nic.v1.mtu=70000"];
     let (code, out, _) = tune(state, &[&["plan"][..], &at, &bad].concat());
     assert!(code == 2 && out.contains("in the same plan"), "{code} {out}");
-    // Said twice it is asked for once.
+    // Said twice, it is requested once.
     let both = ["nic.v0.mtu=9000", "nic.v1.mtu=9000", "nic.v0.mtu=9000"];
     let (code, out, err) = tune(state, &[&["apply"][..], &at, &both].concat());
     assert_eq!(code, 0, "{out}{err}");
@@ -34,7 +34,7 @@ fn both_ends_of_a_veth_are_raised_by_one_plan() {
     assert!(code == 4 && err.contains("in another network namespace"), "{code} {err}");
 }
 
-/// A macvlan on a bridge on one end of a veth: each of the plans goes in, and comes back as it was.
+/// A macvlan on a bridge with one end of a veth: each plan is applied, and rolled back completely.
 #[test]
 fn a_bridge_its_port_and_what_is_on_top_get_their_mtus_by_one_plan() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
@@ -47,7 +47,7 @@ fn a_bridge_its_port_and_what_is_on_top_get_their_mtus_by_one_plan() {
                       cat /proc/sys/net/ipv6/conf/$n/mtu; done";
         ns.run("sh", &["-c", script]).replace('\n', " ")
     };
-    // A port alone moves what is on top of it along, and all of it comes back.
+    // A port alone changes the interfaces above it, and all are restored.
     ns.run("sysctl", &["-w", "net.ipv6.conf.mv0.mtu=1450"]);
     let before = mtus();
     let at = ["--netns", ns.name.as_str()];
@@ -98,7 +98,7 @@ fn an_mtu_that_the_path_does_not_carry_is_undone() {
         let ask = ["--netns", &local.name, "nic.v0.mtu=9000"];
         tune(state.path(), &[args, &ask].concat())
     };
-    // Nobody is known, so nothing is said to be checked.
+    // Without a known neighbour the plan promises no check.
     for act in ["plan", "apply"] {
         let (code, out, err) = tune(&[act]);
         let said = (out + &err).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -107,7 +107,7 @@ fn an_mtu_that_the_path_does_not_carry_is_undone() {
     assert_eq!(mtu(), "9000");
     assert_eq!(self::tune(state.path(), &["rollback"]).0, 0);
 
-    // A neighbour is: it is asked, and does not get such packets.
+    // With a known neighbour it is probed; such packets do not arrive.
     local.run("ping", &["-c", "1", "-W", "5", "10.9.0.2"]);
     let (code, out, err) = tune(&["plan"]);
     assert!(code == 0 && out.contains("10.9.0.2"), "{out}{err}");
@@ -125,7 +125,7 @@ fn an_mtu_that_the_path_does_not_carry_is_undone() {
     assert_eq!(mtu(), "9000");
     assert_eq!(self::tune(state.path(), &["rollback"]).0, 0);
 
-    // Both ends, and what is between.
+    // Both ends, and the link between them.
     switch.run("ip", &["link", "set", "p1", "mtu", "9000"]);
     peer.run("ip", &["link", "set", "w0", "mtu", "9000"]);
     let (code, out, err) = tune(&["apply"]);

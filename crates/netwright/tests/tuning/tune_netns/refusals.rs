@@ -1,4 +1,4 @@
-//! What is refused, with the reason and the exit code.
+//! Tests of refusals, with their reasons and exit codes.
 
 use std::{fs, process::Command};
 
@@ -8,7 +8,7 @@ use crate::support::{NETWRIGHT, output, run};
 #[test]
 fn what_a_namespace_only_shows_is_refused_by_the_plan() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
-    // Read-only there, or not there at all: by kernel.
+    // Read-only or missing there, depending on the kernel.
     for ask in ["sysctl.net.core.rmem_max=67108864", "sysctl.net.core.netdev_max_backlog=20000"] {
         for args in [&["plan"][..], &["apply", "--dry-run"], &["apply"]] {
             let args = [args, &["--netns", &ns.name, ask]].concat();
@@ -80,8 +80,8 @@ fn apply_names_all_that_it_refuses() {
     assert!(lines.last().is_some_and(|l| l.contains(asks[0])), "the exit code's: {err}");
 }
 
-/// The range that a refusal names is one that this kernel takes; what it takes beyond has no meaning
-/// in its documentation.
+/// The range named by a refusal is one that this kernel takes; further values that it takes have no
+/// documented meaning.
 #[test]
 fn ranges_are_the_kernels_own() {
     /// The kernel takes more than it gives a meaning to.
@@ -113,7 +113,7 @@ fn ranges_are_the_kernels_own() {
         "udp_early_demux",
         "max_dgram_qlen",
     ];
-    /// Other kernels take more than this one may.
+    /// Other kernels may take more than this one.
     const WIDER: &[&str] = &["tcp_ecn"];
     const EXACT: &[&str] = &[
         "somaxconn",
@@ -177,7 +177,7 @@ fn ranges_are_the_kernels_own() {
         let number =
             |i: usize| range.split(' ').filter_map(|w| w.parse::<i64>().ok()).nth(i).unwrap();
         let (least, most) = (number(0), number(1));
-        // Ticks: a kernel of fewer a second takes more.
+        // Ticks: a kernel with fewer per second takes more.
         if !WIDER.contains(&name) {
             assert!(takes(name, least) && takes(name, most), "{name}: {least} to {most}");
         }
@@ -188,7 +188,7 @@ fn ranges_are_the_kernels_own() {
     println!("{} settings held against this kernel", refused.len());
 }
 
-/// Where the answer cannot be written the exit code says so, and what was done is told all the same.
+/// Where the answer cannot be written, the exit code says so, and the error has the result.
 #[test]
 fn a_full_standard_output_is_exit_code_4_and_never_hides_what_was_done() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
@@ -256,7 +256,7 @@ fn rollback_names_what_is_missing_and_its_dry_run_needs_nothing() {
     args.extend(CHANGES);
     assert_eq!(tune(state, &args).0, 0);
     let folder = state.to_str().unwrap();
-    // As an earlier netwright made them: everybody could read which changes there are.
+    // As an earlier netwright made them: readable by everybody.
     run("chmod", &["-R", "a+rX", folder]);
     let without = |how: &[&str], more: &[&str]| {
         let mut all = how.to_vec();
@@ -276,7 +276,7 @@ fn rollback_names_what_is_missing_and_its_dry_run_needs_nothing() {
     );
     let (code, _, err) = without(&nobody, &[]);
     assert!(code == 3 && err.contains("CAP_NET_ADMIN is missing"), "{code} {err}");
-    // The journal may be written, the interface not: then nothing is.
+    // The journal is writable, the interface is not: nothing is written.
     let no_net = ["--bounding-set", "-net_admin", "--inh-caps", "-net_admin"];
     let (code, out, err) = without(&no_net, &[]);
     assert!(code == 3 && err.contains("CAP_NET_ADMIN is missing"), "{code} {out}{err}");

@@ -1,4 +1,4 @@
-//! Results that nobody measured, for texts of them.
+//! Constructed results for tests of the text.
 
 use std::collections::BTreeMap;
 
@@ -184,7 +184,7 @@ pub(super) fn rtt_document(runs: Vec<RttRun>) -> RttDocument {
     }
 }
 
-/// A sweep with two modes in one run, an end moved, counters and warnings.
+/// A sweep with two modes in one run, one moved end, counters and warnings.
 pub(super) fn sweep() -> RttDocument {
     let mut runs: Vec<RttRun> = [(64, 53_100), (1_024, 54_800), (65_536, 91_000)]
         .into_iter()

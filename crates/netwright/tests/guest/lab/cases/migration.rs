@@ -1,4 +1,5 @@
-//! Two containers whose threads are moved all the time: seen, each given a CPU, held there, put back.
+//! Two containers with threads that are moved all the time: found, each given a CPU, held there,
+//! rolled back.
 
 use std::{
     fs,
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 use crate::support::NETWRIGHT;
 
-/// A container: its id, and the folder of its cpuset.
+/// A container: its id, and its cpuset's folder.
 struct Container {
     id: String,
     cpuset: String,
@@ -41,7 +42,7 @@ fn run(args: &[&str]) -> Output {
     Command::new(NETWRIGHT).args(args).output().unwrap()
 }
 
-/// Ends the client however the test ends.
+/// Kills the client when dropped.
 struct Load(Child);
 
 impl Drop for Load {
@@ -51,7 +52,7 @@ impl Drop for Load {
     }
 }
 
-/// In a lab of the preset `migration` in whose `c2` an iperf3 listens.
+/// Runs in a lab of the preset `migration` with an iperf3 server in `c2`.
 pub fn is_worked(lab: &str) {
     let state = tempfile::tempdir().unwrap();
     let folder = state.path().to_str().unwrap();
@@ -64,12 +65,12 @@ pub fn is_worked(lab: &str) {
         .spawn();
     let _load = Load(client.unwrap());
     let file = state.path().join("plan.json");
-    // A busy machine may hold back what moves them for a while.
+    // A busy machine may delay the process that moves the threads.
     let plan = (0..8).map(|_| plan(&c1, &c2)).find(|p| changes(p).len() == 2);
     let mut plan = plan.expect("neither container was seen to wander");
     let knobs = changes(&plan);
     assert!(knobs.iter().all(|k| k.starts_with("process.") && k.ends_with(".cpuset")), "{knobs:?}");
-    // What else it finds is this machine's own affair.
+    // Other findings depend on this machine.
     plan["changes"].as_array_mut().unwrap().retain(|c| c["asked_by"] == "finding app_migrates");
     fs::write(&file, plan.to_string()).unwrap();
     let apply =
@@ -78,7 +79,7 @@ pub fn is_worked(lab: &str) {
     let held = [c1.cpus(), c2.cpus()];
     let one = |cpus: &String| cpus.parse::<u32>().is_ok();
     assert!(held.iter().all(one) && held[0] != held[1], "{held:?}");
-    // What moves them asks for other CPUs a hundred times meanwhile.
+    // The moving process requests other CPUs a hundred times meanwhile.
     thread::sleep(Duration::from_millis(500));
     for (container, cpu) in [(&c1, &held[0]), (&c2, &held[1])] {
         let tasks = fs::read_to_string(container.cpuset.replace("cpuset.cpus", "cgroup.procs"));
@@ -105,7 +106,7 @@ pub fn is_worked(lab: &str) {
     assert_eq!([c1.cpus(), c2.cpus()], before);
 }
 
-/// What doctor finds now, as a plan.
+/// The present findings of doctor, as a plan.
 fn plan(c1: &Container, c2: &Container) -> Value {
     let doctor =
         ["doctor", "--json", "--window", "2s", "--container", &c1.id, "--container", &c2.id];
@@ -115,7 +116,7 @@ fn plan(c1: &Container, c2: &Container) -> Value {
         Command::new(NETWRIGHT).args(["tune", "plan", "-", "--json"]).stdin(findings).output();
     doctor.wait().unwrap();
     let plan = plan.unwrap();
-    // Without any finding nothing is asked for, which is said on the other stream.
+    // Without a finding there are no changes; the note is on the other stream.
     let said = String::from_utf8_lossy(&plan.stderr);
     assert!(!plan.stdout.is_empty() || said.contains("nothing is asked for"), "{said}");
     serde_json::from_slice(&plan.stdout).unwrap_or_default()

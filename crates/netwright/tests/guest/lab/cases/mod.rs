@@ -1,4 +1,4 @@
-//! Field cases worked from beginning to end: `doctor`, `tune plan`, `tune apply`, `tune rollback`.
+//! Field cases from beginning to end: `doctor`, `tune plan`, `tune apply`, `tune rollback`.
 
 pub mod migration;
 pub mod queues;

@@ -1,4 +1,4 @@
-//! One channel where four are possible: seen under load, four set, load spread, put back.
+//! One channel of four possible: found under load, four set, load spread, rolled back.
 
 use std::{
     fs::File,
@@ -16,8 +16,8 @@ use lab::testing::TestLab;
 
 use crate::support::NETWRIGHT;
 
-/// Datagrams of 64 flows from the lab's client to a port of the guest where nobody listens, as
-/// many as go, until dropped.
+/// Datagrams of 64 flows from the lab's client to a closed port of the guest, at full speed, until
+/// dropped.
 struct Flood {
     stop: Arc<AtomicBool>,
     in_bursts: Arc<AtomicBool>,
@@ -45,15 +45,16 @@ impl Flood {
                     thread::sleep(Duration::from_millis(450));
                     since = Instant::now();
                 }
-                // The guest answers that nobody listens: that is refused here now and then.
+                // The guest's reply that the port is closed is sometimes an error here.
                 let _ = flow.send_to(&[0; 64], "10.97.0.2:9000");
             }
         });
         Self { stop, in_bursts, sender: Some(sender) }
     }
 
-    /// From now on with lulls, in which the guest drains its queues. The kernel moves an interrupt when
-    /// it next comes; a queue that is never empty is polled, and may have none for long.
+    /// Sends with pauses from now on, in which the guest drains its queues. The kernel moves an
+    /// interrupt when it next fires; a queue that is never empty is polled and may not fire for
+    /// long.
     fn in_bursts(&self) {
         self.in_bursts.store(true, Ordering::Relaxed);
     }
@@ -66,8 +67,8 @@ impl Drop for Flood {
     }
 }
 
-/// Each step leaves its word. The guest's other CPUs idle as far as its emulator lets them: one
-/// look may miss it.
+/// Each step has its message. The guest's other CPUs idle only as the emulator allows: one look may
+/// miss it.
 const FIND_AND_APPLY: &str = r#"
 mkdir /tmp/queues && cd /tmp/queues && export NETWRIGHT_STATE=$PWD/state || exit 1
 print() { ethtool -l eth0; grep . /proc/irq/*/smp_affinity_list /sys/class/net/eth0/queues/*/?ps_*; }
@@ -101,7 +102,7 @@ print > after 2> /dev/null
 cmp before after >&2 && echo same
 "#;
 
-/// In a guest of the preset `queues`.
+/// Runs in a guest of the preset `queues`.
 pub fn is_worked(lab: &TestLab) {
     let flood = Flood::start(lab);
     let (mut said, mut reported) = (String::new(), String::new());
