@@ -30,7 +30,7 @@ pub enum TuneError {
     Changed(String),
     /// A journal makes no sense, or is a newer version's.
     #[error("{0}")]
-    Journal(Trouble),
+    Journal(Box<Trouble>),
 }
 
 impl TuneError {

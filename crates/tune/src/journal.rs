@@ -215,10 +215,10 @@ impl Store {
             read => read,
         };
         let records = records.map_err(|unread| {
-            TuneError::Journal(match unread {
+            TuneError::Journal(Box::new(match unread {
                 Unread::Damaged(why) => Trouble::JournalDamaged { file, why },
                 Unread::Newer(what) => Trouble::JournalNewer { file, what },
-            })
+            }))
         })?;
         Ok(Set::fold(records))
     }
@@ -246,7 +246,7 @@ impl Store {
             match self.set(id) {
                 Ok(set) => sets.extend(set),
                 Err(e @ TuneError::Denied(_)) => return Err(e),
-                Err(TuneError::Journal(trouble)) => damaged.push(trouble),
+                Err(TuneError::Journal(trouble)) => damaged.push(*trouble),
                 Err(e) => {
                     let file = self.file_of(id).display().to_string();
                     damaged.push(Trouble::JournalUnread { file, why: e.to_string() });

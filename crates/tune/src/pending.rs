@@ -22,7 +22,7 @@ use crate::{
 pub fn nothing_pending(target: &JournalTarget) -> Result<(), TuneError> {
     let (sets, damaged) = status::standing(&target.host, &target.store)?;
     if let Some(damaged) = damaged.first() {
-        return Err(TuneError::Journal(damaged.clone()));
+        return Err(TuneError::Journal(Box::new(damaged.clone())));
     }
     let pending = |s: &ChangeState| {
         matches!(

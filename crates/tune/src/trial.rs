@@ -144,7 +144,7 @@ impl Bench {
         let boot = self.host.id().boot_id;
         let (sets, damaged) = self.store.sets()?;
         if let Some(damaged) = damaged.into_iter().next() {
-            return Err(TuneError::Journal(damaged));
+            return Err(TuneError::Journal(Box::new(damaged)));
         }
         let state = |s: Set| {
             let state = s.state(boot.known(), false);
