@@ -16,7 +16,7 @@ pub enum ChangeNote {
     #[error("Nothing to change; nothing was written.")]
     NothingToChange,
     #[error("All is so already; nothing was written.")]
-    AllSo,
+    AlreadySo,
     #[error("Change {id} is in force; `{command}` puts everything back.")]
     InForce { id: u64, command: String },
     /// `within_s` is what the watchdog waits still.

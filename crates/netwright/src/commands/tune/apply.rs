@@ -106,7 +106,7 @@ pub fn run(mut args: ApplyArgs) -> Result<CommandEnd, Failure> {
 fn nothing(plan: &Plan) -> ChangeNote {
     match plan.unchanged.is_empty() {
         true => ChangeNote::NothingToChange,
-        false => ChangeNote::AllSo,
+        false => ChangeNote::AlreadySo,
     }
 }
 
