@@ -74,7 +74,7 @@ pub enum SnapshotError {
 pub struct CapturedRun {
     /// Every source that was read.
     pub recording: Recording,
-    /// The recording's manifest.
+    /// What the archive says about itself: host, time, tool.
     pub manifest: Manifest,
     /// The facts that were collected while recording; the recording gives the same.
     pub facts: Facts,

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{failure::Failure, output::row};
 
-/// The default window.
+/// The window without `--duration`.
 const WINDOW: Nanos = Nanos(5_000_000_000);
 /// The default traffic around the window.
 const WARMUP: Nanos = Nanos(200_000_000);
