@@ -74,7 +74,7 @@ pub enum SnapshotError {
 pub struct CapturedRun {
     /// Every source that was read.
     pub recording: Recording,
-    /// What the archive says about itself: host, time, tool.
+    /// The archive's manifest: when and by which version it was taken, and which reads failed.
     pub manifest: Manifest,
     /// The facts that were collected while recording; the recording gives the same.
     pub facts: Facts,
