@@ -14,8 +14,8 @@ use probe::{
     watch::accounting,
 };
 
-/// Of a server on another host.
-/// The server of a workload, found once somebody has spoken to it.
+/// The server of a workload on this host; its processes are looked up after the first contact, and
+/// again when they are gone.
 #[derive(Debug, Clone, Default)]
 pub struct Server {
     found: RefCell<Option<Reading<Serving>>>,
