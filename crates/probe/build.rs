@@ -1,5 +1,5 @@
-//! Compiles the eBPF programs, `src/bpf/<name>/<name>.bpf.c`, with the machine's clang, for any
-//! kernel and processor alike: what differs is settled when a program is loaded.
+//! Compiles the eBPF programs, `src/bpf/<name>/<name>.bpf.c`, with the machine's clang. One object
+//! serves all kernels and processors; differences are resolved when a program is loaded.
 
 #![allow(clippy::expect_used, reason = "a build ends with what went wrong")]
 #![allow(clippy::disallowed_methods, reason = "a build reads and writes files")]

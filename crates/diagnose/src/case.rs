@@ -18,7 +18,7 @@ pub struct Case<'a> {
     pub facts: &'a Facts,
     /// The samples over a window, or why there are none.
     pub samples: &'a Reading<Samples>,
-    /// The operator's goal.
+    /// What the operator wants of the host, as rules with a trade-off need it.
     pub goal: Goal,
 }
 

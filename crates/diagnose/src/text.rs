@@ -1,4 +1,4 @@
-//! Numbers for people.
+//! Formats numbers for findings: shares, rates, counts, CPUs and IRQs.
 
 use model::{CpuSet, IrqId};
 

@@ -68,7 +68,7 @@ pub struct Observed {
     pub server: String,
     /// HTTP responses by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Failures by reason.
+    /// Failed requests or transactions, by reason.
     pub failures: BTreeMap<String, u64>,
     /// Warnings about this round.
     pub warnings: Vec<Warning>,

@@ -1,5 +1,5 @@
-//! The form that a remark has in a document, whatever it is about: `{code, data, message}`, where
-//! `code` is the kind in snake case, `data` has its fields and `message` is the line for people.
+//! The common form of remarks in documents: `{code, data, message}`. `code` is the kind in snake
+//! case, `data` has its fields, and `message` is the line for people.
 
 use std::{collections::BTreeMap, fmt::Display};
 

@@ -1,16 +1,15 @@
-//! What drivers do to their link when a setting of theirs changes: one table, each row by the
-//! functions of the kernel's sources that were read for it, in Linux 6.12.117 as Debian ships it
-//! where no other is named. The rows that say less than a link reset were read in 6.1.192 as well,
-//! and are the same there. Nothing was read in 6.18, nor in any other newer kernel but for the
-//! patch that is named at gve; there a driver may do otherwise.
+//! The effect on the link when a driver's setting changes. Each row of the table names the
+//! functions of the kernel's sources that it is based on. They are those of Linux 6.12.117 as
+//! Debian ships it, unless the row names another version. Rows with less than a link reset were
+//! also checked in 6.1.192, with the same result. Newer kernels were not checked, except for the
+//! patch named at gve; a driver may differ there.
 //!
-//! A driver that is not here, or an act that none of its rows names, is assumed to take the link
-//! down. No row says that nothing at all is disturbed: the guard stands wherever the operator's
-//! own connection passes.
+//! A driver or a setting without a row is assumed to take the link down. No row claims that nothing
+//! is disturbed: the watchdog runs wherever the operator's own connection passes.
 
 use crate::tune::{Basis, Disruption};
 
-/// What is told to a driver.
+/// A setting that is sent to a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act<'a> {
     /// Set the numbers of channels: `ethtool -L`.
@@ -54,8 +53,8 @@ const TABLE: &[Row] = &[
     // bnxt.c: bnxt_change_mtu; bnxt_ethtool.c: bnxt_set_channels, bnxt_set_ringparam,
     // bnxt_set_rxfh: bnxt_close_nic (bnxt_tx_disable: netif_carrier_off) and bnxt_open_nic.
     ("bnxt_en", &[This(Channels), This(Rings), This(Mtu), This(RssTable)], LinkReset, CARRIER),
-    // bnxt_ethtool.c: bnxt_set_coalesce: the same for this parameter alone; the others are told by
-    // a command (bnxt_hwrm_set_coal).
+    // bnxt_ethtool.c: bnxt_set_coalesce: the same for this parameter alone; the others are set by a
+    // command (bnxt_hwrm_set_coal).
     ("bnxt_en", &[ActScope::Coalesce(&["stats_block_usecs"])], LinkReset, CARRIER),
     // bnxt.c: bnxt_set_features (bnxt_reinit_features), where aggregation, the VLAN tags or the
     // filters change; bnxt_fix_features, dev.c: netdev_fix_features: rx-gro and rx-checksum take
@@ -137,7 +136,7 @@ const TABLE: &[Row] = &[
     // (netif_carrier_off), igb_up.
     ("igb", &[This(Rings), This(Mtu), This(Pause)], LinkReset, DOWN),
     // igb_main.c: igb_set_features: igb_reinit_locked for these, and for no other; rx-vlan-hw-parse
-    // is written to registers (igb_vlan_mode), of the others nothing is told.
+    // is written to registers (igb_vlan_mode); nothing is known of the others.
     ("igb", &[Features(&["rx-all", "rx-ntuple-filter"])], LinkReset, DOWN),
     ("igb", &[OtherFeatures], BriefStall, CALM),
     // igc_ethtool.c: igc_ethtool_set_channels; igc_main.c: igc_reinit_queues: igc_close, igc_open.
@@ -273,8 +272,8 @@ fn usual(act: Act<'_>, physical: bool) -> (Disruption, &'static str, Basis) {
     }
 }
 
-/// How far it reaches to tell a driver something, why, and on what ground that is said. `physical`:
-/// whether the interface has hardware behind it, or is not known.
+/// The impact of a driver's setting, with its reason and basis. `physical`: whether the interface
+/// has a device, or this is unknown.
 pub fn impact(driver: Option<&str>, physical: bool, act: Act<'_>) -> (Disruption, String, Basis) {
     if let Some((driver, (disruption, does))) = driver.and_then(|d| Some((d, known(d, act)?))) {
         return (disruption, format!("{driver} {does}"), Basis::Driver);

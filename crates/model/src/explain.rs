@@ -1,5 +1,5 @@
-//! The result of `explain`: what a workload's response time is made of, and what would happen on
-//! another path or with other numbers of clients.
+//! The result of `explain`: the components of a workload's response time, and predictions for other
+//! paths and numbers of clients.
 
 mod disturbance;
 

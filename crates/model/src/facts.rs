@@ -1,4 +1,4 @@
-//! Everything a host *is* at one moment.
+//! The facts of a host at one moment.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What `doctor` found: findings, rules that passed, rules that were skipped.
+//! The results of `doctor`: findings, passed rules, skipped rules.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What was tried to make a workload better: `netwright fix --json`.
+//! The result of `fix`: the candidates and what became of each. `netwright fix --json`.
 
 mod note;
 

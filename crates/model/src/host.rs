@@ -1,4 +1,4 @@
-//! The kernel, the machine, and what they run in.
+//! The kernel, the machine, and the virtualisation or container around them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,4 @@
-//! Identities as the kernel gives them. Never a position in a list: CPUs go offline, queues
-//! have gaps.
+//! The kernel's identifiers. They are never positions in a list: CPUs go offline, queues have gaps.
 
 use std::fmt;
 
@@ -9,8 +8,8 @@ use serde::{
     de::{self, Visitor},
 };
 
-/// Takes a number, or its digits as text: a JSON map's keys are text, and within a
-/// [`crate::Reading`] nobody but the id itself turns them back into numbers.
+/// Accepts a number, or its digits as text. Keys of a JSON map are text, and inside of a
+/// [`crate::Reading`] only the id itself can turn them back into numbers.
 struct IdVisitor;
 
 impl Visitor<'_> for IdVisitor {

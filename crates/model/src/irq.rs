@@ -1,4 +1,4 @@
-//! Interrupt lines: affinity, counts by CPU, the queues that they serve.
+//! Interrupts: affinity, counts by CPU, and the queues that they serve.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

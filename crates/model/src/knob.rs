@@ -1,5 +1,5 @@
-//! What a knob is a setting of, and the classic command that sets it: one place for the rules, for
-//! `tune` and for the documentation.
+//! The names of knobs, their objects, and the classic command for each: one place for the rules,
+//! for `tune` and for the documentation.
 
 use std::fmt;
 
@@ -59,8 +59,8 @@ pub const HASH_FIELDS: [(u32, &str, &str); 8] = [
 ];
 
 impl<'k> Target<'k> {
-    /// The parts of a full name; `None` where it is none. Whether there is such a setting is not looked at
-    /// where the names are many: of rings, coalescing, features, kernel settings.
+    /// The parts of a full name; `None` where it is invalid. Settings with many names (rings,
+    /// coalescing, features, kernel settings) are not checked for existence.
     pub fn parse(knob: &'k str) -> Option<Self> {
         let (kind, rest) = knob.split_once('.')?;
         let numbered = || {
@@ -237,7 +237,7 @@ fn nic_command(name: &str, setting: NicSetting<'_>, new: &str) -> Option<String>
             format!("ethtool -C {nic} {classic} {new}")
         }
         NicSetting::Feature(feature) => {
-            // Those whose short name stands for this feature alone.
+            // Features with a short name that means this feature alone.
             let short = match feature {
                 "rx-gro" => "gro".into(),
                 "rx-lro" => "lro".into(),
@@ -274,7 +274,7 @@ fn qdisc_command(nic: &str, new: &str) -> String {
     }
 }
 
-/// Ends an exact value of a queueing discipline that nobody chose.
+/// The suffix of an exact value of a queueing discipline that the kernel created by itself.
 pub const OWN_QDISC: &str = " (the kernel's default)";
 
 /// As the kernel takes it: `none` and `poll` are our words.

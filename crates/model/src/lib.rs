@@ -1,9 +1,8 @@
-//! Netwright's nouns as serialisable values: what a host *is* ([`Facts`]), what it *did*
-//! over a window ([`Samples`]), what limits it ([`Finding`]), and the units and ids they
-//! are made of. No I/O: every other crate speaks in these types.
+//! The types that all crates share, as serialisable values: facts ([`Facts`]), samples over a
+//! window ([`Samples`]), findings ([`Finding`]), and their units and ids. No I/O.
 //!
-//! Serialised keys carry their unit (`rx_bytes`, `exit_latency_ns`). A value that could not
-//! be read is never zero: see [`Reading`].
+//! Serialised keys carry their unit (`rx_bytes`, `exit_latency_ns`). An unreadable value is never
+//! zero: see [`Reading`].
 
 mod coded;
 pub mod cpu;

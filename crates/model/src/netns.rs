@@ -1,4 +1,4 @@
-//! Network namespaces and who lives in them.
+//! Network namespaces and their processes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

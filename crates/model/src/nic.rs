@@ -1,4 +1,4 @@
-//! Network interfaces: settings, queues, counters, and what they are tied to.
+//! Network interfaces: settings, queues, counters, and related devices.
 
 use std::collections::BTreeMap;
 
@@ -89,8 +89,8 @@ pub struct Nic {
     pub xdp: Reading<bool>,
 }
 
-/// The kind of an interface of which nothing tells whether a device is behind it, as in a copied
-/// tree with the interface's link and not its target.
+/// The kind of an interface without information about its device, as in a copied tree with the
+/// interface's link and without its target.
 pub const UNKNOWN_KIND: &str = "unknown";
 
 /// What is special to a kind of interface.
@@ -173,7 +173,7 @@ pub struct PciFunction {
     pub usable_bps: Reading<BitsPerSec>,
 }
 
-/// PCI vendors whose functions are software: virtio, QEMU's own, VMware's.
+/// PCI vendors of functions implemented in software: virtio, QEMU, VMware.
 const EMULATED: [&str; 3] = ["1af4", "1b36", "15ad"];
 
 impl PciFunction {

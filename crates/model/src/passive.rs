@@ -1,5 +1,5 @@
-//! The result of `explain --pid`, `--port`: what a server that runs makes of its requests, and
-//! how long the way to its clients is. Nothing was sent for it.
+//! The result of `explain --pid`, `--port`: the exchanges of a running server, and the latency to
+//! its clients. Netwright sends nothing for it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

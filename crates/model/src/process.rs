@@ -1,4 +1,4 @@
-//! The processes asked for, and listening sockets.
+//! The selected processes, and listening sockets.
 
 use std::collections::BTreeMap;
 

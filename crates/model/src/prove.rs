@@ -1,4 +1,4 @@
-//! What an experiment found: `netwright prove --json`.
+//! The result of an experiment: `netwright prove --json`.
 
 mod discarded;
 mod note;

@@ -1,11 +1,11 @@
-//! Texts from outside in what others read: a shell, YAML, a configuration file, a terminal.
+//! Quotes outside text for its readers: a shell, YAML, a configuration file, a terminal.
 //!
-//! The kernel takes an interface's name of almost any bytes (`$(id>x)`, an escape sequence), and names
-//! of interrupts, control groups and files are as free.
+//! The kernel accepts almost any bytes as an interface's name (`$(id>x)`, an escape sequence).
+//! Names of interrupts, cgroups and files are as free.
 
 use std::fmt::Write;
 
-/// Characters that act upon a terminal or upon the order of what it shows.
+/// Characters that control a terminal, or change the displayed order of text.
 pub fn acts(c: char) -> bool {
     let overrides =
         matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -29,8 +29,8 @@ pub fn shown(text: &str) -> String {
     out
 }
 
-/// The text as one word of a POSIX shell that stands for exactly this text. The word itself holds
-/// nothing that acts upon a terminal but line ends at its end.
+/// Quotes a text as one word of a POSIX shell. The word contains no character that controls a
+/// terminal, except for line ends at its end.
 pub fn shell(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+,:@%=".contains(&b);
     if !text.is_empty() && text.bytes().all(plain) {
@@ -83,9 +83,8 @@ pub fn yaml(text: &str) -> String {
     out
 }
 
-/// Whether a name stands for itself in the files of udev, systemd, sysctl, tuned and NetworkManager.
-/// Each has patterns, specifiers or sections of its own, and not all of them a way to say such a
-/// character.
+/// Whether files of udev, systemd, sysctl, tuned and NetworkManager take the name literally. Each
+/// has patterns, specifiers or sections, and some cannot express such characters.
 pub fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || "._-+:@".contains(c);
     !name.is_empty() && !name.starts_with('-') && name.chars().all(plain)

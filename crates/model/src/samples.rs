@@ -1,4 +1,4 @@
-//! What a host did over a window.
+//! Samples: what happened on a host over a window.
 
 mod host_change;
 

@@ -1,6 +1,6 @@
-//! The kernel settings that Netwright knows, a row each: unit, range, the kernel's own default, and
-//! what is known of its values, with the reason and its source. Data only: facts are read by it,
-//! plans and profiles judge by it.
+//! The kernel settings that Netwright knows, one per row: unit, range, the kernel's default, and
+//! judgements of values with their reason and source. Data only: facts are read by this table,
+//! plans and profiles are judged by it.
 
 mod judge;
 mod rules;

@@ -1,4 +1,4 @@
-//! What a snapshot archive says of itself.
+//! The manifest of a snapshot archive.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Which CPU takes the work of which queue of a NIC: one way for findings and for changes.
+//! Assigns queues of a NIC to CPUs: the same way for findings and for changes.
 
 use std::collections::BTreeMap;
 
@@ -26,9 +26,9 @@ pub fn ordered(cpus: &[&Cpu], node: Option<NumaNode>) -> Vec<CpuId> {
     keyed.into_iter().map(|(_, id)| id).collect()
 }
 
-/// A CPU for each queue number, that with the fewest queues so far, the foremost of those. Receiving and
-/// sending queues of one number share a CPU: what is sent is mostly the answer to what was received.
-/// None where there is no CPU. `taken` counts the queues that each CPU has.
+/// A CPU for each queue number: the one with the fewest queues so far, the first of those. Receive
+/// and transmit queues of one number share a CPU, as most of what is sent answers what was
+/// received. `None` without CPUs. `taken` counts the queues of each CPU.
 pub fn assignments(
     numbers: impl IntoIterator<Item = u32>,
     places: &[CpuId],

@@ -1,4 +1,4 @@
-//! Changing a host, reversibly: the [`Plan`], the journal's [`Record`]s, and what came of them.
+//! Reversible changes of a host: the [`Plan`], the journal's [`Record`]s, and the outcomes.
 
 mod at_stake;
 mod change_note;

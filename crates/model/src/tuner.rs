@@ -1,4 +1,4 @@
-//! Whoever else changes the settings that Netwright judges.
+//! Other tuners: programs and files that set what Netwright judges.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -114,9 +114,9 @@ impl FromStr for Nanos {
     }
 }
 
-/// A duration as people type it: a number without a unit is seconds.
+/// Parses a duration as typed: a number without a unit is seconds.
 ///
-/// Not where a setting is named, whose own unit may be another one.
+/// Not for the value of a setting, which may have another unit.
 ///
 /// # Errors
 /// The text is no duration.

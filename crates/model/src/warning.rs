@@ -1,5 +1,5 @@
-//! What to know before trusting figures, as values: each kind has a stable code, the numbers that
-//! it rests on, and one line that says both.
+//! Warnings about figures, as values: each kind has a stable code, its numbers, and one line with
+//! both.
 
 mod precision;
 mod statuses;

@@ -22,7 +22,7 @@ pub enum Sink {
     File(PathBuf),
 }
 
-/// An open sink.
+/// An open sink: the locked standard output, or a file.
 enum Out {
     Stdout(io::StdoutLock<'static>),
     File(File),

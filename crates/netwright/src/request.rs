@@ -18,7 +18,7 @@ use crate::{
     output::Sink,
 };
 
-/// The default window.
+/// The sampling window without `--window`.
 pub const DEFAULT_WINDOW: Nanos = Nanos(5_000_000_000);
 const SHORTEST_WINDOW: Nanos = Nanos(100_000_000);
 const LONGEST_WINDOW: Nanos = Nanos(600_000_000_000);

@@ -11,7 +11,7 @@ use std::{
 /// The system's allocator; a refused allocation ends the process with a line.
 pub struct Memory;
 
-/// The error line.
+/// The line printed before the process ends.
 const NO_MEMORY: &[u8] =
     b"netwright: no memory left; see `ulimit -v` and the cgroup's memory.max\n";
 

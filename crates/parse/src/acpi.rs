@@ -1,8 +1,8 @@
-//! The head that every ACPI table has. **Source**: ACPI specification 6.5, table 5.4.
+//! The common header of ACPI tables. **Source**: ACPI specification 6.5, table 5.4.
 
 use crate::ParseError;
 
-/// Who made a table.
+/// The vendor of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableHeader {
     /// Four characters that name the table: `FACP`, `APIC`.

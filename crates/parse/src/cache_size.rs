@@ -5,10 +5,10 @@ use model::Bytes;
 
 use crate::ParseError;
 
-/// Parses the size. The kernel's `0K` means that the firmware did not tell: no size.
+/// Parses the size. The kernel's `0K` means that the firmware did not report it, so it is an error.
 ///
 /// # Errors
-/// When it is no such size, or zero.
+/// The text is no such size, or zero.
 pub fn parse(bytes: &[u8]) -> Result<Bytes, ParseError> {
     let bad = || ParseError::new(1, "a cache size such as 32K", bytes);
     let text = std::str::from_utf8(bytes).map_err(|_| bad())?.trim();

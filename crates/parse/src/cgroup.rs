@@ -1,8 +1,7 @@
-//! `/proc/PID/cgroup`: which cgroups a process is in, and the unit and container that the
-//! paths tell of.
+//! `/proc/PID/cgroup`: the cgroups of a process, and the unit and container in their paths.
 //!
 //! **Shape**: one line per hierarchy, `ID:CONTROLLERS:PATH`; the unified (v2) hierarchy is
-//! `0::PATH`. A path may itself hold colons, and ends in ` (deleted)` when the cgroup is gone.
+//! `0::PATH`. A path may contain colons, and ends in ` (deleted)` when the cgroup is gone.
 //! **Source**: `cgroups(7)`.
 
 use crate::ParseError;
@@ -106,7 +105,7 @@ impl Cgroups {
         self.units().into_iter().next()
     }
 
-    /// The innermost container, by whichever hierarchy tells.
+    /// The innermost container, in whichever hierarchy has one.
     pub fn container(&self) -> Option<Container> {
         let first = self.path().and_then(container);
         first.or_else(|| self.lines.iter().find_map(|l| container(&l.path)))

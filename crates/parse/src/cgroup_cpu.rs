@@ -1,4 +1,4 @@
-//! How much CPU time a cgroup may use, and how often it was stopped for using it up.
+//! A cgroup's CPU quota, and how often it was throttled.
 //!
 //! **Source**: cgroup-v2.rst (`cpu.max`, `cpu.stat`), scheduler/sched-bwc.rst (v1:
 //! `cpu.cfs_quota_us`, `cpu.cfs_period_us`, `cpu.stat`).

@@ -1,12 +1,12 @@
-//! `/proc/cpuinfo`, which every architecture fills differently: what the machine's CPUs are
-//! called and whether they are virtual.
+//! `/proc/cpuinfo`, which differs by architecture: the name of the CPUs, and whether they are
+//! virtual.
 //!
 //! **Source**: `arch/*/kernel/{setup,cpu/proc,cpuinfo}.c` of the kernel.
 
 use model::{CpuId, CpuSet, cpuset::MAX_ID};
 
-/// What `/proc/cpuinfo` says of the machine. One CPU stands for all: the kernel prints the
-/// same vendor and model for each but on asymmetric arm boards.
+/// The machine according to `/proc/cpuinfo`. One CPU represents all: the kernel prints the same
+/// vendor and model for each, except on asymmetric arm boards.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CpuInfo {
     /// The CPU's name for people: `AMD EPYC 7451 24-Core Processor`, `Neoverse-N1`,
@@ -108,7 +108,7 @@ fn other_arch(text: &str, info: &CpuInfo) -> Option<&'static str> {
     let power =
         |m: &str| m.starts_with("POWER") || m.starts_with("PPC970") || m.starts_with("Cell");
     if server || info.model.as_deref().is_some_and(power) {
-        // Little or big endian is not told here; only uname knows.
+        // The endianness is not in this file; only uname has it.
         return Some("ppc64");
     }
     has("timebase").then_some("ppc")

@@ -1,4 +1,4 @@
-//! Why bytes are not what they should be.
+//! Errors of parsers, with the place in the input.
 
 /// What could not be understood, and where. The caller knows the path and adds it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

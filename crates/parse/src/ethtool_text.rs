@@ -1,7 +1,8 @@
-//! What `ethtool` printed, as support archives keep it: `-l` and `-g`, `-k`, `-c`, `-S`, `-i`.
+//! `ethtool`'s output as support archives keep it: `-l` and `-g`, `-k`, `-c`, `-S`, `-i`.
 //!
 //! **Source**: `common.c`, `features.c`, `netlink/channels.c`, `netlink/rings.c` and
-//! `netlink/coalesce.c` of ethtool 6.1; the layout before netlink is the same but for `n/a`, which was 0.
+//! `netlink/coalesce.c` of ethtool 6.1. The layout before netlink differs only in `n/a`, which was
+//! 0.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +15,8 @@ pub struct Limits {
     pub now: BTreeMap<String, u32>,
 }
 
-/// Both blocks; `None` where one is missing, as of a device that has none, or the second is cut
-/// off: a line that is not there says nothing, and is no 0.
+/// Both blocks; `None` where one is missing (the device has none) or the second is cut off. A
+/// missing line is unknown, not 0.
 pub fn limits(bytes: &[u8]) -> Option<Limits> {
     let text = String::from_utf8_lossy(bytes);
     let (_, rest) = text.split_once("Pre-set maximums:")?;
@@ -44,7 +45,7 @@ pub struct Feature {
     pub fixed: bool,
 }
 
-/// Names that ethtool has of its own for one feature of the kernel.
+/// Features with other names in ethtool than in the kernel.
 const OWN_NAMES: [(&str, &str); 9] = [
     ("rx-checksumming", "rx-checksum"),
     ("udp-fragmentation-offload", "tx-udp-fragmentation"),
@@ -74,7 +75,7 @@ pub fn features(bytes: &[u8]) -> Option<Vec<Feature>> {
             active,
             requested: match mark.as_str() {
                 "[requested on]" => true,
-                // Nobody can request what is fixed.
+                // A fixed feature cannot be requested.
                 "[requested off]" | "[fixed]" => false,
                 _ => active,
             },
@@ -121,7 +122,7 @@ pub fn coalesce(bytes: &[u8]) -> Option<Coalesce> {
 pub fn statistics(bytes: &[u8]) -> Option<BTreeMap<String, u64>> {
     let text = String::from_utf8_lossy(bytes);
     let (_, lines) = text.split_once("NIC statistics:")?;
-    // A name may have colons of its own (`rx_queue[0]: packets`), and the last one ends it.
+    // A name may contain colons (`rx_queue[0]: packets`); the last one ends it.
     let one = |line: &str| {
         let (name, n) = line.rsplit_once(": ")?;
         Some((name.trim().to_owned(), n.trim().parse().ok()?))
@@ -130,7 +131,7 @@ pub fn statistics(bytes: &[u8]) -> Option<BTreeMap<String, u64>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// `-i`: what the driver says of itself, by key (`driver`, `firmware-version`).
+/// `-i`: the driver's information, by key (`driver`, `firmware-version`).
 pub fn driver(bytes: &[u8]) -> BTreeMap<String, String> {
     let text = String::from_utf8_lossy(bytes);
     let pairs = text.lines().filter_map(|line| line.split_once(':'));

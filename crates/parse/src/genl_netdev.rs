@@ -16,7 +16,7 @@ use crate::netlink::{Attribute, attributes};
 pub struct QueueMessage {
     pub ifindex: u32,
     pub id: QueueId,
-    /// NAPI instance that polls it; a queue without one (veth without XDP) tells none.
+    /// The NAPI instance that polls it; `None` for a queue without one (veth without XDP).
     pub napi_id: Option<u32>,
 }
 
@@ -25,7 +25,7 @@ pub struct QueueMessage {
 pub struct NapiMessage {
     pub ifindex: u32,
     pub id: u32,
-    /// Its interrupt, where the driver told the core.
+    /// Its interrupt; `None` where the driver did not report it to the core.
     pub irq: Option<u32>,
     /// Its kernel thread, when threaded.
     pub pid: Option<u32>,

@@ -1,7 +1,7 @@
-//! `inet_diag_msg`: one socket as `sock_diag` tells it.
+//! `inet_diag_msg`: one socket in the answers of `sock_diag`.
 //!
-//! **Source**: `include/uapi/linux/inet_diag.h`. Ports and addresses are in network order, the
-//! rest in the machine's.
+//! **Source**: `include/uapi/linux/inet_diag.h`. Ports and addresses are in network order, the rest
+//! in the machine's.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -71,7 +71,7 @@ pub struct SocketMemory {
     pub drops: Option<u32>,
 }
 
-/// The socket's memory, where the message tells.
+/// The socket's memory; `None` where the message has none.
 pub fn memory(payload: &[u8]) -> Option<SocketMemory> {
     let words = attribute(payload, HEADER, SKMEMINFO)?.bytes;
     Some(SocketMemory {
@@ -81,8 +81,8 @@ pub fn memory(payload: &[u8]) -> Option<SocketMemory> {
     })
 }
 
-/// What `struct tcp_info` tells of one connection. A field that the kernel is too old for is
-/// `None`. **Source**: `include/uapi/linux/tcp.h`.
+/// `struct tcp_info` of one connection. A field that an older kernel lacks is `None`. **Source**:
+/// `include/uapi/linux/tcp.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpInfo {
     /// `tcpi_total_retrans`: segments sent again.
@@ -105,7 +105,7 @@ pub struct TcpInfo {
     pub peer_window: Option<u32>,
 }
 
-/// The connection's `tcp_info`, where the message tells.
+/// The connection's `tcp_info`; `None` where the message has none.
 pub fn tcp_info(payload: &[u8]) -> Option<TcpInfo> {
     let info = attribute(payload, HEADER, INFO)?.bytes;
     Some(TcpInfo {

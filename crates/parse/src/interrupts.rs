@@ -1,14 +1,14 @@
 //! `/proc/interrupts`: a column per online CPU, a row per interrupt.
 //!
-//! **Source**: `show_interrupts` in the kernel's `kernel/irq/proc.c`. The header names the
-//! online CPUs (`CPU0 CPU2 CPU3`: an offline one has no column). A row is a number or a name, a
-//! colon, a count of ten columns and a blank for each CPU, then for numbered rows chip, hardware
-//! number with trigger, and the comma-separated action names.
+//! **Source**: `show_interrupts` in the kernel's `kernel/irq/proc.c`. The header names the online
+//! CPUs (`CPU0 CPU2 CPU3`: an offline one has no column). A row is a number or a name, a colon, and
+//! a count of ten columns and a blank for each CPU. Numbered rows continue with the chip, the
+//! hardware number with trigger, and the comma-separated action names.
 //!
-//! 512 CPUs and 4,096 interrupts make 23 MB of mostly zeros, read again for every sample: a
-//! [`Parser`] takes it in pieces, and compares runs of zero cells as a whole before it looks at
-//! digits. Rows that are not laid out so are split at blanks by the general path; a
-//! property test holds the two equal.
+//! 512 CPUs and 4,096 interrupts make 23 MB of mostly zeros, read again for every sample. So a
+//! [`Parser`] takes it in pieces, and compares runs of zero cells as a whole before it parses
+//! digits. Rows with another layout are split at blanks by the general path; a property test
+//! compares both paths.
 
 use model::{CpuId, IrqId, cpuset::MAX_ID, irq::IrqCount};
 
@@ -50,11 +50,11 @@ pub fn parse(bytes: &[u8]) -> Result<Interrupts, ParseError> {
     parser.finish()
 }
 
-/// Takes the file piece by piece, so that nobody must hold it whole.
+/// Parses the file piece by piece, so that no caller must hold it whole.
 #[derive(Debug, Default)]
 pub struct Parser {
     out: Interrupts,
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of an incomplete line.
     carry: Vec<u8>,
     header: Option<ParseError>,
     line: usize,

@@ -1,9 +1,9 @@
-//! The action names that network drivers give their interrupts (`eth0-TxRx-3`,
-//! `virtio2-input.0`, `mlx5_comp3@pci:0000:03:00.0`): whose it is and which queue it serves.
+//! The action names of network drivers' interrupts (`eth0-TxRx-3`, `virtio2-input.0`,
+//! `mlx5_comp3@pci:0000:03:00.0`): the owner and the queue of each.
 //!
-//! **Source**: the `request_irq` calls of the drivers; there is no common rule, so this is the
-//! one table of them. The last resort of mapping: the kernel's own answer (netdev netlink)
-//! comes before it. A name that the table does not know gives [`Role::Unknown`], never a guess.
+//! **Source**: the `request_irq` calls of the drivers. There is no common rule, so this is the only
+//! table of them. It is used last: the kernel's own answer (netdev netlink) takes precedence. An
+//! unknown name gives [`Role::Unknown`], never a guess.
 
 use model::QueueId;
 
@@ -15,7 +15,7 @@ pub struct IrqName<'a> {
     pub role: Role,
 }
 
-/// Whose interrupt a name says it is.
+/// The owner that a name indicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner<'a> {
     /// An interface, by its name when the driver asked for the interrupt (udev may have renamed
@@ -34,7 +34,7 @@ pub enum Role {
     Combined(u32),
     /// A receive queue and the first transmit queue (`qlcnic`).
     RxAndFirstTx(u32),
-    /// A number whose meaning only the driver knows, see [`IrqName::queues`].
+    /// A number with a meaning that depends on the driver, see [`IrqName::queues`].
     Vector(u32),
     /// The name of the owner and no more: all its queues if this is its only interrupt, else
     /// link events (`igb`, `ixgbe`, `e1000e`).
@@ -208,8 +208,9 @@ pub fn is_pci_address(text: &str) -> bool {
 }
 
 impl IrqName<'_> {
-    /// The queues, where the role tells them to `driver`. `max_tx` is the driver's `ethtool -l`
-    /// maximum of transmit channels: `gve` numbers its vectors transmit first.
+    /// The queues of an interrupt, where the role determines them for `driver`. `max_tx` is the
+    /// driver's `ethtool -l` maximum of transmit channels: `gve` numbers its vectors transmit
+    /// first.
     pub fn queues(&self, driver: &str, max_tx: Option<u32>) -> Vec<QueueId> {
         let both = |n| vec![QueueId::rx(n), QueueId::tx(n)];
         // tg3 counts vectors from the one that is for link events, so queue 0 is vector 1.

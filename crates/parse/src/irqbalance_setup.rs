@@ -1,5 +1,5 @@
-//! What irqbalance answers to `setup` on its socket: `SLEEP 10 IRQ 25 LOAD 0 DIFF 0 CLASS 0
-//! BANNED 00000000,00000003`. **Source**: irqbalance-ui and irqbalance's own `sock_handle`.
+//! irqbalance's answer to `setup` on its socket: `SLEEP 10 IRQ 25 LOAD 0 DIFF 0 CLASS 0 BANNED
+//! 00000000,00000003`. **Source**: irqbalance-ui and irqbalance's own `sock_handle`.
 
 use model::{CpuSet, IrqId};
 
@@ -13,7 +13,7 @@ pub struct Setup {
     /// IRQs banned on its command line or through the socket, ascending; not those a policy
     /// script bans.
     pub banned_irqs: Vec<IrqId>,
-    /// CPUs it keeps IRQs away from.
+    /// CPUs that it assigns no IRQs to.
     pub banned_cpus: CpuSet,
 }
 

@@ -1,7 +1,7 @@
-//! `/proc/kallsyms`: which function of the kernel an address is in.
+//! `/proc/kallsyms`: the kernel function at an address.
 //!
-//! **Shape**: `ADDRESS TYPE NAME` a line, a module's with `[MODULE]` behind, in no order. Without
-//! privileges all addresses are zero. **Source**: `kernel/kallsyms.c`.
+//! **Shape**: a line `ADDRESS TYPE NAME` for each symbol, with `[MODULE]` for a module's, in no
+//! order. Without privileges all addresses are zero. **Source**: `kernel/kallsyms.c`.
 
 /// Farther from its beginning than this an address is in no function.
 const LONGEST: u64 = 1 << 20;

@@ -1,5 +1,5 @@
-//! The boot line: `root=/dev/vda quiet sysctl.net.core.somaxconn=8192 -- single`.
-//! **Source**: `next_arg` in the kernel's `lib/cmdline.c`.
+//! The kernel cmdline: `root=/dev/vda quiet sysctl.net.core.somaxconn=8192 -- single`. **Source**:
+//! `next_arg` in the kernel's `lib/cmdline.c`.
 
 /// One parameter of the boot line.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,8 @@
-//! Exactly one parser for each kernel format: bytes in, `model` out.
+//! One parser for each kernel format: bytes in, `model` out.
 //!
-//! No parser panics on any input, none allocates more than a small multiple of its input, and
-//! none turns something it does not understand into zero. [`PARSERS`] names every one of them
-//! for the fuzzer; a test checks the list against the files of this folder.
+//! No parser panics on any input or allocates more than a small multiple of its input. None turns
+//! unknown input into zero. [`PARSERS`] names all of them for the fuzzer; a test compares the list
+//! with the files of this folder.
 
 pub mod acpi;
 pub mod btf_enum;

@@ -1,5 +1,5 @@
-//! `cpulist` and `nodelist` files: `0-3,8`. The parsing itself is [`CpuSet`]'s, so that the
-//! serialised form and the kernel's are one.
+//! `cpulist` and `nodelist` files: `0-3,8`. [`CpuSet`] parses them, so that the kernel's form and
+//! the serialised form agree.
 
 use model::CpuSet;
 

@@ -43,7 +43,7 @@ pub fn parse(bytes: &[u8]) -> Result<BTreeMap<String, u64>, ParseError> {
     }
     let mut values = BTreeMap::new();
     for (_, line) in lines {
-        // An alias of old (`eth0:1`) has no counters of its own; the last colon ends the name.
+        // An old-style alias (`eth0:1`) has no counters of its own; the last colon ends the name.
         let Some((name, counts)) = line.rsplit_once(':') else { continue };
         let counts: Vec<Option<u64>> =
             counts.split_ascii_whitespace().map(|c| c.parse().ok()).collect();

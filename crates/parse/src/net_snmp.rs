@@ -27,7 +27,7 @@ pub fn parse(bytes: &[u8]) -> Result<BTreeMap<String, u64>, ParseError> {
                     }
                 }
             }
-            // A header whose values are missing is forgotten; this line may be the next header.
+            // A header without values is dropped; this line may be the next header.
             _ => names = Some((prefix, columns)),
         }
     }

@@ -1,8 +1,8 @@
-//! Netlink messages and attributes, and the requests that ask for them.
+//! Netlink messages and attributes, and requests.
 //!
-//! **Source**: `include/uapi/linux/netlink.h`; integers are in the machine's own order, unless
-//! a family says otherwise. A length that leads outside ends the walk there: the kernel pads
-//! nothing and promises whole messages, so what follows could only be misread.
+//! **Source**: `include/uapi/linux/netlink.h`; integers are in the machine's order, unless a family
+//! differs. A length beyond the end stops the walk: the kernel sends complete messages without
+//! padding, so the rest could only be misread.
 
 /// Bytes of a message's header.
 pub const HEADER: usize = 16;
@@ -18,7 +18,7 @@ pub const OVERRUN: u16 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message<'a> {
-    /// Type, whose meaning is the protocol's from 16 up.
+    /// The message type; its meaning depends on the protocol from 16 up.
     pub kind: u16,
     /// Bits `NLM_F_*` of the header.
     pub flags: u16,

@@ -70,10 +70,10 @@ fn size(code: u32) -> Option<u32> {
     (code & 7 <= 5).then(|| 128 << (code & 7))
 }
 
-/// Parses a configuration space of 64 bytes or more; what lies beyond 256 is not looked at.
+/// Parses a configuration space of 64 bytes or more; bytes beyond 256 are ignored.
 ///
 /// # Errors
-/// When there are fewer than 64 bytes, or they are all ones: the function is gone.
+/// There are fewer than 64 bytes, or all are ones: the function is gone.
 pub fn parse(bytes: &[u8]) -> Result<PciConfig, ParseError> {
     let bytes = bytes.get(..256).unwrap_or(bytes);
     let bad = |expected| ParseError::new(1, expected, bytes.get(..8).unwrap_or(bytes));

@@ -8,7 +8,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// What the file told.
+/// The sockets of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sockets {
     /// In the file's order.

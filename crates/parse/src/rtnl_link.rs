@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::netlink::{Attribute, attributes, hardware_address, i32_at, u16_at, u32_at};
 
-/// `ARPHRD_LOOPBACK` of `linux/if_arp.h`.
+/// The link type of loopback: `ARPHRD_LOOPBACK` of `linux/if_arp.h`.
 pub const TYPE_LOOPBACK: u16 = 772;
-/// `IFF_UP` of `linux/if.h`.
+/// The flag of an interface that is administratively up: `IFF_UP` of `linux/if.h`.
 pub const FLAG_UP: u32 = 1;
 
 /// What the kernel said of one interface.
@@ -64,7 +64,7 @@ pub enum LinkData {
         /// The kernel's name of the mode: `bridge`, `l3`.
         mode: Option<String>,
     },
-    /// `bond`, whose members name it as their master.
+    /// `bond`; its members have it as their master.
     Bond {
         /// The kernel's name of the mode: `802.3ad`.
         mode: Option<String>,
@@ -75,7 +75,7 @@ pub enum LinkData {
         /// Milliseconds, 0 is off.
         miimon_ms: Option<u32>,
     },
-    /// `bridge`, whose ports name it as their master.
+    /// `bridge`; its ports have it as their master.
     Bridge {
         /// Spanning tree on (by the kernel's or a daemon's).
         stp: Option<bool>,
@@ -138,7 +138,7 @@ pub fn parse(payload: &[u8]) -> Option<LinkMessage> {
 
 fn info(l: &mut LinkMessage, a: &Attribute<'_>) {
     l.kind = a.inner(1).map(|k| k.text()).filter(|k| !k.is_empty());
-    // A bridge without data would still be a bridge: an empty attribute tells nothing.
+    // A bridge without data would still be a bridge: an empty attribute is no evidence.
     let data = a.inner(2).unwrap_or(Attribute { kind: 2, bytes: &[] });
     let number = |kind: u16| data.inner(kind).and_then(|v| v.u32());
     let flag = |kind: u16| number(kind).map(|v| v != 0);

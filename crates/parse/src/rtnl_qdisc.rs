@@ -92,7 +92,7 @@ fn stats2(q: &mut QdiscMessage, stats: &Attribute<'_>) {
     q.sent_packets = packets;
 }
 
-/// `struct tc_stats`, only where `TCA_STATS2` did not tell.
+/// `struct tc_stats`, used only without `TCA_STATS2`.
 fn stats(q: &mut QdiscMessage, b: &[u8]) {
     q.sent_bytes = q.sent_bytes.or(u64_at(b, 0));
     q.sent_packets = q.sent_packets.or(u32_at(b, 8).map(Into::into));

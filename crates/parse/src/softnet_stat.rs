@@ -21,13 +21,13 @@ use model::{CpuId, CpuSet, Reading, napi::SoftnetRow};
 
 use crate::ParseError;
 
-/// Parses the whole file. `online` names the CPUs of kernels before 5.10, whose n-th row is
-/// the n-th online CPU; later ones say it themselves and need none.
+/// Parses the whole file. `online` has the CPUs for kernels before 5.10, where the n-th row is the
+/// n-th online CPU. Later kernels print the CPU, and `online` may be empty.
 ///
 /// # Errors
-/// When a row is not of eight-digit hex columns, fewer than nine, or not as many as the row
-/// before; when CPUs must be deduced and `online` is missing or has another length than the
-/// file (a CPU came or went in between: read both again).
+/// A row is not of eight-digit hex columns, has fewer than nine, or not as many as the row before.
+/// Or CPUs must be deduced, and `online` is missing or has another length than the file (a CPU came
+/// or went in between: read both again).
 pub fn parse(bytes: &[u8], online: Option<&CpuSet>) -> Result<Vec<SoftnetRow>, ParseError> {
     let mut rows = Vec::new();
     let mut width = 0;

@@ -18,8 +18,8 @@ pub struct Setting {
     pub line: u32,
     /// The path below `/proc/sys` (`net/core/rmem_max`); may hold `*`, `?`, `[…]`.
     pub path: String,
-    /// What is written, blanks around taken off. `None`: `-key` without a value, which keeps
-    /// globs away from this key.
+    /// The value without blanks around it. `None`: `-key` without a value, which excludes this key
+    /// from globs.
     pub value: Option<String>,
     /// A leading `-`: failing to set it is no error.
     pub may_fail: bool,
@@ -165,8 +165,8 @@ fn one(pattern: &[u8], p: usize, c: u8) -> Option<usize> {
     }
 }
 
-/// A bracket class whose inside starts at `i`: where it ends and whether it takes `c`. `None`
-/// when it is never closed.
+/// Matches `c` with a bracket class that begins at `i`: returns its end, and whether it matches.
+/// `None` when it is never closed.
 fn class(pattern: &[u8], mut i: usize, c: u8) -> Option<(usize, bool)> {
     let negated = matches!(pattern.get(i)?, b'!' | b'^');
     if negated {

@@ -1,5 +1,5 @@
-//! `/proc/sysinfo` of IBM Z: what the machine is and who runs above this kernel.
-//! **Source**: `drivers/s390/char` and `arch/s390/kernel/sysinfo.c` of the kernel.
+//! `/proc/sysinfo` of IBM Z: the machine, and the hypervisors above this kernel. **Source**:
+//! `drivers/s390/char` and `arch/s390/kernel/sysinfo.c` of the kernel.
 
 /// The value of `key` (`Manufacturer`, `Type`), without blanks around it.
 pub fn field(bytes: &[u8], key: &str) -> Option<String> {

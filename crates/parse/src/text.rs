@@ -36,10 +36,10 @@ pub fn id(text: &str) -> Option<u32> {
     text.parse().ok().filter(|&n| n <= model::cpuset::MAX_ID)
 }
 
-/// Numbers with blanks between them: `10 21 31`, and the empty file is none.
+/// Numbers with blanks between them: `10 21 31`; an empty file has none.
 ///
 /// # Errors
-/// When one of them is no number of this type.
+/// One of them is not a number of this type.
 pub fn numbers<T: FromStr>(bytes: &[u8]) -> Result<Vec<T>, ParseError> {
     let bad = || ParseError::new(1, "numbers with blanks between them", bytes);
     let text = std::str::from_utf8(bytes).map_err(|_| bad())?;

@@ -1,10 +1,10 @@
-//! Why something could not be read, named by what the user can do about it.
+//! Why a value could not be read, by what the user can do about it.
 
 use model::Reading;
 use parse::ParseError;
 
-/// Why a path or call gave no value. The text is made from path and errno alone, so that a
-/// snapshot tells the same as the live host did.
+/// Why a path or call gave no value. The text is made from path and errno alone, so that a snapshot
+/// gives the same text as the live host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// No such file, entry, device or call.

@@ -1,5 +1,5 @@
-//! What the fuzzers feed: one entry for each reader of archives, files and recordings. An entry
-//! must not panic on any bytes, and panics itself where a reader contradicts itself.
+//! Entry points for the fuzzers: one for each reader of archives, files and recordings. None may
+//! panic on any input; each panics where a reader contradicts itself.
 
 use std::str::FromStr;
 
@@ -66,8 +66,8 @@ fn archive(bytes: &[u8]) {
     }
 }
 
-/// Files that a reader of facts takes apart itself, by the first byte. Those of `/proc` and `/sys`
-/// with a format of their own are `parse`'s.
+/// Files that a reader of facts parses itself, selected by the first byte. `parse` has the formats
+/// of `/proc` and `/sys`.
 const FILES: [&str; 24] = [
     "etc/udev/rules.d/60-x.rules",
     "etc/default/irqbalance",
@@ -104,7 +104,7 @@ fn host_file(bytes: &[u8]) {
     header.set_size(bytes.len() as u64);
     header.set_mode(0o644);
     let Ok(()) = tar.append_data(&mut header, path, bytes) else { return };
-    // What tells that systemd and tuned are there.
+    // Evidence of systemd and tuned.
     for (path, text) in [("proc/1/comm", &b"irqbalance\n"[..]), ("etc/hostname", b"host\n")] {
         header.set_size(text.len() as u64);
         let Ok(()) = tar.append_data(&mut header, path, text) else { return };

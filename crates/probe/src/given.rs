@@ -1,5 +1,5 @@
-//! Files that somebody names to us: secrets, plans, experiments, bodies. Read with a bound on
-//! their size and on the time that they take, whatever is behind the name.
+//! Files named by the user: secrets, plans, experiments, bodies. Reading has limits on size and
+//! time, whatever the name refers to.
 
 use std::{
     fs::File,
@@ -11,14 +11,15 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// How long whoever writes into a pipe may take in all (`--secret-file <(pass show it)` of `serve` and `measure`).
+/// The time limit for the writer of a pipe (`--secret-file <(pass show it)` of `serve` and
+/// `measure`).
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A whole file or pipe of at most `most` bytes.
+/// Reads a whole file or pipe of at most `most` bytes.
 ///
 /// # Errors
-/// Its text is one line without the name. Besides what the kernel says: the file is larger, is a
-/// device or a folder, or a pipe into which nobody wrote all in time.
+/// One line without the file's name: the kernel's error, or the file is larger, is a device or a
+/// folder, or a pipe that was not completed in time.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     within(path, most, PATIENCE)
 }
@@ -96,7 +97,7 @@ fn pipe(mut file: &File, most: u64, until: Instant) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Waits for bytes, or for the writers' end. A signal ends it: somebody presses Ctrl-C.
+/// Waits for bytes, or for the writers' end. A signal ends it, as for Ctrl-C.
 fn wait(file: &File, until: Instant) -> io::Result<()> {
     let left = until.saturating_duration_since(Instant::now());
     let time = Timespec::try_from(left).ok();
@@ -131,7 +132,7 @@ mod tests {
         assert!(why(file.path(), 4).contains("larger than 4 B"), "{}", why(file.path(), 4));
         file.as_file().set_len(1 << 40).unwrap();
         assert!(why(file.path(), 1 << 20).contains("larger"), "nothing of it is allocated");
-        // It tells no length before it is read.
+        // Its length is unknown before it is read.
         assert!(read(Path::new("/proc/self/status"), 1 << 16).unwrap().starts_with(b"Name:"));
         assert!(why(Path::new("/proc/self/status"), 10).contains("larger"));
     }

@@ -1,10 +1,10 @@
-//! The socket of a running irqbalance, asked only while it listens.
+//! The socket of a running irqbalance, queried only while it listens.
 //!
-//! irqbalance is one thread: while it sleeps within a new look at the whole host (for its whole
-//! interval, once after each change of what is banned) or is stopped, nobody answers. Whoever then
-//! gives up and goes leaves a question behind whose answer ends irqbalance: up to 1.9.5 at the
-//! least it sends without `MSG_NOSIGNAL`, and nothing but systemd has it ignore SIGPIPE. So the
-//! kernel is asked first what it waits for.
+//! irqbalance is one thread. It does not answer while it is stopped, or while it sleeps inside of a
+//! new scan of the whole host (for its whole interval, once after each change of the bans). A
+//! client that gives up then leaves a question, and the answer to it ends irqbalance. Up to at
+//! least 1.9.5 it sends without `MSG_NOSIGNAL`, and only systemd makes it ignore SIGPIPE. So
+//! netwright first asks the kernel what it waits for.
 
 use std::{
     fs,
@@ -16,8 +16,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// One that listens answers at once. Should it begin a new look in that very moment, going away
-/// early would end it: longer than its usual interval.
+/// The time limit for an answer, longer than irqbalance's usual interval. A listening irqbalance
+/// answers at once; if it begins a scan at that very moment, an early disconnect would end it.
 const ANSWER: Duration = Duration::from_secs(12);
 
 /// Its answer is a few hundred bytes; a banned mask of 8,192 CPUs takes 2,304.
@@ -49,14 +49,14 @@ pub fn ask(pid: u32, text: &str, patience: Duration) -> Result<String> {
     Ok(answer)
 }
 
-/// Whether it waits for somebody to come: in `poll`, and not stopped.
+/// Whether it waits for a client: in `poll`, and not stopped.
 fn listens(pid: u32) -> Result<bool> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let sleeps = stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'));
     Ok(sleeps
         && match fs::read_to_string(format!("/proc/{pid}/syscall")) {
             Ok(call) => is_poll(&call),
-            // A kernel without it tells at least the function.
+            // A kernel without it still reports the function.
             Err(_) => fs::read_to_string(format!("/proc/{pid}/wchan"))?.contains("poll"),
         })
 }
@@ -91,7 +91,7 @@ fn connect(pid: u32) -> Result<UnixStream> {
     Err(first)
 }
 
-/// Who is at the other end.
+/// The peer of the connection.
 fn peer(stream: &UnixStream) -> Option<u32> {
     let pid = rustix::net::sockopt::socket_peercred(stream).ok()?.pid;
     u32::try_from(pid.as_raw_nonzero().get()).ok()

@@ -18,7 +18,7 @@ const CYCLES: u64 = 0;
 const INSTRUCTIONS: u64 = 1;
 /// Both times, and all of a group at once.
 const FORMAT: u64 = 1 | 2 | 8;
-/// `PERF_FLAG_FD_CLOEXEC` of `linux/perf_event.h`.
+/// Closes the descriptor on exec: `PERF_FLAG_FD_CLOEXEC` of `linux/perf_event.h`.
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 /// `exclude_kernel` and `exclude_hv`, bits of the attributes' flags.
 const USER_ONLY: u64 = 0x60;
@@ -40,7 +40,7 @@ struct Attributes {
     config1: u64,
 }
 
-/// What to count upon.
+/// The target of a counter.
 #[derive(Debug, Clone, Copy)]
 pub enum CountTarget {
     /// All that runs on a CPU.
@@ -100,8 +100,8 @@ impl Group {
     }
 }
 
-/// How many of so many groups may be held: raises this process's limit of descriptors, as far as
-/// it may, so that the rest of the program can still open files.
+/// How many of this many groups can be open. Raises this process's limit of descriptors as far as
+/// possible, so that the rest of the program can still open files.
 pub fn room(groups: usize) -> usize {
     let wanted = u64::try_from(groups).unwrap_or(u64::MAX).saturating_mul(2).saturating_add(SPARED);
     let limit = getrlimit(Resource::Nofile);
@@ -144,7 +144,7 @@ fn event(of: CountTarget, config: u64, leader: i32, flags: u64) -> io::Result<Fi
         )
     };
     match i32::try_from(fd) {
-        // SAFETY: a descriptor that the kernel just made, and nobody else's.
+        // SAFETY: a descriptor that the kernel just created, owned here alone.
         Ok(fd) if fd >= 0 => Ok(unsafe { File::from_raw_fd(fd) }),
         _ => Err(io::Error::last_os_error()),
     }
@@ -190,9 +190,11 @@ pub fn ipc(grown: &[Counts]) -> Reading<Ipc> {
     }
 }
 
-/// The kernel asks for permission before it looks for counters: so whoever is not permitted would
-/// be sent for a right that gives nothing where there are none. Its own user time anybody may
-/// count (up to `kernel.perf_event_paranoid=2`), and is told there that nothing counts.
+/// The error to report for a denied counter: that there is none, where an attempt shows it.
+///
+/// The kernel checks permission first, so an unprivileged user would be told to get a right that is
+/// useless without counters. A process may count its own user time (up to
+/// `kernel.perf_event_paranoid=2`); this attempt fails where there is no counter.
 pub fn rather(denied: io::Error) -> io::Error {
     match event(CountTarget::Thread(0), CYCLES, -1, USER_ONLY) {
         Err(e) if is_none(&e) => e,

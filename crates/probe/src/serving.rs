@@ -1,5 +1,5 @@
-//! The processes behind a socket that listens here, and the CPU time that they take: those that
-//! hold the socket, and the others of their service ([`family`]).
+//! The processes behind a listening socket of this host, and their CPU time: those that hold the
+//! socket, and the rest of their service ([`family`]).
 
 pub mod family;
 
@@ -9,7 +9,7 @@ use model::{CpuSet, Reading};
 
 use crate::{ReadError, Root, ask, error::reading, facts::listener, samples::clock::monotonic_ns};
 
-/// Why nobody serves at a socket that is there.
+/// Why an existing socket has no serving process.
 pub const ONLY_HANDS_ON: &str = "whoever holds the server's socket only hands it on";
 
 /// Where a server listens.
@@ -50,10 +50,10 @@ impl Spent {
 }
 
 impl Serving {
-    /// Who listens there.
+    /// The processes that listen there.
     ///
-    /// Absent where nobody does, or nobody of this PID namespace; denied where other users' processes
-    /// may not be looked into and nobody else holds it.
+    /// Absent without a listener, or without one in this PID namespace. Denied where other users'
+    /// processes are hidden and no visible process holds the socket.
     pub fn find(root: &Root, at: &At<'_>) -> Reading<Self> {
         let holders = match at {
             At::Port(port) => on_port(root, *port),
@@ -73,7 +73,7 @@ impl Serving {
         self.holders.iter().any(|pid| !root.exists(&format!("/proc/{pid}")))
     }
 
-    /// The CPUs that any of them may use; `None` where they tell nothing.
+    /// The CPUs that any of them may use; `None` where unknown.
     pub fn allowed(&self, root: &Root) -> Option<CpuSet> {
         let all = family::of(root, &self.holders);
         let sets: Vec<CpuSet> = all.into_iter().filter_map(|pid| allowed(root, pid)).collect();

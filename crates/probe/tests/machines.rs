@@ -1,5 +1,5 @@
-//! Facts of real machines against what is known of those machines. Where the trees come from,
-//! and whose counts these are: `fixtures/README.md`.
+//! Facts of real machines against their known values. `fixtures/README.md` has the origin of the
+//! trees and of the counts.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -33,7 +33,7 @@ pub enum ProveError {
     #[error("{path}: {source}")]
     File {
         path: String,
-        /// The kernel's error.
+        /// The error of the kernel for that path.
         source: io::Error,
     },
     /// No thread can be started.

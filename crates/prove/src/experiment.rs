@@ -1,4 +1,4 @@
-//! A checked experiment.
+//! Checks a specification, and holds the resulting experiment.
 
 use std::time::Duration;
 

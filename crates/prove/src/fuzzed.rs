@@ -25,7 +25,7 @@ fn experiment(bytes: &[u8]) {
     let _ = Experiment::check(spec, "fuzzed");
 }
 
-/// Parses a record.
+/// Parses a record from a file.
 fn record(bytes: &[u8]) {
     let _ = record::parsed(Path::new("fuzzed"), bytes, false);
 }

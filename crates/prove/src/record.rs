@@ -64,7 +64,7 @@ impl NamespaceId {
 pub struct RecordHead {
     /// When the experiment began, seconds since 1970.
     pub started_unix_s: u64,
-    /// The experiment's name.
+    /// The experiment's name, as shown in the verdict.
     pub name: String,
     pub spec: Spec,
     /// Seed of the random order of runs.

@@ -43,7 +43,7 @@ pub enum Request {
     Begin,
     /// Observe for this long, and judge.
     Look { window_ns: Nanos, goal: model::Goal },
-    /// Plan these changes.
+    /// Plan these changes; nothing is written.
     Plan {
         change_requests: Vec<PeerRequest>,
         /// Whether the plan may have changes that can cut this connection.
@@ -84,7 +84,7 @@ pub enum Answer {
         /// Findings in the format of `doctor`.
         findings: Vec<Finding>,
     },
-    /// The plan.
+    /// The server's plan for a [`Request::Plan`].
     Planned {
         /// Its number for [`Request::Try`].
         number: usize,
@@ -101,7 +101,7 @@ pub enum Answer {
     },
     /// What is in force.
     Standing(Box<Status>),
-    /// The request failed.
+    /// The request failed, for the reason `why`.
     Failed {
         /// The exit code that says who can help: 2, 3 or 4.
         code: u8,

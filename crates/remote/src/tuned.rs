@@ -13,7 +13,7 @@ use tune::{
 
 use crate::{hosts::Hosts, local::PeerEnd};
 
-/// The operator's permissions.
+/// What the operator permits an experiment to change.
 #[derive(Debug, Clone)]
 pub struct Consent {
     /// The server, where it may be changed; `None` otherwise.

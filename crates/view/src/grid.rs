@@ -15,7 +15,7 @@ use super::ink::Ink;
 /// The room of each CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Room {
-    /// A whole line.
+    /// A whole line for each CPU.
     Line,
     /// A short bar, several on a line.
     Bar,

@@ -14,7 +14,7 @@ const BARS: [&str; 6] = [
     "  (upper case from 50%, a dot below 5%). -: not known; table 8 says why.",
 ];
 
-/// The keys.
+/// The keys and what they do, one per line.
 const KEYS: [&str; 12] = [
     "KEYS",
     "  q, Ctrl-C      quit                      space, p   pause / go on",

@@ -29,7 +29,7 @@ pub struct Screen<'a> {
     pub host: &'a WatchHost,
     /// The interval; `None` until the first is over.
     pub record: Option<&'a WatchRecord>,
-    /// The user's choices.
+    /// The user's choices, and the findings so far.
     pub state: &'a ViewState,
     /// Whether colours may be used.
     pub colour: bool,

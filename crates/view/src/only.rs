@@ -2,7 +2,7 @@
 
 use model::watch::WatchFilter;
 
-/// A parsed filter.
+/// A parsed filter; a row must match all of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Only {
     /// The text as typed.

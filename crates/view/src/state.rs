@@ -22,7 +22,7 @@ pub enum Pane {
     Counters,
     /// Netwright's own eBPF programs.
     Programs,
-    /// The rules' findings.
+    /// Findings of the rules so far.
     Findings,
 }
 
@@ -86,7 +86,7 @@ impl Pane {
 pub enum Help {
     /// What the columns of the table and the letters of the bars mean.
     Columns,
-    /// The keys.
+    /// The keys and what they do.
     Keys,
 }
 

@@ -11,7 +11,7 @@ use super::ink::Ink;
 /// Leading columns that never scroll out; they identify the row.
 const PINNED: usize = 2;
 
-/// The sort column.
+/// The column that rows are sorted by, and its direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sorted {
     pub head: &'static str,

@@ -1,4 +1,4 @@
-//! What disturbed an explanation, as values: why its components do not add up.
+//! Disturbances of an explanation, as values: why its components do not add up.
 
 use std::fmt;
 

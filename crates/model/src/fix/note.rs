@@ -1,4 +1,4 @@
-//! What a reader wants to know of a search for remedies besides what was tried, as values.
+//! Remarks on a search for remedies, as values.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

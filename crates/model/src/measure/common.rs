@@ -1,5 +1,5 @@
-//! What stands around every run: distributions, placement, both ends' CPU, kernel evidence,
-//! and the floor below which no figure is to be trusted.
+//! What every run has: distributions, placement, CPU time of both ends, kernel evidence, and
+//! measurement noise.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `measure http`: what was asked, and the result.
+//! `measure http`: the request and the result.
 
 use std::collections::BTreeMap;
 

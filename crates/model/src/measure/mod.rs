@@ -1,5 +1,5 @@
-//! What a known traffic shape achieved: the request that says how to run it again, the runs
-//! with their distributions, and what stood around them at both ends.
+//! The results of measurements: the request, which can be run again, the runs with their
+//! distributions, and the state of both ends.
 
 mod common;
 mod connect;

@@ -1,4 +1,4 @@
-//! `measure pg`: what was asked, and the result.
+//! `measure pg`: the request and the result.
 
 use std::collections::BTreeMap;
 

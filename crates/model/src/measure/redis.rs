@@ -1,4 +1,4 @@
-//! `measure redis`: what was asked, and the result.
+//! `measure redis`: the request and the result.
 
 use std::collections::BTreeMap;
 

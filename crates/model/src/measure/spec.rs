@@ -1,4 +1,4 @@
-//! What was asked for: everything that is needed to run a measurement again.
+//! The requests: everything needed to run a measurement again.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

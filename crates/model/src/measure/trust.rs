@@ -1,4 +1,4 @@
-//! Below which value figures are not to be trusted, and why, as values.
+//! Measurement noise: the value below which figures are unreliable, and why.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! How much of a round trip is the network stack, and how much waking up, as values.
+//! The parts of a round trip in the network stack and in waking up, as values.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

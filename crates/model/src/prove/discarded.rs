@@ -1,4 +1,4 @@
-//! Why a run of an experiment does not count, as values.
+//! Why a run of an experiment is discarded, as values.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

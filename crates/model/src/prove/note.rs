@@ -1,4 +1,4 @@
-//! What a reader wants to know of an experiment besides its verdict, as values.
+//! Remarks on an experiment besides its verdict, as values.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,8 +49,7 @@ pub enum ProveNote {
     #[error("interactions are told of pairs of factors; those of three or more are untested")]
     OnlyPairsTested,
 
-    // How much the runs can tell.
-    /// Half the interval's width and what was wanted of it, as shares.
+    // The resolution of the runs: half the interval's width and the wanted effect, as shares.
     #[error(
         "too noisy to tell {} from nothing: the interval reaches {} to each side after {blocks} \
          blocks; about {needed} blocks would do, or longer runs, a steadier figure, a quieter host",

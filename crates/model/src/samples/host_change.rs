@@ -1,4 +1,4 @@
-//! What became another host within a window, as values.
+//! Changes of the host within a window, as values.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! A value and its setting's row → what it is. Pure.
+//! Judges a value by its setting's row. Pure.
 
 use super::{Rule, Setting, ValueMatch, Verdict, find};
 
@@ -105,8 +105,8 @@ fn compare(when: ValueMatch, asked: &ProposedValue<'_>) -> Option<String> {
     }
 }
 
-/// The first number that goes beyond both the value now and the default; what it went beyond, and
-/// what that is called (nothing: the value now, where the default is not known).
+/// The first number that exceeds both the present value and the default; with what it exceeds, and
+/// that value's name (empty: the present value, where the default is unknown).
 fn beyond(
     asked: &ProposedValue<'_>,
     new: &[i128],
@@ -116,7 +116,7 @@ fn beyond(
     let at = |of: &Option<Vec<i128>>, i: usize| of.as_ref().and_then(|w| w.get(i)).copied();
     new.iter().enumerate().find_map(|(i, &new)| {
         let (now, default) = (at(&now, i), at(&default, i));
-        // What comes nearer to the default is no step away from it.
+        // A step towards the default does not exceed it.
         if now.is_some_and(|now| !beyond(new, now)) {
             return None;
         }

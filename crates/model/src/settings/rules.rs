@@ -1,5 +1,5 @@
-//! What is known of the values of settings, with reason and source. A threshold that no source
-//! names is called ours.
+//! Judgements of settings' values, with reason and source. A threshold without a source is marked
+//! as ours.
 
 use super::{
     Rule,
@@ -25,7 +25,7 @@ macro_rules! admin {
 
 const LESS: Rule = rule(Lower, Lowers, "", "");
 
-/// Room for something: less than this kernel's own default only takes away.
+/// A capacity: less than this kernel's default only reduces it.
 pub const ROOM: &[Rule] = &[LESS];
 
 /// As [`ROOM`], where a source says what less comes to.

@@ -301,7 +301,7 @@ pub const TABLE: &[Setting] = &[
     row("vm.zone_reclaim_mode", "bits"),
 ];
 
-/// Families, asked in order where a setting has no row of its own.
+/// Families, matched in order where a setting has no row of its own.
 #[rustfmt::skip]
 pub const FAMILIES: &[Setting] = &[
     row("fs.binfmt_misc.*", "").rules(rules::PROGRAM),

@@ -1,4 +1,4 @@
-//! What else a change puts at stake, as values.
+//! Further effects of a change, as values.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What was really written to a host, in the order in which it was: a line of JSON a record.
+//! The writes to a host, in their order: one record per line, as JSON.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What became of change sets.
+//! The states and outcomes of change sets.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What to know of what outlives a reboot, as values.
+//! Remarks on persisted changes, as values.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

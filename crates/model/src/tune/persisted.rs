@@ -1,4 +1,4 @@
-//! What is kept over a reboot. `tune persist --json`.
+//! The result of `tune persist --json`: what is kept over a reboot.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

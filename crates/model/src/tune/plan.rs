@@ -1,4 +1,4 @@
-//! What is to be changed: values only, nothing of it is written yet.
+//! Plans: the changes to be made. A plan writes nothing.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What holds for a plan as a whole, as values.
+//! Remarks on a plan as a whole, as values.
 
 use std::{collections::BTreeSet, net::Ipv4Addr};
 

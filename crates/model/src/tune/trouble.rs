@@ -1,4 +1,4 @@
-//! What went wrong with a change set, as values.
+//! Problems of a change set, as values.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

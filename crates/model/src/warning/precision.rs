@@ -1,4 +1,4 @@
-//! Why a run does not become as precise as it was asked to be, and what would do.
+//! Why a run misses its requested precision, and what would reach it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,7 +53,7 @@ pub enum PrecisionAdvice {
     LongerWarmup,
 }
 
-/// Nobody waits longer for one figure: something else has to change.
+/// No operator waits longer for one figure: another parameter must change.
 const PATIENCE_S: u64 = 1_800;
 
 /// The flag to give, a tenth more than the estimate and rounded up as such an estimate may be;

@@ -1,4 +1,4 @@
-//! Responses whose status is not what was asked for: they are as much measured as others are.
+//! Responses with an unexpected status, which are measured like others.
 
 use std::collections::BTreeMap;
 

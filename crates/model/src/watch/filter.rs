@@ -1,4 +1,4 @@
-//! Which part of an interval is shown.
+//! The filter of what is shown of an interval.
 
 use super::WatchInterval;
 use crate::{CpuSet, Reading};

@@ -1,4 +1,4 @@
-//! Made-up intervals: for tests, and for measuring what showing them costs.
+//! Generated intervals, for tests and for benchmarks of the view.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{CpuId, IrqId, Nanos, NumaNode, QueueId, Reading, reading::Known};
 
-/// A host with so many CPUs on so many nodes, `eth0` and `lo`.
+/// A host with this many CPUs and nodes, `eth0` and `lo`.
 pub fn host(cpus: u32, nodes: u32) -> WatchHost {
     let each = cpus.div_ceil(nodes.max(1)).max(1);
     let node = |id: u32| CpuNode { id: CpuId(id), numa_node: Known(NumaNode(id / each)) };
@@ -23,8 +23,8 @@ pub fn host(cpus: u32, nodes: u32) -> WatchHost {
     }
 }
 
-/// A second of a host with so many CPUs on which everything is seen; a tenth of them, the first,
-/// carries traffic. `turn` varies the figures.
+/// A second of a host with this many CPUs, fully observed; the first tenth of them carries traffic.
+/// `turn` varies the figures.
 pub fn interval(cpus: u32, turn: u64) -> WatchInterval {
     WatchInterval {
         schema_version: SCHEMA_VERSION,

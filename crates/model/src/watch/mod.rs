@@ -1,8 +1,7 @@
-//! What `watch` sees in one interval: the counters' growth, and what eBPF programs added up in
-//! the kernel over the same interval.
+//! An interval of `watch`: the counters' growth, and the sums of eBPF programs over the same time.
 //!
-//! Each part is a [`Reading`] of its own: a host that lacks a tracepoint, or denies BPF, loses
-//! that part, with the reason, and nothing else.
+//! Each part is a separate [`Reading`]: a host that lacks a tracepoint, or denies BPF, lacks only
+//! that part, with the reason.
 
 mod filter;
 pub mod generated;

@@ -1,4 +1,4 @@
-//! Threads that move between CPUs, and what they send and receive.
+//! Migrations of threads, and sends and receives of processes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

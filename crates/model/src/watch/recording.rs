@@ -1,4 +1,4 @@
-//! What `watch --record` writes.
+//! The records of `watch --record`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -33,7 +33,7 @@ impl VectorNs {
         self.other += other.other;
     }
 
-    /// So many times as much of each.
+    /// Each count multiplied by a factor.
     pub fn times(&self, factor: f64) -> Self {
         let of = |ns: u64| (ns as f64 * factor).round() as u64;
         let Self { net_rx, net_tx, pacing, other } = *self;
@@ -77,7 +77,7 @@ impl ByContext {
         self.softirq_ns() + self.threaded.known().map_or(0, VectorNs::total)
     }
 
-    /// So many times as much in each context.
+    /// Each context multiplied by a factor.
     pub fn times(&self, factor: f64) -> Self {
         Self {
             syscall: self.syscall.times(factor),

@@ -1,4 +1,4 @@
-//! What the observer runs in the kernel, and what that costs.
+//! Netwright's eBPF programs and their cost.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Who pays for whose packets.
+//! Tasks that softirqs and interrupts take time from.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Where packets wait on their way to a reader.
+//! The stages of a packet's way to a reader.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

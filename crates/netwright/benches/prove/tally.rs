@@ -14,7 +14,7 @@ use stats::rate::wilson;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TruthKind {
-    /// Two equal servers.
+    /// Both servers have the same service time.
     Alike,
     /// The second serves 5% longer.
     Slower,
@@ -27,7 +27,7 @@ pub enum TruthKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     pub kind: TruthKind,
-    /// The verdict.
+    /// The experiment's verdict.
     pub outcome: Outcome,
     /// Whether the interval holds 0.
     pub holds_0: bool,

@@ -58,7 +58,7 @@ pub struct Compare {
     pub subject: &'static str,
     /// The program in the denominator.
     pub other: &'static str,
-    /// The target.
+    /// What the ratio must be.
     pub target: Target,
 }
 
@@ -132,7 +132,7 @@ impl Spread {
         self.0.len()
     }
 
-    /// The median.
+    /// The middle value, or the mean of the two middle ones.
     pub fn median(&self) -> f64 {
         let n = self.0.len();
         let at = |i: usize| self.0.get(i).copied().unwrap_or(f64::NAN);

@@ -57,7 +57,7 @@ impl Calls {
         Ok(Self { calls, trips: open(piece, &local)?, since: Instant::now() })
     }
 
-    /// Starts counting.
+    /// Sets all counters to 0: counting starts here.
     pub fn clear(&mut self) -> io::Result<()> {
         self.since = Instant::now();
         for fd in self.calls.iter().chain(&self.trips) {

@@ -20,7 +20,7 @@ pub struct Row {
     pub subject: &'static str,
     /// The program in the denominator.
     pub other: &'static str,
-    /// The target.
+    /// What the ratio must be.
     pub target: Target,
     pub figures: Spread,
     pub other_figures: Spread,

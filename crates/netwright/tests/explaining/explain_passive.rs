@@ -35,7 +35,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A running `explain`.
+/// A running `explain`, killed when dropped.
 struct Watching(Child);
 
 impl Watching {
@@ -230,7 +230,7 @@ fn the_path_is_the_wires_delay_also_in_another_namespace() {
     assert!(good, "{seen:?}");
 }
 
-/// Takes 20 ms.
+/// A handler that takes 20 ms for each request.
 fn slow(_: &Request, to: &mut std::net::TcpStream) -> bool {
     use std::io::Write;
     std::thread::sleep(Duration::from_millis(20));

@@ -78,7 +78,7 @@ fn shown(out: &Output, found: &Value, code: i32, outcome: &str) -> Result<(), St
     Ok(())
 }
 
-/// A correlated counter.
+/// The correlated counter of this name, or an error.
 fn moved<'a>(found: &'a Value, name: &str) -> Result<&'a Value, String> {
     let all = found["evidence"]["moved"].as_array().unwrap();
     let it = all.iter().find(|m| m["counter"] == name);

@@ -11,7 +11,7 @@ use crate::support::{
     NETWRIGHT, http, postgres::Postgres, redis::Redis, run, schema, serve::Serve, tuned::on_a_host,
 };
 
-/// Commands with subcommands.
+/// Commands with subcommands of their own.
 const FAMILIES: [&str; 3] = ["lab", "measure", "tune"];
 
 /// The commands in a help text.

@@ -105,7 +105,7 @@ impl View {
         String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
     }
 
-    /// The visible screen.
+    /// What the terminal shows now, line by line.
     fn shown(&self) -> String {
         shown(&self.text())
     }

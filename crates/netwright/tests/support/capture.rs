@@ -23,7 +23,7 @@ pub struct CapturedPort {
     pub from: CapturedDirection,
 }
 
-/// A running capture.
+/// A capture that runs in a thread until it is ended.
 pub struct Capture {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<CapturedPort>,

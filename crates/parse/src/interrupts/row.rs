@@ -1,13 +1,12 @@
-//! One row, read two ways: fast where the kernel's fixed columns stand, general otherwise.
+//! Parses one row: fast for the kernel's fixed columns, else by the general path.
 
 use model::{CpuId, IrqId, irq::IrqCount};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct IrqRow {
     pub irq: IrqId,
-    /// Counts above zero, in the order of the header's CPUs; `None` where the row has another
-    /// number of columns than the header has CPUs (or no number in one), so that nobody knows
-    /// which CPU counted.
+    /// Counts above zero, in the order of the header's CPUs. `None` where the row does not have a
+    /// number for each CPU of the header, as the CPUs of its counts are then unknown.
     pub counts: Option<Vec<IrqCount>>,
     /// Chip, which may hold blanks (`Hyper-V PCIe MSI`).
     pub chip: String,
@@ -27,7 +26,7 @@ pub struct NamedRow {
     pub counts: Option<Vec<IrqCount>>,
     /// The sum of all columns.
     pub total: u64,
-    /// What the kernel says of it (`Local timer interrupts`), empty for some.
+    /// The kernel's description (`Local timer interrupts`), empty for some.
     pub title: String,
 }
 

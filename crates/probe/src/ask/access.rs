@@ -1,4 +1,4 @@
-//! What a file may be asked for, without opening it.
+//! Access checks of files, without opening them.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -23,12 +23,13 @@ pub fn mode(root: &Root, path: &str) -> Result<u32, ReadError> {
     })
 }
 
-/// Whether this process, with the identity and capabilities that it has now, may open a file for
-/// writing. **Source**: `faccessat(2)` with `AT_EACCESS`, which asks the file system as `open(2)`
-/// does: `/proc/sys` has rules of its own there.
+/// Whether this process, with its present identity and capabilities, may open a file for writing.
+///
+/// **Source**: `faccessat(2)` with `AT_EACCESS`, which asks the file system as `open(2)` does:
+/// `/proc/sys` has its own rules.
 ///
 /// # Errors
-/// Why not: denied; absent; `EROFS` where the file system is read-only.
+/// Denied; absent; `EROFS` where the file system is read-only.
 pub fn may_write(root: &Root, path: &str) -> Result<(), ReadError> {
     root.ask(&key("may-write", path), || {
         accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS)

@@ -1,4 +1,4 @@
-//! Echo requests of a given size that nobody on the way may fragment.
+//! Echo requests of a given size that must not be fragmented.
 
 use std::{
     collections::BTreeSet,
@@ -139,7 +139,7 @@ fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// Who sent this packet, where it is an answer to a request of ours of this size.
+/// The sender of this packet, if it answers a request of ours of this size.
 fn answerer(packet: &[u8], ident: u16, bytes: usize) -> Option<Ipv4Addr> {
     let head = usize::from(packet.first()? & 0xf) * 4;
     let icmp = packet.get(head..)?;

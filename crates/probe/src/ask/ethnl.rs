@@ -1,6 +1,6 @@
-//! The `ethtool` generic-netlink family, for what its ioctl cannot tell: which coalescing
-//! parameters a driver has (the ioctl says 0 for the others), and the RSS contexts. One dump
-//! answers for all devices. Everything else is asked by [`super::ethtool`].
+//! The `ethtool` generic-netlink family, for what the ioctl cannot report: the coalescing
+//! parameters that a driver has (the ioctl returns 0 for the others), and RSS contexts. One dump
+//! covers all devices. [`super::ethtool`] queries everything else.
 
 use parse::{
     genl_ethtool::{self, CoalesceMessage, RssMessage},

@@ -1,4 +1,4 @@
-//! What every generic-netlink family needs: its number.
+//! Looks up a generic-netlink family's number.
 
 use parse::netlink::{Request, attribute, u16_at};
 

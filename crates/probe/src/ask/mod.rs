@@ -1,5 +1,5 @@
-//! Questions to the kernel that are not files. Each is a plain function that goes through
-//! [`Root::ask`](crate::Root::ask), so that a snapshot answers it too.
+//! Queries to the kernel other than files. Each is a function that uses
+//! [`Root::ask`](crate::Root::ask), so that a snapshot can answer it too.
 
 pub mod access;
 pub mod echo;

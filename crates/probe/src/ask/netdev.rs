@@ -35,7 +35,7 @@ pub fn napis(root: &Root) -> Result<Dump<NapiMessage>, ReadError> {
     root.ask("netlink/napis", || ask("netlink/napis", "6.8", NAPI_GET, |r| r, genl_netdev::napi))
 }
 
-/// Counters by queue, of those devices whose driver keeps them. Since 6.9.
+/// Counters by queue, for devices with a driver that keeps them. Since 6.9.
 ///
 /// # Errors
 /// As for [`queues`].

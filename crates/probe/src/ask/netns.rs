@@ -1,4 +1,4 @@
-//! Network namespaces other than our own: their names, and what is inside.
+//! Other network namespaces: their names and contents.
 
 use parse::{rtnl_addr::AddressMessage, rtnl_link::LinkMessage};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -21,11 +21,13 @@ pub struct Named {
 /// Where `ip netns`, podman and CNI keep names.
 pub const NAMES: &str = "/run/netns";
 
-/// Every named network namespace, ascending by name. **Source**: the files under
-/// `/run/netns` on which a namespace is mounted; a leftover plain file is none.
+/// Every named network namespace, in ascending order.
+///
+/// **Source**: the files under `/run/netns` with a mounted namespace; a leftover plain file does
+/// not count.
 ///
 /// # Errors
-/// Absent where nothing ever had a name.
+/// Absent where no name was ever given.
 pub fn names(root: &Root) -> Result<Vec<Named>, ReadError> {
     root.ask("netns/names", || {
         let mut named: Vec<Named> = std::fs::read_dir(NAMES)
@@ -87,13 +89,11 @@ pub struct Inside {
     pub numbers: Numbers,
 }
 
-/// Looks into another namespace, in a thread of its own that ends with the look: the caller
-/// never leaves its namespace. Needs `CAP_SYS_ADMIN`. `among` are the namespaces that its
-/// links may point to, the likeliest first.
+/// Reads another namespace in a temporary thread; the caller stays in its namespace. Needs
+/// `CAP_SYS_ADMIN`. `among` are the namespaces that its links may point to, the likeliest first.
 ///
 /// # Errors
-/// Denied without the capability; absent when the namespace is gone or the root has no such
-/// answer.
+/// Denied without the capability; absent when the namespace is gone or the root has no such answer.
 pub fn inside(root: &Root, handle: &Handle, among: &[Handle]) -> Result<Inside, ReadError> {
     let key = format!("netlink/netns/{}", handle.inode);
     root.ask(&key, || {

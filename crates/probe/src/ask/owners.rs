@@ -1,5 +1,5 @@
-//! Which processes hold a socket. One walk over `/proc/*/fd` answers for all sockets; only
-//! what was asked for is kept, so that a snapshot does not record a host's every descriptor.
+//! The processes that hold a socket. One walk over `/proc/*/fd` answers for all sockets; only the
+//! requested ones are kept, so that a snapshot does not record every descriptor of a host.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ReadError, Root};
 
-/// Who holds the sockets asked for.
+/// The holders of the requested sockets.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Owners {
     /// By socket inode, ascending pids.
     pub pids: BTreeMap<u64, Vec<u32>>,
-    /// The first process whose descriptors this reader may not see (`/proc/PID/fd`).
+    /// The first process with descriptors hidden from this reader (`/proc/PID/fd`).
     pub denied: Option<String>,
     /// There are more descriptors than are looked through.
     pub gave_up: bool,

@@ -62,9 +62,9 @@ pub fn qdiscs(root: &Root) -> Result<Dump<QdiscMessage>, ReadError> {
     })
 }
 
-/// Every link's counters, by name, in one answer instead of two dozen files a link: for those who
-/// look often. `None` where the files are to be read: a root that is no running host, one whose
-/// sources are recorded, a kernel that refuses.
+/// Every link's counters, by name, in one answer instead of two dozen files per link: for frequent
+/// readings. `None` where the files must be read: the root is not the running host, its sources are
+/// recorded, or the kernel refuses.
 pub fn statistics(root: &Root) -> Option<BTreeMap<String, LinkStats>> {
     if !root.is_live() || root.is_recorded() {
         return None;

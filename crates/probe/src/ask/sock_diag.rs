@@ -47,7 +47,7 @@ pub struct UdpSocket {
     pub inode: u64,
     /// What waits to be read, as the kernel counts it against the buffer, in bytes.
     pub queue: u32,
-    /// Size of the buffer in bytes; `/proc/net/udp` does not tell.
+    /// Size of the buffer in bytes; `/proc/net/udp` does not have it.
     pub buffer: Option<u32>,
     /// Datagrams dropped because the buffer was full.
     pub drops: Option<u64>,

@@ -1,8 +1,7 @@
-//! eBPF: programs that add up in the kernel, each on its own, and their state as data.
+//! eBPF programs that sum up in the kernel, and their state as data.
 //!
-//! A folder holds three things side by side: the C program, the Rust that attaches and reads it,
-//! and in its doc comment the dictionary of what it counts. A program that cannot be attached
-//! takes its own figures with it and nothing else.
+//! A folder has the C program, the Rust code that attaches and reads it, and in its doc comment the
+//! list of its counts. A program that cannot be attached loses only its own figures.
 
 pub mod drops;
 pub mod exchanges;

@@ -1,4 +1,4 @@
-//! One compiled object: its maps, and its programs attached each on its own.
+//! One compiled object: its maps, and its programs, each attached separately.
 
 use std::{collections::BTreeMap, io, os::fd::AsRawFd, sync::OnceLock};
 
@@ -112,7 +112,7 @@ impl Object {
         let these = self.programs.iter_mut().filter(|p| programs.contains(&p.wanted.program));
         for held in these.rev() {
             let program = self.ebpf.program_mut(held.wanted.program);
-            // A program that cannot be detached runs on; its counts are true all the same.
+            // A program that cannot be detached keeps running; its counts are still correct.
             let _ = match (program, held.link.take()) {
                 (Some(Program::RawTracePoint(p)), Some(Link::Raw(link))) => p.detach(link),
                 (Some(Program::BtfTracePoint(p)), Some(Link::Btf(link))) => p.detach(link),
@@ -121,7 +121,8 @@ impl Object {
         }
     }
 
-    /// Attaches again what was detached; what is refused now says why from now on.
+    /// Attaches the detached programs again; a program that is refused now has the reason from now
+    /// on.
     pub fn resume(&mut self) {
         for held in &mut self.programs {
             if held.link.is_some() || held.refused.is_some() {
@@ -139,8 +140,8 @@ impl Object {
         self.programs.iter().any(|p| p.wanted.program == program && p.refused.is_none())
     }
 
-    /// What a run of this program takes, nanoseconds, the kernel's own counting included; once
-    /// it was looked at.
+    /// The time of one run of this program in nanoseconds, including the kernel's measurement;
+    /// `None` until it was measured.
     pub fn ns_per_run(&self, program: &str) -> Option<f64> {
         let held = self.programs.iter().find(|p| p.wanted.program == program)?;
         (held.seen.runs > 0).then(|| held.seen.time_ns as f64 / held.seen.runs as f64)
@@ -172,7 +173,7 @@ impl Object {
         M::try_from(map).map_err(|_| io::Error::other(format!("map {name} is of another kind")))
     }
 
-    /// The same, to write to.
+    /// The same, for writing.
     ///
     /// # Errors
     /// There is none, or it is of another kind.
@@ -222,8 +223,8 @@ impl Object {
         }
     }
 
-    /// Every program's state for one interval; `runs` says how often each ran in it, where its
-    /// own counters tell.
+    /// Every program's state for one interval; `runs` has the number of its runs, where its own
+    /// counters have it.
     pub fn status(&self, runs: &BTreeMap<&str, u64>) -> Vec<ProgramStatus> {
         self.programs.iter().map(|held| self.one(held, runs)).collect()
     }
@@ -318,7 +319,7 @@ fn attach(ebpf: &mut Ebpf, name: &str) -> Result<Link, Reading<()>> {
     .map_err(|e| Refusal::of_program(name, &e).into())
 }
 
-/// What this kernel tells of its types; read once, for it takes a tenth of a second and more.
+/// The kernel's BTF; read once, as it takes a tenth of a second or more.
 fn kernel_types() -> Option<&'static Btf> {
     static TYPES: OnceLock<Option<Btf>> = OnceLock::new();
     TYPES.get_or_init(|| Btf::from_sys_fs().ok()).as_ref()

@@ -1,4 +1,4 @@
-//! Why the kernel does not take a program, sorted by what the reader can do about it.
+//! Why the kernel refuses a program, by what the operator can do about it.
 
 use std::{error::Error, io};
 
@@ -29,7 +29,7 @@ const TELLING: usize = 3;
 const LONGEST: usize = 300;
 
 impl Refusal {
-    /// Of an object whose maps could not be made.
+    /// The refusal of an object without its maps.
     pub fn of_object(e: &(dyn Error + 'static)) -> Self {
         sorted(&chain(e), errno_of(e))
     }

@@ -1,4 +1,4 @@
-//! How often a program ran and for how long, as the kernel counts while asked to.
+//! A program's number and time of runs, as the kernel counts them on request.
 
 use std::{io, os::fd::OwnedFd};
 

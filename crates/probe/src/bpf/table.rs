@@ -1,5 +1,4 @@
-//! Whole hash tables in few system calls: a call for each element costs as much as what it
-//! fetches.
+//! Reads whole hash tables in few system calls: a call per element costs as much as its data.
 
 use std::{
     collections::HashMap,

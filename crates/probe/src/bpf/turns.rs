@@ -1,6 +1,6 @@
-//! Tables of an object that take turns: programs add to the one that is open, the other is read
-//! and emptied. What a program was about to add to a table as it closed is told with the next
-//! interval, so no count is lost and none is told twice.
+//! Pairs of tables: programs add to the open one, while the other is read and emptied. A count that
+//! was about to be added to a table as it closed is reported with the next interval. So every count
+//! is reported exactly once.
 
 use std::{collections::HashMap, hash::Hash, io};
 
@@ -92,7 +92,7 @@ impl<K: Pod + Eq + Hash, V: Sums> TablePair<K, V> {
     pub fn take(&mut self, object: &mut Object) -> io::Result<DrainedTable<K, V>> {
         let [first, second] = &self.names;
         let (open, idle) = if self.open == 0 { (first, second) } else { (second, first) };
-        // Closed for a whole turn by now: nobody adds to it any more.
+        // It was closed for a whole interval, so no program adds to it any more.
         let rest: HashMap<K, V> = table::drain(object, idle)?;
         set(object, 1 - self.open)?;
         let now: HashMap<K, V> = table::read(object, open)?;

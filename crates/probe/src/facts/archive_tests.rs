@@ -1,5 +1,5 @@
-//! Facts of trees in the shape of a support archive: some files of `/proc`, the interfaces' links
-//! without their targets, no `/sys/devices`.
+//! Tests on trees like a support archive: some files of `/proc`, the interfaces' links without
+//! their targets, no `/sys/devices`.
 
 use std::{fs, path::Path};
 

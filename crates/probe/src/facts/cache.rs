@@ -1,4 +1,4 @@
-//! Caches: every instance once, with who shares it.
+//! Caches: every instance once, with the CPUs that share it.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ struct Run<'a> {
     running: &'a CpuSet,
     /// Indexes that the core before had.
     indexes: Option<Vec<u32>>,
-    /// CPUs whose cache of each index is known.
+    /// CPUs with a known cache, for each index.
     covered: BTreeMap<u32, CpuSet>,
     /// What caches of the same index and size have in common.
     kinds: BTreeMap<(u32, Bytes), CacheKind>,
@@ -73,7 +73,7 @@ struct Run<'a> {
     sizes: BTreeMap<u32, Option<Bytes>>,
     another: bool,
     found: Vec<Cache>,
-    /// A folder that told too little.
+    /// A folder without enough information.
     lost: Option<String>,
 }
 
@@ -121,9 +121,9 @@ impl<'a> Run<'a> {
         indexes
     }
 
-    /// Reads the instances of one index; whether there are any. Threads of a core may have
-    /// caches of their own (POWER9 and later pair two small cores), so each CPU that no list
-    /// has named yet is asked.
+    /// Reads the instances of one index; returns whether there are any. Threads of a core may have
+    /// separate caches (POWER9 and later pair two small cores), so every CPU that is in no list yet
+    /// is read.
     fn index(&mut self, core: &Core, index: u32) -> bool {
         let mut any = false;
         for cpu in core.cpus.iter() {
@@ -166,7 +166,7 @@ impl<'a> Run<'a> {
     }
 
     fn kind(&mut self, folder: &str, index: u32, size: &Reading<Bytes>) -> Option<CacheKind> {
-        // Without a size nothing tells that it is like another.
+        // Without a size, equality with another cache is unknown.
         let key = size.get().map(|size| (index, size));
         if let Some(known) = key.and_then(|key| self.kinds.get(&key)) {
             return Some(known.clone());

@@ -1,4 +1,4 @@
-//! Where the reader sees cgroups.
+//! Where cgroup hierarchies are mounted for the reader.
 
 use parse::mountinfo::{self, Mount};
 
@@ -20,7 +20,7 @@ impl CgroupMounts {
         self.last(|m| m.fs_type == "cgroup" && m.super_options.iter().any(|o| o == controller))
     }
 
-    /// The unified hierarchy.
+    /// The mount of the unified (v2) hierarchy; `None` where there is none.
     pub fn v2(&self) -> Option<&Mount> {
         self.last(|m| m.fs_type == "cgroup2")
     }

@@ -1,4 +1,4 @@
-//! CPUs: where each stands.
+//! CPUs and their place in the topology.
 
 use std::collections::BTreeMap;
 
@@ -103,7 +103,7 @@ impl CpuIds {
 
 /// Everything of `topology/`, read once for each core: its threads share it.
 fn places(root: &Root, layout: &Layout) -> BTreeMap<CpuId, CpuIds> {
-    // A kernel tells the capacity of all its CPUs or of none.
+    // A kernel reports the capacity of all its CPUs or of none.
     let capacity = |cpu: CpuId| root.number(&format!("{CPUS}/cpu{cpu}/cpu_capacity"));
     let first = layout.cores.first().map(|core| capacity(core.leader));
     let no_capacity = first.filter(|r| matches!(r, Reading::Absent(_)));
@@ -164,8 +164,8 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// The CPUs and the number of the group that `cpu` is in, read unless a CPU of the same group
-/// was read before. Kernels before 5.3 have no list to tell, so there each core is read.
+/// The CPUs and the number of `cpu`'s group; read once per group. Kernels before 5.3 have no list,
+/// so each core is read.
 fn shared(
     root: &Root,
     known: &mut Vec<(CpuSet, Reading<i64>)>,

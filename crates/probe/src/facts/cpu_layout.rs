@@ -1,4 +1,4 @@
-//! Which CPUs there are, and the cores whose hardware threads they are.
+//! The present CPUs, and their grouping into cores.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ pub(super) const CPUS: &str = "/sys/devices/system/cpu";
 
 /// The CPUs before anything but their numbers and cores is known.
 pub(super) struct Layout {
-    /// Present CPUs, ascending.
+    /// Present CPUs in ascending order, offline ones included.
     pub present: Vec<CpuId>,
     pub online: Vec<CpuId>,
     /// The same as a set. Kernels before 4.18 also name CPUs that do not run in the lists of
@@ -39,7 +39,7 @@ pub(super) fn layout(root: &Root, host: &Host) -> Layout {
     let present = present(root, host);
     let is_online: BTreeMap<CpuId, Reading<bool>> =
         present.iter().map(|&cpu| (cpu, online(root, host, cpu))).collect();
-    // Where the tree does not tell, the CPU's own folders are tried.
+    // Without a list in the tree, the CPUs' own folders are read.
     let off = |cpu: &CpuId| is_online.get(cpu).and_then(|r| r.get()) == Some(false);
     let online: Vec<CpuId> = present.iter().copied().filter(|c| !off(c)).collect();
     let running: CpuSet = online.iter().copied().collect();

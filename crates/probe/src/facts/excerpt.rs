@@ -1,4 +1,4 @@
-//! Parts of files that hold more than may be kept: an environment, a container's settings.
+//! Excerpts of files with contents that must not be kept: an environment, a container's settings.
 
 use serde::{Serialize, de::DeserializeOwned};
 

@@ -1,4 +1,4 @@
-//! Idle states, once for all CPUs that have them alike.
+//! Idle states, once for all CPUs with the same ones.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What rtnetlink and the `netdev` family know of the interfaces that sysfs listed: kind and
-//! its details, addresses, MTU limits, queueing disciplines, NAPI instances, XDP.
+//! What rtnetlink and the `netdev` family add to the interfaces of sysfs: kind and details,
+//! addresses, MTU limits, queueing disciplines, NAPI instances, XDP.
 
 mod details;
 mod files;
@@ -26,9 +26,9 @@ use crate::{
     facts::netns,
 };
 
-/// Why the interfaces of `/sys` are not those of this network namespace, if they are not: sysfs
-/// shows those of the namespace in which it was mounted, so after `nsenter -n` alone two hosts
-/// would be told as one.
+/// Why the interfaces of `/sys` are not those of this network namespace; `None` where they are.
+/// sysfs shows the namespace that it was mounted in: after `nsenter -n` alone the facts would mix
+/// two hosts.
 pub fn contradiction(nics: &[Nic], answers: &Answers) -> Option<String> {
     let links = &answers.links.as_ref().ok()?.entries;
     let same = |n: &Nic, l: &LinkMessage| {

@@ -1,4 +1,4 @@
-//! Listening TCP sockets, how full their accept queues are, and whose they are.
+//! Listening TCP sockets, the fill of their accept queues, and their owners.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ impl From<Listening> for Row {
     }
 }
 
-/// `/proc/net/tcp` and, where there is IPv6, `tcp6`. `asked` is why netlink did not tell.
+/// `/proc/net/tcp` and, with IPv6, `tcp6`. `asked` is why netlink did not answer.
 fn from_files(root: &Root, asked: ReadError) -> Result<Vec<Row>, ReadError> {
     let four = root.read("/proc/net/tcp").map_err(|e| match e {
         ReadError::Absent { .. } => asked,

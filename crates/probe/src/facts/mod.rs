@@ -53,7 +53,7 @@ pub enum Selector {
     Pid(u32),
     /// By short name (`comm`) or the last part of the program's path.
     Name(String),
-    /// Whoever listens on this TCP port, or has bound it with UDP.
+    /// The processes that listen on this TCP port, or have bound it with UDP.
     Port(u16),
     /// A systemd unit by name, `nginx.service`.
     Unit(String),
@@ -61,7 +61,7 @@ pub enum Selector {
     Container(String),
 }
 
-/// What to read beyond what is always read.
+/// What to read in addition to the standard facts.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     pub processes: Vec<Selector>,

@@ -1,4 +1,4 @@
-//! Network namespaces: which there are, who lives in them, what links they hold.
+//! Network namespaces: their names, processes and links.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -85,7 +85,7 @@ pub(super) fn inode(target: &str) -> Option<u64> {
 /// What was not seen, for people.
 #[derive(Default)]
 struct Unseen {
-    /// Processes whose namespace may not be read, and the first one's path.
+    /// The number of processes with an unreadable namespace, and the first one's path.
     hidden: Option<(usize, String)>,
     not_entered: Option<String>,
     beyond: usize,
@@ -237,7 +237,7 @@ fn links_from(
     let by_index: BTreeMap<u32, LinkMessage> = links.into_iter().map(|l| (l.ifindex, l)).collect();
     by_index
         .into_values()
-        // Every kernel tells the MTU; a message without it is not one of ours to read.
+        // Every kernel reports the MTU; a message without it is skipped.
         .filter_map(|l| Some((l.mtu?, l)))
         .map(|(mtu, l)| Link {
             addresses: texts(by_link.get(&l.ifindex).into_iter().flatten().copied()),

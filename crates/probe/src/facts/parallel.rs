@@ -1,4 +1,4 @@
-//! Reading many small files with several threads.
+//! Reads many small files with several threads.
 
 use std::{
     num::NonZero,
@@ -18,8 +18,8 @@ const MAX_THREADS: usize = 8;
 /// A thread that was held up by others leaves runs to those that were not.
 const RUNS_PER_THREAD: usize = 4;
 
-/// What `work` makes of runs of neighbouring `items`, in the items' order. A run is one
-/// thread's: within it `work` may keep what it learned of one item for the next.
+/// Applies `work` to runs of neighbouring `items`; returns the results in the items' order. One
+/// thread handles a run, so `work` may reuse what it learned from one item for the next.
 pub(super) fn by_runs<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&[T]) -> Vec<R> + Sync,
@@ -61,8 +61,7 @@ pub(super) fn by_runs<T: Sync, R: Send>(
         .collect()
 }
 
-/// What two independent pieces of work give, `there` in a thread of its own where one can be
-/// had.
+/// The results of two independent functions; `there` runs in a new thread where possible.
 pub(super) fn both<A: Send, B>(there: impl Fn() -> A + Sync, here: impl FnOnce() -> B) -> (A, B) {
     thread::scope(|scope| {
         let there = &there;

@@ -1,4 +1,4 @@
-//! One PCI function: its link, and the sizes of its requests.
+//! One PCI function: its link, and its request sizes.
 
 use model::{BitsPerSec, Bytes, Reading, nic::PciFunction};
 use parse::{
@@ -14,11 +14,11 @@ const CONFIG_BYTES: usize = 256;
 /// What a reader without `CAP_SYS_ADMIN` gets of it.
 const UNPRIVILEGED_BYTES: usize = 64;
 
-/// Reads the function whose folder is `dir` (`/sys/devices/pci0000:00/0000:00:03.0`).
+/// Reads the function in the folder `dir` (`/sys/devices/pci0000:00/0000:00:03.0`).
 ///
-/// A virtual function of SR-IOV has no link and no request sizes of its own (SR-IOV 1.1
-/// §3.5: reserved, the physical function's apply), so these are its physical function's.
-/// In a guest that link between the two is not to be seen.
+/// A virtual function of SR-IOV has no link and no request sizes (SR-IOV 1.1 §3.5: reserved, the
+/// physical function's apply), so the result has its physical function's. A guest does not see that
+/// relation.
 pub fn read(root: &Root, dir: &str) -> PciFunction {
     let physical = format!("{dir}/physfn");
     let port = if root.link(&physical).is_ok() { physical.as_str() } else { dir };
@@ -88,7 +88,7 @@ struct Config<'a> {
 }
 
 impl Config<'_> {
-    /// A field of the space, or why there is none.
+    /// A field of the configuration space, or why there is none.
     fn field(&self, lacks: &str, get: impl Fn(&PciConfig) -> Option<u32>) -> Reading<Bytes> {
         let path = self.path;
         self.space.as_ref().and_then(|space| match get(&space.config) {

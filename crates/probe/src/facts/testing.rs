@@ -1,4 +1,4 @@
-//! What the unit tests of facts share.
+//! Helpers of the facts' unit tests.
 
 use model::{
     Reading,

@@ -1,4 +1,4 @@
-//! How often CPUs were throttled for heat.
+//! Counts of thermal throttling.
 
 use std::collections::BTreeMap;
 

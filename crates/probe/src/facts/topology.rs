@@ -1,8 +1,8 @@
-//! Where CPUs stand to each other, and where a NIC stands: what a choice of CPUs needs and no
-//! more, for those who cannot wait for all facts.
+//! The topology of CPUs and of a NIC: the minimum for choosing CPUs, for callers that cannot wait
+//! for all facts.
 //!
-//! **Cost**: a file for each core, two for each L3, one for each node; measured 0.04 ms
-//! live (2 CPUs) and 7 ms on a tree of 1,024 CPUs in 512 cores, 64 L3s and 8 nodes.
+//! **Cost**: a file for each core, two for each L3, one for each node; measured 0.04 ms live (2
+//! CPUs) and 7 ms on a tree of 1,024 CPUs in 512 cores, 64 L3s and 8 nodes.
 
 use model::{CpuId, CpuSet, NumaNode};
 
@@ -14,24 +14,24 @@ use crate::Root;
 
 const NODES: &str = "/sys/devices/system/node";
 const NET: &str = "/sys/class/net";
-/// Interfaces upon interfaces: a VLAN on a bond on a NIC is two.
+/// The deepest stack of interfaces: a VLAN on a bond on a NIC is two.
 const MAX_DEPTH: u32 = 4;
-/// Interrupts of one NIC that are looked at; a server's NIC has one for each CPU at most.
+/// The most interrupts of a NIC that are read; a server's NIC has at most one for each CPU.
 const MAX_IRQS: usize = 2048;
 
 /// Where one CPU stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuLocation {
     pub cpu: CpuId,
-    /// The online hardware threads of its core, itself among them; itself alone where the
-    /// kernel does not tell.
+    /// The online hardware threads of its core, itself included; itself alone where the kernel does
+    /// not report them.
     pub core: CpuSet,
     /// The L3 that it uses, as the lowest CPU of those that share it.
     pub l3: Option<CpuId>,
     pub node: Option<NumaNode>,
 }
 
-/// The CPUs that are online; `None` where the kernel does not tell.
+/// The CPUs that are online; `None` where the kernel does not report them.
 pub fn online(root: &Root) -> Option<CpuSet> {
     root.list(&format!("{CPUS}/online")).into_known()
 }
@@ -77,7 +77,7 @@ pub fn read(root: &Root, wanted: &CpuSet) -> Vec<CpuLocation> {
         .collect()
 }
 
-/// Who shares the L3 of `cpu`. Nearly everywhere it is the fourth cache, after two of level 1.
+/// The CPUs that share the L3 of `cpu`. It is usually the fourth cache, after two of level 1.
 fn l3(root: &Root, cpu: CpuId) -> Option<CpuSet> {
     let folder = format!("{CPUS}/cpu{cpu}/cache");
     let level = |index: &str| root.number::<u32>(&format!("{folder}/{index}/level")).into_known();
@@ -109,15 +109,15 @@ fn nodes(root: &Root) -> Vec<(NumaNode, CpuSet)> {
 pub struct NicPlace {
     /// The physical interface: the one asked for, or the one under it.
     pub name: String,
-    /// The node that it is attached to, where the firmware tells.
+    /// The node that it is attached to; `None` where the firmware does not report it.
     pub node: Option<NumaNode>,
     /// The CPUs that take its interrupts; empty where that is not known (its interrupts are no
     /// MSIs, or `/proc/irq` is hidden).
     pub irq_cpus: CpuSet,
 }
 
-/// The hardware behind `interface`, which may be a VLAN, bond or bridge on top of it (then the
-/// first of those below); `None` where there is none, as for `lo` and `veth`.
+/// The device behind `interface`, which may be a VLAN, bond or bridge above it (then the first of
+/// its lower interfaces); `None` where there is none, as for `lo` and `veth`.
 pub fn nic(root: &Root, interface: &str) -> Option<NicPlace> {
     let name = physical(root, interface, 0)?;
     let place = super::nic::device(root, &name).into_known()?;

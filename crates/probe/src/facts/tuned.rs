@@ -1,7 +1,7 @@
-//! tuned's active profile with everything it includes.
+//! tuned's active profile, with everything that it includes.
 //!
-//! **Source**: `/etc/tuned/active_profile`; profiles in `/etc/tuned` before
-//! `/usr/lib/tuned`, each a folder with `tuned.conf`, since tuned 2.23 below `profiles/`.
+//! **Source**: `/etc/tuned/active_profile`; profiles in `/etc/tuned` before `/usr/lib/tuned`, each
+//! a folder with `tuned.conf`, since tuned 2.23 below `profiles/`.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Moves between CPUs of the programs that a thread starts.
+//! Counts migrations of the programs that a thread starts.
 
 use std::{
     fs::File,
@@ -9,10 +9,10 @@ use std::{
 use super::{Attributes, CLOSE_ON_EXEC};
 
 const SOFTWARE: u32 = 1;
-/// `PERF_COUNT_SW_CPU_MIGRATIONS` of `linux/perf_event.h`.
+/// The event: `PERF_COUNT_SW_CPU_MIGRATIONS` of `linux/perf_event.h`.
 const MIGRATIONS: u64 = 4;
-/// `disabled`, `inherit` and `enable_on_exec`: whoever is forked has a counter of its own, which
-/// begins when it becomes another program, and is added to this one when it ends.
+/// `disabled`, `inherit` and `enable_on_exec`: each forked child has its own counter. It starts at
+/// exec, and is added to this one when the child ends.
 const CHILDREN_ONLY: u64 = 1 | 2 | 1 << 12;
 
 /// How often the next program that this thread starts, and its children, were moved to another
@@ -56,7 +56,7 @@ impl ChildMoves {
             )
         };
         match i32::try_from(fd) {
-            // SAFETY: a descriptor that the kernel just made, and nobody else's.
+            // SAFETY: a descriptor that the kernel just created, owned here alone.
             Ok(fd) if fd >= 0 => Ok(Self(unsafe { File::from_raw_fd(fd) })),
             _ => Err(io::Error::last_os_error()),
         }
@@ -84,7 +84,7 @@ mod tests {
         let moves = match ChildMoves::open() {
             Ok(moves) => moves,
             Err(e) => {
-                // Only whoever may not is let off.
+                // Only a missing permission excuses a failure.
                 let may_not = [libc::EACCES, libc::EPERM, libc::ENOSYS];
                 assert!(e.raw_os_error().is_some_and(|e| may_not.contains(&e)), "{e}");
                 return;

@@ -1,5 +1,6 @@
-//! A snapshot (`.tar.zst`, `.tar`) or a support archive (`.tar.xz`, `.tar.gz`), held in memory.
-//! Hostile input: sizes are bounded, nothing is unpacked to disk, links are followed only within.
+//! A snapshot (`.tar.zst`, `.tar`) or a support archive (`.tar.xz`, `.tar.gz`), held in memory. The
+//! input is hostile: sizes are limited, nothing is unpacked to disk, and links are followed only
+//! within.
 
 use std::{
     collections::BTreeMap,
@@ -134,7 +135,7 @@ impl ArchiveRoot {
         let (mut total, mut path_bytes) = (0u64, 0usize);
         let mut members = Members::new(from, limits);
         while let Some(member) = members.next()? {
-            // A name that is no text is nobody's to ask for, as in a live folder.
+            // A name that is not UTF-8 cannot be requested, as in a live folder.
             let Ok(name) = String::from_utf8(member.path) else { continue };
             let name = normal(&name).ok_or_else(|| format!("an unsafe path {name:?}"))?;
             let value = match member.kind {
@@ -302,7 +303,7 @@ fn insert(entries: &mut BTreeMap<String, Entry>, name: String, value: Entry) -> 
     added
 }
 
-/// What tells a host's files, by which a tree of one is known.
+/// Paths that identify a host's tree.
 pub(super) const HOSTS_OWN: [&str; 3] = ["proc", "sys", "sos_commands"];
 
 /// The same without the one folder that holds all of it, as in a support archive.

@@ -34,8 +34,8 @@ pub struct DirRoot {
     openat2: bool,
     /// Set where nothing in the tree can be a device to the kernel.
     quick: Option<quick::Quick>,
-    /// Folders asked last, most recent first: facts read several files of one folder before
-    /// they turn to the next. Each thread mostly has a list of its own, so that nobody waits.
+    /// The most recently used folders first: facts read several files of one folder before the
+    /// next. Each thread mostly has its own list, so that none waits.
     recent: Box<[Mutex<Recent>; SHARDS]>,
 }
 
@@ -181,8 +181,8 @@ impl DirRoot {
         Ok(fd)
     }
 
-    /// A regular file, open, with its length as the file system says. It is looked at before:
-    /// to open a device may already do something.
+    /// Opens a regular file; returns it with its length. It is checked before: opening a device may
+    /// already have an effect.
     fn open_file(&self, path: &str) -> Result<(File, u64), i32> {
         let (folder, name) = split(path).ok_or(libc::EISDIR)?;
         let dir = self.folder(folder)?;
@@ -206,7 +206,7 @@ impl DirRoot {
         length: u64,
     ) -> Result<(File, u64), i32> {
         match kind {
-            // O_NONBLOCK: should it have become a FIFO meanwhile, nobody waits.
+            // O_NONBLOCK: if it has become a FIFO meanwhile, the open does not block.
             libc::S_IFREG => {
                 let fd = open_at(dir, name, OFlags::RDONLY | OFlags::NONBLOCK)?;
                 Ok((File::from(fd), length))

@@ -8,9 +8,9 @@ fn errno(e: &std::io::Error) -> i32 {
     e.raw_os_error().unwrap_or(libc::EIO)
 }
 
-/// A whole file. The kernel makes the text of its own files while they are read, so it is asked
-/// for as much as it gives at a time, and first into the stack: most are a line long. The
-/// standard library would begin with 32 bytes.
+/// Reads a whole file. The kernel generates its files while they are read, so each read asks for as
+/// much as the kernel gives at a time, first into the stack: most are one line. The standard
+/// library would begin with 32 bytes.
 pub fn read(path: &str) -> Result<Vec<u8>, i32> {
     let mut file = fs::File::open(path).map_err(|e| errno(&e))?;
     let mut buffer = [0u8; 4096];

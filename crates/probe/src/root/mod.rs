@@ -1,9 +1,8 @@
-//! Where a host is read from.
+//! The source of everything about a host.
 //!
-//! Everything that is ever learned of a host comes through a [`Root`]: files by their path on
-//! the host, and other sources (netlink, ioctl, system calls) through [`Root::ask`] under a
-//! key. A live root can record what it gives; the recording is a snapshot, and a snapshot read
-//! back gives the same answers.
+//! All data comes through a [`Root`]: files by their path on the host, and other sources (netlink,
+//! ioctl, system calls) through [`Root::ask`] under a key. A live root can record what it returns.
+//! The recording is a snapshot, which returns the same answers when it is read.
 
 mod archive;
 mod dir;
@@ -176,8 +175,8 @@ impl Root {
         matches!(*self.backing, Backing::Live)
     }
 
-    /// Whether what is not there was not on the host either: on the running host and in a snapshot
-    /// of ours. A tree that somebody copied may lack anything.
+    /// Whether a missing file was missing on the host too: true for the running host and our
+    /// snapshots. A copied tree may lack anything.
     pub(crate) fn is_whole(&self) -> bool {
         self.is_live() || self.manifest().is_some()
     }
@@ -204,9 +203,9 @@ impl Root {
         }
     }
 
-    /// The first read that failed for want of descriptors or memory (`EMFILE`, `ENFILE`,
-    /// `ENOMEM`), if one did. What is missing after that says nothing of the host: whoever
-    /// answers from it must give up instead.
+    /// The first read that failed for lack of descriptors or memory (`EMFILE`, `ENFILE`, `ENOMEM`);
+    /// `None` without one. Later missing values prove nothing about the host: the caller must give
+    /// up.
     pub fn exhausted(&self) -> Option<&ReadError> {
         self.exhausted.get()
     }
@@ -240,11 +239,11 @@ impl Root {
         self.read_with(path, live::read)
     }
 
-    /// The first `most` bytes of a file whose end is never needed, such as PCI configuration
-    /// space, of which some devices dislike being asked for all.
+    /// The first `most` bytes of a file, such as PCI configuration space; some devices fail when
+    /// all of it is read.
     ///
     /// # Errors
-    /// As the kernel answered, see [`ReadError`].
+    /// The kernel's answer, see [`ReadError`].
     pub fn read_head(&self, path: &str, most: usize) -> Result<Vec<u8>, ReadError> {
         self.read_with(path, |p| live::read_head(p, most)).map(|mut bytes| {
             bytes.truncate(most);

@@ -1,7 +1,7 @@
-//! What a live root gave, kept in the shape of the host's own tree.
+//! What a live root returned, stored in the layout of the host's own tree.
 //!
-//! Symbolic links on the way are recorded as links and files at their real place, so that an
-//! unpacked recording is a tree that other tools (`lstopo` with `HWLOC_FSROOT`) read too.
+//! Symbolic links are recorded as links and files at their real place, so that other tools
+//! (`lstopo` with `HWLOC_FSROOT`) can read an unpacked recording too.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -121,10 +121,10 @@ struct Inner {
     plain: BTreeSet<String>,
 }
 
-/// Reads the live host and keeps what it gave; from any thread.
+/// Reads the live host and keeps the results; usable from any thread.
 ///
-/// A source that is read again gives what it gave before: facts collected by one recording
-/// and facts collected from the recording are then the same, however often a counter is read.
+/// A repeated read returns the first result. So facts from the recording equal the facts collected
+/// while recording, however often a counter was read.
 #[derive(Debug, Default)]
 pub struct Recorder {
     inner: Mutex<Inner>,
@@ -181,7 +181,7 @@ impl Recorder {
         format!("/{}", done.join("/"))
     }
 
-    /// The link at a real place, recorded; `None` where there is none.
+    /// The recorded link at a real place; `None` where there is none.
     fn link_at(&self, place: &str) -> Option<String> {
         {
             let inner = self.lock();

@@ -1,10 +1,10 @@
-//! A reading of few sources, for those who stand by while traffic is measured: what it costs is
-//! part of what they measure. Files are kept as they came and parsed when the window is over.
+//! A reading of few sources, for processes that sample during a measurement: its cost is part of
+//! what they measure. Files are kept as read, and parsed after the window.
 //!
 //! **Cost**, measured (2 CPUs, 4 interfaces, Linux 6.18): 150 µs, of which 66 are
-//! `/proc/net/netstat`, where the kernel adds 130 counters up over all CPUs; and 30 µs for each
-//! thread. What grows with the host (`/proc/interrupts`, a folder of files for each NIC, the
-//! connection table) is not read.
+//! `/proc/net/netstat`, where the kernel sums 130 counters over all CPUs; and 30 µs for each
+//! thread. Sources that grow with the host (`/proc/interrupts`, a folder of files for each NIC, the
+//! connection table) are not read.
 
 use std::collections::BTreeMap;
 

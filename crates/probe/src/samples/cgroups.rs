@@ -1,4 +1,4 @@
-//! Cgroups with a CPU quota: how often they used it up.
+//! Cgroups with a CPU quota, and their throttling.
 
 use std::collections::BTreeMap;
 
@@ -26,9 +26,9 @@ pub struct RawCgroup {
     pub stat: Reading<CpuStat>,
 }
 
-/// By path from the root of the hierarchy: those of `pids` and of this program that have a quota,
-/// the ones above theirs included. A process that is gone has none; one whose cgroup cannot be read
-/// makes the whole not known.
+/// The cgroups with a quota, by path from the root of the hierarchy: those of `pids` and of this
+/// program, with their ancestors. A process that has ended has none. If one cgroup cannot be read,
+/// the whole is unknown.
 pub fn read(root: &Root, pids: &[u32]) -> Reading<BTreeMap<String, RawCgroup>> {
     let mounts = CgroupMounts::read(root);
     let everyone = pids.iter().map(|pid| (pid.to_string(), Some(*pid)));
@@ -105,7 +105,7 @@ fn one(root: &Root, mount: &Mount, path: &str) -> Option<RawCgroup> {
     }
 }
 
-/// CPUs by v1's quota and period in microseconds; a quota of −1 is none.
+/// The quota in CPUs, from v1's quota and period in microseconds; `None` for a quota of −1.
 fn v1_quota(root: &Root, folder: &str) -> Reading<Option<f64>> {
     let quota: Reading<i64> = root.number(&format!("{folder}/cpu.cfs_quota_us"));
     quota.and_then(|quota| {

@@ -31,7 +31,7 @@ pub fn wait_until(deadline: u64, stop: &AtomicBool, passed: &mut dyn FnMut(u64))
     }
 }
 
-/// Sleeps until [`monotonic_ns`] is so much; a signal ends it early.
+/// Sleeps until [`monotonic_ns`] reaches this value; a signal ends it early.
 pub fn sleep_until(ns: u64) {
     let until = Timespec {
         tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),

@@ -1,6 +1,6 @@
-//! What may disturb a measurement without using the CPU: clocks that are set, a host that sleeps,
-//! frequencies that fall. One reading costs some µs, and on hosts with frequency scaling a file
-//! for each of a few policies.
+//! Disturbances of a measurement that use no CPU time: clock steps, suspends, lower frequencies.
+//! One reading costs some µs, and on hosts with frequency scaling a file for each of a few
+//! policies.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::{Root, error::reading};
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// Of so many policies at most the frequency is read: on x86 the kernel may wake a CPU to learn it.
+/// The most policies with a frequency reading: on x86 the kernel may wake a CPU for it.
 const MOST_POLICIES: usize = 32;
 
 /// The clocks are read so often, and the reading that took least time counts.
@@ -41,7 +41,7 @@ pub struct ClockChanges {
 /// Clocks at one moment, in nanoseconds beside `CLOCK_MONOTONIC`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clocks {
-    /// `CLOCK_REALTIME`: grows or falls when somebody sets it; slewing moves both alike.
+    /// `CLOCK_REALTIME`: jumps when it is set; slewing affects both clocks equally.
     pub real_ns: i64,
     /// `CLOCK_BOOTTIME`: grows while the host is suspended.
     pub boot_ns: i64,
@@ -54,7 +54,7 @@ pub struct Unrested {
     pub clock_step_ns: Reading<i64>,
     /// For how long the host was suspended.
     pub suspended_ns: Reading<u64>,
-    /// Policies whose governor or limit is another one, with both.
+    /// Policies with a changed governor or limit, with both values.
     pub limits: Reading<Vec<HostChange>>,
     /// Times that cores were throttled for heat.
     pub throttles: Reading<u64>,
@@ -131,7 +131,7 @@ fn policies(root: &Root) -> Reading<Vec<String>> {
     })
 }
 
-/// Whichever CPUs there are: the first may be missing, or offline, which takes its file away.
+/// Throttle counts of every CPU with a file; an offline CPU, even the first, has none.
 fn throttles(root: &Root) -> Reading<BTreeMap<String, u64>> {
     const COUNT: &str = "thermal_throttle/core_throttle_count";
     reading(root.entries(CPUS)).and_then(|names| {

@@ -1,7 +1,7 @@
-//! From readings to growth. Pure: values in, values out.
+//! Computes growth from readings. Pure.
 //!
-//! A counter that went backwards, or is missing from any of the readings, is not known: a
-//! reset and a wrap of a 32-bit counter look alike, and guessing wrong gives a huge number.
+//! A counter that went backwards, or is missing from a reading, is unknown: a reset and a wrap of a
+//! 32-bit counter look alike, and a wrong guess gives a huge number.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -160,7 +160,7 @@ pub(super) fn all_known<T>(values: impl Iterator<Item = Reading<T>>) -> Reading<
     Reading::Known(all)
 }
 
-/// What came and went: names in the first and the last, and every other with what it did.
+/// The objects that came or went: their names, and what happened to each.
 pub(super) fn present<K: Ord + Copy>(
     sets: &[BTreeSet<K>],
     changed: impl Fn(K, Presence) -> HostChange,
@@ -318,8 +318,8 @@ fn softnet(readings: &[Raw], cpu: CpuId, online: &[BTreeSet<CpuId>]) -> Reading<
     })
 }
 
-/// What the cheap gauges tell of TCP connections. Walking the connection table would count
-/// every state, at a cost that grows with the connections.
+/// TCP connections by the cheap gauges. The connection table would have every state, at a cost that
+/// grows with the connections.
 fn tcp_states(last: &Raw) -> Reading<BTreeMap<String, u64>> {
     let gauges = [
         ("time_wait", last.sockstat.as_ref(), "TCP.tw"),

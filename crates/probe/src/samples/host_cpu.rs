@@ -1,14 +1,14 @@
-//! The whole host's CPU time by state: what the classic tools print as `%us`, `%sy`, `%si`.
+//! The host's CPU time by state, as the classic tools print it: `%us`, `%sy`, `%si`.
 
 use model::{Nanos, Reading};
 use parse::proc_stat::{self, CpuTicks};
 
 use crate::Root;
 
-/// CPU time of all online CPUs together since boot, by state. **Unit**: nanoseconds, in steps
-/// of the kernel's tick (`USER_HZ`, 10 ms). **Source**: `/proc/stat`.
+/// CPU time of all online CPUs together since boot, by state. **Unit**: nanoseconds, in steps of
+/// the kernel's tick (`USER_HZ`, 10 ms). **Source**: `/proc/stat`.
 ///
-/// A state that this kernel does not tell is 0. The sum falls when a CPU goes offline.
+/// A state that this kernel does not report is 0. The sum falls when a CPU goes offline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HostCpu {
     pub cpus: u32,

@@ -1,5 +1,5 @@
-//! What a host's local ports allow: how many connections to one far address and port there can
-//! be, and how long a closed one keeps its port.
+//! The limits of local ports: the number of connections to one remote address and port, and how
+//! long a closed one holds its port.
 
 use model::{CpuId, Nanos, Reading};
 

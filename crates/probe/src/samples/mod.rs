@@ -1,4 +1,4 @@
-//! What the host did over a window: counters read twice or more, as deltas.
+//! Samples of a host over a window: counters read twice or more, as deltas.
 //!
 //! One reading is a [`raw::Raw`]; [`delta::samples`] makes [`Samples`] of several and is pure.
 
@@ -29,7 +29,7 @@ use model::{IrqId, Nanos, Samples, snapshot::SampleTime};
 use crate::{ReadError, Root, facts};
 use raw::Raw;
 
-/// Counters by name.
+/// Counters by name; the unit depends on the source.
 pub type Counters = BTreeMap<String, u64>;
 
 /// The most readings of one window; each is held in memory until the end.
@@ -43,7 +43,7 @@ pub struct Options {
     /// How many readings, evenly spread over the window: from 2 to [`MAX_READINGS`]; a number
     /// outside is taken as the nearest of those.
     pub readings: u32,
-    /// Processes whose threads are followed, besides every ksoftirqd.
+    /// Processes with threads to follow, besides every ksoftirqd.
     pub pids: Vec<u32>,
     /// Read every UDP socket and TCP connection too.
     pub sockets: bool,
@@ -78,16 +78,16 @@ impl Options {
     }
 }
 
-/// Reads the counters over a window and gives their growth.
+/// Reads the counters over a window, and returns their growth.
 ///
-/// Live, this waits for `window`; `stop` ends it within 50 ms with a last reading and the
-/// shorter window. Of a tree with one reading, all counters since boot. A snapshot gives the readings recorded in it, whatever `window` and
-/// `readings` say, at once. `progress` hears the share of the window that has passed: 0 when the first
-/// reading begins, 1 when the last one does.
+/// Live, it waits for `window`; `stop` ends it within 50 ms with a last reading and a shorter
+/// window. A tree with one reading gives all counters since boot. A snapshot returns its recorded
+/// readings at once, whatever `window` and `readings` are. `progress` gets the share of the window
+/// that has passed: 0 when the first reading begins, 1 when the last one does.
 ///
 /// # Errors
-/// [`ReadError::Absent`] when a directory or snapshot holds fewer than two readings. A counter
-/// that cannot be read is no error but an absent value.
+/// [`ReadError::Absent`] when a directory or snapshot holds fewer than two readings. An unreadable
+/// counter is an absent value, not an error.
 pub fn take(
     root: &Root,
     options: &Options,
@@ -103,7 +103,7 @@ pub fn take(
     Ok(sockets::named(root, samples))
 }
 
-/// What a window whose last reading has not begun has not passed.
+/// Progress stays below 1 until the last reading begins.
 const ALMOST: f64 = 0.999;
 
 fn live(

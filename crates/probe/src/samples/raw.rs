@@ -14,8 +14,7 @@ use crate::{
     facts,
 };
 
-/// More open connections than this are not looked at one by one: a reading of so many takes some
-/// 20 ms of a CPU.
+/// The most open connections that are read one by one: this many take some 20 ms of CPU time.
 const MOST_CONNECTIONS: u64 = 10_000;
 
 /// What the host's counters said at one moment.

@@ -1,4 +1,5 @@
-//! Growth without a window: of one reading since the host booted, or between two archives of one host.
+//! Growth without a window: since the host booted, from one reading; or between two archives of one
+//! host.
 
 use model::{Reading, Samples, snapshot::SampleTime};
 use parse::{cgroup_cpu::CpuStat, proc_stat::CpuTicks};
@@ -48,7 +49,7 @@ fn one_boot(first: &Root, second: &Root) -> Option<bool> {
     }
 }
 
-/// By so much the kernel's own time of boot moves when the clock is set.
+/// How far the kernel's boot time may move when the clock is set.
 const CLOCK_STEP_S: u64 = 5;
 
 /// When it booted, seconds since 1970. **Source**: `btime` of `/proc/stat`.

@@ -1,5 +1,5 @@
-//! Who holds the sockets that the rules may have something to say of: looked for once, after the
-//! window, because it means a walk over every process's descriptors.
+//! The owners of sockets that rules may name. They are looked up once, after the window, as this
+//! walks every process's descriptors.
 
 use std::collections::{BTreeMap, BTreeSet};
 

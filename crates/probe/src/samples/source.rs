@@ -1,4 +1,4 @@
-//! Files to take counters from: read and parsed at once, or kept and parsed later.
+//! Files with counters: read and parsed at once, or kept and parsed later.
 
 use std::{borrow::Cow, collections::BTreeMap};
 

@@ -12,7 +12,7 @@ use crate::{Root, error::reading};
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawThread {
     pub name: String,
-    /// When it started: tells a reused id.
+    /// When it started; distinguishes a reused id.
     pub start_ticks: u64,
     /// Time in user mode, ticks.
     pub user_ticks: u64,
@@ -87,8 +87,8 @@ pub fn ksoftirqd_by_cpu(root: &Root) -> Vec<(CpuId, u32)> {
     kernel_threads(root, &["ksoftirqd/"]).into_iter().filter_map(of).collect()
 }
 
-/// Children of kthreadd whose names begin so, with their names. A process namespace of its own
-/// shows no kernel threads: pid 2 is then anybody.
+/// Children of kthreadd with names that begin like this. A pid namespace has no kernel threads: its
+/// pid 2 is an arbitrary process.
 pub fn kernel_threads(root: &Root, begin: &[&str]) -> Vec<(u32, String)> {
     if root.word("/proc/2/comm").known().map(String::as_str) != Some("kthreadd") {
         return Vec::new();

@@ -1,9 +1,9 @@
-//! The processes of a service, by those that hold its socket: the one way to find them, for every
-//! command that is told a port.
+//! The processes of a service, found from those that hold its socket. Every command with a port
+//! option uses this.
 //!
-//! To it belong the holders, all that descend from them (PostgreSQL's backends, nginx's workers)
-//! unless they were put into a control group elsewhere (a login session that `sshd` began), and,
-//! where a holder is the first process of a system's service or a container, all that is in it.
+//! They are the holders and their descendants (PostgreSQL's backends, nginx's workers), except
+//! descendants in another cgroup (a login session of `sshd`). If a holder is the first process of a
+//! system service or a container, all processes in it belong to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::Root;
 /// More than this are not followed.
 const MOST: usize = 100_000;
 
-/// Who may hold a service's socket for it and does not serve: sockets are handed on from there.
+/// Programs that may hold a service's socket without serving: they pass sockets on.
 const SUPERVISORS: [&str; 3] = ["systemd", "init", "s6-svscan"];
 
 /// Those of a socket's holders that serve.
@@ -32,8 +32,8 @@ pub fn of(root: &Root, holders: &BTreeSet<u32>) -> BTreeSet<u32> {
     for &holder in holders {
         all.extend(beside(root, holder));
     }
-    // Without CONFIG_PROC_CHILDREN everybody is asked for its parent. So is a recording's host, as
-    // the recording will be.
+    // Without CONFIG_PROC_CHILDREN every process's parent is read; so it is while recording, as the
+    // recording will be.
     let own = std::process::id();
     let reported = root.is_live() && !root.is_recorded();
     let parents = match reported && root.exists(&format!("/proc/{own}/task/{own}/children")) {
@@ -61,8 +61,8 @@ pub fn of(root: &Root, holders: &BTreeSet<u32>) -> BTreeSet<u32> {
     all
 }
 
-/// All in the service or container whose first process this is; nobody where it is not, or is in
-/// neither.
+/// All processes of the service or container that this is the first process of; empty where it is
+/// not, or is in neither.
 fn beside(root: &Root, pid: u32) -> Vec<u32> {
     let Some(cgroups) = cgroups(root, pid) else { return vec![] };
     let service = cgroups.units().last().is_some_and(|unit| unit.ends_with(".service"));
@@ -93,7 +93,7 @@ fn is_within(at: &str, home: &str) -> bool {
     below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Each thread tells of the children that it made itself.
+/// Each thread lists only the children that it created.
 fn children(root: &Root, pid: u32) -> Vec<u32> {
     let folder = format!("/proc/{pid}/task");
     let threads = root.entries(&folder).unwrap_or_default();

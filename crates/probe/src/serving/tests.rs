@@ -36,7 +36,7 @@ fn whoever_listens_on_a_port_is_found_with_what_it_spent() {
     assert!(!Serving::find(&root, &At::Port(port)).is_known());
 }
 
-/// One that burns CPU time beside is none of the server's; a child of the server is.
+/// A busy process beside the server does not count; a child of the server does.
 #[test]
 fn a_stranger_is_no_part_of_it_and_a_child_is() {
     let root = Root::live();

@@ -1,8 +1,8 @@
-//! A host in one file, for a machine that someone else will diagnose: every source that was
-//! read, as it was, with a manifest.
+//! A host in one file, for diagnosis on another machine: every source as it was read, with a
+//! manifest.
 //!
-//! Unpacked (`tar --zstd -x`) it is a tree in the shape of the host's own root, for `--root DIR`
-//! and for other tools (`HWLOC_FSROOT=DIR lstopo`).
+//! Unpacked (`tar --zstd -x`) it has the layout of the host's own root, for `--root DIR` and for
+//! other tools (`HWLOC_FSROOT=DIR lstopo`).
 
 mod name;
 pub mod redact;
@@ -74,7 +74,7 @@ pub enum SnapshotError {
 pub struct CapturedRun {
     /// Every source that was read.
     pub recording: Recording,
-    /// What the recording says of itself.
+    /// The archive's manifest: when and by which version it was taken, and which reads failed.
     pub manifest: Manifest,
     /// The facts that were collected while recording; the recording gives the same.
     pub facts: Facts,
@@ -82,11 +82,11 @@ pub struct CapturedRun {
     pub samples: Option<Samples>,
 }
 
-/// Records the live host to the file `out`. Nobody but its owner may read it.
+/// Records the live host to the file `out`, which only its owner may read.
 ///
 /// # Errors
-/// When the file exists (unless [`Options::overwrite`]) or cannot be written; both are found
-/// out before the window is waited for where they can be, and nothing is left behind.
+/// The file exists (unless [`Options::overwrite`]) or cannot be written. Where possible this is
+/// detected before the window; no partial file remains.
 pub fn take(
     options: &Options,
     out: &Path,

@@ -1,4 +1,4 @@
-//! What an archive is called.
+//! The name of an archive.
 
 use std::path::PathBuf;
 

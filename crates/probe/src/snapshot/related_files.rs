@@ -1,5 +1,5 @@
-//! What no fact needs and other readers of an unpacked snapshot do: `lstopo` takes CPU masks
-//! where we take lists, and every attribute of a PCI device.
+//! Files for other readers of an unpacked snapshot: `lstopo` reads CPU masks where netwright reads
+//! lists, and every attribute of a PCI device.
 
 use crate::Root;
 

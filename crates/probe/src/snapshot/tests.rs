@@ -60,9 +60,9 @@ fn same<T: serde::Serialize + PartialEq>(what: &str, a: &T, b: &T) {
     assert!(a == b, "{what} differs only outside its serialised form");
 }
 
-/// The contract for every reader: a recording gives exactly what was seen while recording, as
-/// an archive and unpacked. A reader that goes around the root, or whose answer depends on the
-/// time or on the order of a listing, fails here.
+/// The contract of every reader: a recording, packed or unpacked, returns exactly what was read
+/// while recording. A reader that bypasses the root, or depends on the time or on the order of a
+/// listing, fails here.
 #[test]
 fn a_snapshot_says_exactly_what_the_live_host_said() {
     let folder = tempfile::tempdir().unwrap();

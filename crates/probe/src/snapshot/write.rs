@@ -1,4 +1,4 @@
-//! Writing the archive: under another name in the same folder, renamed when it is whole.
+//! Writes the archive under another name in the same folder, and renames it when complete.
 
 use std::{
     collections::BTreeSet,
@@ -56,7 +56,7 @@ impl Pending {
         let bytes: u64 = recording.files.values().map(|b| b.len() as u64).sum();
         let most = Limits::default().total_bytes;
         if bytes > most {
-            // Better none than one that nobody can open.
+            // No archive is better than one that cannot be opened.
             let why =
                 format!("would hold {bytes} bytes, and a reader takes {most}; take fewer samples");
             return Err(not_written(&self.out, &why));

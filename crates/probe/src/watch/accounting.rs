@@ -1,4 +1,4 @@
-//! How the running kernel accounts the time of softirqs.
+//! The running kernel's accounting of softirq time.
 
 use model::{Reading, watch::SoftirqAccounting};
 

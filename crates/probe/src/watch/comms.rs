@@ -1,4 +1,4 @@
-//! Names of processes and threads, each read once an interval, whatever asks for it.
+//! Names of processes and threads, each read at most once per interval.
 
 use std::{cell::RefCell, collections::BTreeMap};
 

@@ -1,4 +1,4 @@
-//! The CPU time that the eBPF programs take, by program and CPU.
+//! The CPU time of the eBPF programs, by program and CPU.
 
 use std::os::fd::OwnedFd;
 
@@ -12,10 +12,10 @@ use crate::bpf::run_stats;
 /// For how long the kernel counts our programs' time; the counting costs as much as they do.
 pub const LOOK_NS: u64 = 20_000_000;
 
-/// In one interval of so many.
+/// The costs are measured in one interval of this many.
 const EVERY: u32 = 10;
 
-/// CPU time of this process, and whose turn it is.
+/// CPU time of this process, and the interval's number.
 #[derive(Debug)]
 pub struct Cost {
     process_ns: u64,

@@ -1,5 +1,5 @@
-//! What sums grew by from look to look, where they lie in two places: pending on CPUs, and in a
-//! map for all to which a CPU moves them when it needs the place.
+//! Growth of sums between readings. Sums are in two places: pending on CPUs, and in a common map,
+//! to which a CPU moves them when it needs the slot.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ impl<K, const N: usize> Default for Deltas<K, N> {
     }
 }
 
-/// What one look says of a thing.
+/// One reading's sums of an object.
 #[derive(Debug, Clone, Copy)]
 pub struct LastReading<const N: usize> {
     /// As in the map for all; 0 for none.

@@ -1,5 +1,5 @@
-//! In how much of each interval programs that run for every packet or call are attached, so that
-//! they stay cheap. What they would cost is known from what they cost so far.
+//! Decides for how much of each interval programs that run for every packet or call are attached,
+//! to limit their cost. The cost so far predicts the cost to come.
 
 use model::CpuId;
 
@@ -8,13 +8,13 @@ use super::ObserveWhen;
 /// What each such part may take of each CPU's time; of the three together it is 0.6%.
 const BUDGET: f64 = 0.002;
 
-/// At least so long an interval begins observed, however dear: nanoseconds.
+/// The observed time at the start of each interval, at any cost, nanoseconds.
 const LEAST_NS: u64 = 10_000_000;
 
-/// An interval is looked at so often at least, lest a burst go on unseen.
+/// How many times an interval is checked at least, so that a burst does not go on unnoticed.
 const LOOKS: u64 = 3;
 
-/// What a run takes where the kernel does not tell, nanoseconds.
+/// The assumed cost of a run where the kernel does not report it, nanoseconds.
 pub const USUAL_NS: f64 = 100.0;
 
 /// How often each of a part's programs ran, by CPU.
@@ -124,8 +124,8 @@ impl DutyCycle {
     }
 }
 
-/// After so many nanoseconds more it is to be looked at again; none: the interval's budget is
-/// spent. `spent` nanoseconds were in the first `elapsed` ones of `span`.
+/// The nanoseconds until the next check; `None`: the interval's budget is exhausted. `spent`
+/// nanoseconds were used in the first `elapsed` ones of `span`.
 fn until_spent(span: u64, elapsed: u64, spent: f64, budget: f64) -> Option<u64> {
     let left = span as f64 * budget - spent;
     if left <= 0.0 {

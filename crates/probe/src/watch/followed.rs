@@ -1,4 +1,4 @@
-//! The processes that are followed, and which of them ended.
+//! The followed processes, and which of them ended.
 
 use model::watch::EndedProcess;
 
@@ -17,7 +17,7 @@ struct Process {
 }
 
 impl Followed {
-    /// From now on. A process that is not there now is nobody's to end.
+    /// Starts following. A process that does not exist now cannot end.
     pub fn begin(root: &Root, pids: &[u32]) -> Self {
         let mut all: Vec<Process> = pids.iter().filter_map(|pid| live(root, *pid)).collect();
         all.sort_by_key(|p| p.pid);
@@ -64,7 +64,7 @@ mod tests {
         let mut followed = Followed::begin(&root, &[child.id(), std::process::id()]);
         assert_eq!(followed.ended(&root), []);
         drop(child.stdin.take());
-        // Not waited for yet: a zombie, which has ended all the same.
+        // A zombie has ended too.
         let ended = (0..500).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
             Some(followed.ended(&root)).filter(|e| !e.is_empty())

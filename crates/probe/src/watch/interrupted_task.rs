@@ -1,4 +1,4 @@
-//! Threads and what packets cost them.
+//! Threads, and the time that packets take from them.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -7,7 +7,8 @@ use model::{Reading, watch::InterruptedTask};
 use super::deltas::{Deltas, LastReading, Row};
 use crate::bpf::softirq::{InterruptedTaskSums, Name, Sums, text};
 
-/// Stolen by softirqs, stolen by interrupts, of its own; softirqs.
+/// Time lost to softirqs, time lost to interrupts, time of its own softirqs; the number of
+/// softirqs.
 type Paid = Row<4>;
 
 /// All threads as of the last look.
@@ -70,7 +71,7 @@ impl Paying {
         self.paid.get(&thread).map_or(0, |[_, irq, _, _]| *irq)
     }
 
-    /// Most stolen first, then most of their own; their processes are not named yet.
+    /// By lost time, then by the time of own softirqs, descending; the processes have no names yet.
     pub fn ranked(&self) -> Vec<InterruptedTask> {
         let mut all: Vec<InterruptedTask> =
             self.paid.iter().map(|(t, paid)| self.one(*t, paid)).collect();

@@ -15,7 +15,7 @@ use crate::{
 /// Threads that are followed at most: each holds two descriptors.
 const MOST_THREADS: usize = 400;
 
-/// Groups by what they count upon, with what each said last.
+/// Counter groups by target, with the last reading of each.
 #[derive(Debug)]
 pub struct IpcPart {
     cpus: BTreeMap<CpuId, (Group, Counts)>,

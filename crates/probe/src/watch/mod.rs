@@ -1,7 +1,7 @@
-//! Watching a live host: the counters and the eBPF programs' sums, interval by interval.
+//! Watches a live host: counters and sums of eBPF programs, interval by interval.
 //!
-//! Each part (`softirq`, …) holds its programs, what they said at the last look, and makes its
-//! share of the next [`WatchInterval`].
+//! Each part (`softirq`, …) has its programs and their last reading, and fills its share of the
+//! next [`WatchInterval`].
 
 pub mod accounting;
 mod comms;
@@ -44,9 +44,9 @@ use crate::{
 
 #[derive(Debug, Clone)]
 pub struct Watch {
-    /// Processes whose threads are followed, besides every ksoftirqd.
+    /// Processes with threads to follow, besides every ksoftirqd.
     pub pids: Vec<u32>,
-    /// Whether to attach eBPF programs; without, only what `/proc` tells.
+    /// Whether to attach eBPF programs; otherwise only `/proc` is read.
     pub programs: bool,
     /// When to observe softirqs; [`ObserveWhen::Never`] is as [`ObserveWhen::Always`]. Unless always, polls are
     /// observed when softirqs are.
@@ -88,8 +88,8 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Attaches what can be attached; the first interval begins. Never fails: what cannot be had
-    /// says so in each interval.
+    /// Attaches as many programs as possible, and begins the first interval. It never fails: each
+    /// interval has the reasons for what is missing.
     pub fn start(watch: &Watch) -> Self {
         let begun = monotonic_ns();
         let root = Root::live();
@@ -138,7 +138,7 @@ impl Watcher {
         self.take();
     }
 
-    /// Takes what the programs have added up so far, for nobody.
+    /// Reads the programs' sums so far, and discards them.
     fn take(&mut self) {
         let comms = comms::Comms::new(&self.root);
         self.softirq.look(Some(&comms));
@@ -146,8 +146,8 @@ impl Watcher {
         self.movement.look(&self.root, &comms, &self.before);
     }
 
-    /// Waits for the interval's end and tells what was seen in it; `stop` ends it early, and
-    /// nothing is lost: the next begins where this one ended.
+    /// Waits for the interval's end, and returns it. `stop` ends it early without loss: the next
+    /// interval begins where this one ended.
     pub fn next(&mut self, interval: Duration, stop: &AtomicBool) -> WatchInterval {
         let begun = self.before.time.start_ns;
         let end = begun + u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX / 2);
@@ -308,7 +308,7 @@ mod tests {
         let watch =
             Watch { pids: vec![], programs: false, softirqs, waits, messages, drops, queues };
         let mut watcher = Watcher::start(&watch);
-        // Somebody reads facts, which takes longer than the interval.
+        // Another thread reads facts, which takes longer than the interval.
         std::thread::sleep(Duration::from_millis(300));
         let begun = monotonic_ns();
         watcher.begin();

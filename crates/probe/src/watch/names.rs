@@ -1,4 +1,4 @@
-//! The names of processes whose threads pay.
+//! The names of the processes that lose time to interrupts.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use model::{Reading, watch::InterruptedTask};
 
 use super::comms::Comms;
 
-/// So many processes are asked for their name, those that pay most.
+/// The most processes with a name lookup: those that lose most.
 const ASKED: usize = 200;
 
 /// Names as of the last interval: of a process that ended since, it is the only one.
@@ -75,7 +75,7 @@ mod tests {
         ];
         let known = given(&mut names, all, &[7]);
         assert_eq!(known, [Some("process 7".to_owned()), Some("main".to_owned()), None]);
-        // It ended: its name is the one of the interval before, and then nobody's.
+        // It ended: it has the name of the previous interval, once.
         assert_eq!(
             given(&mut names, vec![interrupted_task(7, 9, "worker")], &[]),
             [Some("process 7".to_owned())]

@@ -33,9 +33,9 @@ pub struct Napis {
 #[derive(Debug, Default)]
 pub struct Polls {
     pub napi: Vec<NapiWatch>,
-    /// Time of threads that poll, by CPU; none where it cannot be told.
+    /// CPU time of polling threads; `None` where it is unknown.
     pub threaded_ns: Option<BTreeMap<CpuId, u64>>,
-    /// Why `threaded_ns` is none.
+    /// Why `threaded_ns` is `None`.
     pub untold: String,
     pub polls: u64,
 }
@@ -160,7 +160,7 @@ fn nowhere(why: &str) -> NapiQueue {
     }
 }
 
-/// What was seen, before what the kernel says: it may have been switched since.
+/// The observed polls take precedence over the kernel's setting, which may have changed since.
 fn threaded(cells: &[Cell], reported: Reading<bool>) -> Reading<bool> {
     if cells.iter().any(|c| c.thread_ns.is_some()) {
         return Reading::Known(true);
@@ -176,7 +176,7 @@ fn on_cpus(cells: &[Cell]) -> Vec<NapiOnCpu> {
     for cell in cells {
         let [polls, packets, full, outside, ns] = cell.polled;
         let ns = ns + cell.thread_ns.unwrap_or(0);
-        // Who polls busily does so amidst other work, whose time is its own.
+        // A busy-polling task does other work too, and that time is its own.
         let busy = outside > 0 && cell.thread_ns.is_none() && outside == polls;
         let cpu = cpus.entry(cell.key.cpu).or_insert(NapiOnCpu {
             cpu: CpuId(cell.key.cpu),

@@ -1,4 +1,4 @@
-//! Which queue and interrupt a NAPI instance belongs to.
+//! The queue and interrupt of a NAPI instance.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ pub struct NamespaceNics {
     own: Option<u64>,
     nics: Vec<Nic>,
     irqs: Vec<Irq>,
-    /// Instances that reading again would tell no more of.
+    /// Instances that another reading would tell nothing new about.
     asked: BTreeSet<u32>,
     /// Interrupts after which instances were polled, where they are the NIC's own.
     after: BTreeMap<u32, IrqId>,

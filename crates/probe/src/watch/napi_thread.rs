@@ -1,4 +1,4 @@
-//! Threads that poll one NAPI instance each: their time on a CPU.
+//! Threads that each poll one NAPI instance, and their CPU time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ const INITIAL: &str = "pid:[4026531836]";
 pub struct Threads {
     /// CPU time at the last look, by thread.
     last_ns: BTreeMap<u32, u64>,
-    /// Tasks that are none: they poll busily.
+    /// Tasks that are no such threads: they busy-poll.
     others: BTreeSet<u32>,
     /// Whether the kernel's numbers of threads are those of `/proc`.
     same_numbers: bool,
@@ -37,7 +37,7 @@ impl Threads {
         Self { last_ns, others: BTreeSet::new(), same_numbers, apart: None }
     }
 
-    /// Whether threads can be told at all.
+    /// Whether such threads can be identified.
     ///
     /// # Errors
     /// Why not.

@@ -1,4 +1,4 @@
-//! Softirq time and drops over one window, for those who take samples and do not watch.
+//! Softirq time and drops over one window, for callers that sample and do not watch.
 
 use std::{sync::atomic::AtomicBool, time::Instant};
 

@@ -1,8 +1,7 @@
-//! Whether eBPF programs may be attached, in words that say what to do.
+//! Whether eBPF programs may be attached, with the remedy.
 //!
-//! The kernel refuses map by map and program by program, each time in other words; so it is asked
-//! for nothing that its capabilities say it will refuse, and what it refuses all the same has one
-//! reason.
+//! The kernel refuses each map and program with varying errors. So nothing is attempted that the
+//! capabilities forbid, and further refusals share one reason.
 
 use model::Reading;
 
@@ -25,7 +24,7 @@ pub fn asked(root: &Root, wanted: bool) -> Reading<()> {
     let path = "/proc/self/status";
     let status = root.read(path).unwrap_or_default();
     let held = parse::proc_status::value(&status, "CapEff");
-    // A kernel that does not tell is simply tried.
+    // On a kernel that does not report it, the attempt decides.
     held.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).map_or(Reading::Known(()), of)
 }
 

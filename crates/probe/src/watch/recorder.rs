@@ -60,10 +60,10 @@ impl Recorder {
         Ok(Self { file, written: 0, limit, frame, in_frame: 0, intervals: 0 })
     }
 
-    /// The first line: whose intervals these are.
+    /// Writes the first line: the host of the intervals.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// The file cannot be written.
     pub fn host(&mut self, host: &WatchHost) -> io::Result<()> {
         self.line(host).map(drop)
     }
@@ -83,10 +83,10 @@ impl Recorder {
         self.intervals
     }
 
-    /// Ends the file as it should end. Without, everything written is readable all the same.
+    /// Completes the file. Without this everything written is still readable.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// The file cannot be written.
     pub fn finish(&mut self) -> io::Result<()> {
         let ended = self.end_frame();
         self.frame = None;

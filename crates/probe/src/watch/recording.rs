@@ -1,4 +1,4 @@
-//! Reading a recording, from its beginning or at any interval.
+//! Reads a recording, from its beginning or at any interval.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -8,8 +8,8 @@ use zstd::stream::read::Decoder;
 
 /// No longer line is read: 1,024 CPUs and ten thousand processes take a tenth of it.
 const LONGEST_LINE: u64 = 64 << 20;
-/// A recording unpacks to no more than this and [`MOST_PACKED`] times its size: a small file that
-/// unpacks to gigabytes is none.
+/// A recording may unpack to at most this size, and to at most [`MOST_PACKED`] times its own: a
+/// small file that unpacks to gigabytes is refused.
 const SMALL: u64 = 64 << 20;
 /// The best that zstd makes of a frame of like intervals is a tenth of it.
 const MOST_PACKED: u64 = 1_000;
@@ -21,7 +21,7 @@ const KEPT: usize = 32 << 20;
 pub struct Recording {
     name: String,
     bytes: Vec<u8>,
-    /// Whose intervals these are.
+    /// The host of the intervals.
     pub host: WatchHost,
     frames: Vec<Frame>,
     damage: Option<String>,
@@ -104,7 +104,7 @@ impl Recording {
     /// The interval of this number, from 0.
     ///
     /// # Errors
-    /// When there is none, or it is not one that this netwright understands.
+    /// There is none, or this netwright does not understand it.
     pub fn get(&mut self, number: usize) -> Result<WatchRecord, String> {
         let no = |why: String| format!("{}: interval {number}: {why}", self.name);
         let at = self.frames.partition_point(|f| f.first + f.intervals <= number);

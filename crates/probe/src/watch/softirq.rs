@@ -1,4 +1,4 @@
-//! Softirq time by context, who pays for it, and who polls.
+//! Softirq time by context, the tasks that it interrupts, and polls.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use crate::{
     samples::{self, clock::monotonic_ns},
 };
 
-/// The programs, or why there are none, and what they said last.
+/// The programs, or why there are none, and their last reading.
 pub struct SoftirqPart {
     root: Root,
     softirq: Result<Softirq, Reading<()>>,

@@ -1,5 +1,4 @@
-//! Whether somebody switched eBPF off: for one command, for all that are started from a shell, or
-//! for a host.
+//! Whether eBPF is switched off: for one command, for a shell, or for a host.
 
 use model::Reading;
 
@@ -19,7 +18,7 @@ pub fn switched(root: &Root, wanted: bool) -> Reading<()> {
     of(wanted, &environment, &String::from_utf8_lossy(&line))
 }
 
-/// What is neither on nor nothing is off: whoever misspells it does not get programs for it.
+/// An unknown value means off: a misspelled switch must not attach programs.
 fn of(wanted: bool, environment: &str, line: &str) -> Reading<()> {
     let on = |value: &str| {
         ["", "on", "1", "yes", "true"].iter().any(|word| value.trim().eq_ignore_ascii_case(word))

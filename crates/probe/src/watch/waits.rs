@@ -35,7 +35,7 @@ const CROWDED: usize = 1024;
 
 type Runs = [u64; PROGRAMS.len()];
 
-/// The programs, or why there are none, and what they said last.
+/// The programs, or why there are none, and their last reading.
 #[derive(Debug)]
 pub struct WaitsPart {
     waits: Result<Waits, Reading<()>>,

@@ -41,7 +41,7 @@ pub trait Served: Run {
     /// The time of TLS handshakes.
     fn handshake(&self) -> Option<&Quantiles>;
     fn failed(&self) -> u64;
-    /// Failures by cause.
+    /// The number of failures, by cause.
     fn failures(&self) -> &BTreeMap<String, u64>;
     fn reconnects(&self) -> u64;
 }
@@ -224,7 +224,7 @@ pub fn failed<R: Served>() -> Value<R> {
     }
 }
 
-/// Failures by cause.
+/// Prints the failures of each run, by cause.
 pub fn failures<R: Served>(runs: &[R], page: &mut Page) {
     for (n, run) in runs.iter().enumerate() {
         rest::failures(run.failures(), &about(&[n + 1], runs.len()), page);

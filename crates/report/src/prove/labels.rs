@@ -23,7 +23,7 @@ impl<'d> Labels<'d> {
         Self(names.zip('A'..='Z').map(|(name, letter)| (name, letter.to_string())).collect())
     }
 
-    /// A level's label.
+    /// A level's letter where it has one, else its name.
     pub(super) fn label<'s>(&'s self, name: &'s str) -> &'s str {
         self.0.iter().find(|(n, _)| *n == name).map_or(name, |(_, letter)| letter)
     }

@@ -45,7 +45,7 @@ impl Line {
         Self::new().ink(Ink::Plain, text)
     }
 
-    /// Appends plain text.
+    /// Appends text without ink.
     #[must_use]
     pub fn text(self, text: impl Display) -> Self {
         self.ink(Ink::Plain, text)

@@ -14,7 +14,7 @@ pub enum Context {
     OnTask,
     /// While the CPU was idle.
     Idle,
-    /// In ksoftirqd.
+    /// In the CPU's ksoftirqd thread.
     Ksoftirqd,
     Threaded,
     /// User mode by `/proc/stat`.

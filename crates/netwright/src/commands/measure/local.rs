@@ -10,7 +10,7 @@ use model::{
 use super::flags::{AddressArgs, PlacementArgs, RepeatArgs, SecretArgs, SocketArgs};
 use crate::{failure::Failure, output::row};
 
-/// The default window.
+/// The window without `--duration`.
 const WINDOW: Nanos = Nanos(5_000_000_000);
 /// The default traffic around the window.
 const WARMUP: Nanos = Nanos(200_000_000);

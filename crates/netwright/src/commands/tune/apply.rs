@@ -185,7 +185,7 @@ fn finish(args: &ApplyArgs, target: &JournalTarget, work: &Work<'_>) -> Result<A
     work.finish(id, Some(&mut watchdog_for(target, wait, maker))).map_err(Failure::from)
 }
 
-/// Prints the result.
+/// Prints how the change ended, and returns the exit code.
 fn conclude(
     args: &ApplyArgs,
     target: &JournalTarget,

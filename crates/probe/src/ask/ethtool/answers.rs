@@ -1,5 +1,5 @@
-//! What the kernel answers, in its own words: field names and units are those of
-//! `include/uapi/linux/ethtool.h`. These are what a snapshot keeps.
+//! The kernel's answers, with the field names and units of `include/uapi/linux/ethtool.h`. A
+//! snapshot keeps these.
 
 use std::collections::BTreeMap;
 

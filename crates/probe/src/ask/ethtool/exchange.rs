@@ -1,9 +1,9 @@
-//! One `SIOCETHTOOL` at a time, through memory that the kernel cannot write past.
+//! Makes one `SIOCETHTOOL` call, with a buffer that the kernel cannot overrun.
 //!
-//! For some commands (`ETHTOOL_GSTRINGS`, `ETHTOOL_GSTATS`) most kernels write as much as they
-//! have *now*, whatever length we gave, and the count may have grown since we asked for it. So
-//! the buffer ends in a page without access: an answer that does not fit is `EFAULT`, never a
-//! write into memory of ours.
+//! For some commands (`ETHTOOL_GSTRINGS`, `ETHTOOL_GSTATS`) most kernels write as much as they have
+//! *now*, whatever length we gave, and the count may have grown since we asked for it. So the
+//! buffer ends at a page without access: an answer that does not fit is `EFAULT`, and never
+//! overwrites our memory.
 
 use std::os::unix::net::UnixDatagram;
 use std::{io, os::fd::AsRawFd, ptr::NonNull};

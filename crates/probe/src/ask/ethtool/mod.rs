@@ -1,9 +1,9 @@
-//! ethtool through the ioctl `SIOCETHTOOL`: it works on every kernel from 4.18 on and needs no
-//! capability for what is asked here. Its netlink successor (since 5.6) has no driver
-//! information, no driver statistics and no flow rules.
+//! ethtool through the ioctl `SIOCETHTOOL`. It works on every kernel from 4.18 on, and the calls
+//! here need no capability. Its netlink successor (since 5.6) lacks driver information, driver
+//! statistics and flow rules.
 //!
-//! Each call is on its own, with its own key, so that a driver that lacks one still gives the
-//! rest: `EOPNOTSUPP` is absent, `EPERM` denied.
+//! Each call is separate, with its own key, so that a driver without one still gives the rest:
+//! `EOPNOTSUPP` is absent, `EPERM` denied.
 
 pub mod answers;
 mod exchange;
@@ -43,10 +43,10 @@ const SS_STATS: u32 = 1;
 const SS_FEATURES: u32 = 4;
 /// Length of one string of a set.
 const STRING: usize = 32;
-/// How often an answer whose length changed between two calls is asked for again.
+/// How often a query is repeated when the length of the answer changed between two calls.
 const TRIES: u32 = 3;
 
-/// Flow types whose hash fields decide how traffic spreads, with the kernel's number.
+/// Flow types with hash fields that decide how traffic is spread, with the kernel's number.
 const FLOW_TYPES: [(&str, u32); 4] = [("tcp4", 1), ("udp4", 2), ("tcp6", 5), ("udp6", 6)];
 
 /// Asks about interfaces of this process's network namespace, one at a time.
@@ -243,9 +243,11 @@ impl<'a> Ethtool<'a> {
         })
     }
 
-    /// Speed and duplex as the driver says, also while sysfs answers EINVAL because the
-    /// interface is down. **Source**: `ETHTOOL_GLINKSETTINGS`, whose first answer only tells
-    /// how many words its masks have.
+    /// Speed and duplex as the driver reports them, also while sysfs returns EINVAL because the
+    /// interface is down.
+    ///
+    /// **Source**: `ETHTOOL_GLINKSETTINGS`; its first answer only has the number of words in its
+    /// masks.
     ///
     /// # Errors
     /// `EOPNOTSUPP` for a driver without link settings.

@@ -28,7 +28,7 @@ pub const PROGRAM: &str = "kfree_skb";
 pub const WANTED: [ProgramSpec; 1] =
     [ProgramSpec { program: PROGRAM, gives: "dropped packets by reason" }];
 
-/// Before Linux 5.17.
+/// The reason of every drop on kernels before 5.17, which report none.
 const NO_REASON: u32 = u32::MAX;
 
 /// A kind of drop; the layout of `struct drop`.
@@ -54,12 +54,12 @@ impl Key {
         (self.reason != NO_REASON).then_some(self.reason)
     }
 
-    /// EtherType.
+    /// The EtherType of the packet, in host byte order.
     pub fn protocol(&self) -> u16 {
         u16::from_be(self.protocol)
     }
 
-    /// Inode of the network namespace; `None` where neither interface nor socket tells it.
+    /// Inode of the network namespace; `None` where neither interface nor socket has it.
     pub fn net_namespace(&self) -> Option<u64> {
         (self.netns != 0).then_some(u64::from(self.netns))
     }

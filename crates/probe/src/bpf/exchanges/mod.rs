@@ -47,7 +47,7 @@ pub const PROGRAMS: [ProgramSpec; 6] = [
     ProgramSpec { program: "inet_sock_set_state", gives: "ports that begin to listen meanwhile" },
 ];
 
-/// Those without which there is nothing to be told.
+/// The programs without which there is no result.
 const NEEDED: [&str; 2] = ["sock_recv_length", "sock_send_length"];
 
 /// Times of an exchange, in the order of [`Sums::buckets`].
@@ -120,10 +120,10 @@ pub struct Sums {
     pub exchanges: u64,
     /// Bytes of their requests.
     pub request_bytes: u64,
-    /// Bytes of all that was sent upon them.
+    /// Bytes of all responses.
     pub response_bytes: u64,
     pub sends: u64,
-    /// Exchanges whose response was timed by the end of the call that sent it.
+    /// Exchanges with a response timed by the end of the sending call.
     pub by_call: u64,
     /// Sum of nanoseconds, by [`ExchangesPart`].
     pub sum_ns: [u64; PARTS],
@@ -206,8 +206,8 @@ impl Exchanges {
         let object = Object::load(NAME, BYTES, &PROGRAMS, possible)?;
         object.needs(&NEEDED)?;
         let mut exchanges = Self { object, processes: !pids.is_empty(), any_port };
-        // The ports last: without any no connection is looked at, and who serves on one is decided
-        // once.
+        // The ports are set last: without a port no connection is observed, and each connection is
+        // decided once.
         let reported = exchanges
             .ask_for(pids)
             .and_then(|()| exchanges.begin())
@@ -249,8 +249,8 @@ impl Exchanges {
         map.set(0, asked, 0).map_err(io::Error::other)
     }
 
-    /// Detaches until [`Self::resume`] what runs for every packet, call or switch; what was
-    /// counted stays.
+    /// Detaches, until [`Self::resume`], the programs that run for every packet, call or switch;
+    /// counts stay.
     pub fn pause(&mut self) {
         let names = PROGRAMS.map(|p| p.program);
         self.object.pause(names.split_last().map_or(&[], |(_, often)| often));
@@ -258,7 +258,7 @@ impl Exchanges {
 
     /// Attaches again; an exchange that began before is not counted.
     pub fn resume(&mut self) {
-        // Should this fail, at worst one exchange of a connection is as long as the pause.
+        // If this fails, at worst one exchange per connection includes the pause.
         let _ = self.begin();
         self.object.resume();
     }
@@ -280,7 +280,7 @@ impl Exchanges {
         all.iter().collect::<Result<_, _>>().map_err(io::Error::other)
     }
 
-    /// Who served.
+    /// The servers that were seen.
     ///
     /// # Errors
     /// The kernel refuses.

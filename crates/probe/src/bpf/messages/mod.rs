@@ -32,7 +32,7 @@ const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/mess
 
 pub const NAME: &str = "messages";
 
-/// The programs, in the order of their own counts.
+/// The programs, in the order of their own run counts.
 pub const WANTED: [ProgramSpec; 3] = [
     ProgramSpec { program: "sock_send_length", gives: "sizes of messages, exchanges" },
     ProgramSpec { program: "sock_recv_length", gives: "sizes of messages, exchanges" },
@@ -50,7 +50,7 @@ pub const STREAM: u8 = 0;
 pub const DATAGRAMS: u8 = 1;
 pub const UNIX: u8 = 2;
 
-/// Whose messages; the layout of `struct service`.
+/// The owner of the messages; the layout of `struct service`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C)]
 pub struct Key {
@@ -76,7 +76,7 @@ pub struct Calls {
     pub receives: u64,
     /// Bytes of all receives.
     pub received_bytes: u64,
-    /// Sending calls upon a receiving one.
+    /// Sending calls that follow a receiving one.
     pub exchanges: u64,
     /// Receiving calls on another CPU than the one that had the packets.
     pub elsewhere: u64,

@@ -23,7 +23,7 @@ const BYTES: &[u8] =
 
 pub const NAME: &str = "migrated_threads";
 
-/// The programs, in the order of their own counts.
+/// The programs, in the order of their own run counts.
 pub const WANTED: [ProgramSpec; 1] =
     [ProgramSpec { program: "sched_migrate_task", gives: "moves of threads between CPUs" }];
 

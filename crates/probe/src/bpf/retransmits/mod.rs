@@ -27,7 +27,7 @@ pub const NAME: &str = "retransmits";
 
 const GIVES: &str = "retransmitted segments by connection";
 
-/// The programs, in the order of their own counts.
+/// The programs, in the order of their own run counts.
 pub const WANTED: [ProgramSpec; 2] = [
     ProgramSpec { program: "tcp_retransmit_skb", gives: GIVES },
     ProgramSpec { program: "tcp_retransmit_synack", gives: "answers to a SYN among them" },

@@ -156,8 +156,8 @@ impl Softirq {
         if self.spares_all { &[ENTRY, EXIT, NAPI_POLL] } else { &[NAPI_POLL] }
     }
 
-    /// Detaches them. A poll of a softirq whose beginning was not seen would count as outside one,
-    /// and one whose end was not seen would end with the first after [`Self::resume`].
+    /// Detaches the programs. A poll after a missed softirq entry would count as one outside of
+    /// softirqs. A softirq with a missed exit would end with the first one after [`Self::resume`].
     pub fn pause(&mut self) {
         self.object.pause(&[NAPI_POLL]);
         if self.spares_all {

@@ -1,4 +1,4 @@
-//! What the programs hold, as they lay it out (`state.h`).
+//! The layout of the programs' data (`state.h`).
 
 use std::ffi::CStr;
 
@@ -21,7 +21,7 @@ pub const COUNTED: [&str; 8] = [
     "ipi_exit",
 ];
 
-/// Threads whose sums each CPU holds.
+/// The number of threads with sums on each CPU.
 pub const INTERRUPTED_TASKS: usize = 64;
 
 pub const NAPIS: usize = 16;
@@ -47,14 +47,14 @@ pub struct Sum {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct InterruptedTaskSums {
-    /// On a CPU: its process in the upper half, the thread in the lower; 0 is nobody's place.
-    /// In the map for all: when the element was made, kernel's clock.
+    /// On a CPU: the process in the upper half, the thread in the lower; 0 is an empty slot. In the
+    /// common map: when the element was made, by the kernel's clock.
     pub thread: u64,
-    /// Softirqs of interrupts upon it: stolen, ns.
+    /// Time that softirqs of interrupts took from it, ns.
     pub preempted_ns: u64,
-    /// Interrupt handlers upon it, ns.
+    /// Time that interrupt handlers took from it, ns.
     pub preempted_by_irq_ns: u64,
-    /// Softirqs of its own, ns.
+    /// Time of its own softirqs, ns.
     pub own_ns: u64,
     pub softirqs: u64,
     pub name: Name,
@@ -64,8 +64,8 @@ pub struct InterruptedTaskSums {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct NapiSums {
-    /// On a CPU: where it lies; 0 is nobody's place. In the map for all: when the element was
-    /// made, kernel's clock.
+    /// On a CPU: its address; 0 is an empty slot. In the common map: when the element was made, by
+    /// the kernel's clock.
     pub napi: u64,
     /// The kernel's number, 0 for none.
     pub id: u32,

@@ -160,7 +160,7 @@ impl Waits {
     /// Attaches again; a wait that began before is not counted.
     pub fn resume(&mut self) {
         let since: io::Result<Array<&mut MapData, u64>> = self.object.map_mut("attached_ns");
-        // Should this fail, at worst a wait of one thread is as long as the pause.
+        // If this fails, at worst a wait of one thread includes the pause.
         let _ = since.map(|mut since| since.set(0, monotonic_ns(), 0));
         self.object.resume();
     }

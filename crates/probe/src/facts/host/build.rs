@@ -1,4 +1,4 @@
-//! What the kernel was built with.
+//! The kernel's build options.
 
 use std::io::Read;
 

@@ -1,4 +1,4 @@
-//! Which container engine this process runs in.
+//! The container engine that this process runs in.
 
 use model::Reading;
 
@@ -14,8 +14,8 @@ const INITIAL_CGROUP_NS: &str = "cgroup:[4026531835]";
 ///
 /// An engine marks a container by `container=` in the first process's environment, by
 /// `/run/.containerenv` (podman) or `/.dockerenv`, or by the cgroup's path. A virtual machine
-/// booted from a container image keeps the mark of an engine that is not there: who is in the
-/// kernel's own pid and cgroup namespaces, with no container's cgroup, is in no container.
+/// booted from a container image keeps the mark without the engine. So a process in the initial pid
+/// and cgroup namespaces, without a container's cgroup, is in no container.
 pub(super) fn read(root: &Root) -> Reading<String> {
     let own = |name| root.link(&format!("/proc/self/ns/{name}"));
     let in_cgroup = root

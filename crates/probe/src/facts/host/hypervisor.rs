@@ -1,7 +1,7 @@
-//! Which hypervisor this is a guest of.
+//! The hypervisor of this guest.
 //!
-//! No single source knows. The firmware's tables name the most specific product, the CPU's own
-//! leaf names the technology, and the cpuinfo flag only says that there is one.
+//! No single source has it. The firmware's tables name the most specific product, the CPU's own
+//! leaf names the technology, and the cpuinfo flag only shows that there is one.
 
 use model::{Reading, facts::NoAccess};
 use parse::cpuinfo::CpuInfo;

@@ -1,4 +1,4 @@
-//! The kernel, the machine, and what they run in.
+//! The kernel, the machine, and the virtualisation or container around them.
 
 pub(crate) mod build;
 mod capabilities;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ReadError, Root, error::reading};
 
-/// What system calls tell of the kernel, as recorded in a snapshot.
+/// System calls' answers about the kernel, as a snapshot records them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sysconf {
     page_size_bytes: u64,
@@ -207,7 +207,7 @@ fn reader(root: &Root) -> Reader {
     }
 }
 
-/// What `sysconf(3)` tells. **Source**: `_SC_PAGESIZE`, `_SC_CLK_TCK`.
+/// Values of `sysconf(3)`. **Source**: `_SC_PAGESIZE`, `_SC_CLK_TCK`.
 pub(crate) fn sysconf(root: &Root) -> Reading<Sysconf> {
     reading(root.ask("sysconf", ask_sysconf))
 }

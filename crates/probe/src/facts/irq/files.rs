@@ -1,5 +1,4 @@
-//! What is told of an interrupt by files of its own: small ones, for thousands of interrupts,
-//! so they are read by several threads.
+//! The files of single interrupts. There are thousands of small ones, so several threads read them.
 
 use std::collections::HashMap;
 

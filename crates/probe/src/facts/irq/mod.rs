@@ -1,4 +1,4 @@
-//! Interrupts: what `/proc/interrupts` and `/proc/irq` tell, and which NIC and queue each serves.
+//! Interrupts from `/proc/interrupts` and `/proc/irq`, with the NIC and queue that each serves.
 
 mod files;
 mod owner;
@@ -102,8 +102,8 @@ pub(crate) fn interrupts(root: &Root) -> Result<Interrupts, ReadError> {
     }
 }
 
-/// PCI address by MSI or MSI-X interrupt: of the NICs' functions, and of all where the kernel's
-/// chip names (before 6.2) do not tell the function of each interrupt.
+/// PCI address by MSI or MSI-X interrupt: for the NICs' functions; for all functions where the chip
+/// names (before 6.2) do not include it.
 fn msi_devices(root: &Root, nics: &[Nic], rows: &[IrqRow]) -> HashMap<u32, String> {
     const PCI: &str = "/sys/bus/pci/devices";
     let nameless = |r: &IrqRow| r.chip.contains("MSI") && address_of_chip(&r.chip).is_none();

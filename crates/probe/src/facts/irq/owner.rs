@@ -1,4 +1,4 @@
-//! Which NIC an interrupt serves, and which of its queues.
+//! The NIC that an interrupt serves, and its queues.
 
 use std::collections::{HashMap, HashSet};
 
@@ -97,7 +97,7 @@ fn card<'a>(root: &Root, nic: &'a Nic) -> Option<Card<'a>> {
     let parts: Vec<&str> = path.as_deref().unwrap_or_default().rsplit('/').collect();
     let of_path = parts.iter().copied().find(|p| is_pci_address(p));
     let of_nic = nic.bus_address.known().map(String::as_str).filter(|a| is_pci_address(a));
-    // Without a place only the interrupts' names can tell.
+    // Without a PCI address only the interrupts' names can show it.
     let device = parts.first().copied().filter(|p| !p.is_empty()).or(of_nic).unwrap_or_default();
     Some(Card {
         nic,
@@ -128,8 +128,8 @@ fn by_netlink(nics: &[Nic]) -> HashMap<u32, (&Nic, Vec<QueueId>)> {
     reported
 }
 
-/// The cards that an interrupt serves: those on its PCI device, told apart by the action's
-/// name where there are several; without a device those that the names mean.
+/// The NICs of an interrupt: those on its PCI device, distinguished by the action's name where
+/// there are several; without a device, those that the names indicate.
 fn ties(irq: &Irq, cards: &[Card]) -> (Vec<Tie>, Mapping) {
     let names: Vec<IrqName> = irq.name.split(", ").map(irq_name::parse).collect();
     let device = irq.device.known();
@@ -157,7 +157,8 @@ fn ties(irq: &Irq, cards: &[Card]) -> (Vec<Tie>, Mapping) {
     }
     let mut ties = named(&mut on_device.iter().copied());
     if ties.is_empty() {
-        // Renamed since, or named after nobody (`mlx5_comp0`, several ports on one function).
+        // Renamed since, or without a NIC in its name (`mlx5_comp0`, several ports on one
+        // function).
         ties = on_device
             .iter()
             .filter_map(|&i| {

@@ -1,4 +1,4 @@
-//! What is special to a kind of link, from rtnetlink's answers of this and other namespaces.
+//! Details of each kind of link, from rtnetlink's answers of this and other namespaces.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
-//! Kind and details of links from files alone, for a tree that holds no netlink answers.
+//! Kind and details of links from files alone, for a tree without netlink answers.
 //!
 //! **Source**: `/sys/class/net/X/{bonding,bridge,lower_*,iflink,tun_flags}`, `master` links,
-//! `/proc/net/vlan/config`. Modes of macvlan and ipvlan, and whose namespace a veth's other
-//! end is in, stand in no file.
+//! `/proc/net/vlan/config`. No file has the modes of macvlan and ipvlan, or the namespace of a
+//! veth's other end.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -125,7 +125,7 @@ fn lower(root: &Root, dir: &str) -> Reading<String> {
     )
 }
 
-/// Those whose master it is, ascending.
+/// The interfaces with this master, in ascending order.
 fn members(nic: &Nic, nics: &[Nic]) -> Vec<String> {
     let mut names: Vec<String> = nics
         .iter()

@@ -1,10 +1,9 @@
-//! What kind of interface this is, from sysfs and the driver's name alone. rtnetlink's
-//! `IFLA_INFO_KIND` is the better witness where it can be asked; this one also speaks for a
-//! tree of files.
+//! The kind of an interface, from sysfs and the driver's name alone. rtnetlink's `IFLA_INFO_KIND`
+//! takes precedence where it is available; a tree of files has only this.
 
 use model::{Reading, nic::UNKNOWN_KIND};
 
-/// What tells a kind.
+/// The evidence for a kind.
 pub struct Signs<'a> {
     /// Names of the files in `/sys/class/net/X`.
     pub entries: &'a [String],
@@ -24,8 +23,8 @@ pub struct Signs<'a> {
 const IFF_LOOPBACK: u64 = 0x8;
 const IFF_TAP: u64 = 0x2;
 
-/// `physical`, `loopback`, `bridge`, …; `virtual` where only that is known, [`UNKNOWN_KIND`] where
-/// nothing tells.
+/// `physical`, `loopback`, `bridge`, …; `virtual` where only that is known, [`UNKNOWN_KIND`]
+/// without any evidence.
 pub fn guess(signs: &Signs) -> String {
     let has = |name: &str| signs.entries.iter().any(|e| e == name);
     // A device behind it counts before DEVTYPE, which wlan and dsa have too.
@@ -51,7 +50,7 @@ pub fn guess(signs: &Signs) -> String {
     match signs.driver.known().map(String::as_str) {
         Some("bonding") => "bond".into(),
         Some("802.1Q VLAN Support") => "vlan".into(),
-        // A driver's own name tells its kind where it is known to have no device.
+        // The driver's name is the kind, where the interface is known to have no device.
         Some(driver) if signs.none_behind => driver.to_owned(),
         _ if signs.none_behind => "virtual".into(),
         _ => UNKNOWN_KIND.into(),

@@ -1,6 +1,6 @@
-//! Network interfaces, from `/sys/class/net` and ethtool. What rtnetlink, the `netdev` family
-//! and `/proc/interrupts` know of them is added by others: napis, qdiscs, addresses, MTU
-//! limits, XDP, the details of a kind, interrupts.
+//! Network interfaces, from `/sys/class/net` and ethtool. Other modules add what rtnetlink, the
+//! `netdev` family and `/proc/interrupts` have: NAPI instances, qdiscs, addresses, MTU limits, XDP,
+//! details of a kind, interrupts.
 
 mod kind;
 pub mod place;
@@ -48,7 +48,7 @@ fn one(root: &Root, ethtool: &Ethtool, dumps: &settings::Dumps, name: &str) -> O
     let dir = format!("{NET}/{name}");
     let entries = match root.entries(&dir) {
         Ok(entries) => entries,
-        // A link whose target was not copied still says that there is such an interface.
+        // A link without its target still shows that the interface exists.
         Err(ReadError::Absent { .. }) if root.is_whole() || !names_interface(root, name) => {
             return None;
         }
@@ -187,7 +187,7 @@ fn master(root: &Root, path: &str) -> Reading<String> {
     }
 }
 
-/// The device's node, else its PCI function's (a virtio device has none of its own).
+/// The device's node, else its PCI function's (a virtio device has none).
 fn numa_node(root: &Root, place: &place::BusLocation) -> Reading<NumaNode> {
     let node = |dir: &str| {
         let path = format!("{dir}/numa_node");

@@ -1,4 +1,4 @@
-//! Where a NIC sits: the device behind it, its bus address and its PCI function.
+//! A NIC's device: its bus address and its PCI function.
 
 use model::Reading;
 
@@ -55,8 +55,8 @@ fn by_target(root: &Root, nic: &str, link: &str) -> Reading<String> {
     }
 }
 
-/// Whether the tree tells that no device is behind an interface: its link leads among the virtual
-/// devices. On the running host every interface with a device has a `device` link.
+/// Whether the tree shows that an interface has no device: its link points to a virtual device. On
+/// the running host every interface with a device has a `device` link.
 pub(super) fn is_virtual(root: &Root, nic: &str) -> bool {
     let target = root.link(&format!("/sys/class/net/{nic}"));
     root.is_whole() || target.is_ok_and(|t| t.contains("devices/virtual/"))

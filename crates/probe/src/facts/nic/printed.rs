@@ -12,7 +12,7 @@ pub use parse::ethtool_text::statistics;
 
 use crate::{Root, ask::ethtool::answers::DriverInfo};
 
-/// The value as printed by `ethtool -OPTION NIC`, where nobody could ask and it was kept.
+/// The output of `ethtool -OPTION NIC` in the archive, for hosts that cannot be queried.
 ///
 /// **Source**: `sos_commands/networking/ethtool_-OPTION_NIC` of a sosreport.
 pub fn or_printed<T>(

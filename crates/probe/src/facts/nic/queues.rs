@@ -1,11 +1,11 @@
-//! The queues of a NIC and how packets are steered to and from them.
+//! The queues of a NIC, and packet steering to and from them.
 
 use model::{QueueId, Reading, nic::Queue};
 
 use crate::Root;
 
-/// Every queue of `/sys/class/net/X/queues`, rx first, ascending; empty if there are none to
-/// be seen. Two files a queue are opened and no more: a host may have thousands of queues.
+/// Every queue of `/sys/class/net/X/queues`, rx first, in ascending order; empty if none is
+/// visible. It opens only two files per queue, as a host may have thousands of queues.
 pub fn read(root: &Root, nic: &str) -> Vec<Queue> {
     let folder = format!("/sys/class/net/{nic}/queues");
     let names = root.entries(&folder).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What ethtool says, from the kernel's words into ours.
+//! Converts ethtool's answers to the model.
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
@@ -96,7 +96,8 @@ pub fn pause(ethtool: &Ethtool, nic: &str) -> Reading<Pause> {
     })
 }
 
-/// `ethtool -k`. Fixed is what the driver does not let change, and what the kernel never does.
+/// `ethtool -k`. Fixed features are those that the driver does not let change, and those that the
+/// kernel never does.
 pub fn features(ethtool: &Ethtool, nic: &str) -> Reading<BTreeMap<String, Feature>> {
     reading(ethtool.features(nic)).map(|features| {
         let feature = |f: answers::Feature| {

@@ -1,8 +1,8 @@
 //! Names of containers, which only their engines know.
 //!
 //! **Source**: Docker's `/var/lib/docker/containers/ID/config.v2.json` and Podman's
-//! `/var/lib/containers/storage/overlay-containers/containers.json`. Both hold far more (the
-//! first the container's environment): nothing but id and name is taken.
+//! `/var/lib/containers/storage/overlay-containers/containers.json`. Both contain far more (the
+//! first one the container's environment): only id and name are kept.
 
 use std::collections::BTreeMap;
 

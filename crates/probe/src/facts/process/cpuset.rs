@@ -1,7 +1,7 @@
-//! What the cpuset of a process allows, under cgroup v1 and v2.
+//! The CPUs and nodes that a process's cpuset allows, under cgroup v1 and v2.
 //!
 //! **Source**: cgroups(7), cpuset(7): under v1 `cpuset.effective_cpus` (since 3.17), under v2
-//! `cpuset.cpus.effective` of the nearest cgroup for which the controller is on.
+//! `cpuset.cpus.effective` of the nearest cgroup with the controller.
 
 use model::{CpuSet, Reading};
 use parse::{cgroup::Cgroups, mountinfo};

@@ -1,5 +1,5 @@
-//! The processes asked for: threads and where they run, cpuset, memory by node, sockets,
-//! namespace, unit and container.
+//! The selected processes: threads and their CPUs, cpuset, memory by node, sockets, namespace, unit
+//! and container.
 
 mod containers;
 mod cpuset;
@@ -16,8 +16,8 @@ use self::sockets::Tables;
 use super::{Selector, cgroup_mounts::CgroupMounts};
 use crate::{ReadError, Root, error::reading};
 
-/// The kernel walks every page of a process to tell its memory by node, some 50 million a
-/// second, and holds the process's memory map meanwhile: this much is walked in all.
+/// The total memory that is walked for its nodes. The kernel visits every page of a process, some
+/// 50 million a second, and holds the process's memory map meanwhile.
 const MOST_WALKED: Bytes = Bytes(128 << 30);
 
 /// The processes that the selectors choose, ascending by pid, each once; and what was asked

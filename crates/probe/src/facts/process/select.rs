@@ -1,4 +1,4 @@
-//! Which processes are meant.
+//! Selects processes by id, name, port, unit or container.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -110,8 +110,8 @@ fn by_port(root: &Root, all: &[u32], port: u16) -> (Vec<u32>, &'static str) {
     let mut found = Vec::new();
     let mut denied = false;
     for (namespace, pids) in &members {
-        // One process tells the tables of its whole namespace; where namespaces could not be
-        // told apart, the reader's own stand for all. A process may end: the next one answers.
+        // One process has the socket tables of its whole namespace; where namespaces cannot be
+        // distinguished, the reader's tables apply. If a process ends, the next one is used.
         let holders = pids
             .iter()
             .take(if namespace.is_some() { 8 } else { usize::MAX })
@@ -132,7 +132,7 @@ fn by_port(root: &Root, all: &[u32], port: u16) -> (Vec<u32>, &'static str) {
     let handed_on = !found.is_empty();
     let holders = family::serving(root, found);
     let mut service = family::of(root, &holders);
-    // Whoever asks may have been started by what is asked for, and is no part of it.
+    // The command that asks may be a child of a selected process, and is excluded.
     if root.is_live() && !holders.contains(&std::process::id()) {
         service.remove(&std::process::id());
     }

@@ -1,5 +1,4 @@
-//! Sockets of a process: its descriptors, told apart by the tables of its own network
-//! namespace.
+//! Sockets of a process: its descriptors, identified by the tables of its network namespace.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -99,7 +98,7 @@ fn rows(root: &Root, pid: u32, files: [&str; 2]) -> Vec<Socket> {
 }
 
 fn table(root: &Root, pid: u32) -> Reading<HashMap<u64, SocketKind>> {
-    // IPv6 may be off; without even IPv4's table nothing can be told.
+    // IPv6 may be off; without IPv4's table nothing is known.
     let probe = reading(root.read(&format!("/proc/{pid}/net/tcp")));
     probe.map(|_| {
         let tcp = rows(root, pid, ["tcp", "tcp6"]).into_iter().map(|s| {

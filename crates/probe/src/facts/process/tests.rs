@@ -1,4 +1,4 @@
-//! Processes read from trees made here.
+//! Tests on generated trees of processes.
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 

@@ -1,4 +1,4 @@
-//! Threads: where each may run, where it ran, how often it moved.
+//! Threads: affinity, CPU, and migrations.
 
 use model::{CpuSet, Reading, process::Thread};
 

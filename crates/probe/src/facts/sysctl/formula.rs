@@ -1,9 +1,9 @@
-//! Defaults that the kernel computes at boot, from memory, page size, tick rate, hash sizes
-//! and its build.
+//! Defaults that the kernel computes at boot, from memory, page size, tick rate, hash sizes and its
+//! build.
 //!
-//! What the kernel counted as memory at boot is not exactly what `/proc/meminfo` says now, so
-//! a computed default is near, not equal. A value in force that has the kernel's own
-//! proportions and lies near is taken for the default itself.
+//! The kernel's memory at boot is not exactly that of `/proc/meminfo` now, so a computed default is
+//! approximate. A present value with the kernel's proportions that is close to it counts as the
+//! default.
 
 use model::settings::Computed;
 use parse::kconfig::KernelConfig;
@@ -37,7 +37,7 @@ pub struct Candidate {
     pub in_force: bool,
 }
 
-/// The defaults this kernel may have, given the value in force; or what is missing to tell.
+/// The possible defaults of this kernel, given the present value; or which input is missing.
 pub type Formula = fn(&Basis<'_>, &str) -> Result<Vec<Candidate>, String>;
 
 /// What computes a default.
@@ -74,7 +74,7 @@ fn missing<T>(what: &str) -> impl FnOnce() -> Result<T, String> + '_ {
 }
 
 impl Basis<'_> {
-    /// Whether this kernel is at least this one; `None` when it cannot be told.
+    /// Whether this kernel is at least this version; `None` where unknown.
     pub fn at_least(&self, version: (u32, u32)) -> Option<bool> {
         match self.version? {
             v if v >= version => Some(true),
@@ -83,7 +83,7 @@ impl Basis<'_> {
         }
     }
 
-    /// `before` or `since` by version; both where it cannot be told.
+    /// `before` or `since` by version; both where the version is unknown.
     fn by_version<T>(&self, version: (u32, u32), before: T, since: T) -> Vec<T> {
         match self.at_least(version) {
             Some(true) => vec![since],
@@ -151,7 +151,7 @@ fn udp_mem(b: &Basis<'_>, live: &str) -> Candidates {
     page_triplet(b, live, 8)
 }
 
-/// Minimum, default and maximum of a socket buffer whose maximum is capped by memory.
+/// Minimum, default and maximum of a socket buffer with a maximum capped by memory.
 fn buffer(
     b: &Basis<'_>,
     live: &str,

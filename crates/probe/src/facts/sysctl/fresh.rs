@@ -1,4 +1,4 @@
-//! What a network namespace made for the purpose says: the kernel's own defaults.
+//! The kernel's own defaults, read in a new network namespace.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use crate::{ReadError, Root};
 /// The key under which a snapshot keeps the answer.
 const KEY: &str = "fresh-namespace-sysctls";
 
-/// The values of `paths` (below `/proc/sys`) in a new network namespace; those it does not
-/// show are left out.
+/// The values of `paths` (below `/proc/sys`) in a new network namespace; paths that it does not
+/// have are left out.
 ///
-/// **Source**: `unshare(CLONE_NEWNET)` in a thread of its own, which ends with the namespace;
+/// **Source**: `unshare(CLONE_NEWNET)` in a temporary thread, whose end removes the namespace;
 /// `/proc/sys/net` shows each thread its own namespace's settings. Needs `CAP_SYS_ADMIN`.
 ///
 /// # Errors

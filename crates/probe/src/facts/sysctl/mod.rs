@@ -1,4 +1,4 @@
-//! Kernel settings: the value, this kernel's own default and how it is known, and who set it.
+//! Kernel settings: the value, this kernel's default and its source, and the origin of the value.
 
 mod formula;
 mod fresh;
@@ -248,7 +248,7 @@ pub fn version(release: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// Vendors whose kernels carry years of later changes under an old number: Red Hat and its
+/// Vendors with kernels that have years of later changes under an old number: Red Hat and its
 /// rebuilds (`.el8`), SUSE (`-150500.55-default`).
 fn carries_changes_back(release: &str) -> bool {
     release.contains(".el") || release.ends_with("-default") && release.contains("-1")

@@ -1,4 +1,4 @@
-//! Who set a value: the files that a boot applies, tuned, the kernel cmdline.
+//! The origin of a value: the files that a boot applies, tuned, the kernel cmdline.
 //!
 //! **Source**: sysctl.d(5) and systemd-sysctl(8) for systemd, sysctl(8) `--system` of procps
 //! elsewhere, tuned-main.conf(5), kernel-parameters (`sysctl.KEY=`, since 5.8).
@@ -47,8 +47,8 @@ impl Setters {
         Self { files, by_hand, tuned: tuned::active(root), kernel_cmdline: kernel_cmdline(root) }
     }
 
-    /// Who gave this setting (path below `/proc/sys`) the value in force. `None` when whoever
-    /// names it names another value, or nobody does: [`Setters::names`] tells which.
+    /// The source that set this setting (path below `/proc/sys`) to its present value. `None` when
+    /// every source has another value, or there is none: [`Setters::names`] distinguishes these.
     pub fn of(&self, path: &str, live: &str) -> Option<Origin> {
         let file = last(&self.files, path).and_then(|a| file_origin(a, live));
         let tuned = self.tuned.as_ref().and_then(|p| tuned_origin(p, path, live));
@@ -133,8 +133,8 @@ fn assignments(root: &Root, file: &str) -> Vec<Assignment> {
         .collect()
 }
 
-/// The assignment that counts in the end: the last that names the key itself; else the last
-/// pattern that covers it, unless `-key` keeps patterns away.
+/// The effective assignment: the last one that names the key itself; else the last matching
+/// pattern, unless `-key` excludes patterns.
 fn last<'a>(all: &'a [Assignment], path: &str) -> Option<&'a Assignment> {
     let covers = |a: &&Assignment| {
         if sysctl_conf::is_glob(&a.path) {

@@ -1,4 +1,4 @@
-//! Settings read from trees made here.
+//! Tests on generated trees of settings.
 
 use std::{fs, path::Path};
 

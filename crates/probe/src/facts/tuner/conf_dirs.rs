@@ -1,5 +1,5 @@
-//! Settings in several folders, where a file in a foremost one hides those of its name in the
-//! others: systemd's and udev's way.
+//! Settings in several folders, where a file hides those of its name in later folders, as for
+//! systemd and udev.
 
 use crate::Root;
 

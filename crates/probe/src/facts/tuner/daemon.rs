@@ -1,4 +1,4 @@
-//! Smaller daemons that move or tune things by themselves. Only those that run.
+//! Smaller daemons that tune by themselves; only running ones.
 
 use model::tuner::Tuner;
 

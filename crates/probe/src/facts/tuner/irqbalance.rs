@@ -1,7 +1,7 @@
-//! irqbalance: which CPUs and IRQs it leaves alone, and which file of this host tells it so.
+//! irqbalance: the CPUs and IRQs that it leaves alone, and the file of this host that says so.
 //!
-//! **Source**: its process, of its environment the `IRQBALANCE_*` variables and no others, the
-//! files its unit reads, and its socket's answer to `setup` (needs root). See irqbalance(1).
+//! **Source**: its process, and of its environment only the `IRQBALANCE_*` variables; the files
+//! that its unit reads; its socket's answer to `setup` (needs root). See irqbalance(1).
 
 use std::{collections::BTreeMap, io::ErrorKind, time::Duration};
 

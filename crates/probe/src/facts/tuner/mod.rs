@@ -1,4 +1,4 @@
-//! Rivals: programs and files that also set what Netwright judges. One file each.
+//! Other tuners: programs and files that also set what Netwright judges. One file each.
 
 mod cloud_agent;
 mod conf_dirs;

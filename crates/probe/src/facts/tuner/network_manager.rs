@@ -1,6 +1,6 @@
 //! NetworkManager: whether it runs, and the connections that set MTU or ethtool options.
 //!
-//! Connection files hold passwords: nothing but those lines is taken from them.
+//! Connection files contain passwords: only those lines are read.
 
 use model::tuner::Tuner;
 use parse::{ini, shell_vars};

@@ -39,6 +39,6 @@ pub fn find(scan: &Scan<'_>) -> Vec<Tuner> {
                 .push(format!("{path}:{}: [{}] {}={}", e.line, e.section, e.key, e.value));
         }
     }
-    // Files alone do nothing: systemd brings several that nobody reads.
+    // Files alone have no effect: systemd ships several that no running service reads.
     if pid.is_some() { vec![tuner] } else { vec![] }
 }

@@ -1,4 +1,4 @@
-//! Who runs: looked at once for all tuners.
+//! The running processes, read once for all tuners.
 
 use model::Reading;
 

@@ -1,6 +1,6 @@
-//! Scripts and tables that run by themselves and tune: quoted line by line.
+//! Scripts and tables that tune by themselves, quoted line by line.
 //!
-//! Such files may hold anything: nothing but the lines that tune is taken from them.
+//! Such files may contain anything: only lines that tune are kept.
 
 use std::collections::BTreeMap;
 

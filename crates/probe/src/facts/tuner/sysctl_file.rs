@@ -1,4 +1,4 @@
-//! sysctl files that set what Netwright knows.
+//! sysctl files with settings that Netwright knows.
 
 use std::collections::BTreeMap;
 

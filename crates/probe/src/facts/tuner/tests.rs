@@ -1,4 +1,4 @@
-//! Rivals found in trees made here, one distribution's shape each.
+//! Tests of other tuners, on generated trees of several distributions.
 
 use std::{fs, os::unix::fs::symlink};
 

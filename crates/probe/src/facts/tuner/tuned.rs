@@ -1,4 +1,4 @@
-//! tuned: whether it runs, its active profile, and what that sets.
+//! tuned: whether it runs, its active profile, and the profile's settings.
 
 use model::{Reading, tuner::Tuner};
 

@@ -1,4 +1,4 @@
-//! A systemd service's own files: which environment files it reads, what it is given.
+//! The files of a systemd service: its environment files and variables.
 
 use parse::ini;
 

@@ -1,4 +1,4 @@
-//! What a line of a script or rule tunes, by the words it uses.
+//! What a line of a script or rule tunes, recognised by its words.
 
 /// What the line sets, in the words of [`model::tuner::Tuner::owns`]; `None` where it sets
 /// nothing that Netwright judges, or is a comment.

@@ -132,7 +132,7 @@ fn a_support_archive_is_read_without_its_top_folder_and_its_compression() {
         assert_eq!(a.entries("/").unwrap(), ["proc", "sys"]);
         assert_eq!(a.read_file("/sys/class/net/eth0/mtu"), Ok(&b"1500\n"[..]));
     }
-    // Two hosts, or a folder that is none: as it is.
+    // Two hosts, or a folder that is no host: unchanged.
     let two = open(&tar(&[file("a/proc/stat", b""), file("b/proc/stat", b"")])).unwrap();
     assert_eq!(two.entries("/").unwrap(), ["a", "b"]);
     assert_eq!(open(&tar(&[file("a/b", b"")])).unwrap().entries("/").unwrap(), ["a"]);

@@ -1,7 +1,7 @@
-//! A tar stream as members, with everything bounded before it is believed.
+//! Reads a tar stream as members, and checks every size before using it.
 //!
-//! Only headers are the tar library's; its own iteration reads a long name or an extended
-//! header of any size into memory, and takes a stream that ends between two members for whole.
+//! It uses only the tar library's headers. The library's own iteration reads a long name or an
+//! extended header of any size into memory, and accepts a stream that ends between two members.
 
 use std::io::Read;
 
@@ -10,7 +10,7 @@ use super::Limits;
 const BLOCK: usize = 512;
 /// Linux's own `PATH_MAX`, in bytes.
 const MAX_PATH: u64 = 4096;
-/// Extended attributes may fill a pax header; no kernel file has so many.
+/// The largest pax header: extended attributes may fill it, but no kernel file has so many.
 const MAX_PAX: u64 = 64 << 10;
 
 /// What a member is.
@@ -127,7 +127,7 @@ impl<R: Read> Members<R> {
         }
     }
 
-    /// A member's bytes. Memory grows with what really comes, never with what the header says.
+    /// A member's bytes. Memory grows with the data that arrives, not with the header's size.
     fn content(&mut self, size: u64, most: u64, what: &str) -> Result<Vec<u8>, String> {
         if size > most {
             return Err(format!("{what} of {size} bytes (at most {most})"));

@@ -1,6 +1,6 @@
-//! The short way to a small file: one open that resolves within the root, one read, one close.
-//! It needs a tree in which no device can be opened, since it does not look before it opens;
-//! what it does not settle goes the careful way.
+//! The fast path for a small file: one open that resolves within the root, one read, one close. It
+//! does not check before it opens, so it needs a tree in which no device can be opened. Everything
+//! else takes the careful path.
 
 use std::{
     fs::File,
@@ -55,9 +55,9 @@ struct MountAttributes {
     user_namespace: u64,
 }
 
-/// A private view of the folder and all mounts in it, which nobody else sees and in which the
-/// kernel opens no device, or `None` where this process may not make one (it needs
-/// `CAP_SYS_ADMIN` and Linux 5.12). It is gone with its descriptor.
+/// A private view of the folder and all mounts in it, in which the kernel opens no device. `None`
+/// where this process may not make one (it needs `CAP_SYS_ADMIN` and Linux 5.12). It ends with its
+/// descriptor.
 fn private_view(folder: &OwnedFd) -> Option<OwnedFd> {
     let flags = OPEN_TREE_CLONE | libc::O_CLOEXEC | libc::AT_EMPTY_PATH | WHOLE_TREE;
     // SAFETY: the descriptor is open, an empty path with it names the folder itself.

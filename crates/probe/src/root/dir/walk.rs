@@ -1,6 +1,6 @@
-//! Following a path component by component, as `openat2(RESOLVE_IN_ROOT)` does: for kernels
-//! before 5.6, and to learn a path's real place without asking `/proc`, which the machine that
-//! reads a tree may not have mounted.
+//! Resolves a path component by component, as `openat2(RESOLVE_IN_ROOT)` does. It serves kernels
+//! before 5.6. It also finds a path's real place without `/proc`, which may not be mounted where a
+//! tree is read.
 
 use std::{os::fd::OwnedFd, sync::Arc};
 
@@ -36,7 +36,7 @@ impl End {
     }
 }
 
-/// The target of a link; `EINVAL` where the name is none.
+/// The target of a link; `EINVAL` where the name is not a link.
 pub fn target(dir: &OwnedFd, name: &str) -> Result<String, i32> {
     let target = rustix::fs::readlinkat(dir, name, Vec::new()).map_err(|e| e.raw_os_error())?;
     target.into_string().map_err(|_| libc::EILSEQ)

@@ -1,5 +1,5 @@
-//! How full accept queues were. A queue is full for moments: the fullest of several looks says
-//! more than the last.
+//! The fill of accept queues. A queue is full for moments only, so the fullest of several readings
+//! counts.
 
 use std::{collections::BTreeMap, net::SocketAddr};
 

@@ -1,4 +1,4 @@
-//! What single sockets did: those that dropped datagrams, and every connection.
+//! Growth of single sockets' counters: those that dropped datagrams, and every connection.
 
 use std::{
     cmp::Reverse,

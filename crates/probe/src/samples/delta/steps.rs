@@ -1,4 +1,5 @@
-//! In how many steps of the window a counter grew: a burst grows it in few, a lasting state in all.
+//! The number of steps of the window in which a counter grew: few for a burst, all for a lasting
+//! state.
 
 use std::collections::BTreeMap;
 

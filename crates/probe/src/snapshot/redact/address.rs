@@ -1,4 +1,4 @@
-//! Pseudonyms of addresses: one for one, keeping what a diagnosis needs.
+//! Pseudonyms of addresses: one for one, with the properties that a diagnosis needs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -73,7 +73,7 @@ impl Pseudonyms {
         self.prf.hash(&[b"eui64", &id]).to_le_bytes()
     }
 
-    /// Into 240.0.0.0/4, which nobody has: a pseudonym is never someone else's address.
+    /// Maps to 240.0.0.0/4, which is unassigned: a pseudonym is never another real address.
     pub fn v4(&mut self, address: Ipv4Addr) -> Ipv4Addr {
         let [a, b, c, host] = address.octets();
         let bits = u32::from(address);

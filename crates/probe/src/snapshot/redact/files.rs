@@ -1,4 +1,4 @@
-//! Names that only the file they stand in tells to be names.
+//! Names that can only be recognised by the file that they are in.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,13 +9,13 @@ use crate::snapshot::CapturedRun;
 pub const NAMES: [&str; 3] =
     ["/proc/sys/kernel/hostname", "/proc/sys/kernel/domainname", "/etc/hostname"];
 
-/// Programs whose arguments are settings.
+/// Programs with arguments that are settings.
 const OPEN_PROGRAMS: [&str; 3] = ["irqbalance", "tuned", "tuned-adm"];
 
 /// Version numbers look like addresses.
 const VERSIONS: [&str; 4] = ["/osrelease", "/kernel/version", "/os-release", "/drvinfo.json"];
 
-/// Files whose whole content is an id or a secret.
+/// Files with an id or a secret as their whole content.
 const IDS: [&str; 6] = [
     "phys_port_id",
     "phys_switch_id",
@@ -25,7 +25,7 @@ const IDS: [&str; 6] = [
     "tcp_fastopen_key",
 ];
 
-/// File systems whose mounts are the kernel's own business, not the owner's.
+/// File systems with mounts by the kernel, not by the owner.
 const KERNEL_FS: [&str; 12] = [
     "bpf",
     "cgroup",
@@ -41,7 +41,7 @@ const KERNEL_FS: [&str; 12] = [
     "tracefs",
 ];
 
-/// Words of folders that are looked for by name, and domains that tell nothing.
+/// Names of folders that readers look up, and domains without information.
 const COMMON: [&str; 20] = [
     "conf",
     "containers",
@@ -65,7 +65,7 @@ const COMMON: [&str; 20] = [
     "tuned",
 ];
 
-/// Words in names of settings whose values nobody else should see.
+/// Words in names of settings with secret values.
 const SECRETS: [&str; 8] =
     ["password", "passwd", "secret", "token", "psk", "private", "credential", "fastopen_key"];
 
@@ -115,7 +115,7 @@ impl Redactor {
         whole.rsplit('/').next().unwrap_or_default().to_owned()
     }
 
-    /// A link's target. What a process has open is nobody's business but for its sockets.
+    /// A link's target. The open files of a process are private, except for sockets.
     pub fn target(&mut self, place: &str, target: &str) -> String {
         let opened = place.contains("/fd/") || place.ends_with("/cwd");
         if opened && !crate::root::is_magic(target) {
@@ -256,7 +256,7 @@ impl Redactor {
         Some(fields.join(" ").into_bytes())
     }
 
-    /// A line of a configuration file: comments tell stories, and secrets are not settings.
+    /// A line of a configuration file: comments may identify people, and secrets are not settings.
     fn setting(&mut self, line: &[u8]) -> Option<Vec<u8>> {
         let trimmed = line.trim_ascii_start();
         if trimmed.starts_with(b"#!") {

@@ -38,10 +38,10 @@ impl std::fmt::Debug for Key {
 }
 
 impl Key {
-    /// A key that nobody knows.
+    /// A random key that is not stored.
     ///
     /// # Errors
-    /// The system's, when it has no random numbers: then nothing must be redacted with less.
+    /// The system has no random numbers; a weaker key must not be used.
     pub fn random() -> std::io::Result<Self> {
         let mut key = [0u8; 16];
         match rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty())? {

@@ -1,5 +1,5 @@
-//! SipHash-2-4: a keyed function whose outputs tell nothing of the inputs without the key,
-//! for short inputs. Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012.
+//! SipHash-2-4: a keyed function for short inputs. Without the key its outputs reveal nothing of
+//! the inputs. Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012.
 
 use siphasher::sip::SipHasher24;
 

@@ -1,4 +1,4 @@
-//! Names within text, whatever the format: found by their own shape.
+//! Names within text of any format, recognised by their own form.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -6,14 +6,14 @@ use super::Redactor;
 
 /// What stands at a place of the text.
 enum TextItem {
-    /// Copy so many bytes.
+    /// Copy this many bytes.
     Keep(usize),
-    /// Put this for so many bytes.
+    /// Replace this many bytes.
     Replace(usize, String),
 }
 
-/// Whether the bytes are text. A compressed or binary file is left alone: what looks like an
-/// address in it is none.
+/// Whether the bytes are text. Compressed or binary files stay unchanged: an apparent address in
+/// one is chance.
 pub fn is_text(bytes: &[u8]) -> bool {
     !bytes.iter().any(|&b| b < 0x20 && !matches!(b, b'\t' | b'\n' | b'\r' | 0x1b))
 }
@@ -160,7 +160,7 @@ impl Redactor {
         self.bridge_id(word).or_else(|| self.quad(rest))
     }
 
-    /// A hardware address by its length; `None` for what is none.
+    /// A hardware address by its length; `None` for other text.
     fn hardware(&self, octets: &[u8]) -> Option<Vec<u8>> {
         if let Ok(mac) = <[u8; 6]>::try_from(octets) {
             return Some(self.addresses.mac(mac).to_vec());
@@ -168,7 +168,7 @@ impl Redactor {
         if let Ok(id) = <[u8; 8]>::try_from(octets) {
             return Some(self.addresses.eui64(id).to_vec());
         }
-        // InfiniBand: queue and flags, then a GID whose last half is the port's.
+        // InfiniBand: queue and flags, then a GID with the port's id in its last half.
         let (head, port) = octets.split_at_checked(12)?;
         let port = <[u8; 8]>::try_from(port).ok()?;
         Some([head, &self.addresses.eui64(port)].concat())

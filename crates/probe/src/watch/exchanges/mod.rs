@@ -1,4 +1,4 @@
-//! What servers make of their requests, watched for a while.
+//! Observes the exchanges of servers over a time.
 
 mod reported;
 mod spread;
@@ -29,7 +29,7 @@ use crate::{
 /// What the programs may take of each CPU's time.
 pub const BUDGET: f64 = 0.01;
 
-/// The budget is one of each so long an interval.
+/// The length of the intervals that the budget applies to.
 const INTERVAL_NS: u64 = 1_000_000_000;
 
 /// Of each interval's beginning, for how long the kernel counts what the programs take.
@@ -86,7 +86,8 @@ impl Observer {
         })
     }
 
-    /// Watches for so long, or until `stop` is set. `passed` hears the share of the time.
+    /// Observes for this long, or until `stop` is set. `passed` gets the share of the time that has
+    /// passed.
     pub fn watch(&mut self, length: Nanos, stop: &AtomicBool, passed: &dyn Fn(f64)) {
         let over = self.begun_ns.saturating_add(length.0);
         let begun = self.begun_ns;
@@ -126,10 +127,10 @@ impl Observer {
         self.exchanges.object.end_look();
     }
 
-    /// Detaches, and tells what was seen. Classes without an exchange are not among them.
+    /// Detaches, and returns the results. Classes without an exchange are left out.
     ///
     /// # Errors
-    /// The kernel does not give the sums.
+    /// The kernel does not return the sums.
     pub fn end(mut self, interrupted: bool) -> Result<PassiveDocument, String> {
         let now = monotonic_ns();
         // What is counted from now on is not of the window.

@@ -1,4 +1,4 @@
-//! From sums to the document.
+//! Turns the sums into the document.
 
 use std::{collections::BTreeMap, io};
 

@@ -1,8 +1,8 @@
-//! Rates of what is observed in part: each interval stands for itself.
+//! Rates from partial observation: each interval counts by its own observed share.
 //!
-//! A busy interval is observed for a shorter time than an idle one, for it costs more. So what all
-//! intervals counted by the time that all were observed would weigh idle ones most: each interval's
-//! count is taken by its own share (Horvitz and Thompson, JASA 47, 1952), and their sum by the window.
+//! A busy interval is observed for a shorter time than an idle one, as it costs more. Dividing all
+//! counts by all observed time would overweight idle intervals. So each interval's count is divided
+//! by its own share (Horvitz and Thompson, JASA 47, 1952), and the sum by the window.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ impl<K: Ord + Copy> Spread<K> {
     /// beginning.
     pub fn add(&mut self, counts: impl Iterator<Item = (K, u64)>, length_ns: u64, share: f64) {
         self.observed_ns += length_ns as f64 * share;
-        // Nothing is counted in what is not observed; what a race brings counts once.
+        // Without observation nothing is counted; a count from a race counts once.
         let part = if share > 0.0 { share.min(1.0) } else { 1.0 };
         for (of, count) in counts {
             let before = self.counted.insert(of, count).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Whose connections are to be looked at.
+//! Selects the connections to observe.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +16,11 @@ pub struct Services {
     pub any_port: bool,
 }
 
-/// The services on these ports; of these processes, if there are any. Without ports, all on which
-/// somebody listens where the processes are.
+/// The services on these ports, limited to these processes if there are any. Without ports: all
+/// ports with a listener in the processes' namespaces.
 ///
 /// # Errors
-/// A process is not there, or nobody listens on a port, in any network namespace here.
+/// A process does not exist, or a port has no listener in any network namespace of this host.
 pub fn find(root: &Root, ports: &[u16], pids: &[u32]) -> Result<Services, String> {
     if let Some(pid) = pids.iter().find(|pid| !root.exists(&format!("/proc/{pid}"))) {
         return Err(format!("no process {pid} here"));
@@ -53,7 +53,7 @@ fn listened(root: &Root, pid: u32) -> Vec<u16> {
     sockets.filter(|s| s.state == LISTEN).map(|s| s.local.port()).collect()
 }
 
-/// Takes away those on which somebody listens in another namespace: a container's.
+/// Removes ports with a listener in another namespace, such as a container's.
 fn elsewhere(root: &Root, missing: &mut BTreeSet<u16>) {
     let mut seen = BTreeSet::new();
     let names = root.entries("/proc").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Programs that may not be there, and what they say of themselves.
+//! Programs that may be missing, and their status.
 
 use std::{collections::HashMap, io};
 
@@ -36,7 +36,7 @@ macro_rules! has {
 
 has!(Drops, MigratedThreads, MessageCalls, Retransmits);
 
-/// Attached programs, or why there are none.
+/// The attached programs, or why there are none.
 #[derive(Debug)]
 pub struct Programs<P> {
     name: &'static str,

@@ -1,4 +1,4 @@
-//! What processes send and receive.
+//! Sends and receives of processes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,8 +20,7 @@ use crate::{
     },
 };
 
-/// So many processes are asked for their name; the others have that of the thread that called
-/// first.
+/// The most processes with a name lookup; the others have the name of the thread that called first.
 const ASKED: usize = 100;
 
 /// Where the kernel does not say from which port on it chooses: its own default.

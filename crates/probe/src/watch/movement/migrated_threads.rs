@@ -14,7 +14,7 @@ use crate::{
     bpf::migrated_threads::{Key, MigratedThreads, Moves, NAME, WANTED},
 };
 
-/// So many threads are asked for their name of today; the others have that of their last move.
+/// The most threads with a name lookup; the others have their name at the last migration.
 const ASKED: usize = 100;
 
 /// The program, and where the CPUs stand.
@@ -34,7 +34,7 @@ impl MigrationsPart {
         }
     }
 
-    /// Who moved since the last look.
+    /// The threads that migrated since the last reading.
     pub fn look(&mut self, root: &Root, comms: &Comms) -> Reading<Vec<MigratedThread>> {
         let (moves, lost) = match self.programs.take(MigratedThreads::take) {
             Ok(turn) => turn,

@@ -1,4 +1,4 @@
-//! Threads that move, what is sent and received, what is retransmitted and dropped, IPC.
+//! Migrations of threads, sends and receives, retransmits, drops, IPC.
 
 pub(super) mod drops;
 mod held;
@@ -15,8 +15,8 @@ use model::{
 use super::{ObserveWhen, comms::Comms};
 use crate::{Root, samples::raw::Raw};
 
-/// What stands on its own of a list; the rest is told as one: a list of ten thousand helps
-/// nobody and costs.
+/// The most entries of a list; the rest is one entry. A list of ten thousand helps no reader and
+/// costs time.
 const MOST: usize = 1_000;
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Movement {
     /// What is sent and received.
     pub messages: messages::MessagesPart,
     retransmits: retransmits::RetransmitsPart,
-    /// What is dropped.
+    /// The programs that count dropped packets, and their last reading.
     pub drops: drops::DropsPart,
 }
 

@@ -1,4 +1,4 @@
-//! Where the CPUs stand, for those between which threads move.
+//! The topology of the CPUs between which threads migrate.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ impl OnlineCpus {
         for place in topology::read(root, &new) {
             let folder = format!("/sys/devices/system/cpu/cpu{}/topology", place.cpu);
             let package = root.number::<i64>(&format!("{folder}/physical_package_id"));
-            // −1 where the firmware does not tell.
+            // −1 where the firmware does not report it.
             let package = package.into_known().filter(|p| *p >= 0);
             self.0.insert(place.cpu, Stand { l3: place.l3, node: place.node, package });
         }

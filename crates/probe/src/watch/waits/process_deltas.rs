@@ -1,4 +1,4 @@
-//! What one process's counts grew by, over all CPUs that it reads on.
+//! Growth of one process's counts, over all CPUs that it reads on.
 
 use model::{Reading, watch::WaitNs};
 
@@ -56,7 +56,7 @@ impl ProcessDeltas {
         reads
     }
 
-    /// One stage's distribution; there is none of nothing.
+    /// One stage's distribution; `None` without events.
     pub fn wait(&self, stage: usize) -> Reading<WaitNs> {
         let both = self.buckets.get(stage).zip(self.sum_ns.get(stage));
         match both.map(|(buckets, sum)| wait_ns(buckets, *sum)).filter(|w| w.count > 0) {
