@@ -2,6 +2,8 @@
 
 mod at_stake;
 mod change_note;
+mod change_state;
+mod drifted;
 pub mod journal;
 pub mod outcome;
 mod persist_note;
@@ -13,8 +15,10 @@ mod trouble;
 
 pub use at_stake::{AtStake, NapiValue};
 pub use change_note::ChangeNote;
+pub use change_state::ChangeState;
+pub use drifted::Drifted;
 pub use journal::{By, Event, ReadBack, Record, Saved};
-pub use outcome::{ChangeSet, ChangeState, Drift, Drifted, Log, Now, Outcome, Status};
+pub use outcome::{ChangeSet, Drift, Log, Now, Outcome, Status};
 pub use persist_note::PersistNote;
 pub use persisted::{FileAct, KeptValue, NotKept, Persisted, PersistedFile};
 pub use plan::{

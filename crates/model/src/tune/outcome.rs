@@ -1,45 +1,10 @@
 //! The states and outcomes of change sets.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ChangeNote, Trouble, plan::Planned};
+use super::{ChangeNote, ChangeState, Drifted, Trouble, plan::Planned};
 use crate::Reading;
-
-/// How a change set stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ChangeState {
-    /// Being made or undone right now, by a process that lives.
-    InProgress,
-    /// Interrupted: some of it may be in force.
-    Unfinished,
-    /// In force until the watchdog undoes it, unless somebody confirms.
-    AwaitingConfirmation,
-    InForce,
-    /// Undone; all is as it was.
-    RolledBack,
-    /// Undone as far as possible: some values could not be put back.
-    PartlyRolledBack,
-    /// The host was booted since.
-    GoneWithBoot,
-}
-
-impl fmt::Display for ChangeState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::InProgress => "in progress",
-            Self::Unfinished => "unfinished",
-            Self::AwaitingConfirmation => "awaiting confirmation",
-            Self::InForce => "in force",
-            Self::RolledBack => "rolled back",
-            Self::PartlyRolledBack => "partly rolled back",
-            Self::GoneWithBoot => "gone with the reboot",
-        })
-    }
-}
 
 /// One change set, as its journal tells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -155,29 +120,6 @@ pub struct Log {
     pub sets: Vec<ChangeSet>,
     /// Journal files that make no sense, with the reason.
     pub damaged: Vec<Trouble>,
-}
-
-/// A value that was neither what was written nor what was there before when it was to be put back:
-/// somebody set it since.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Drifted {
-    /// The change set that wrote it.
-    pub id: u64,
-    pub knob: String,
-    /// The knob whose write had moved it along; empty where it was written itself.
-    #[serde(default)]
-    pub beside: String,
-    /// What was there before, and is put back.
-    pub before: String,
-    /// What was written, or what the write beside it left there.
-    pub written: String,
-    pub found: String,
-    /// Unit of the values, for people; empty where they have none.
-    pub unit: String,
-    /// Whether it is left as it was found; `tune rollback --force` overwrites it.
-    pub kept: bool,
-    /// Who may have set it, as far as known.
-    pub suspects: Vec<String>,
 }
 
 /// The document of `tune apply`, `confirm` and `rollback` with `--json`.
