@@ -415,11 +415,14 @@ fn check_name(name: &str) -> Result<(), LabError> {
     }
 }
 
-/// A process's start time in ticks since boot: with the pid, its identity.
+/// A process's start time in ticks since boot: with the pid, its identity. `None` where it has ended,
+/// also while its parent has not waited for it: a watchdog may look sooner.
 pub fn start_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may hold blanks and parentheses.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") { None } else { fields.nth(18)?.parse().ok() }
 }
 
 fn is_alive(pid: u32, ticks: u64) -> bool {
@@ -436,6 +439,17 @@ mod tests {
             assert!(check_name(bad).is_err(), "{bad:?} was taken");
         }
         assert!(check_name("queues-2").is_ok());
+    }
+
+    #[test]
+    fn a_process_that_nobody_waited_for_has_ended() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while start_ticks(child.id()).is_some() {
+            assert!(std::time::Instant::now() < until, "it counts as alive");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        child.wait().unwrap();
     }
 
     #[test]

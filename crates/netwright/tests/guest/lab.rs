@@ -249,7 +249,7 @@ fn a_server_has_its_nodes_queues_and_disk_and_runs_this_binary() {
 #[test]
 fn what_a_killed_up_leaves_is_removed_by_the_next_and_a_standing_lab_is_left_alone() {
     needs_root();
-    let name = format!("t{}-killed", std::process::id());
+    let name = format!("up-t{}-killed", std::process::id());
     // Killed at several moments of bringing up. Its watchdog puts each right; where that was killed too, `down`
     // does.
     for delay_ms in [5, 15, 25, 30, 35, 40, 45, 50, 60, 80, 100, 150] {
