@@ -11,7 +11,7 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::Child,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde::{Deserialize, Serialize};
@@ -100,6 +100,9 @@ pub struct LabState {
     pub notes: Vec<String>,
 }
 
+/// How long the last program of a killed `up` may still run; `ip` takes milliseconds.
+const LAST_TOOL: Duration = Duration::from_millis(300);
+
 /// All labs of this machine.
 #[derive(Debug, Clone)]
 pub struct Registry {
@@ -138,7 +141,7 @@ impl Registry {
             if file.try_lock().is_ok() {
                 return Ok(Lock { _file: file });
             }
-            std::thread::sleep(std::time::Duration::from_millis(100));
+            std::thread::sleep(Duration::from_millis(100));
         }
         Err(LabError::Timeout {
             what: format!("another `netwright lab` command releasing {}", path.display()),
@@ -278,7 +281,7 @@ impl Registry {
         Ok(true)
     }
 
-    /// Removes labs whose `up` was killed in the middle. Gives their names.
+    /// Removes labs whose `up` was killed in the middle; with the lock. Gives their names.
     ///
     /// # Errors
     /// As [`Registry::down`].
@@ -290,11 +293,23 @@ impl Registry {
                 side_effects.push(lab.name);
             }
         }
+        // Begun under the lock that we have: killed before its state was written, with nothing made.
+        let folders = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for folder in folders.map(|e| e.path()).filter(|p| p.is_dir()) {
+            if !folder.join("state.json").exists() {
+                fs::remove_dir_all(&folder)
+                    .map_err(|e| LabError::failed(format!("removing {}", folder.display()), e))?;
+            }
+        }
         Ok(side_effects)
     }
 
     fn remove(&self, state: &LabState) -> Result<(), LabError> {
         let mut failures = Vec::new();
+        // What a killed `up` had started last may be making what was recorded.
+        if !state.complete && state.owner_pid != std::process::id() {
+            std::thread::sleep(LAST_TOOL);
+        }
         // Processes first: they hold taps, namespaces and cgroups.
         for r in state.resources.iter().filter(|r| matches!(r, Resource::Process { .. })) {
             end(r).unwrap_or_else(|e| failures.push(e.to_string()));

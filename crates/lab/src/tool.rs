@@ -1,9 +1,26 @@
 //! The programs a lab is made with: iproute2, ethtool, QEMU. Each is run to its end, and its
 //! own words are kept when it fails.
 
-use std::process::{Command, Output, Stdio};
+use std::{
+    os::fd::OwnedFd,
+    process::{Command, Output, Stdio},
+    sync::OnceLock,
+};
 
 use crate::LabError;
+
+static HELD: OnceLock<OwnedFd> = OnceLock::new();
+
+/// Has what makes objects hold this end of a pipe while it runs: who waits at the other end hears of our end
+/// only after that of the last of them.
+pub fn hold(pipe: OwnedFd) {
+    let _ = HELD.set(pipe);
+}
+
+/// Standard input for a program that reads none.
+fn held() -> Stdio {
+    HELD.get().and_then(|pipe| pipe.try_clone().ok()).map_or_else(Stdio::null, Stdio::from)
+}
 
 /// Which Debian package brings a program.
 const PACKAGES: &[(&str, &str)] = &[
@@ -44,7 +61,11 @@ pub fn gated(program: &str) -> Command {
 /// # Errors
 /// [`LabError::Missing`] when there is no such program.
 pub fn output(program: &str, args: &[&str]) -> Result<Output, LabError> {
-    command(program).args(args).output().map_err(|e| match e.kind() {
+    let mut command = command(program);
+    if matches!(program, "ip" | "tc" | "ethtool") {
+        command.stdin(held());
+    }
+    command.args(args).output().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {
             LabError::Missing { tool: program.to_owned(), package: package_of(program).to_owned() }
         }

@@ -46,9 +46,12 @@ fn bring_up(args: UpArgs) -> Result<CommandEnd, LabError> {
         .clone()
         .unwrap_or_else(|| chosen.map_or(topology, preset::Preset::name).to_owned());
     let quiet = common.quiet;
-    maker::puts_back(Place::Labs(lab::state::DEFAULT_FOLDER.into())).map_err(|e| {
-        LabError::failed("starting a watchdog that removes the lab if we are killed", e)
-    })?;
+    maker::puts_back(Place::Labs(lab::state::DEFAULT_FOLDER.into()))
+        .and_then(|()| maker::pipe())
+        .map(lab::tool::hold)
+        .map_err(|e| {
+            LabError::failed("starting a watchdog that removes the lab if we are killed", e)
+        })?;
     let mut lab = {
         let _lock = registry.lock()?;
         for side_effects in registry.sweep()? {
