@@ -14,7 +14,7 @@ use model::{Reading, finding::Diagnosis};
 use serde_json::{Value, json};
 use support::{Host, golden};
 
-/// Lists of what every host has: an empty one means that nothing was read.
+/// Lists that are empty on no host: an empty one means that nothing was read.
 const READ_WHOLE: [&str; 5] =
     ["/facts/cpus", "/facts/numa_nodes", "/facts/nics", "/facts/idle_states", "/samples/cpus"];
 

@@ -105,7 +105,7 @@ impl FixRun<'_> {
         Spec { timeout, ..self.spec.clone() }
     }
 
-    /// Compares a plan with its absence, on top of what was kept so far.
+    /// Compares the host with and without a plan, with all kept changes in force.
     pub fn experiment(
         &mut self,
         plan: Plan,

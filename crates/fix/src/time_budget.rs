@@ -99,9 +99,9 @@ pub struct Allotment {
 }
 
 impl TimeBudget {
-    /// The time of the next of this many experiments: its share of what the final one and further
-    /// observations leave, from the shortest to [`MOST`] times that. `None` where the shortest does
-    /// not fit.
+    /// The time for the next of `left` experiments: an equal share of the budget without the final
+    /// one and further observations; from the shortest time to [`MOST`] times that. `None` where the
+    /// shortest does not fit.
     pub fn slice(&self, left: usize) -> Option<Allotment> {
         let (shortest, own) = (self.pace.shortest(), self.room.saturating_sub(self.pace.last()));
         if own < shortest {

@@ -27,7 +27,7 @@ pub fn ordered(cpus: &[&Cpu], node: Option<NumaNode>) -> Vec<CpuId> {
 }
 
 /// A CPU for each queue number: the one with the fewest queues so far, the first of those. Receive
-/// and transmit queues of one number share a CPU, as most of what is sent answers what was
+/// and transmit queues of one number share a CPU, for most packets sent are answers to packets
 /// received. `None` without CPUs. `taken` counts the queues of each CPU.
 pub fn assignments(
     numbers: impl IntoIterator<Item = u32>,

@@ -76,7 +76,7 @@ pub struct RecordHead {
 pub struct Past {
     pub begun: RecordHead,
     pub runs: Vec<Run>,
-    /// Undo commands of what is still set, the last set first.
+    /// Undo commands for the settings that are still in force, the last one first.
     pub pending: Vec<String>,
     /// Why it ended; `None` while it has not.
     pub ended: Option<String>,

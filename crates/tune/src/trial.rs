@@ -363,7 +363,7 @@ fn whole(id: u64, report: &Report) -> Result<(), TuneError> {
     }
     if let Some(journal) = &report.journal {
         return Err(TuneError::Environment(format!(
-            "all is put back, but the journal could not be told ({journal}); `netwright tune \
+            "all is put back, but the journal could not be written ({journal}); `netwright tune \
              rollback {id}` closes it"
         )));
     }

@@ -39,7 +39,7 @@ pub struct Watching {
     pub watch: Watch,
     pub interval: Nanos,
     pub duration: Option<Nanos>,
-    /// The filter of what to show.
+    /// Shows these processes, NICs and CPUs only.
     pub filter: WatchFilter,
 }
 

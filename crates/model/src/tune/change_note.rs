@@ -43,7 +43,7 @@ pub enum ChangeNote {
     CannotBeConfirmed { id: u64, state: ChangeState },
     /// `now` is how the knob reads.
     #[error(
-        "Too late: change {id} was undone, and its journal was not reported: {knob} is {now} again; \
+        "Too late: change {id} was undone, and its journal could not be written: {knob} is {now} again; \
          `{command}` closes it."
     )]
     UndoneUnnoted { id: u64, knob: String, now: String, command: String },
@@ -126,7 +126,9 @@ pub enum ChangeNote {
     StillKept { command: String },
     #[error("`{command}` tries again once that is remedied.")]
     TryAgain { command: String },
-    #[error("The journal could not be told ({why}); `{command}` closes it once that is remedied.")]
+    #[error(
+        "The journal could not be written ({why}); `{command}` closes it once that is remedied."
+    )]
     JournalNotWritten { why: String, command: String },
 
     /// Of another version of this program.

@@ -1,4 +1,4 @@
-//! The filter of what is shown of an interval.
+//! The filter by process, NIC and CPU for the text of an interval.
 
 use super::WatchInterval;
 use crate::{CpuSet, Reading};

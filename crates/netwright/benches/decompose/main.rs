@@ -79,7 +79,7 @@ fn options() -> io::Result<Options> {
 
 /// One point of the grid.
 struct Cell {
-    /// The error of the service time, in nanoseconds and as a share of what the server spun.
+    /// The error of the service time: nanoseconds, and the share of the true service time.
     service: (f64, f64),
     /// The same for the typical transaction.
     typical: (f64, f64),

@@ -329,8 +329,8 @@ impl CommandLab {
 
     fn up_with(shape: &str, preset: &str, options: &[&str]) -> Self {
         needs_root();
-        // Not a name of the library's tests: another test process would take this lab, whose `up`
-        // command has ended, for one of a killed test, and remove it.
+        // Not a name of the library's tests: the `up` command has ended, so another test process
+        // would remove this lab as that of a killed test.
         let name = format!("up-t{}-{preset}", std::process::id());
         let mut args = vec!["lab", "up", shape, "--preset", preset, "-q", "--name", &name];
         args.extend(options);

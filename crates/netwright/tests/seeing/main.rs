@@ -1,4 +1,4 @@
-//! Tests of what is seen of a host, and of every command's output: `inspect`, `snapshot`, `watch`,
+//! Tests of the commands that read a host, and of every command's output: `inspect`, `snapshot`, `watch`,
 //! `doctor`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]

@@ -5,7 +5,7 @@ use model::CpuId;
 
 use super::ObserveWhen;
 
-/// What each such part may take of each CPU's time; of the three together it is 0.6%.
+/// What each such part may take of each CPU's time; of the four together it is 0.8%.
 const BUDGET: f64 = 0.002;
 
 /// The observed time at the start of each interval, at any cost, nanoseconds.

@@ -183,7 +183,7 @@ fn tell(store: &Store, id: u64, untold: Vec<Event>, now: &AtomicBool) -> Result<
     while !left.is_empty() {
         if now.load(Ordering::Relaxed) {
             return Err(TuneError::Environment(format!(
-                "change {id}: its journal was not reported"
+                "change {id}: its journal could not be written"
             )));
         }
         std::thread::sleep(AGAIN);

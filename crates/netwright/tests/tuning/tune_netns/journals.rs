@@ -408,7 +408,7 @@ fn a_confirmation_after_the_deadline_says_what_came_first() {
     let kept = "Change 1 is confirmed and stays; its time was over, and its watchdog had not begun to \
                 undo it. code 0 500 Change 1 is rolled back";
     assert!(said.contains(kept), "{out}");
-    let late = "Too late: change 2 was undone, and its journal was not reported: nic.v0.txqueuelen is \
+    let late = "Too late: change 2 was undone, and its journal could not be written: nic.v0.txqueuelen is \
                 1000 again; `netwright tune rollback 2` closes it. code 1 1000 No active changes";
     assert!(said.contains(late), "{out}");
 }
@@ -423,7 +423,7 @@ fn a_read_only_journal_is_rolled_back_from_and_says_that_it_was_not_told() {
          $N rollback || echo code $?; qlen; $N apply --no-confirm nic.v0.txqueuelen=600 2>&1 || \
          echo code $?; qlen; mount -o remount,rw $S; $N rollback; echo code $?",
     );
-    assert!(out.contains("The journal could not be told"), "{out}");
+    assert!(out.contains("The journal could not be written"), "{out}");
     assert!(out.contains("the file system is read-only"), "{out}");
     assert_eq!(out.matches("\n1000\n").count(), 2, "{out}");
     assert!(out.trim_end().ends_with("code 0"), "{out}");

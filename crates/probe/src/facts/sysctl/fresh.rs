@@ -10,7 +10,7 @@ const KEY: &str = "fresh-namespace-sysctls";
 /// The values of `paths` (below `/proc/sys`) in a new network namespace; paths that it does not
 /// have are left out.
 ///
-/// **Source**: `unshare(CLONE_NEWNET)` in a temporary thread, whose end removes the namespace;
+/// **Source**: `unshare(CLONE_NEWNET)` in a temporary thread; its end removes the namespace.
 /// `/proc/sys/net` shows each thread its own namespace's settings. Needs `CAP_SYS_ADMIN`.
 ///
 /// # Errors
