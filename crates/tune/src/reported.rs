@@ -1,4 +1,4 @@
-//! What came of undoing, in lines for people.
+//! Reports the result of undoing, as lines for the user.
 
 use model::tune::{ChangeSet, Drifted, Saved};
 use probe::facts::{self, Request};
@@ -13,27 +13,27 @@ use crate::{
     undo::{self, OnDrift, Outlook},
 };
 
-/// What came of a command.
+/// Result of a command.
 #[derive(Debug, Default)]
 pub struct Reported {
     pub lines: Vec<String>,
-    /// Whether it was done.
+    /// Whether the command succeeded.
     pub done: bool,
-    /// Whether nothing of ours is left, which is so as well where somebody else's value is.
+    /// Whether none of our values is left; also true where an external change replaced ours.
     pub ended: bool,
-    /// What somebody else had set since.
+    /// External changes that were found.
     pub drifted: Vec<Drifted>,
 }
 
 impl Reported {
-    /// What stands in the way, where something does.
+    /// Adds reasons for a failure, if there are any.
     pub fn fail(&mut self, why: Vec<String>) {
         self.done &= why.is_empty();
         self.lines.extend(why);
     }
 }
 
-/// What undoing would do, once the `later` sets are undone.
+/// What undoing would do after the `later` sets are undone.
 pub fn would_be(target: &JournalTarget, set: &Set, later: &[Set], on_drift: OnDrift) -> Reported {
     let mut found = drift::found(&target.host, set);
     later.iter().for_each(|later| found.but_for(later));
@@ -75,17 +75,17 @@ pub fn would_be(target: &JournalTarget, set: &Set, later: &[Set], on_drift: OnDr
     Reported { lines, done, ended, drifted }
 }
 
-/// What a knob of a renamed interface is called by now.
+/// A note on a knob's new name after its interface was renamed.
 fn as_now(knob: &str, called: &str) -> String {
     if knob == called { String::new() } else { format!(" (now {called})") }
 }
 
-/// Of a value that went with what it was a setting of.
+/// Line for a value that is gone together with its object.
 pub fn lost_line(knob: &str, why: &str) -> String {
     format!("{knob} is gone with its value: {why}.")
 }
 
-/// Values that somebody else set since, with who may have.
+/// External changes, each with the tuners that may have made it.
 pub fn reported_of(
     target: &JournalTarget,
     id: u64,
@@ -95,7 +95,7 @@ pub fn reported_of(
     if drifted.is_empty() {
         return vec![];
     }
-    // Only now is it worth asking who else is about.
+    // Looks for other tuners only if there is an external change.
     let facts = facts::collect(target.host.root(), &Request::default());
     let one = |d: &drift::Drifted| Drifted {
         id,
@@ -138,7 +138,7 @@ pub fn drift_line(d: &Drifted, dry_run: bool) -> String {
     format!("{} {is} {}, {not}: {who}; {what}.", d.knob, d.found)
 }
 
-/// How to overwrite what was left.
+/// The command that overwrites the external changes that were left.
 pub fn force_line(target: &JournalTarget, id: u64, drifted: &[Drifted]) -> Option<String> {
     let left = drifted.iter().filter(|d| d.kept).count();
     let what = if left == 1 { "it" } else { "them" };
@@ -147,7 +147,7 @@ pub fn force_line(target: &JournalTarget, id: u64, drifted: &[Drifted]) -> Optio
         .then(|| format!("`netwright tune rollback {id} --force{options}` overwrites {what}."))
 }
 
-/// What undoing came to.
+/// Reports the result of an undo.
 pub fn came_of(
     target: &JournalTarget,
     set: &Set,
@@ -205,7 +205,7 @@ pub fn came_of(
     Reported { lines, done, ended, drifted }
 }
 
-/// What is said of a change that is in force.
+/// Reports a change that is in force.
 pub fn in_force(target: &JournalTarget, id: u64, set: Option<&ChangeSet>) -> Vec<String> {
     let mut lines = vec![format!(
         "Change {id} is in force; `netwright tune rollback {id}{}` puts everything back.",
@@ -221,7 +221,7 @@ pub fn in_force(target: &JournalTarget, id: u64, set: Option<&ChangeSet>) -> Vec
     lines
 }
 
-/// What is said of a change that failed and was undone, and what somebody else had set since.
+/// Reports a change that failed and was undone, and external changes since.
 pub fn failed(
     target: &JournalTarget,
     id: u64,

@@ -108,8 +108,7 @@ pub fn ansible(rendered: &Rendered) -> Printed {
     Printed::new(text, rendered.not_kept.clone())
 }
 
-/// A file's text in YAML: as a list of lines, unless a template or a control character forbids
-/// that.
+/// A file's text in YAML: a literal block, unless a template or a control character forbids that.
 fn content(body: &str) -> String {
     let quoted = quote::yaml(body);
     if quoted.starts_with('!') || body.contains(|c| c != '\n' && quote::acts(c)) {
