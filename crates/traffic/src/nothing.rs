@@ -31,7 +31,7 @@ impl<D: Judged> Measured<D> {
     }
 }
 
-/// Whether one run measured something.
+/// A run of any kind; `nothing` gives the reason if it measured nothing.
 trait Run {
     fn nothing(&self, interrupted: bool, rate: Option<u64>) -> Option<Warning>;
     fn warnings(&mut self) -> &mut Vec<Warning>;
