@@ -1,4 +1,4 @@
-//! What qperf's counters say, in this program's terms.
+//! Converts qperf's counters into netwright's figures.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ use super::wire::{Stat, Test, Times};
 
 const UNTOLD: &str = "qperf does not tell";
 
-/// The server's CPU over its own window, which reaches from its first message to its last,
-/// warm-up and cool-down included. qperf looks at the whole host alone.
+/// The server host's CPU time, over the server's own window from its first message to its last,
+/// including warm-up and cool-down. qperf only reads the whole host.
 pub fn end_cpu(stat: &Stat) -> Reading<EndCpu> {
     if stat.ticks_per_s == 0 {
         return Reading::absent("qperf names no length of its ticks");
@@ -52,7 +52,7 @@ pub fn end_cpu(stat: &Stat) -> Reading<EndCpu> {
     })
 }
 
-/// The server's report, as far as qperf makes one.
+/// The server's report, as far as qperf provides one.
 pub fn report(stat: &Stat) -> PeerReport {
     PeerReport {
         cpu: end_cpu(stat),
@@ -72,8 +72,8 @@ pub fn report(stat: &Stat) -> PeerReport {
     }
 }
 
-/// Where the server is asked to run: qperf takes one CPU or none, and only on this host is
-/// known which ones there are.
+/// The server's CPU assignment: qperf takes one CPU or none, and the available CPUs are known only
+/// on this host.
 ///
 /// # Errors
 /// As [`assignments::peer`].
@@ -111,15 +111,15 @@ pub fn peer_assignment(
     }
 }
 
-/// The field of the request for a far assigned CPU.
+/// The request's affinity field for the server's assigned CPU.
 pub fn affinity(assignment: &Ready) -> u32 {
     assignment.pinned.first().map_or(0, |c| c.0.saturating_add(1))
 }
 
-/// The test of a transport, there and back or one way.
+/// The test for a transport, round trip or one way.
 ///
 /// # Errors
-/// [`Error::Usage`] for what qperf does not speak here.
+/// [`Error::Usage`]: qperf or this implementation does not support it.
 pub fn test_of(transport: Transport, and_back: bool) -> Result<Test> {
     match (transport, and_back) {
         (Transport::Tcp, true) => Ok(Test::TcpLat),
@@ -132,7 +132,7 @@ pub fn test_of(transport: Transport, and_back: bool) -> Result<Test> {
     }
 }
 
-/// What a qperf server cannot do is refused, not passed over.
+/// Refuses options that a qperf server does not support.
 ///
 /// # Errors
 /// [`Error::Usage`].
@@ -147,7 +147,7 @@ pub fn check_common(common: &Common, flows: &[u32]) -> Result<()> {
     Ok(())
 }
 
-/// What every run with qperf says of the server.
+/// Warnings for every run with qperf.
 pub fn warnings(common: &Common) -> Vec<Warning> {
     let mut all = vec![];
     if common.peer_wait != Wait::Block {

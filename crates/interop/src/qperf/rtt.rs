@@ -1,6 +1,5 @@
-//! `measure rtt --peer qperf`: round trips with qperf's server as the server, every one of
-//! them recorded at this end. Its tests `tcp_lat` and `udp_lat` send each message back as it
-//! came.
+//! `measure rtt --peer qperf`: round trips with qperf's server, each recorded at this end. Its
+//! tests `tcp_lat` and `udp_lat` return each message as received.
 
 use std::{net::SocketAddr, os::fd::AsRawFd, sync::atomic::Ordering, thread};
 
@@ -37,16 +36,16 @@ use super::{
 };
 
 const SECOND: u64 = 1_000_000_000;
-/// The largest message over TCP.
+/// Largest TCP message in bytes.
 const LARGEST_MESSAGE: u64 = 16 << 20;
-/// The largest UDP payload over IPv4 without options.
+/// Largest UDP payload over IPv4 without options, in bytes.
 const LARGEST_DATAGRAM: u64 = 65_507;
-/// How much longer than this end the server goes on if nobody ends it.
+/// Seconds that the server continues beyond this end, unless it is ended.
 const SLACK_S: u64 = 3;
-/// A server that does not answer for so long is given up.
+/// Time without an answer after which the server counts as failed.
 const SILENT_NS: u64 = 5 * SECOND;
 
-/// Everything about one run that does not change between its rounds.
+/// Parameters of one run, the same for all its rounds.
 struct Point<'a> {
     spec: &'a RttSpec,
     test: Test,
@@ -59,7 +58,7 @@ struct Point<'a> {
 /// Measures round trips against an unmodified qperf server.
 ///
 /// # Errors
-/// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
+/// Nothing could be measured; later failures are in [`Measured::broken`].
 pub fn client_rtt(spec: &RttSpec, run: Run<'_>) -> Result<Measured<RttDocument>> {
     check(spec)?;
     let place = find(&spec.common, run.stop)?;
@@ -100,7 +99,7 @@ pub fn client_rtt(spec: &RttSpec, run: Run<'_>) -> Result<Measured<RttDocument>>
     }
 }
 
-/// What qperf cannot do is refused, not passed over.
+/// Refuses options that qperf does not support.
 fn check(spec: &RttSpec) -> Result<()> {
     check_common(&spec.common, &spec.flows)?;
     test_of(spec.common.transport, true)?;
@@ -137,14 +136,14 @@ fn check(spec: &RttSpec) -> Result<()> {
     }
 }
 
-/// How long the server goes on if nobody ends it.
+/// Seconds after which the server ends the test by itself.
 fn seconds(common: &Common) -> u32 {
     let more = common.warmup_ns.0.saturating_add(common.cooldown_ns.0);
     let whole = common.duration_ns.0.saturating_add(more).div_ceil(SECOND);
     u32::try_from(whole.saturating_add(SLACK_S)).unwrap_or(u32::MAX)
 }
 
-/// One size, repeated while its interval is wider than was asked for.
+/// One message size, repeated until its interval meets `--precision`.
 fn size(
     spec: &RttSpec,
     bytes: u64,
@@ -204,7 +203,7 @@ fn size(
     }
 }
 
-/// One round: a session of its own, for qperf has no second window in one.
+/// One round: a separate session, since qperf has one window for each.
 fn one(point: &Point<'_>, run: Run<'_>, what: &str) -> Result<(Round, Option<Stat>)> {
     let common = &point.spec.common;
     let mut session = Session::open(point.place, common, point.ask, run.stop)?;
@@ -222,7 +221,7 @@ fn one(point: &Point<'_>, run: Run<'_>, what: &str) -> Result<(Round, Option<Sta
         Some(_) => None,
         None => match session.finish(early) {
             Ok(stat) => Some(stat),
-            // Told to stop, it did not wait for the server's clock.
+            // If interrupted, the server's end was not waited for.
             Err(_) if early => None,
             Err(e) => {
                 broken = Some(e);
@@ -243,8 +242,8 @@ fn one(point: &Point<'_>, run: Run<'_>, what: &str) -> Result<(Round, Option<Sta
     Ok((Round { ended, recorders: vec![recorder], broken }, stat))
 }
 
-/// Both ends must have counted the same: each answer was a message there first, and one may
-/// have been on its way at the end. Over UDP what is beyond was lost on the way back.
+/// A warning if the ends' counts differ: the server counts each answer as a message first, and one
+/// may be in transit at the end. Over UDP any excess was lost on the way back.
 fn disagreement(stat: &Stat, answered: u64, transport: Transport) -> Option<Warning> {
     let there = stat.received.messages;
     let more = transport != Transport::Udp && there > answered + 1;
@@ -256,7 +255,7 @@ fn disagreement(stat: &Stat, answered: u64, transport: Transport) -> Option<Warn
     })
 }
 
-/// The thread that asks, and the window over it.
+/// Runs the sending thread and its window.
 fn exchange(
     point: &Point<'_>,
     session: &mut Session,
@@ -303,7 +302,7 @@ fn exchange(
     })
 }
 
-/// Looks after a thread that waits for what may never come.
+/// Ends a thread that waits for an answer which may never arrive.
 struct ThreadTimeout {
     wake_ns: u64,
     woken_ns: u64,
@@ -316,7 +315,7 @@ impl ThreadTimeout {
     fn new(spec: &RttSpec) -> Self {
         let udp = spec.common.transport == Transport::Udp;
         let wake_ns = if udp { spec.timeout_ns.0 / 4 } else { u64::MAX };
-        // Over UDP silence is loss, which is counted; the server's end shows elsewhere.
+        // Over UDP silence is loss, which is counted; a failed server is detected elsewhere.
         let silent_ns = if udp { u64::MAX } else { SILENT_NS };
         let now = now_ns();
         Self { wake_ns, woken_ns: now, answered: 0, since_ns: now, silent_ns }
