@@ -1,7 +1,7 @@
-//! The protocols of programs that cannot be changed: [`iperf3`] and [`qperf`], both ends of each.
+//! The protocols of [`iperf3`] and [`qperf`], as client and server of the unmodified programs.
 //!
-//! Their servers stand beside our own (`traffic::serve`), and their clients give the same documents as
-//! our own.
+//! These servers run beside netwright's own (`traffic::serve`), and these clients give the same
+//! documents as its own.
 
 mod fuzzed;
 pub mod iperf3;

@@ -1,4 +1,4 @@
-//! The guest's end: runs what comes through the command ports, one command a port at a time.
+//! The guest's agent: runs commands from the command ports, one at a time on each port.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -23,13 +23,13 @@ use crate::{
     frame::{self, Exec, FrameKind},
 };
 
-/// Ports are named `netwright.0`, `netwright.1`, ….
+/// Prefix of port names: `netwright.0`, `netwright.1`, ….
 pub const PORT_PREFIX: &str = "netwright.";
 
-/// Serves all command ports of this guest until the machine ends.
+/// Serves all command ports of this guest until the guest shuts down.
 ///
 /// # Errors
-/// When there are no command ports: this is no lab guest.
+/// There are no command ports: this is not a lab guest.
 pub fn serve() -> Result<(), LabError> {
     let ports = ports();
     if ports.is_empty() {
@@ -66,16 +66,16 @@ fn serve_port(path: &Path) {
             Err(_) => std::thread::sleep(Duration::from_millis(200)),
         }
     };
-    // Never closed: the kernel would throw away what a new client has sent already, when the
-    // word that the old one left comes late.
+    // Never closed: if the hang-up of the previous client arrives late, the kernel would discard
+    // data that a new client has sent.
     loop {
         let _ = serve_client(&mut port);
-        // Nobody at the other end: the port reads as ended until a client comes.
+        // No client is connected: the port reads as ended.
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// Serves one client until it goes away.
+/// Serves one client until it disconnects.
 fn serve_client(port: &mut File) -> io::Result<()> {
     loop {
         match frame::read(port)? {
@@ -129,7 +129,7 @@ fn run(port: &File, exec: &Exec) -> io::Result<()> {
         }
     };
     state.store(ENDED, Ordering::SeqCst);
-    // All output goes before the exit code: what came after it would be the next client's.
+    // All output precedes the exit code: later output would reach the next client.
     for p in pumps {
         let _ = p.join();
     }
@@ -138,16 +138,16 @@ fn run(port: &File, exec: &Exec) -> io::Result<()> {
 }
 
 const RUNS: u8 = 0;
-/// It ended: what it wrote is in its pipes.
+/// The command has ended: its output is in its pipes.
 const ENDED: u8 = 1;
-/// Its client is gone: nothing may be written any more.
+/// The client has disconnected: nothing may be written any more.
 const ABANDONED: u8 = 2;
 
-/// No pipe holds more.
+/// Largest capacity of a pipe in bytes.
 const PIPE: usize = 1 << 20;
 
-/// Passes output on until its end, or until the command has ended and all is passed on that it
-/// wrote itself: a child of its own in the background may hold the pipe open for ever.
+/// Forwards output until its end, or until the command has ended and all its own output is
+/// forwarded: a background child may hold the pipe open for ever.
 fn pump(
     mut from: impl Read + AsFd + Send + 'static,
     kind: FrameKind,
@@ -159,7 +159,7 @@ fn pump(
         let mut buffer = vec![0; 32 * 1024];
         let mut left = PIPE;
         loop {
-            // Asked before looking into the pipe, which is then no emptier than at the end.
+            // Read before the pipe, so that the pipe holds all output if the command has ended.
             let ended = state.load(Ordering::SeqCst) != RUNS;
             if !readable(&from, if ended { 0 } else { 20 }) {
                 if ended {
@@ -183,7 +183,7 @@ fn readable(file: &impl AsFd, wait_ms: i32) -> bool {
     ready(file, wait_ms) != PollFlags::empty()
 }
 
-/// What a descriptor has of input and end, after at most so long.
+/// Poll events of a descriptor, after at most `wait_ms`.
 fn ready(file: &impl AsFd, wait_ms: i32) -> PollFlags {
     let wait = Duration::from_millis(wait_ms.unsigned_abs().into());
     let mut one = [PollFd::new(file, PollFlags::IN)];
@@ -191,10 +191,11 @@ fn ready(file: &impl AsFd, wait_ms: i32) -> PollFlags {
     one[0].revents()
 }
 
-/// For how long a port may say that nobody is there before that is believed.
+/// How long a port must report a hang-up before it counts as one.
 const LATE_WORD: Duration = Duration::from_secs(1);
 
-/// Feeds standard input until the child ends; ends the child's group when the client goes.
+/// Feeds standard input until the child ends; kills the child's process group if the client
+/// disconnects.
 fn tend(child: &mut Child, port: &File) -> io::Result<i32> {
     let mut stdin = child.stdin.take();
     let mut reader = port.try_clone()?;
@@ -205,7 +206,7 @@ fn tend(child: &mut Child, port: &File) -> io::Result<i32> {
         }
         let ready = ready(port, 10);
         if ready.contains(PollFlags::HUP) {
-            // It may be the late word of the client before this one.
+            // It may be the late hang-up of the previous client.
             if gone_since.get_or_insert_with(Instant::now).elapsed() > LATE_WORD {
                 return Err(end_group(child));
             }
@@ -222,7 +223,7 @@ fn tend(child: &mut Child, port: &File) -> io::Result<i32> {
                         stdin = None;
                     }
                 }
-                // A new client said hello: the old one is gone.
+                // A new client sent Hello: the old one has gone.
                 Ok((FrameKind::Hello, _)) | Err(_) => return Err(end_group(child)),
                 Ok(_) => {}
             }

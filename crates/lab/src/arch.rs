@@ -1,5 +1,5 @@
-//! Which machine a guest is: QEMU's program and board, Debian's names, and where the guest's
-//! programs come from.
+//! Architectures of a guest: QEMU's program and board, Debian's names, and the source of the
+//! guest's programs.
 
 use std::{
     fs,
@@ -10,20 +10,20 @@ use crate::LabError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arch {
-    /// QEMU's `q35`. The guest's root is this machine's own, so this machine must be x86-64 too.
+    /// QEMU's `q35`. The guest uses this machine's root, so this machine must be x86-64 too.
     X86_64,
     /// QEMU's `virt` with a GICv3 and its ITS. The guest's root is its initramfs: busybox and a
-    /// `netwright` built for it.
+    /// `netwright` built for aarch64.
     Aarch64,
 }
 
 impl Arch {
-    /// This machine's; x86-64 where a lab's guests cannot be this machine's.
+    /// This machine's architecture; x86-64 if guests cannot have this machine's.
     pub const fn here() -> Self {
         if cfg!(target_arch = "aarch64") { Self::Aarch64 } else { Self::X86_64 }
     }
 
-    /// As the kernel says it.
+    /// The kernel's name of the architecture, as `uname -m` prints it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -38,7 +38,7 @@ impl Arch {
         }
     }
 
-    /// As Debian says it.
+    /// Debian's name of the architecture.
     pub const fn debian(self) -> &'static str {
         match self {
             Self::X86_64 => "amd64",
@@ -46,7 +46,7 @@ impl Arch {
         }
     }
 
-    /// The package that always depends on Debian's newest kernel.
+    /// Debian's metapackage of the newest kernel.
     pub const fn kernel_package(self) -> &'static str {
         match self {
             Self::X86_64 => "linux-image-amd64",
@@ -54,24 +54,24 @@ impl Arch {
         }
     }
 
-    /// Whether the guest runs this machine's programs, from this machine's root.
+    /// Whether the guest runs this machine's programs from this machine's root.
     pub const fn shares_root(self) -> bool {
         matches!(self, Self::X86_64)
     }
 
-    /// QEMU's board and CPU. Pointer authentication by QEMU's own formula, which is cheaper to
+    /// QEMU's board and CPU. Pointer authentication uses QEMU's own algorithm, which is cheaper to
     /// emulate than the architecture's.
     pub(crate) const fn board(self, threads: u32) -> &'static str {
         match self {
-            // Emulated AMD CPUs, the default, cannot tell their threads apart (no TOPOEXT).
+            // Emulated AMD CPUs, the default, cannot describe SMT threads (no TOPOEXT).
             Self::X86_64 if threads > 1 => "-M q35 -cpu max,vendor=GenuineIntel",
             Self::X86_64 => "-M q35 -cpu max",
             Self::Aarch64 => "-M virt,gic-version=3 -cpu max,pauth-impdef=on",
         }
     }
 
-    /// The architecture's part of the kernel's command line. An aarch64 kernel takes the speed of
-    /// its timer from the timer itself: nothing there to calibrate or to check.
+    /// The architecture's part of the kernel cmdline. An aarch64 kernel reads its timer's frequency
+    /// from the timer, so it needs no calibration or check.
     pub(crate) const fn kernel_cmdline(self) -> &'static str {
         match self {
             Self::X86_64 => {
@@ -82,10 +82,11 @@ impl Arch {
     }
 }
 
-/// Where `make aarch64` puts the guest's netwright, given where this one is: beside it in the
-/// folder of builds, the release build before the debug build. Nothing need be there.
+/// Path of the guest's netwright built by `make aarch64`, derived from the path of this program:
+/// next to it in the build directory, the release build before the debug build. The file may not
+/// exist.
 pub fn cross_built(own: &Path) -> PathBuf {
-    // target/release/netwright; tests lie one deeper.
+    // target/release/netwright; test programs are one level deeper.
     let builds = own.ancestors().find(|a| a.join(TARGET).is_dir());
     let builds = builds.or_else(|| own.parent()?.parent()).unwrap_or(Path::new("target"));
     let file = |profile: &str| builds.join(TARGET).join(profile).join("netwright");
@@ -93,13 +94,13 @@ pub fn cross_built(own: &Path) -> PathBuf {
     if !release.exists() && debug.exists() { debug } else { release }
 }
 
-/// As Rust names the guest's system.
+/// Rust's target name of the guest.
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 
-/// Checks that a file is a program that an aarch64 guest without any library can run.
+/// Checks that a file is a program that an aarch64 guest can run without libraries.
 ///
 /// # Errors
-/// Says what to do when it is missing or something else.
+/// The file is missing or another kind; the text says what to do.
 pub fn check_guest_program(path: &Path) -> Result<(), LabError> {
     let refuse = |what: &str| {
         Err(LabError::failed(
@@ -117,8 +118,8 @@ pub fn check_guest_program(path: &Path) -> Result<(), LabError> {
     }
 }
 
-/// What keeps a file from being a static aarch64 program. **Source**: the ELF-64 object file
-/// format, file header and program headers.
+/// Why a file is not a static aarch64 program. **Source**: the ELF-64 object file format, file
+/// header and program headers.
 fn wrong_with(elf: &[u8]) -> Option<&'static str> {
     const AARCH64: u64 = 183;
     const INTERPRETER: u64 = 3;
@@ -142,7 +143,7 @@ fn wrong_with(elf: &[u8]) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// A header, and one program header of the given type.
+    /// An ELF header with one program header of the given type.
     fn elf(machine: u8, segment: u8) -> Vec<u8> {
         let mut e = vec![0; 64 + 56];
         e[..6].copy_from_slice(b"\x7fELF\x02\x01");

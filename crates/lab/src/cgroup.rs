@@ -1,4 +1,4 @@
-//! cgroups of container-like hosts, v1 (one tree a controller) and v2.
+//! cgroups of container-like hosts, for v1 (one tree for each controller) and v2.
 
 use std::{
     fs,
@@ -10,23 +10,23 @@ use crate::{
     state::{Lab, Resource},
 };
 
-/// Where this machine's cgroups are.
+/// This machine's cgroup hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hierarchy {
-    /// One tree a controller; the cpuset one, and the others worth joining.
+    /// One tree for each controller: that of cpuset, and others worth joining.
     V1 {
         /// Mount point of the cpuset controller.
         cpuset: PathBuf,
-        /// Mount points of further trees (named systemd, unified), joined so that
-        /// `/proc/PID/cgroup` looks as under an engine.
+        /// Mount points of further trees (named systemd, unified); processes join them so that
+        /// `/proc/PID/cgroup` looks as with a container engine.
         others: Vec<PathBuf>,
     },
     /// The unified tree with the cpuset controller.
     V2 { root: PathBuf },
 }
 
-/// Finds the hierarchy in the text of `/proc/mounts`; `controllers` gives a v2 mount's
-/// `cgroup.controllers`.
+/// Finds the hierarchy in the text of `/proc/mounts`; `controllers` reads `cgroup.controllers` of a
+/// v2 mount.
 pub fn find(mounts: &str, controllers: impl Fn(&Path) -> String) -> Option<Hierarchy> {
     let mut cpuset = None;
     let mut others = Vec::new();
@@ -60,12 +60,12 @@ pub fn find(mounts: &str, controllers: impl Fn(&Path) -> String) -> Option<Hiera
     }
 }
 
-/// Makes the cgroups of one container-like host, named as container engines under systemd name
-/// theirs, with all CPUs and memory nodes of the machine unless told otherwise. Gives the
-/// folders a process must enter.
+/// Creates the cgroups of one container-like host, with names like those of container engines under
+/// systemd. Without `cpus` they allow all CPUs and memory nodes of the machine. Returns the
+/// directories that a process must join.
 ///
 /// # Errors
-/// When no cpuset controller is mounted, or the kernel refuses.
+/// No cpuset controller is mounted, or the kernel refuses.
 pub fn make(lab: &mut Lab, id: &str, cpus: Option<&str>) -> Result<Vec<PathBuf>, LabError> {
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
     let controllers =
@@ -113,7 +113,7 @@ pub fn make(lab: &mut Lab, id: &str, cpus: Option<&str>) -> Result<Vec<PathBuf>,
     Ok(folders)
 }
 
-/// Under v1 a new cpuset is empty and takes no process; it gets its parent's.
+/// In v1 a new cpuset is empty and accepts no process; copies the parent's.
 fn inherit(parent: &Path, child: &Path, file: &str) -> Result<(), LabError> {
     let own = fs::read_to_string(child.join(file)).unwrap_or_default();
     if !own.trim().is_empty() {

@@ -1,4 +1,4 @@
-//! The host's end of a guest's command ports.
+//! The host's side of a guest's command ports.
 
 use std::{
     fs::{self, File},
@@ -13,36 +13,36 @@ use crate::{
     frame::{self, Exec, FrameKind},
 };
 
-/// How many commands can run in one guest at once.
+/// Most concurrent commands in one guest.
 pub const PORTS: u32 = 4;
 
-/// Socket of port `n` in a guest's folder.
+/// Path of port `n`'s socket in a guest's directory.
 pub fn socket(folder: &Path, n: u32) -> std::path::PathBuf {
     folder.join(format!("port{n}.sock"))
 }
 
-/// A port of a guest, held until dropped.
+/// A guest's port, locked until dropped.
 pub struct Channel {
     stream: UnixStream,
     _lock: File,
 }
 
-/// What a command in a guest did.
+/// Result of a command in a guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// Exit code, 128 + signal when killed by one.
+    /// Exit code; 128 + signal if a signal killed it.
     pub code: i32,
-    /// Standard output, when collected.
+    /// Standard output; empty unless collected.
     pub stdout: Vec<u8>,
-    /// Standard error, when collected.
+    /// Standard error; empty unless collected.
     pub stderr: Vec<u8>,
 }
 
 impl Channel {
-    /// Takes a free port and waits until the guest answers on it.
+    /// Takes a free port and waits until the guest answers.
     ///
     /// # Errors
-    /// [`LabError::Timeout`] when the guest does not answer in time or all ports are taken.
+    /// [`LabError::Timeout`]: the guest does not answer in time, or all ports are in use.
     pub fn open(folder: &Path, patience: Duration) -> Result<Self, LabError> {
         let deadline = Instant::now() + patience;
         loop {
@@ -65,8 +65,7 @@ impl Channel {
         }
     }
 
-    /// Says hello until the guest says it back: what an earlier client left on the port is
-    /// passed over.
+    /// Sends Hello until the guest answers it; skips frames left by an earlier client.
     fn greet(&mut self, deadline: Instant) -> io::Result<()> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
         let nonce = format!("{}-{now}", std::process::id()).into_bytes();
@@ -95,10 +94,10 @@ impl Channel {
         Err(io::ErrorKind::TimedOut.into())
     }
 
-    /// Runs a command to its end, passing its output on as it comes.
+    /// Runs a command to its end, forwarding its output as it arrives.
     ///
     /// # Errors
-    /// When the guest goes away, or nothing ends within `patience`.
+    /// The guest disconnects, or the command does not end within `patience`.
     pub fn run(
         mut self,
         argv: &[String],
@@ -124,7 +123,7 @@ impl Channel {
         let mut writer = self.stream.try_clone().map_err(gone)?;
         match stdin {
             None => frame::write(&mut writer, FrameKind::Stdin, &[]).map_err(gone)?,
-            // Not joined: it may wait for a person who types nothing more.
+            // Not joined: it may wait for a user who types nothing more.
             Some(from) => {
                 std::thread::Builder::new().spawn(move || feed(from, writer)).map_err(gone)?;
             }
@@ -147,7 +146,7 @@ impl Channel {
         }
     }
 
-    /// Runs a command to its end and keeps its output.
+    /// Runs a command to its end and collects its output.
     ///
     /// # Errors
     /// As [`Channel::run`].
@@ -168,7 +167,7 @@ fn feed(mut from: Box<dyn Read + Send>, mut to: UnixStream) {
     }
 }
 
-/// Locks a port for one client; the kernel releases it when the client ends.
+/// Locks a port for one client; the kernel unlocks it when the client ends.
 fn take(path: &Path) -> Option<File> {
     let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path).ok()?;
     file.try_lock().ok()?;

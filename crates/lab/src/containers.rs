@@ -1,8 +1,8 @@
-//! A bridge with container-like hosts on it, as a container engine makes them, without the
-//! engine: each its own namespace, cgroup, cpuset, veth, and a first process that lives in it.
+//! A bridge with container-like hosts, set up as by a container engine but without one. Each has
+//! its own namespace, cgroup, cpuset, veth, and a first process.
 //!
-//! The bridge lives in a namespace of its own (`nw-LAB-bridge`), so that the machine's own
-//! links, forwarding and firewall are left alone.
+//! The bridge has its own namespace (`nw-LAB-bridge`), so the machine's links, forwarding and
+//! firewall stay as they are.
 
 use std::os::unix::process::CommandExt;
 
@@ -12,13 +12,13 @@ use crate::{
     tool,
 };
 
-/// The shape of a set of containers.
+/// Parameters of a set of containers.
 #[derive(Debug, Clone)]
 pub struct ContainersSpec {
     pub count: u32,
-    /// CPUs of every cpuset, as a cpulist; all of the machine's if none.
+    /// CPUs of every cpuset, as a cpulist; `None` for all of the machine.
     pub cpus: Option<String>,
-    /// MTU of all links.
+    /// MTU of all links; `None` keeps the default.
     pub mtu: Option<u32>,
 }
 
@@ -28,10 +28,10 @@ impl Default for ContainersSpec {
     }
 }
 
-/// Brings up the bridge and the hosts `c1`, `c2`, ….
+/// Creates the bridge and the hosts `c1`, `c2`, ….
 ///
 /// # Errors
-/// As the tools and the kernel say.
+/// Errors of the tools and the kernel.
 pub fn up(lab: &mut Lab, spec: &ContainersSpec) -> Result<(), LabError> {
     if !(1..=64).contains(&spec.count) {
         return Err(LabError::Usage(format!("--count must be 1 to 64, not {}", spec.count)));
@@ -65,8 +65,8 @@ pub fn up(lab: &mut Lab, spec: &ContainersSpec) -> Result<(), LabError> {
     Ok(())
 }
 
-/// A 64-digit id as engines make them, the same for the same lab and number: FNV-1a (Fowler,
-/// Noll and Vo) of the name, stretched by SplitMix64 (Steele, Lea and Flood, 2014).
+/// A 64-digit id like those of engines, always the same for a lab and number: FNV-1a (Fowler, Noll
+/// and Vo) of the name, extended by SplitMix64 (Steele, Lea and Flood, 2014).
 fn container_id(lab: &str, n: u32) -> String {
     let name = format!("{lab}/{n}");
     let mut state = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| {
@@ -82,7 +82,7 @@ fn container_id(lab: &str, n: u32) -> String {
         .collect()
 }
 
-/// What an engine calls the container's main process: it holds the namespace and the cgroup.
+/// Starts the container's main process, which holds the namespace and the cgroup.
 fn start_first_process(lab: &mut Lab, host: &HostState) -> Result<(), LabError> {
     let argv = ["sh", "-c", "read -r _ && exec sleep infinity </dev/null"].map(str::to_owned);
     let mut command = host::command(host, &argv)?;

@@ -1,4 +1,4 @@
-//! An initramfs as the kernel takes it. **Source**: the kernel's
+//! Writes an initramfs in the kernel's format. **Source**: the kernel's
 //! `Documentation/driver-api/early-userspace/buffer-format.rst` (format `newc`).
 
 /// A `newc` archive being written.
@@ -13,7 +13,7 @@ impl Archive {
         self.entry(name, 0o040_755, &[], 0);
     }
 
-    /// A file that may be run.
+    /// Adds an executable file.
     pub fn file(&mut self, name: &str, content: &[u8]) {
         self.entry(name, 0o100_755, content, 0);
     }
@@ -22,7 +22,7 @@ impl Archive {
         self.entry(name, 0o120_777, target.as_bytes(), 0);
     }
 
-    /// The console device, without which `init` has no output before `/dev` is mounted.
+    /// Adds the console device; without it `init` has no output before `/dev` is mounted.
     pub fn console(&mut self) {
         self.entry("dev/console", 0o020_600, &[], (5 << 8) | 1);
     }

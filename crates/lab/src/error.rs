@@ -1,6 +1,6 @@
-//! Why a lab could not be brought up, named by what the user can do.
+//! Errors of a lab, grouped by what the user can do.
 
-/// One line that says what happened, where, and what to do next.
+/// One line with the event, its object, and the next step.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// Namespaces, taps and cgroups need root.
@@ -8,32 +8,32 @@ pub enum LabError {
         "a lab makes network namespaces, taps and cgroups and needs root; run it with sudo (CAP_SYS_ADMIN and CAP_NET_ADMIN)"
     )]
     NeedsRoot,
-    /// A program is missing.
+    /// A program is not installed.
     #[error("{tool} is missing; install Debian's package {package}")]
     Missing { tool: String, package: String },
     #[error("{step}: {why}")]
     Failed { step: String, why: String },
-    /// A lab of that name is up.
+    /// A lab with this name is up.
     #[error(
         "lab {0:?} is up already; `netwright lab down {0}` removes it, --name chooses another name"
     )]
     Exists(String),
-    /// No lab or host of that name.
+    /// No lab or host has this name.
     #[error("{what}; {hint}")]
     Unknown {
-        /// What was asked for.
+        /// The name that was looked for.
         what: String,
         hint: String,
     },
-    /// Something did not happen in time.
+    /// An operation timed out.
     #[error("{what} did not happen within {seconds} s{tail}")]
     Timeout {
         what: String,
         seconds: u64,
-        /// The last lines that were seen, with a line break before, or nothing.
+        /// The last lines of its output, preceded by a line break, or empty.
         tail: String,
     },
-    /// Options that make no sense together or exceed a bound.
+    /// Options contradict each other or exceed a limit.
     #[error("{0}")]
     Usage(String),
 }

@@ -1,5 +1,6 @@
-//! What travels through a guest's command port, both ways: a magic word, a kind, a length, a
-//! payload. Bounded, and found again by its magic after a client died in the middle of one.
+//! Frames on a guest's command port, in both directions: a magic number, a kind, a length, a
+//! payload. The length is bounded, and the magic resynchronizes after a client that died within a
+//! frame.
 
 use std::io::{self, Read, Write};
 
@@ -7,16 +8,16 @@ pub const MAX_PAYLOAD: usize = 64 * 1024;
 
 const MAGIC: [u8; 4] = *b"NWf1";
 
-/// What a frame is.
+/// Kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FrameKind {
     /// To the guest: answer with [`FrameKind::Welcome`] and the same payload.
     Hello = 1,
     Welcome = 2,
-    /// To the guest: run this, an [`Exec`] as JSON.
+    /// To the guest: run a command, an [`Exec`] as JSON.
     Exec = 3,
-    /// To the guest: standard input; an empty one is its end.
+    /// To the guest: standard input; an empty payload is its end.
     Stdin = 4,
     /// From the guest: standard output.
     Stdout = 5,
@@ -47,10 +48,10 @@ pub struct Exec {
     pub argv: Vec<String>,
 }
 
-/// Writes one frame at once.
+/// Writes one frame in one call.
 ///
 /// # Errors
-/// As the port says; a payload above [`MAX_PAYLOAD`] is `InvalidInput`.
+/// Errors of the port; `InvalidInput` for a payload above [`MAX_PAYLOAD`].
 pub fn write(to: &mut impl Write, kind: FrameKind, payload: &[u8]) -> io::Result<()> {
     if payload.len() > MAX_PAYLOAD {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -64,10 +65,10 @@ pub fn write(to: &mut impl Write, kind: FrameKind, payload: &[u8]) -> io::Result
     to.flush()
 }
 
-/// Reads one frame, passing over bytes that belong to none.
+/// Reads one frame, skipping bytes outside frames.
 ///
 /// # Errors
-/// As the port says; `UnexpectedEof` when the other end went away.
+/// Errors of the port; `UnexpectedEof` if the other end has disconnected.
 pub fn read(from: &mut impl Read) -> io::Result<(FrameKind, Vec<u8>)> {
     loop {
         let mut seen = 0;

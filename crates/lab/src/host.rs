@@ -1,4 +1,4 @@
-//! Running something on a practice host.
+//! Runs commands on a practice host.
 
 use std::{
     fs,
@@ -13,10 +13,10 @@ use crate::{
     tool,
 };
 
-/// A command that will run on the host, with this process's own standard streams.
+/// A command on the host, with this process's standard streams.
 ///
 /// # Errors
-/// For guests, which have no local process; see the guest's channel.
+/// For guests, which have no local process; use the guest's channel.
 pub fn command(host: &HostState, argv: &[String]) -> Result<Command, LabError> {
     let NodeAccess::Namespace { namespace, cgroups } = &host.reach else {
         return Err(LabError::Usage(format!("{} is a guest", host.name)));
@@ -25,7 +25,7 @@ pub fn command(host: &HostState, argv: &[String]) -> Result<Command, LabError> {
         return Err(LabError::Usage("nothing to run: write it after --".into()));
     }
     let mut c = tool::command("ip");
-    // `ip` gives 1 for a command that is not there; a shell gives 127, as a guest does.
+    // `ip` exits with 1 for a missing command; a shell exits with 127, as a guest does.
     c.args(["netns", "exec", namespace, "sh", "-c", "exec \"$@\"", "sh"]).args(argv);
     c.stdin(Stdio::inherit());
     let cgroups: Vec<_> = cgroups.iter().map(|g| g.join("cgroup.procs")).collect();
@@ -43,7 +43,7 @@ pub fn command(host: &HostState, argv: &[String]) -> Result<Command, LabError> {
     Ok(c)
 }
 
-/// The exit code a shell would give: 128 + signal when killed by one.
+/// The exit code that a shell would return: 128 + signal if a signal killed it.
 pub fn exit_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }

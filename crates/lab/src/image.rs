@@ -1,6 +1,6 @@
-//! What a guest boots: Debian's kernel and a small initramfs, built once and cached. The guest
-//! needs no disk image: its root is this machine's own, read-only over 9p, under a tmpfs; or,
-//! where this machine's programs do not run in it, the initramfs itself.
+//! The kernel and initramfs of a guest: Debian's kernel and a small initramfs, built once and
+//! cached. The guest needs no disk image: its root is this machine's, read-only over 9p, below a
+//! tmpfs. If it cannot run this machine's programs, its root is the initramfs.
 
 use std::{
     fs,
@@ -15,11 +15,11 @@ use crate::{
     package::Apt,
 };
 
-/// Where kernels are cached.
+/// Default directory of cached kernels.
 pub const DEFAULT_CACHE: &str = "/var/cache/netwright/lab";
 
-/// Modules a guest loads before its root is there; what they depend on is found by itself. The last
-/// two tell of single sockets, as `ss` and `doctor` read them.
+/// Modules that a guest loads before mounting its root; their dependencies are added automatically.
+/// The last two provide socket diagnostics for `ss` and `doctor`.
 const MODULES: &[&str] = &[
     "virtio_pci",
     "virtio_console",
@@ -31,10 +31,10 @@ const MODULES: &[&str] = &[
     "tcp_diag",
 ];
 
-/// What a guest needs beyond these to reach this machine's root.
+/// Further modules for mounting this machine's root.
 const ROOT_MODULES: &[&str] = &["9pnet_virtio", "9p", "overlay"];
 
-/// Where a guest that is its own root has its `netwright`.
+/// Path of `netwright` in a guest with the initramfs as its root.
 pub const GUEST_PROGRAM: &str = "/bin/netwright";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,11 +45,10 @@ pub struct Image {
     pub release: String,
 }
 
-/// Gives the image, fetching Debian's kernel by its package name and building the initramfs
-/// when the cache has none.
+/// The image; if it is not cached, fetches Debian's kernel package and builds the initramfs.
 ///
 /// # Errors
-/// When a tool is missing, the package cannot be had, or the cache cannot be written.
+/// A tool is missing, the package cannot be fetched, or the cache cannot be written.
 pub fn prepare(
     cache: &Path,
     arch: Arch,
@@ -75,7 +74,7 @@ pub fn prepare(
     Ok(Image { kernel: cache.join(format!("vmlinuz-{release}")), initramfs, release })
 }
 
-/// An architecture's part of the cache.
+/// The cache directory of an architecture.
 pub fn folder(cache: &Path, arch: Arch) -> PathBuf {
     match arch {
         Arch::X86_64 => cache.to_owned(),
@@ -83,11 +82,11 @@ pub fn folder(cache: &Path, arch: Arch) -> PathBuf {
     }
 }
 
-/// Writes an initramfs to which a program is added as [`GUEST_PROGRAM`]: the kernel unpacks one
-/// archive after the other. A copy, so that the guest does not notice when it is built anew.
+/// Writes an initramfs with a program added as [`GUEST_PROGRAM`]: the kernel unpacks concatenated
+/// archives. The program is copied, so a rebuild does not affect the guest.
 ///
 /// # Errors
-/// When one of them cannot be read or `to` not be written.
+/// A file cannot be read, or `to` cannot be written.
 pub fn with_program(initramfs: &Path, program: &Path, to: &Path) -> Result<(), LabError> {
     let read = |path: &Path| {
         fs::read(path).map_err(|e| LabError::failed(format!("reading {}", path.display()), e))
@@ -99,7 +98,7 @@ pub fn with_program(initramfs: &Path, program: &Path, to: &Path) -> Result<(), L
     write_whole(to, &bytes)
 }
 
-/// Changes whenever the initramfs' own text does, so that an old cache is not used (FNV-1a).
+/// Version of the initramfs' own content (FNV-1a), so that an outdated cache is not used.
 fn version(arch: Arch) -> String {
     let text = init(arch).bytes().chain(modules_of(arch).flat_map(str::bytes));
     let hash = text.fold(0xcbf2_9ce4_8422_2325u64, |h, b| {
@@ -121,14 +120,14 @@ fn lock(cache: &Path) -> Result<fs::File, LabError> {
     let path = cache.join(".lock");
     let file = fs::File::create(&path)
         .map_err(|e| LabError::failed(format!("opening {}", path.display()), e))?;
-    // Waits: another `lab up` may be fetching the very same kernel.
+    // Waits, since another `lab up` may be fetching the same kernel.
     if let Err(e) = file.lock() {
         return Err(LabError::failed(format!("locking {}", path.display()), e));
     }
     Ok(file)
 }
 
-/// The newest kernel whose files are all there: the image is renamed into place last.
+/// The newest cached kernel with all files: the image is renamed into place last.
 fn cached_release(cache: &Path) -> Option<String> {
     let mut releases: Vec<String> = fs::read_dir(cache)
         .ok()?
@@ -139,7 +138,7 @@ fn cached_release(cache: &Path) -> Option<String> {
     releases.pop()
 }
 
-/// Fetches the kernel and what else this machine does not have itself.
+/// Fetches the kernel, and other packages that this machine lacks.
 fn fetch(cache: &Path, arch: Arch) -> Result<String, LabError> {
     let apt =
         if arch == Arch::here() { Apt::machine() } else { Apt::foreign(arch, &cache.join("apt"))? };
@@ -162,7 +161,7 @@ fn fetch(cache: &Path, arch: Arch) -> Result<String, LabError> {
     result
 }
 
-/// Where a guest that does not run this machine's busybox has its own from.
+/// Path of busybox for a guest that cannot run this machine's.
 fn busybox_of(cache: &Path) -> PathBuf {
     cache.join("busybox")
 }
@@ -245,7 +244,7 @@ fn build_initramfs(cache: &Path, arch: Arch, release: &str) -> Result<Vec<u8>, L
     archive.file("init", init(arch).as_bytes());
     let mut order = String::new();
     for name in &ordered {
-        // Built into the kernel where there is no file.
+        // A module without a file is built into the kernel.
         if let Some(bytes) = content(name) {
             archive.file(&format!("modules/{name}.ko"), &bytes);
             order.push_str(name);
@@ -256,8 +255,8 @@ fn build_initramfs(cache: &Path, arch: Arch, release: &str) -> Result<Vec<u8>, L
     Ok(archive.finish())
 }
 
-/// The guest's first program. The kernel cmdline says which binary serves the command ports and
-/// where the modules are on the host.
+/// The guest's init script. The kernel cmdline names the binary that serves the command ports, and
+/// the host's module directory.
 const INIT: &str = r#"#!/bin/sh
 b=/bin/busybox
 $b mount -t proc proc /proc
@@ -314,7 +313,8 @@ echo "lab: the agent ended with $?"
 $b poweroff -f
 "#;
 
-/// The same where the initramfs stays the root: all programs are busybox's, and `netwright`.
+/// The same for a guest with the initramfs as its root: all programs are busybox's, plus
+/// `netwright`.
 const INIT_OF_ITSELF: &str = r#"#!/bin/sh
 /bin/busybox --install -s /bin
 export PATH=/bin HOME=/root

@@ -1,10 +1,9 @@
-//! Practice hosts on one machine, on which everything can be tried for real: two hosts on a
-//! link, containers on a bridge, a server with NUMA nodes and a multi-queue NIC.
+//! Practice hosts on one machine, for tests of every kind: two hosts on a link, containers on a
+//! bridge, or a server with NUMA nodes and a multi-queue NIC.
 //!
-//! A lab changes the machine it runs on only by adding things of its own (namespaces, taps,
-//! cgroups, processes, files under one folder), each written to the lab's [`state`] before it
-//! is made. So whatever happens, `down` and the next `up` find what is left and remove it, and
-//! nothing else is ever touched.
+//! A lab only adds things to its machine: namespaces, taps, cgroups, processes, and files under one
+//! directory. Each is recorded in the lab's [`state`] before it is made. So `down` and the next
+//! `up` can always find and remove what is left, and nothing else is touched.
 
 pub mod agent;
 pub mod arch;

@@ -1,10 +1,9 @@
-//! A link in user space: two taps and a process between them that delays and loses frames,
-//! for kernels without netem. It measures its own error and says it.
+//! A link in user space: two taps, and a process between them that delays and drops frames, for
+//! kernels without netem. It measures and reports its own timing error.
 //!
-//! Each direction is a thread with a queue of frames and the moment each is due. Sleeping
-//! ends early and the last stretch is spun, because waking a virtual CPU takes longer than the
-//! delays that matter here. Where the ends need the CPUs themselves it can be told not to spin:
-//! frames are then later by what waking up takes.
+//! Each direction is a thread with a queue of frames and their due times. A sleep ends early and
+//! the rest is spun, because waking a virtual CPU takes longer than typical delays. Spinning can be
+//! turned off if the hosts need the CPUs: frames are then late by the wake-up latency.
 
 use std::{
     collections::VecDeque,
@@ -24,59 +23,59 @@ use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 
-/// What a link does to frames, each way.
+/// Parameters of a link, for each direction.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct LinkSpec {
     pub namespaces: [String; 2],
-    /// The tap's name in both.
+    /// Name of the tap in both namespaces.
     pub link: String,
-    /// Queues of each tap.
+    /// Number of queues of each tap.
     pub queues: u32,
-    /// Added delay each way.
+    /// Added delay in each direction.
     pub delay: Nanos,
-    /// Share of frames lost each way, 0 to 1.
+    /// Share of frames dropped in each direction, 0 to 1.
     pub loss: f64,
-    /// Seed of the losses, so that a run can be repeated.
+    /// Seed for the drops, so that a run can be repeated.
     pub seed: u64,
-    /// For so long before a frame is due the thread spins instead of sleeping.
+    /// The thread spins instead of sleeping when a frame is due within this time.
     pub spin: Nanos,
-    /// Where the statistics are written, each second and at the end.
+    /// File of the statistics, written each second and at the end.
     pub stats: PathBuf,
 }
 
-/// What a link did so far, over both directions.
+/// Statistics of a link, over both directions.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, PartialEq, Eq)]
 pub struct LinkStats {
     /// Frames carried, by direction (first to second namespace, and back).
     pub carried: [u64; 2],
-    /// Frames lost on purpose, by direction.
+    /// Frames dropped on purpose, by direction.
     pub lost: [u64; 2],
-    /// Frames lost because more than [`MAX_FRAMES`] were under way, by direction.
+    /// Frames dropped because more than [`MAX_FRAMES`] were in transit, by direction.
     pub overflowed: [u64; 2],
-    /// Frames the receiving tap refused (link down), by direction.
+    /// Frames that the receiving tap refused (link down), by direction.
     pub refused: [u64; 2],
-    /// How much later than due frames left: median, 99th percentile, maximum; upper bounds of
-    /// buckets of 1/8 of a power of two.
+    /// Lateness of sent frames: median, 99th percentile, maximum; upper bounds of buckets of 1/8 of
+    /// a power of two.
     pub late_ns: Lateness,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Lateness {
     pub n: u64,
-    /// Median; absent before the first frame.
+    /// Median in nanoseconds; `None` before the first frame.
     pub p50: Option<u64>,
-    /// 99th percentile; absent below 100 frames.
+    /// 99th percentile in nanoseconds; `None` below 100 frames.
     pub p99: Option<u64>,
     pub max: Option<u64>,
 }
 
-/// The most frames under way in one direction: 10 ms of minimum-size frames at 1 Gbit/s.
+/// Most frames in transit in one direction: 10 ms of minimum-size frames at 1 Gbit/s.
 pub const MAX_FRAMES: usize = 16_384;
 
-/// For so long before a frame is due the thread spins, where nothing else is asked for.
+/// Default of [`LinkSpec::spin`].
 pub const SPIN: Nanos = Nanos(120_000);
 
-/// A tap's largest MTU and an Ethernet header with two VLAN tags.
+/// Largest frame in bytes: a tap's largest MTU and an Ethernet header with two VLAN tags.
 const LARGEST_FRAME: usize = 65_535 + 22;
 
 const BUCKETS: usize = 64 * 8;
@@ -145,10 +144,10 @@ impl Shared {
     }
 }
 
-/// Runs a link until `stop`: makes the taps, says `ready` on `ready`, carries frames.
+/// Runs a link until `stop`: creates the taps, writes `ready` to `ready`, forwards frames.
 ///
 /// # Errors
-/// When a namespace or `/dev/net/tun` cannot be used.
+/// A namespace or `/dev/net/tun` cannot be used.
 pub fn run(
     spec: &LinkSpec,
     stop: &'static AtomicBool,
@@ -158,7 +157,7 @@ pub fn run(
     for namespace in &spec.namespaces {
         taps.push(open_taps(namespace, &spec.link, spec.queues)?);
     }
-    // The kernel rounds timers by 50 µs where nobody asks it not to.
+    // By default the kernel delays timers by up to 50 µs.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let zero = || [AtomicU64::new(0), AtomicU64::new(0)];
     let shared = Arc::new(Shared {
@@ -206,7 +205,8 @@ fn save(path: &Path, stats: &LinkStats) -> std::io::Result<()> {
     fs::rename(new, path)
 }
 
-/// One direction: reads frames from all queues of `from`, and writes each to `to` when due.
+/// Forwards one direction: reads frames from all queues of `from`, and writes each to `to` when
+/// due.
 fn carry(spec: &LinkSpec, direction: usize, from: &[OwnedFd], to: &[OwnedFd], shared: &Shared) {
     let (delay, spin) = (Duration::from_nanos(spec.delay.0), Duration::from_nanos(spec.spin.0));
     let mut random = spec
@@ -286,13 +286,13 @@ fn write_frame(fd: RawFd, frame: &[u8]) -> bool {
     unsafe { libc::write(fd, frame.as_ptr().cast(), frame.len()) == frame.len() as isize }
 }
 
-/// Opens all queues of a tap that is made in `namespace`; it vanishes with the process.
+/// Creates a tap in `namespace` and opens all its queues; it vanishes with this process.
 fn open_taps(namespace: &str, link: &str, queues: u32) -> Result<Vec<OwnedFd>, LabError> {
     let path = format!("/run/netns/{namespace}");
     let space =
         fs::File::open(&path).map_err(|e| LabError::failed(format!("opening {path}"), e))?;
     let link = link.to_owned();
-    // A thread of its own enters the namespace and ends with it.
+    // A separate thread enters the namespace and ends there.
     let opening = std::thread::Builder::new().spawn(move || {
         let kind = Some(rustix::thread::LinkNameSpaceType::Network);
         rustix::thread::move_into_link_name_space(space.as_fd(), kind)
@@ -355,7 +355,7 @@ pub fn run_until_signal(spec: &LinkSpec, ready: &mut dyn Write) -> Result<LinkSt
     run(spec, &STOP, ready)
 }
 
-/// What the lab's user-space links say of themselves.
+/// Statistics of the lab's user-space links, one line each.
 pub fn lines(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut lines: Vec<String> = entries

@@ -1,8 +1,8 @@
-//! What is up, in lines for people.
+//! The list of labs, as text.
 
 use crate::{Registry, link, state::LabState};
 
-/// Each lab with its hosts, and what cannot be read.
+/// One line for each lab and its hosts, and the states that cannot be read.
 pub fn text(registry: &Registry, labs: &[LabState], broken: &[String]) -> String {
     let mut text = String::new();
     for lab in labs {

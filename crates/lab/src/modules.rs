@@ -1,4 +1,4 @@
-//! Kernel modules: where they are and what they need.
+//! Kernel modules: their files and dependencies.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Modules by name (`-` and `_` are one), with their paths.
+/// Module files by name (`-` and `_` are equal).
 pub(crate) fn find_modules(folder: &Path) -> BTreeMap<String, PathBuf> {
     let mut found = BTreeMap::new();
     let mut todo = vec![folder.to_owned()];
@@ -25,7 +25,7 @@ pub(crate) fn find_modules(folder: &Path) -> BTreeMap<String, PathBuf> {
     found
 }
 
-/// What a module says it depends on, in its `.modinfo` section.
+/// Dependencies from a module's `.modinfo` section.
 pub(crate) fn depends(module: &[u8]) -> Vec<String> {
     let key = b"\0depends=";
     let Some(at) = module.windows(key.len()).position(|w| w == key) else { return Vec::new() };
@@ -38,7 +38,7 @@ pub(crate) fn depends(module: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// `modules.dep` as depmod writes it, so that `modprobe` works in the guest.
+/// `modules.dep` in depmod's format, so that `modprobe` works in the guest.
 pub(crate) fn modules_dep(folder: &Path) -> String {
     let modules = find_modules(folder);
     let relative = |name: &str| {
@@ -52,14 +52,14 @@ pub(crate) fn modules_dep(folder: &Path) -> String {
     for name in modules.keys() {
         let mut ordered = Vec::new();
         closure(name, &|n| direct.get(&n.to_owned()).cloned().unwrap_or_default(), &mut ordered);
-        // modprobe loads from the right.
+        // modprobe loads from right to left.
         let line: Vec<String> = ordered.iter().rev().skip(1).filter_map(|n| relative(n)).collect();
         text.push_str(&format!("{}: {}\n", relative(name).unwrap_or_default(), line.join(" ")));
     }
     text
 }
 
-/// What `name` needs, each after what it needs itself, `name` last.
+/// `name` with all its dependencies, each before the modules that need it.
 pub(crate) fn closure(
     name: &str,
     depends: &dyn Fn(&str) -> Vec<String>,

@@ -6,15 +6,15 @@ use crate::{
     tool,
 };
 
-/// The namespace's name of a lab's host: `nw-LAB-HOST`.
+/// Name of a lab host's namespace: `nw-LAB-HOST`.
 pub fn name_of(lab: &str, host: &str) -> String {
     format!("nw-{lab}-{host}")
 }
 
-/// Makes the namespace of a host, with loopback up.
+/// Creates a host's namespace, with loopback up.
 ///
 /// # Errors
-/// As `ip` says.
+/// Errors of `ip`.
 pub fn make(lab: &mut Lab, host: &str) -> Result<String, LabError> {
     let name = name_of(&lab.state.name, host);
     lab.will_make(Resource::Namespace { name: name.clone() })?;
@@ -23,28 +23,28 @@ pub fn make(lab: &mut Lab, host: &str) -> Result<String, LabError> {
     Ok(name)
 }
 
-/// Runs a program inside a namespace to its end; it must succeed.
+/// Runs a program in a namespace to its end; it must succeed.
 ///
 /// # Errors
-/// With the program's own last words.
+/// The program's error output.
 pub fn run(namespace: &str, program: &str, args: &[&str]) -> Result<String, LabError> {
     let mut all = vec!["netns", "exec", namespace, program];
     all.extend(args);
     tool::run("ip", &all)
 }
 
-/// Writes a file as seen inside a namespace (`/sys/class/net/...` is its own there).
+/// Writes a file from inside a namespace, which has its own `/sys/class/net`.
 ///
 /// # Errors
-/// With the shell's words.
+/// The shell's error output.
 pub fn write(namespace: &str, path: &str, value: &str) -> Result<(), LabError> {
     run(namespace, "sh", &["-c", "printf %s \"$2\" > \"$1\"", "sh", path, value]).map(drop)
 }
 
-/// Gives a link its address and brings it up.
+/// Adds addresses to a link and brings it up.
 ///
 /// # Errors
-/// As `ip` says.
+/// Errors of `ip`.
 pub fn address(namespace: &str, link: &str, addresses: &[&str]) -> Result<(), LabError> {
     for a in addresses {
         let nodad = if a.contains(':') { " nodad" } else { "" };

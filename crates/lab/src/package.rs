@@ -1,6 +1,5 @@
-//! Debian's packages by name, fetched and unpacked without installing anything. Packages of
-//! another architecture come through package lists and a cache of the lab's own, so that this
-//! machine's apt knows nothing of it.
+//! Fetches and unpacks Debian packages without installing them. Packages of another architecture
+//! use package lists and a cache of the lab, so that this machine's apt is not affected.
 
 use std::{
     fs,
@@ -9,10 +8,10 @@ use std::{
 
 use crate::{LabError, arch::Arch, tool};
 
-/// A way to ask apt.
+/// A configured apt.
 #[derive(Debug)]
 pub struct Apt {
-    /// Options of apt-get and apt-cache.
+    /// Options for apt-get and apt-cache.
     options: Vec<String>,
 }
 
@@ -21,11 +20,11 @@ impl Apt {
         Self { options: Vec::new() }
     }
 
-    /// One for another architecture, with its state in a folder; where packages come from is
-    /// what this machine's apt was told.
+    /// apt for another architecture, with its state in a directory and this machine's package
+    /// sources.
     ///
     /// # Errors
-    /// When the folder cannot be written.
+    /// The directory cannot be written.
     pub fn foreign(arch: Arch, folder: &Path) -> Result<Self, LabError> {
         let failed = |e| LabError::failed(format!("writing into {}", folder.display()), e);
         for inner in ["lists/partial", "cache/archives/partial"] {
@@ -40,18 +39,18 @@ impl Apt {
         self.options.iter().map(String::as_str).chain(words.iter().copied()).collect()
     }
 
-    /// Fetches the package lists.
+    /// Updates the package lists.
     ///
     /// # Errors
-    /// In apt's words.
+    /// apt's error output.
     pub fn update(&self) -> Result<(), LabError> {
         tool::run("apt-get", &self.arguments(&["update", "-q"])).map(drop)
     }
 
-    /// The first package that `package` depends on whose name begins with `prefix`.
+    /// The first dependency of `package` with this name prefix.
     ///
     /// # Errors
-    /// When apt is missing or does not know the package.
+    /// apt is missing or does not know the package.
     pub fn dependency(&self, package: &str, prefix: &str) -> Result<String, LabError> {
         let text = tool::run("apt-cache", &self.arguments(&["depends", package]))?;
         text.lines()
@@ -66,10 +65,10 @@ impl Apt {
             })
     }
 
-    /// Fetches a package and unpacks it; gives the folder with its files, in `work`.
+    /// Fetches and unpacks a package; returns the directory in `work` with its files.
     ///
     /// # Errors
-    /// In the words of apt or dpkg.
+    /// The error output of apt or dpkg.
     pub fn unpack(&self, package: &str, work: &Path) -> Result<PathBuf, LabError> {
         let folder = work.join(package);
         let io = |what: &str| {
@@ -100,8 +99,8 @@ impl Apt {
     }
 }
 
-/// What makes apt another architecture's. It is read after this machine's own configuration,
-/// whose jobs after an update are about this machine's packages and are left out.
+/// apt's configuration for another architecture. It is read after this machine's, and disables its
+/// post-update jobs, which concern this machine's packages.
 fn configuration(arch: Arch, folder: &Path) -> String {
     let (arch, folder) = (arch.debian(), folder.display());
     format!(

@@ -18,26 +18,26 @@ use crate::{
     tool,
 };
 
-/// The shape of a pair.
+/// Parameters of a pair.
 #[derive(Debug, Clone)]
 pub struct PairSpec {
-    /// Queues of each end.
+    /// Number of queues at each end.
     pub queues: u32,
-    /// Links (links `eth0`, `eth1`, …).
+    /// Number of links (`eth0`, `eth1`, …).
     pub links: u32,
-    /// Rate limit each way (TBF).
+    /// Rate limit in each direction (TBF).
     pub rate: Option<BitsPerSec>,
-    /// Added delay each way.
+    /// Added delay in each direction.
     pub delay: Option<Nanos>,
-    /// How long a link of ours spins before a frame is due, instead of sleeping; 0 leaves the CPU
-    /// to others. The kernel's netem never does.
+    /// Our user-space link spins instead of sleeping when a frame is due within this time; 0 leaves
+    /// the CPU to others. Unused with the kernel's netem.
     pub spin: Nanos,
-    /// Share of packets lost each way, 0 to 1.
+    /// Share of packets lost in each direction, 0 to 1.
     pub loss: f64,
     pub mtu: Option<u32>,
     /// `rps_cpus` mask for all receive queues of both hosts.
     pub rps: Option<String>,
-    /// The binary that carries frames where this kernel has no netem.
+    /// The binary that runs the user-space link if this kernel has no netem.
     pub program: Option<PathBuf>,
 }
 
@@ -57,13 +57,13 @@ impl Default for PairSpec {
     }
 }
 
-/// The two hosts' names.
+/// Names of the two hosts.
 pub const HOSTS: [&str; 2] = ["left", "right"];
 
-/// Brings up both hosts and their links.
+/// Creates both hosts and their links.
 ///
 /// # Errors
-/// As the tools say; the lab then removes itself when dropped.
+/// Errors of the tools; the lab removes itself when dropped.
 pub fn up(lab: &mut Lab, spec: &PairSpec) -> Result<(), LabError> {
     check(spec)?;
     let spaces = [netns::make(lab, HOSTS[0])?, netns::make(lab, HOSTS[1])?];
@@ -136,18 +136,17 @@ fn check(spec: &PairSpec) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Whether sysfs takes it for a mask of CPUs: groups of at most eight hexadecimal digits.
+/// Whether sysfs accepts it as a CPU mask: groups of at most eight hexadecimal digits.
 fn is_mask(text: &str) -> bool {
     text.split(',').all(|g| (1..=8).contains(&g.len()) && g.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// `1 veth`, `2 veths`.
+/// Text such as `1 veth` or `2 veths`.
 fn many(n: u32, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Whether this kernel can delay and lose packets by itself: asked by trying, on a namespace's
-/// own loopback.
+/// Whether this kernel has netem, tested on the loopback of a namespace.
 fn has_netem(space: &str) -> bool {
     let lo = |verb: &str| {
         let words = format!("qdisc {verb} dev lo root netem delay 1ms");
@@ -156,7 +155,7 @@ fn has_netem(space: &str) -> bool {
     lo("add").is_ok() && lo("del").is_ok()
 }
 
-/// Starts the user-space link between two taps and waits until they exist.
+/// Starts the user-space link between two taps and waits until both exist.
 fn start_link(
     lab: &mut Lab,
     spec: &PairSpec,
@@ -203,10 +202,11 @@ fn start_link(
     Ok(())
 }
 
-/// Rate, delay, loss and receive steering of one end.
+/// Sets rate, delay, loss and RPS of one end.
 fn topology(space: &str, link: &str, spec: &PairSpec, netem: bool) -> Result<(), LabError> {
     if let Some(BitsPerSec(rate)) = spec.rate {
-        // A bucket of 1 ms or 10 full frames, so that TCP fills the rate without long bursts.
+        // The bucket holds 1 ms or 10 full frames, so that TCP reaches the rate without long
+        // bursts.
         let burst = Bytes((rate / 8 / 1000).max(15_140));
         netns::run(
             space,
@@ -232,7 +232,7 @@ fn topology(space: &str, link: &str, spec: &PairSpec, netem: bool) -> Result<(),
     if netem {
         let delay = spec.delay.unwrap_or_default().0;
         let mut words = vec!["qdisc".to_owned(), "add".into(), "dev".into(), link.into()];
-        // Below the rate limit where there is one.
+        // Attached below the rate limit, if there is one.
         words.extend(if spec.rate.is_some() {
             vec!["parent".into(), "1:1".into()]
         } else {

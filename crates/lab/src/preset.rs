@@ -1,4 +1,4 @@
-//! Situations of real investigations, in miniature.
+//! Small versions of real performance problems.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use crate::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
-    /// One channel where four are possible: one CPU takes all interrupts.
+    /// One channel instead of four: one CPU takes all interrupts.
     Queues,
-    /// Softirqs on the other node than the NIC.
+    /// Softirqs on another node than the NIC's.
     Softirq,
-    /// A slower path beside loopback.
+    /// A path slower than loopback.
     Latency,
-    /// Two containers whose threads something sends from CPU to CPU.
+    /// Two containers with threads that are moved between CPUs constantly.
     Migration,
-    /// Small buffers and a small MTU on a fast, long link.
+    /// Small buffers and a small MTU on a fast link with a long delay.
     Tengig,
 }
 
@@ -34,7 +34,7 @@ impl Preset {
         }
     }
 
-    /// The shape it needs.
+    /// The topology it needs: `pair`, `containers` or `server`.
     pub const fn topology(self) -> &'static str {
         match self {
             Self::Queues | Self::Softirq => "server",
@@ -43,15 +43,13 @@ impl Preset {
         }
     }
 
-    /// Whether it can be had as a pair: two hosts, of which one has to be a guest where only a guest
-    /// has what the situation is about.
+    /// Whether it is available as a pair; one of the two hosts is a guest if the problem needs one.
     pub const fn is_a_pair(self) -> bool {
         matches!(self, Self::Latency | Self::Tengig | Self::Queues)
     }
 
-    /// What runs the guest's CPUs where the situation was asked for as a pair, whose guest is to be
-    /// measured rather than traced. What one channel costs shows only where CPUs that share its
-    /// work have more time than the one that had all of it.
+    /// Emulation of a pair's guest, which is measured rather than traced. The cost of a single
+    /// channel only shows if further CPUs add computing time.
     pub const fn emulation_of_pair(self) -> Option<Emulation> {
         match self {
             Self::Queues => Some(Emulation::Each),
@@ -59,7 +57,7 @@ impl Preset {
         }
     }
 
-    /// The pair it starts from.
+    /// Parameters of the pair it starts from.
     pub fn pair(self) -> PairSpec {
         let base = PairSpec::default();
         match self {
@@ -75,11 +73,11 @@ impl Preset {
         }
     }
 
-    /// What the situation has besides where the guest's CPUs run side by side, and one channel can
-    /// therefore cost something.
+    /// Applies the part of the problem that needs guest CPUs running in parallel, which make a
+    /// single channel a bottleneck.
     ///
     /// # Errors
-    /// As the tools on the hosts say.
+    /// Errors of the tools on the hosts.
     pub fn apply_side_by_side(self, lab: &mut Lab) -> Result<(), LabError> {
         if self == Self::Queues {
             guest(lab, BLOCKED)?;
@@ -88,10 +86,10 @@ impl Preset {
         Ok(())
     }
 
-    /// Makes the situation in a lab whose hosts are up.
+    /// Applies the problem to a lab with its hosts up.
     ///
     /// # Errors
-    /// As the tools on the hosts say.
+    /// Errors of the tools on the hosts.
     pub fn apply(self, lab: &mut Lab) -> Result<(), LabError> {
         match self {
             Self::Queues => {
@@ -134,9 +132,9 @@ impl Preset {
     }
 }
 
-/// A list of blocked addresses that each received packet is held against one by one, in its softirq
-/// (`tc filter show dev eth0 ingress`). It stands for the CPUs that a guest lacks: in the field one
-/// CPU received for 31 that answered, here for 3, so that receiving has to be dearer to be the limit.
+/// A list of blocked addresses, checked one by one for each received packet in its softirq (`tc
+/// filter show dev eth0 ingress`). It replaces the CPUs that a guest lacks: in the field one CPU
+/// received for 31 that answered, here for 3, so receiving must cost more to be the bottleneck.
 pub const BLOCKED: &str = r#"set -e
 for m in sch_ingress cls_u32 act_gact; do busybox modprobe $m; done
 tc qdisc add dev eth0 clsact
@@ -145,7 +143,7 @@ for a in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do b=0; while [ $((b += 1)) -le 
 done; done > /tmp/blocked
 tc -batch /tmp/blocked"#;
 
-/// Binds every queue interrupt of eth0 to the CPUs of another node than the NIC's.
+/// Binds every queue interrupt of eth0 to CPUs of another node than the NIC's.
 const OTHER_NODE: &str = r#"set -e
 own=$(cat /sys/class/net/eth0/device/numa_node 2>/dev/null || echo -1)
 [ "$own" -ge 0 ] || own=$(cat /sys/class/net/eth0/device/../numa_node)

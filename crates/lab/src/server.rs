@@ -1,5 +1,5 @@
-//! A server with NUMA nodes and a multi-queue NIC: a QEMU guest under software emulation,
-//! joined to a namespace of this machine by a veth with as many queues, a bridge and a tap.
+//! A server with NUMA nodes and a multi-queue NIC: a QEMU guest under software emulation. A veth
+//! with as many queues, a bridge and a tap connect it to a namespace of this machine.
 
 mod qemu;
 mod spec;
@@ -24,11 +24,11 @@ use crate::{
 
 pub use spec::{DiskModel, Emulation, NicModel, ServerSpec};
 
-/// Brings up the namespace `client` and the guest `server`, and waits until it takes commands.
+/// Creates the namespace `client` and the guest `server`, and waits until the guest takes commands.
 ///
 /// # Errors
-/// When QEMU, the kernel or memory is missing, or the guest does not come up in time; the
-/// console's last lines are part of the message.
+/// QEMU, the kernel or memory is missing, or the guest does not start in time; the message holds
+/// the console's last lines.
 pub fn up(
     lab: &mut Lab,
     spec: &ServerSpec,
@@ -68,9 +68,9 @@ pub fn up(
     Ok(())
 }
 
-/// Joins a NIC of the guest to the client's `ethN`. A tap answers no `ethtool -l`, so the client
-/// has a veth, whose channels can be set as the guest's; a bridge in a namespace between them
-/// carries the frames to the tap that the guest's program holds.
+/// Connects a NIC of the guest to the client's `ethN`. A tap does not support `ethtool -l`, so the
+/// client has a veth with adjustable channels. A bridge in a separate namespace forwards the frames
+/// to the tap of QEMU.
 fn join(client: &str, link: &str, nic: u32, spec: &ServerSpec) -> Result<(), LabError> {
     let many = spec.queues > 1 && spec.model(nic).is_multi_queue();
     let multi = if many { " multi_queue" } else { "" };
@@ -104,7 +104,8 @@ fn about(spec: &ServerSpec, release: &str) -> String {
     )
 }
 
-/// A guest that does not fit would make this machine swap or kill; better to say so.
+/// Refuses a guest larger than the free memory, which would make this machine swap or kill
+/// processes.
 fn check_memory(spec: &ServerSpec) -> Result<(), LabError> {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let available_kib: Option<u64> = text
@@ -134,7 +135,7 @@ fn start(
     let log = lab.folder.join("qemu.log");
     let failed = |e: std::io::Error| LabError::failed("starting the guest", e);
     let log_file = fs::File::create(&log).map_err(failed)?;
-    // Asked for first, so that a missing QEMU is named rather than `ip`'s failure to run it.
+    // Checked first, so that the error names a missing QEMU and not `ip`'s failure to run it.
     tool::run(spec.arch.qemu(), &["--version"])?;
     let mut command = tool::gated("ip");
     command
@@ -142,20 +143,20 @@ fn start(
         .args(qemu::arguments(spec, image, &lab.folder, console, &lab.state.name))
         .stdout(log_file.try_clone().map_err(failed)?)
         .stderr(log_file);
-    // A session of its own: the terminal's Ctrl-C and hang-up are not the guest's.
+    // A separate session: the terminal's Ctrl-C and hang-up do not reach the guest.
     let detach = || {
-        // Fails only for a group leader, which a forked child is not.
+        // Fails only for a process group leader, which a forked child is not.
         setsid().map(drop).map_err(Into::into)
     };
     // SAFETY: only setsid is called between fork and exec.
     unsafe { std::os::unix::process::CommandExt::pre_exec(&mut command, detach) };
     let mut child = command.spawn().map_err(failed)?;
-    // The gate becomes `ip netns exec` becomes QEMU: same pid.
+    // The gate execs `ip netns exec`, which execs QEMU: the PID stays the same.
     lab.release(&mut child, "the guest's QEMU")?;
     Ok(child.id())
 }
 
-/// Waits until the guest takes commands, or ends, panics, or takes too long.
+/// Waits until the guest takes commands; fails if it ends, panics, or times out.
 fn wait(pid: u32, folder: &Path, console: &Path, patience: Duration) -> Result<Channel, LabError> {
     let begin = Instant::now();
     while begin.elapsed() < patience {
@@ -183,7 +184,7 @@ fn wait(pid: u32, folder: &Path, console: &Path, patience: Duration) -> Result<C
     })
 }
 
-/// The last lines of a log, without terminal codes, each on a line of its own.
+/// The last lines of a log, without terminal codes, each on its own line.
 fn last_lines(log: &[u8]) -> String {
     let text: String =
         String::from_utf8_lossy(log).chars().filter(|c| *c == '\n' || !c.is_control()).collect();
@@ -191,7 +192,7 @@ fn last_lines(log: &[u8]) -> String {
     lines.iter().skip(lines.len().saturating_sub(12)).map(|l| format!("\n  | {l}")).collect()
 }
 
-/// Gives the guest's NICs their addresses.
+/// Configures the addresses of the guest's NICs.
 fn configure(first: Channel, folder: &Path, spec: &ServerSpec) -> Result<(), LabError> {
     let drivers: String = spec
         .models
@@ -199,7 +200,7 @@ fn configure(first: Channel, folder: &Path, spec: &ServerSpec) -> Result<(), Lab
         .filter_map(|m| m.module())
         .map(|m| format!("busybox modprobe {m} || exit 1; "))
         .collect();
-    // Names by MAC: the kernel's own order of names is not ours to know.
+    // Finds NICs by MAC: the kernel's order of names is not predictable.
     let script = (0..spec.nics)
         .map(|n| {
             format!(
@@ -209,7 +210,7 @@ fn configure(first: Channel, folder: &Path, spec: &ServerSpec) -> Result<(), Lab
             )
         })
         .collect::<String>();
-    // A running udevd may be about to set a link up, or to name it.
+    // udevd may be about to bring a link up or to rename it.
     let settle = if spec.systemd.is_some() { "udevadm settle -t 20; " } else { "" };
     let argv =
         ["sh", "-c", &format!("ip link set lo up; {drivers}{settle}{script}")].map(str::to_owned);

@@ -1,8 +1,8 @@
-//! Which labs exist and what each one made, written before it is made.
+//! The existing labs and the resources of each, recorded before they are made.
 //!
-//! **Shape**: one folder a lab under the registry's folder (`/run/netwright/lab`), with
-//! `state.json` and whatever the lab's processes need. `/run` does not outlive the machine,
-//! and neither does anything that a lab makes.
+//! **Layout**: one directory for each lab under the registry's directory (`/run/netwright/lab`),
+//! with `state.json` and the files of the lab's processes. `/run` is empty after a reboot, and a
+//! lab's resources are gone then too.
 
 mod removal;
 
@@ -19,84 +19,84 @@ use serde::{Deserialize, Serialize};
 use crate::{LabError, tool};
 use removal::end;
 
-/// Where labs are kept unless a test chooses another place.
+/// Default registry directory.
 pub const DEFAULT_FOLDER: &str = "/run/netwright/lab";
 
-/// Something a lab made on this machine, with all that is needed to remove it.
+/// A resource of a lab on this machine, with all that is needed to remove it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Resource {
-    /// A named network namespace; links in it go with it.
+    /// A named network namespace; its links are removed with it.
     Namespace {
         /// Name of its file under `/run/netns`.
         name: String,
     },
-    /// A link in the namespace of this machine itself.
+    /// A link in this machine's own namespace.
     Link { name: String },
-    /// A process; its start time tells it from a later one with the same pid.
+    /// A process; its start time distinguishes it from a later process with the same PID.
     Process {
         pid: u32,
         /// Field 22 of `/proc/PID/stat`.
         start_ticks: u64,
-        /// What it is, for messages.
+        /// Description for messages.
         what: String,
     },
-    /// A cgroup folder (without processes by the time it is removed).
+    /// A cgroup directory; its processes are ended before it is removed.
     Cgroup { path: PathBuf },
 }
 
-/// How a host of a lab is reached.
+/// How a lab host is reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum NodeAccess {
-    /// A network namespace, and the cgroups to join.
+    /// A network namespace, with cgroups to join.
     Namespace {
         /// Name of its file under `/run/netns`.
         namespace: String,
-        /// `cgroup.procs` folders to enter first.
+        /// `cgroup.procs` files of the directories to join first.
         cgroups: Vec<PathBuf>,
     },
-    /// A guest, through the command ports in this folder.
+    /// A guest, through the command ports in this directory.
     Guest {
-        /// Folder with the guest's sockets.
+        /// Directory of the guest's sockets.
         ports: PathBuf,
     },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostState {
-    /// Its name within the lab: `left`, `c1`, `server`.
+    /// Name within the lab: `left`, `c1`, `server`.
     pub name: String,
-    /// How to run something on it.
+    /// How commands run on it.
     pub reach: NodeAccess,
-    /// Addresses others in the lab reach it by.
+    /// Addresses at which the lab's other hosts reach it.
     pub addresses: Vec<String>,
-    /// What it is, for people.
+    /// Description for the user.
     pub about: String,
 }
 
-/// One lab, as written in its folder.
+/// One lab, as stored in its directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabState {
     pub name: String,
-    /// Which kind of lab: `pair`, `containers`, `server`.
+    /// Topology: `pair`, `containers`, `server`.
     pub topology: String,
-    /// Preset, if it came from one.
+    /// The preset it was made from, if any.
     pub preset: Option<String>,
-    /// What was asked for, to tell the same `up` from another.
+    /// The requested parameters, to recognize a repeated `up`.
     pub asked: String,
-    /// Whether `up` came to its end.
+    /// Whether `up` has finished.
     pub complete: bool,
-    /// Who brings or brought it up.
+    /// PID of the process that runs or ran `up`.
     pub owner_pid: u32,
-    /// The owner's start time, field 22 of `/proc/PID/stat`.
+    /// That process's start time, field 22 of `/proc/PID/stat`.
     pub owner_start_ticks: u64,
-    /// When it was made, seconds since 1970.
+    /// Time of creation, in seconds since 1970.
     pub created_unix_s: u64,
     pub hosts: Vec<HostState>,
-    /// Everything made, in order.
+    /// Everything made, in order of creation.
     pub resources: Vec<Resource>,
-    /// What was set and measured, for people: `link: 80 µs each way, own jitter …`.
+    /// Settings and measurements for the user: `link: 80 µs each way, own jitter …`.
     pub notes: Vec<String>,
 }
 
@@ -109,8 +109,8 @@ pub struct Registry {
     folder: PathBuf,
 }
 
-/// Held while labs are made or removed; released when dropped, or by the kernel when the
-/// process dies.
+/// Held while labs are made or removed; released when dropped, or by the kernel when the process
+/// ends.
 pub struct Lock {
     _file: fs::File,
 }
@@ -122,7 +122,7 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// A registry in a folder of its own.
+    /// A registry in this directory.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
@@ -130,7 +130,7 @@ impl Registry {
     /// Waits for the lock, at most 60 s.
     ///
     /// # Errors
-    /// When the folder cannot be made, or another `lab` command holds the lock for too long.
+    /// The directory cannot be made, or another `lab` command holds the lock for too long.
     pub fn lock(&self) -> Result<Lock, LabError> {
         let path = self.folder.join(".lock");
         fs::create_dir_all(&self.folder)
@@ -150,8 +150,7 @@ impl Registry {
         })
     }
 
-    /// All labs, ascending by name; one whose state cannot be read is left out and named in
-    /// the second list.
+    /// All labs, sorted by name; the second list names labs with an unreadable state.
     pub fn labs(&self) -> (Vec<LabState>, Vec<String>) {
         let (mut labs, mut broken) = (Vec::new(), Vec::new());
         let Ok(entries) = fs::read_dir(&self.folder) else { return (labs, broken) };
@@ -165,7 +164,7 @@ impl Registry {
         (labs, broken)
     }
 
-    /// The folder of a lab.
+    /// Directory of a lab.
     pub fn folder_of(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -173,7 +172,7 @@ impl Registry {
     /// Finds a host by `HOST` or `LAB/HOST`.
     ///
     /// # Errors
-    /// When there is none, or more than one, of that name; the message lists what there is.
+    /// No host, or more than one, has this name; the message lists the existing ones.
     pub fn host(&self, name: &str) -> Result<(LabState, HostState), LabError> {
         let (labs, _) = self.labs();
         let (lab, host) = name.split_once('/').map_or((None, name), |(l, h)| (Some(l), h));
@@ -208,16 +207,16 @@ impl Registry {
         }
     }
 
-    /// A lab by name that is up completely.
+    /// A lab by name, if its `up` has finished.
     pub fn standing(&self, name: &str) -> Option<LabState> {
         self.labs().0.into_iter().find(|l| l.name == name && l.complete)
     }
 
-    /// Begins a lab: its folder and state exist from here on. The leftovers of a killed `up`
-    /// of the same name are removed first.
+    /// Begins a lab: creates its directory and state. First removes the remains of a killed `up`
+    /// with this name.
     ///
     /// # Errors
-    /// [`LabError::Exists`] when a complete lab, or one being brought up, has that name.
+    /// [`LabError::Exists`]: a lab with this name is up or being brought up.
     pub fn begin(
         &self,
         name: &str,
@@ -260,12 +259,10 @@ impl Registry {
         Ok(lab)
     }
 
-    /// Removes a lab by name; no lab of that name is no error (`down` is idempotent) but
-    /// `Ok(false)`.
+    /// Removes a lab by name. Returns `Ok(false)` if there is none, since `down` is idempotent.
     ///
     /// # Errors
-    /// When something could not be removed; its state is kept, so that a later `down` tries
-    /// again.
+    /// A resource could not be removed; the state is kept, so that a later `down` retries.
     pub fn down(&self, name: &str) -> Result<bool, LabError> {
         check_name(name)?;
         tool::needs_root()?;
@@ -333,8 +330,8 @@ impl Registry {
     }
 }
 
-/// A lab being brought up: whatever it makes is recorded first. Dropped before
-/// [`Lab::complete`], it removes itself, also while a panic unwinds.
+/// A lab being brought up: each resource is recorded before it is made. If dropped before
+/// [`Lab::complete`], also during a panic, the lab removes itself.
 pub struct Lab {
     pub folder: PathBuf,
     pub state: LabState,
@@ -343,19 +340,19 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Records something that is about to be made.
+    /// Records a resource that is about to be made.
     ///
     /// # Errors
-    /// When the state cannot be written: then nothing must be made.
+    /// The state cannot be written: then nothing may be made.
     pub fn will_make(&mut self, resource: Resource) -> Result<(), LabError> {
         self.state.resources.push(resource);
         self.save()
     }
 
-    /// Records a process started by [`tool::gated`], then lets it run.
+    /// Records a process started by [`tool::gated`], then lets it continue.
     ///
     /// # Errors
-    /// When the state cannot be written; the process is then killed.
+    /// The state cannot be written; the process is killed then.
     pub fn release(&mut self, child: &mut Child, what: &str) -> Result<(), LabError> {
         let pid = child.id();
         let start_ticks = start_ticks(pid).unwrap_or(0);
@@ -373,15 +370,15 @@ impl Lab {
         self.state.hosts.push(host);
     }
 
-    /// Adds a line for people.
+    /// Adds a note for the user.
     pub fn note(&mut self, line: impl Into<String>) {
         self.state.notes.push(line.into());
     }
 
-    /// Ends bringing up: the lab stays until `down`.
+    /// Finishes bringing up: the lab stays until `down`.
     ///
     /// # Errors
-    /// When the state cannot be written; the lab is then removed.
+    /// The state cannot be written; the lab is removed then.
     pub fn complete(mut self) -> Result<LabState, LabError> {
         self.state.complete = true;
         self.save()?;
@@ -389,7 +386,7 @@ impl Lab {
         Ok(self.state.clone())
     }
 
-    /// Writes the state: to a new file, synced, renamed over the old.
+    /// Writes the state atomically: to a new file, synced, then renamed.
     fn save(&self) -> Result<(), LabError> {
         let failed = |e: std::io::Error| {
             LabError::failed(format!("writing the state of lab {}", self.state.name), e)
@@ -415,7 +412,7 @@ fn read_state(folder: &Path) -> Result<LabState, String> {
     serde_json::from_slice(&text).map_err(|e| e.to_string())
 }
 
-/// Lab names become parts of file, namespace and cgroup names.
+/// Checks a lab name, which becomes part of file, namespace and cgroup names.
 fn check_name(name: &str) -> Result<(), LabError> {
     let fine = !name.is_empty()
         && name.len() <= 32

@@ -1,5 +1,5 @@
-//! Practice hosts for tests: asked for, used, and gone when dropped, also after a panic; those
-//! of test processes that were killed are removed by the next one.
+//! Practice hosts for tests: removed when dropped, also after a panic. Those of killed test
+//! processes are removed by the next one.
 
 use std::{
     path::PathBuf,
@@ -19,7 +19,7 @@ use crate::{
     state::{LabState, NodeAccess, start_ticks},
 };
 
-/// A lab that lives as long as this value.
+/// A lab that is removed when this is dropped.
 pub struct TestLab {
     registry: Registry,
     pub state: LabState,
@@ -44,7 +44,8 @@ impl TestLab {
         Self::up("containers", |lab| containers::up(lab, spec))
     }
 
-    /// A guest `server` and the namespace `client`. Guests are dear: let one serve many tests.
+    /// A guest `server` and the namespace `client`. Guests are slow to start: share one among many
+    /// tests.
     ///
     /// # Errors
     /// As [`server::up`].
@@ -52,7 +53,7 @@ impl TestLab {
         Self::up("server", |lab| server::up(lab, spec, &mut |_| ()))
     }
 
-    /// As [`TestLab::server`], in the situation of a preset.
+    /// As [`TestLab::server`], with a preset applied.
     ///
     /// # Errors
     /// As [`server::up`] and [`Preset::apply`].
@@ -78,12 +79,12 @@ impl TestLab {
         Ok(Self { registry, state: lab.complete()? })
     }
 
-    /// The folder of the lab, with its logs.
+    /// Directory of the lab, with its logs.
     pub fn folder(&self) -> PathBuf {
         self.registry.folder_of(&self.state.name)
     }
 
-    /// The namespace of a host that is one.
+    /// The namespace of a host; `None` for a guest.
     pub fn namespace(&self, name: &str) -> Option<&str> {
         self.state.hosts.iter().find(|h| h.name == name).and_then(|h| match &h.reach {
             NodeAccess::Namespace { namespace, .. } => Some(namespace.as_str()),
@@ -91,25 +92,24 @@ impl TestLab {
         })
     }
 
-    /// A command that will run on a namespace host.
+    /// A command on a namespace host.
     ///
     /// # Errors
-    /// When there is no such host, or it is a guest.
+    /// There is no such host, or it is a guest.
     pub fn command(&self, name: &str, argv: &[&str]) -> Result<Command, LabError> {
         let argv: Vec<String> = argv.iter().map(|&a| a.to_owned()).collect();
         host::command(self.find(name)?, &argv)
     }
 
-    /// Runs a command on any host to its end, at most two minutes in a guest.
+    /// Runs a command on any host to its end; in a guest, with a timeout of two minutes.
     ///
     /// # Errors
-    /// When the host is not there or does not answer; the command's own failure is in the
-    /// outcome.
+    /// The host does not exist or does not answer; a failure of the command is in the outcome.
     pub fn output(&self, name: &str, argv: &[&str]) -> Result<Outcome, LabError> {
         self.output_within(name, argv, Duration::from_secs(120))
     }
 
-    /// As [`TestLab::output`], with another patience in a guest.
+    /// As [`TestLab::output`], with another timeout in a guest.
     ///
     /// # Errors
     /// As [`TestLab::output`].
@@ -152,7 +152,7 @@ impl Drop for TestLab {
     }
 }
 
-/// Removes labs of test processes that are gone.
+/// Removes labs of test processes that have ended.
 fn sweep(registry: &Registry) -> Result<(), LabError> {
     for lab in registry.labs().0 {
         let test =

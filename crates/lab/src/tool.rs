@@ -1,5 +1,5 @@
-//! The programs a lab is made with: iproute2, ethtool, QEMU. Each is run to its end, and its
-//! own words are kept when it fails.
+//! External programs of a lab: iproute2, ethtool, QEMU. Each runs to its end; errors include its
+//! own output.
 
 use std::{
     os::fd::OwnedFd,
@@ -34,12 +34,12 @@ const PACKAGES: &[(&str, &str)] = &[
     ("dpkg-deb", "dpkg"),
 ];
 
-/// The package of a program; the program's own name where the table has none.
+/// The package of a program; by default the program's name.
 pub fn package_of(program: &str) -> &str {
     PACKAGES.iter().find(|(p, _)| *p == program).map_or(program, |(_, package)| package)
 }
 
-/// A command found also where root's PATH lacks the `sbin` folders.
+/// A command, also found if root's PATH lacks the `sbin` directories.
 pub fn command(program: &str) -> Command {
     let mut c = Command::new(program);
     let path = std::env::var("PATH").unwrap_or_default();
@@ -48,18 +48,18 @@ pub fn command(program: &str) -> Command {
     c
 }
 
-/// A command that waits, before it becomes the program, until [`crate::Lab::release`] has
-/// recorded its pid; it ends by itself when whoever started it dies before that.
+/// A command that waits before exec until [`crate::Lab::release`] has recorded its PID; it exits if
+/// the process that started it dies first.
 pub fn gated(program: &str) -> Command {
     let mut c = command("sh");
     c.args(["-c", "read -r _ && exec \"$@\" </dev/null", "sh", program]).stdin(Stdio::piped());
     c
 }
 
-/// Runs a program to its end, whatever that is.
+/// Runs a program to its end; a failure of it is no error.
 ///
 /// # Errors
-/// [`LabError::Missing`] when there is no such program.
+/// [`LabError::Missing`]: the program is not installed.
 pub fn output(program: &str, args: &[&str]) -> Result<Output, LabError> {
     let mut command = command(program);
     if matches!(program, "ip" | "tc" | "ethtool") {
@@ -73,10 +73,10 @@ pub fn output(program: &str, args: &[&str]) -> Result<Output, LabError> {
     })
 }
 
-/// Runs a program that must succeed; gives its standard output.
+/// Runs a program that must succeed; returns its standard output.
 ///
 /// # Errors
-/// With the program's own last words.
+/// The program's error output.
 pub fn run(program: &str, args: &[&str]) -> Result<String, LabError> {
     let out = output(program, args)?;
     if out.status.success() {
@@ -90,7 +90,7 @@ pub fn run(program: &str, args: &[&str]) -> Result<String, LabError> {
     ))
 }
 
-/// `ip ARGS`, split at blanks.
+/// Runs `ip ARGS`, split at blanks.
 ///
 /// # Errors
 /// As [`run`].
@@ -98,10 +98,10 @@ pub fn ip(args: &str) -> Result<String, LabError> {
     run("ip", &args.split_whitespace().collect::<Vec<_>>())
 }
 
-/// Refuses kindly without root.
+/// Fails unless this process runs as root.
 ///
 /// # Errors
-/// [`LabError::NeedsRoot`].
+/// [`LabError::NeedsRoot`] for other users.
 pub fn needs_root() -> Result<(), LabError> {
     if rustix::process::geteuid().is_root() { Ok(()) } else { Err(LabError::NeedsRoot) }
 }

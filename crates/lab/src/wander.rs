@@ -1,10 +1,10 @@
-//! Something that never lets containers' threads stay: the situation of the preset `migration`,
-//! which a scheduler of two CPUs does not make by itself.
+//! Moves containers' threads between CPUs constantly: the problem of the preset `migration`, which
+//! a scheduler with two CPUs does not create by itself.
 //!
-//! Every 4 ms each thread is sent to the next CPU by its affinity, as a scheduler that balances too
-//! much would. The containers go round in step, each with an offset that is drawn anew every second:
-//! so two of them are together on one CPU in some seconds and apart in others. A cpuset that holds a
-//! thread elsewhere wins, for the kernel refuses an affinity outside it.
+//! Every 4 ms each thread is moved to the next CPU by its affinity, like a scheduler that balances
+//! too much. Containers move in step, each with an offset drawn anew every second: two of them
+//! share a CPU in some seconds and not in others. A cpuset that excludes the CPU wins, since the
+//! kernel refuses an affinity outside it.
 
 use std::{
     fs,
@@ -25,15 +25,15 @@ use crate::{
     tool,
 };
 
-/// From one move to the next.
+/// Interval between two moves.
 const STEP: Duration = Duration::from_millis(4);
-/// Moves from one offset to the next.
+/// Number of moves between two draws of offsets.
 const ROUND: u64 = 250;
 
-/// Starts it for all containers of a lab.
+/// Starts the mover for all containers of a lab.
 ///
 /// # Errors
-/// When this program cannot be started again.
+/// This program cannot be started again.
 pub fn start(lab: &mut Lab) -> Result<(), LabError> {
     let failed = |e| LabError::failed("starting what moves the threads", e);
     let program = std::env::current_exe().map_err(failed)?;
@@ -41,7 +41,7 @@ pub fn start(lab: &mut Lab) -> Result<(), LabError> {
     command.args(["lab", "wander"]);
     for host in &lab.state.hosts {
         if let NodeAccess::Namespace { cgroups, .. } = &host.reach {
-            // The first is the cpuset controller's.
+            // The first cgroup is that of the cpuset controller.
             command.args(cgroups.first());
         }
     }
@@ -50,13 +50,14 @@ pub fn start(lab: &mut Lab) -> Result<(), LabError> {
     lab.release(&mut child, "what moves the containers' threads")
 }
 
-/// Moves the threads of these cgroups until it is ended.
+/// Moves the threads of these cgroups until killed.
 ///
 /// # Errors
-/// When this process's own CPUs cannot be read.
+/// The CPUs of this process cannot be read.
 pub fn run(folders: &[PathBuf]) -> Result<(), LabError> {
     let cpus = own_cpus().map_err(|e| LabError::failed("reading the CPUs", e))?;
-    // In time also where others compete for the CPUs. Without the right to it, it is as it is.
+    // Raises the priority, to be on time despite competing tasks; without the privilege it stays as
+    // it is.
     let _ = rustix::process::setpriority_process(None, -15);
     let mut drawn = u64::from(std::process::id());
     let mut offsets: Vec<usize> = vec![0; folders.len()];
@@ -75,7 +76,7 @@ pub fn run(folders: &[PathBuf]) -> Result<(), LabError> {
     Ok(())
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014).
+/// A random number by SplitMix64 (Steele, Lea and Flood, 2014).
 fn draw(state: &mut u64) -> usize {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -83,7 +84,7 @@ fn draw(state: &mut u64) -> usize {
     (z ^ (z >> 31)) as usize
 }
 
-/// A cgroup's threads: `cgroup.threads`, of the first version `tasks`.
+/// Threads of a cgroup: from `cgroup.threads`, or `tasks` in v1.
 fn threads(folder: &Path) -> Vec<i32> {
     let text = fs::read_to_string(folder.join("tasks"))
         .or_else(|_| fs::read_to_string(folder.join("cgroup.threads")))
@@ -97,7 +98,7 @@ fn own_cpus() -> std::io::Result<Vec<usize>> {
     Ok((0..CpuSet::MAX_CPU).filter(|&c| set.is_set(c)).collect())
 }
 
-/// One that is gone meanwhile, or may not run there, stays as it is.
+/// A thread that has ended, or may not run there, is left as it is.
 fn send(tid: i32, cpu: usize) {
     let mut set = CpuSet::new();
     set.set(cpu);

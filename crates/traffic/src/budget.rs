@@ -1,8 +1,8 @@
-//! Something that all clients together may only have so much of: memory, places, streams.
+//! A bounded resource shared by all clients: memory, connections, streams.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-/// What there is of it, and what is taken.
+/// Total amount, and the amount taken.
 #[derive(Debug)]
 pub struct Budget {
     taken: AtomicUsize,
@@ -18,12 +18,12 @@ impl Budget {
         self.limit
     }
 
-    /// What nobody has taken.
+    /// The amount still free.
     pub fn left(&self) -> usize {
         self.limit.saturating_sub(self.taken.load(SeqCst))
     }
 
-    /// A part of it; `None` when there is not so much left.
+    /// Takes a part; `None` if less than `n` is free.
     pub fn take(&self, n: usize) -> Option<Share<'_>> {
         let more = |taken: usize| taken.checked_add(n).filter(|t| *t <= self.limit);
         self.taken.fetch_update(SeqCst, SeqCst, more).ok()?;
@@ -31,7 +31,7 @@ impl Budget {
     }
 }
 
-/// A part of a [`Budget`], given back when dropped.
+/// A part of a [`Budget`], returned when dropped.
 #[derive(Debug)]
 #[must_use = "dropping it gives it back"]
 pub struct Share<'a> {

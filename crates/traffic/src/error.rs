@@ -1,29 +1,29 @@
-//! Why a measurement could not begin or go on, in one line.
+//! Errors of a measurement, each in one line.
 
 use std::io;
 
-/// Named by who can do something about it.
+/// Grouped by who can resolve it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The request makes no sense; the one who typed.
+    /// The request is invalid; the user can correct it.
     #[error("{0}")]
     Usage(String),
     /// Not permitted, here or by the server (a wrong secret).
     #[error("{0}")]
     Denied(String),
-    /// The environment said no: nobody there, a reset, another protocol, no memory.
+    /// The environment failed: nothing listens, a reset, another protocol, no memory.
     #[error("{0}")]
     Environment(String),
-    /// The other end said nothing in time.
+    /// The other end did not answer in time.
     #[error("{0}")]
     Silent(String),
 }
 
-/// What this crate's functions give.
+/// Result type of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// What became of a system call, with what was being done.
+    /// A failed system call, with the operation that made it.
     pub fn io(doing: impl std::fmt::Display, e: &io::Error) -> Self {
         let text = e.to_string();
         let why = text.split(" (os error").next().unwrap_or(&text);
@@ -35,9 +35,9 @@ impl Error {
     }
 }
 
-/// Adds what was being done to an `io::Error`.
+/// Adds the operation to an `io::Error`.
 pub trait ErrorContext<T> {
-    /// See [`Error::io`].
+    /// Converts the error by [`Error::io`]; `what` names the operation and runs only on an error.
     fn doing<D: std::fmt::Display>(self, what: impl FnOnce() -> D) -> Result<T>;
 }
 

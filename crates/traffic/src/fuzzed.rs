@@ -1,5 +1,5 @@
-//! What the fuzzers feed: one entry for each parser of what a peer, a script or a user's file
-//! says. An entry must not panic on any bytes, and panics itself where a parser contradicts itself.
+//! Fuzz targets, one for each parser of input from a peer, a script or a user's file. A target must
+//! not panic on any input, and panics itself if a parser contradicts itself.
 
 use std::str::FromStr;
 
@@ -16,14 +16,14 @@ use crate::{
     stream::{datagram, shared_counts::SharedCounts},
 };
 
-/// A parser's name, and what feeds it any bytes.
+/// A parser's name, and the function that feeds it arbitrary bytes.
 type Parser = (&'static str, fn(&[u8]));
 
-/// Every parser of outside bytes in this crate, ascending.
+/// Every parser of external input in this crate, sorted by name.
 pub const PARSERS: &[Parser] =
     &[("control", control), ("datagram", datagrams), ("greeting", greeting), ("target", target)];
 
-/// All messages in pieces of this size, as text, until one is wrong.
+/// Parses messages fed in pieces of this size, and shows them as text, until one is invalid.
 fn messages(bytes: &[u8], piece: usize, most: usize, by_client: bool) -> Vec<String> {
     let (mut inbox, mut found) = (Inbox::default(), vec![]);
     for piece in bytes.chunks(piece.max(1)) {
@@ -43,7 +43,7 @@ fn messages(bytes: &[u8], piece: usize, most: usize, by_client: bool) -> Vec<Str
     found
 }
 
-/// The first byte says who speaks, how large a frame may be, and the size of the pieces.
+/// The first byte selects the sender, the frame limit, and the size of the pieces.
 fn control(bytes: &[u8]) {
     let Some((how, bytes)) = bytes.split_first() else { return };
     let most = [SMALL, ASKED, LARGE][usize::from(how >> 1) % 3];
@@ -52,7 +52,7 @@ fn control(bytes: &[u8]) {
     assert_eq!(messages(bytes, piece, most, by_client), whole, "in pieces of {piece}");
 }
 
-/// Datagrams of a stream and of round trips: 24 bytes each.
+/// Datagrams of streams and of round trips, 24 bytes each.
 fn datagrams(bytes: &[u8]) {
     let (mut came, tally) = (datagram::Arrivals::default(), SharedCounts::default());
     for (now, one) in (0u64..).zip(bytes.chunks(24)) {
@@ -65,7 +65,7 @@ fn datagrams(bytes: &[u8]) {
     }
 }
 
-/// What begins a data connection: the token is the one of the seeds.
+/// The greeting of a data connection, with the token of the seeds.
 fn greeting(bytes: &[u8]) {
     let token = [7; PREAMBLE - 8];
     if serve::endpoint::greeting(bytes, &token).is_some() {

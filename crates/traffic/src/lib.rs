@@ -1,4 +1,4 @@
-//! Traffic with known shape, and the server for it.
+//! Traffic of known characteristics, and the server for it.
 //!
 //! A measurement has two ends. The client ([`client`]) asks the server ([`serve`]) for a test over a
 //! control connection ([`control`]). Both move data with the loops of [`rtt`] and [`stream`] or make
@@ -41,5 +41,5 @@ pub use nothing::Judged;
 pub use rtt::measure::measure as measure_rtt;
 pub use stream::{measure::measure as measure_stream, stream_window::Heard};
 
-/// This program, as it names itself to the other end.
+/// Name and version of this program, as sent to the other end.
 pub const PROGRAM: &str = concat!("netwright ", env!("CARGO_PKG_VERSION"));

@@ -1,4 +1,4 @@
-//! A run that measured nothing says so, and why: zeros look like results.
+//! Marks runs that measured nothing, with the reason: zeros would look like results.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,14 @@ use crate::{Error, Measured};
 
 /// A result that may be empty.
 pub trait Judged {
-    /// Adds a warning to each run that measured nothing; why nothing at all was measured, where
-    /// that is so.
+    /// Adds a warning to each run that measured nothing; returns the reason if no run measured
+    /// anything.
     fn judge(&mut self) -> Option<Warning>;
 }
 
 impl<D: Judged> Measured<D> {
-    /// The same with a warning in every run that measured nothing, and broken where none
-    /// measured anything: the environment, or whoever ended it, gave no result. And whether it
-    /// is so: then there are no figures to show.
+    /// Adds the warnings, and sets the result's error if no run measured anything. Also returns
+    /// whether that is so: then there are no figures to show.
     #[must_use]
     pub fn judged(mut self) -> (Self, bool) {
         let why = self.document.judge();
@@ -32,7 +31,7 @@ impl<D: Judged> Measured<D> {
     }
 }
 
-/// What became of one run: nothing where it measured something.
+/// A run of any kind; `nothing` gives the reason if it measured nothing.
 trait Run {
     fn nothing(&self, interrupted: bool, rate: Option<u64>) -> Option<Warning>;
     fn warnings(&mut self) -> &mut Vec<Warning>;
@@ -42,7 +41,7 @@ fn judge<R: Run>(runs: &mut [R], interrupted: bool, rate: Option<u64>) -> Option
     let (mut why, mut some) = (None, false);
     let last = runs.len().saturating_sub(1);
     for (n, run) in runs.iter_mut().enumerate() {
-        // Only the last one can have been ended.
+        // Only the last run can have been interrupted.
         match run.nothing(interrupted && n == last, rate) {
             Some(nothing) => {
                 run.warnings().push(nothing.clone());
@@ -58,7 +57,7 @@ fn judge<R: Run>(runs: &mut [R], interrupted: bool, rate: Option<u64>) -> Option
     }
 }
 
-/// The reason where nothing was lost or failed.
+/// The reason if nothing was lost and nothing failed.
 fn empty(what: &str, interrupted: bool, window_ns: Nanos) -> Warning {
     let what = what.to_owned();
     match interrupted {
@@ -67,13 +66,13 @@ fn empty(what: &str, interrupted: bool, window_ns: Nanos) -> Warning {
     }
 }
 
-/// Why a schedule had nothing for the window, where that is so.
+/// The reason if the schedule had nothing due in the window.
 fn none_due(rate: Option<u64>, what: &str, window_ns: Nanos) -> Option<Warning> {
     let rate_per_s = rate.filter(|r| (*r as f64) * (window_ns.0 as f64) < 2e9)?;
     Some(Warning::NothingDue { rate_per_s, what: what.to_owned(), window_ns })
 }
 
-/// All that was begun failed.
+/// The reason if every attempt failed.
 fn all_failed(figure: &str, tries: &str, failures: &BTreeMap<String, u64>) -> Option<Warning> {
     let count = failures.values().fold(0u64, |a, n| a.saturating_add(*n));
     (count > 0).then(|| Warning::AllFailed {

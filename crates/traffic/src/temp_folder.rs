@@ -1,8 +1,9 @@
-//! A folder of ours alone for as long as a command runs: its child's socket, or what a program writes.
+//! A private temporary directory for the duration of a command: for a child's socket or a program's
+//! output.
 //!
-//! A command that is killed cannot remove it. So each holds a lock on its own, which the kernel lets go of
-//! with the process, and who makes the next one removes those that nobody holds. A number of a process in the
-//! name would not do: another container that shares the place counts them anew.
+//! A killed command cannot remove its directory. So each directory has a lock file that the kernel
+//! unlocks when the process ends, and the next command removes unlocked ones. A PID in the name
+//! would not suffice: another container that shares the place has its own PIDs.
 
 use std::{
     fs::{self, DirBuilder, File, TryLockError},
@@ -11,25 +12,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What every name begins with, before what it is for.
+/// Prefix of every name, followed by the purpose.
 const OURS: &str = "netwright-";
-/// So many names are tried.
+/// Number of names to try.
 const TRIES: u32 = 100;
 
-/// A folder, removed with what is in it when dropped.
+/// A directory, removed with its content when dropped.
 #[derive(Debug)]
 pub struct TempFolder {
     path: PathBuf,
-    /// Held: by it others know that this is in use.
+    /// The held lock: it shows others that the directory is in use.
     _lock: File,
 }
 
 impl TempFolder {
-    /// A new one in `TMPDIR` (else `/tmp`), named by what it is `for_what` and this process; what killed
-    /// commands left there of the same kind is removed.
+    /// Creates one in `TMPDIR` (else `/tmp`), named after its purpose `for_what` and this process.
+    /// Removes those of the same purpose that killed commands left.
     ///
     /// # Errors
-    /// None can be made there.
+    /// No directory could be created.
     pub fn new(for_what: &str) -> io::Result<Self> {
         Self::within(&std::env::temp_dir(), for_what)
     }
@@ -39,14 +40,14 @@ impl TempFolder {
         let mut last = None;
         for n in 0..TRIES {
             let path = place.join(format!("{OURS}{for_what}-{}-{n}", std::process::id()));
-            // One that is there already belongs to somebody else, whoever made it.
+            // An existing directory belongs to another command.
             if let Err(e) = DirBuilder::new().mode(0o700).create(&path) {
                 last = Some(e);
                 continue;
             }
             let Some(lock) = opened(&path)? else { continue };
-            // Who has the lock sweeps, and removes it. Where the file system has no locks at all, no
-            // sweep gets one either.
+            // The lock holder sweeps, and removes the lock file. On a file system without locks, no
+            // sweep gets the lock either.
             let side_effects = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
             if !side_effects && is_at(&lock, &path) {
                 return Ok(Self { path, _lock: lock });
@@ -66,7 +67,7 @@ impl Drop for TempFolder {
     }
 }
 
-/// A folder, and no link to one; `None` where it is gone.
+/// Opens a directory without following links; `None` if it is gone.
 fn opened(path: &Path) -> io::Result<Option<File>> {
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     match File::options().read(true).custom_flags(flags).open(path) {
@@ -75,19 +76,19 @@ fn opened(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Whether what was opened is what is there now.
+/// Whether the opened directory is still the one at this path.
 fn is_at(opened: &File, path: &Path) -> bool {
     let which = |about: fs::Metadata| (about.dev(), about.ino());
     let now = fs::symlink_metadata(path).ok().map(which);
     now.is_some() && now == opened.metadata().ok().map(which)
 }
 
-/// Removes this user's folders of a name that nobody holds.
+/// Removes this user's directories with this prefix that nobody has locked.
 fn sweep(place: &Path, prefix: &str) {
     let user = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let named = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
-        // Of the entry itself: no link is followed.
+        // Of the entry itself: links are not followed.
         let own = || entry.metadata().is_ok_and(|about| about.is_dir() && about.uid() == user);
         if named
             && own()

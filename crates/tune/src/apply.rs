@@ -1,5 +1,5 @@
-//! Making a plan's changes: old value to the journal, write, read back, check; the first that
-//! fails ends it, and everything is undone.
+//! Applies a plan. Each change saves the old value to the journal, writes, and reads back. The
+//! first failure stops the plan and undoes everything written.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -24,40 +24,42 @@ use crate::{
     verification,
 };
 
-/// What applying came to.
+/// Result of applying a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Applied {
-    /// Everything is in force.
+    /// Every change is in force; the change set's number.
     Whole(u64),
-    /// Something failed; what had been written was undone.
+    /// A change failed; the changes already written were undone.
     Undone {
         id: u64,
         why: TuneError,
-        /// What came of undoing.
+        /// Result of the undo, per knob.
         report: Report,
     },
 }
 
 pub struct Work<'a> {
     pub host: &'a Host,
-    /// Where the journal is.
+    /// Holds the change set's journal.
     pub store: &'a Store,
     pub lock: &'a Lock,
-    /// Set when it is to end early.
+    /// Set to stop early; what was written is then undone.
     pub stop: &'a AtomicBool,
-    /// How long a member of a bond may take to be up in it again: [`crate::settle::PATIENCE`].
+    /// How long a bond member may take to carry traffic again, normally
+    /// [`crate::settle::PATIENCE`].
     pub link_wait: Duration,
-    /// How the path of a raised MTU is checked.
+    /// Peers and strictness of the path check after an MTU was raised.
     pub path: PathCheck<'a>,
 }
 
 /// Starts a watchdog for the change set of this number.
 pub type Arm<'a> = &'a mut dyn FnMut(u64) -> Result<Armed, TuneError>;
 
-/// What is left to be made of a set that a crash interrupted, checked as far as it can be before a write.
+/// The changes of an interrupted set that are not made yet, checked as far as possible without a
+/// write.
 ///
 /// # Errors
-/// When this process may not make it, or an interface is another one now.
+/// This process lacks a privilege for one of them, or an interface was replaced.
 pub fn to_finish(host: &Host, set: &Set) -> Result<Vec<Planned>, TuneError> {
     let made = |n: usize| set.writes.iter().any(|w| w.n == n && w.held);
     let rest = set.changes.iter().enumerate().filter(|(n, _)| !made(*n));
@@ -67,11 +69,11 @@ pub fn to_finish(host: &Host, set: &Set) -> Result<Vec<Planned>, TuneError> {
     Ok(rest)
 }
 
-/// Whether every value of a set that a crash interrupted is as the crash left it: completing begins where that
-/// is not so, and undoes all.
+/// Checks that every value is as the crash left it. If not, completing the set stops here and
+/// undoes all.
 ///
 /// # Errors
-/// [`TuneError::Changed`] with the first that somebody else changed; one that cannot be read.
+/// [`TuneError::Changed`] with the first external change; the error of a value that cannot be read.
 pub fn still_so(host: &Host, set: &Set) -> Result<(), TuneError> {
     let (along, moving) = (CoupledValues::of(set), Moving::default());
     for (n, change) in set.changes.iter().enumerate() {
@@ -80,7 +82,7 @@ pub fn still_so(host: &Host, set: &Set) -> Result<(), TuneError> {
         let begun = set.writes.iter().find(|w| w.n == n);
         let now = match knob.read(host) {
             Ok(now) => now,
-            // A process ended meanwhile.
+            // The process ended since.
             Err(_) if begun.is_some_and(|w| w.held) && knob.lost(host, "").is_some() => {
                 continue;
             }
@@ -100,7 +102,7 @@ pub fn still_so(host: &Host, set: &Set) -> Result<(), TuneError> {
     Ok(())
 }
 
-/// What was begun on an interface is not completed on another one.
+/// Checks that each interface is still the one the set was begun on.
 fn same_interfaces(host: &Host, set: &Set) -> Result<(), TuneError> {
     let finder = Finder::new(host);
     let back = |e: TuneError| match e {
@@ -120,7 +122,7 @@ fn same_interfaces(host: &Host, set: &Set) -> Result<(), TuneError> {
     Ok(())
 }
 
-/// Starts the watchdog and tells the journal of it, before anything is written.
+/// Starts the watchdog and records it in the journal before the first write.
 fn watchdog_running(journal: &mut Journal, arm: Option<Arm<'_>>) -> Result<(), TuneError> {
     let Some(arm) = arm else { return Ok(()) };
     let Armed { pid, start_ticks, deadline_boot_ms } = arm(journal.id)?;
@@ -128,11 +130,11 @@ fn watchdog_running(journal: &mut Journal, arm: Option<Arm<'_>>) -> Result<(), T
 }
 
 impl Work<'_> {
-    /// Applies a plan that was made under the lock. `arm` starts the watchdog where one is wanted.
+    /// Applies a plan made under the lock. `arm`, if given, starts the watchdog.
     ///
     /// # Errors
-    /// When nothing was written: this process may not make all of it, or the journal or the watchdog could
-    /// not be had.
+    /// Nothing was written: a privilege is missing, or the journal or the watchdog could not be
+    /// started.
     pub fn apply(&self, plan: &Plan, by: By, arm: Option<Arm<'_>>) -> Result<Applied, TuneError> {
         let mut journal = self.begin(plan, by)?;
         if let Err(e) = watchdog_running(&mut journal, arm) {
@@ -151,12 +153,12 @@ impl Work<'_> {
         self.store.begin(self.lock, |id| Event::Begin { schema_version, id, host, by, changes })
     }
 
-    /// Takes up a change set that a crash interrupted. `arm` starts a watchdog where one is wanted; one that
-    /// it had before leaves then.
+    /// Completes a change set that a crash interrupted. `arm`, if given, starts a new watchdog; an
+    /// earlier watchdog of the set then exits.
     ///
     /// # Errors
-    /// When its journal cannot be opened, this process may not make what is left, or the watchdog could not
-    /// be had: then nothing more was written.
+    /// Nothing more was written: the journal cannot be opened, a privilege is missing, or the
+    /// watchdog did not start.
     pub fn finish(&self, id: u64, arm: Option<Arm<'_>>) -> Result<Applied, TuneError> {
         to_finish(self.host, &self.set(id)?)?;
         let mut journal = self.store.resume(id, self.lock)?;
@@ -170,8 +172,8 @@ impl Work<'_> {
         })
     }
 
-    /// Makes what is not made yet and looks at all of it in the end, and at what was taken as already so;
-    /// `keep` ends the set, which otherwise stays on trial.
+    /// Makes the remaining changes, then verifies all of them and the values that needed no change.
+    /// `keep` ends the set; without it the set stays on trial.
     pub(crate) fn go_on(
         &self,
         journal: &mut Journal,
@@ -190,7 +192,7 @@ impl Work<'_> {
                 Some(w) if w.held => Ok(()),
                 _ => self.change(journal, n, change, begun.map(|w| &w.saved), &mut along),
             };
-            // Also where a crash came after the write: the link may not be back yet.
+            // Needed after a resumed write too: the link may still be down from it.
             if let Err(why) = made.and_then(|()| self.back(&set.changes, n)) {
                 return self.give_up(journal, n, why);
             }
@@ -210,7 +212,7 @@ impl Work<'_> {
         }
     }
 
-    /// Waits for a member's link once all of its turn is made.
+    /// Waits for a member's link once all changes of that member are made.
     fn back(&self, changes: &[Planned], n: usize) -> Result<(), TuneError> {
         match changes.get(n).and_then(|c| c.member.as_ref()) {
             Some(member) if settle::ends_turn(changes, n) => {
@@ -236,7 +238,7 @@ impl Work<'_> {
         Ok(Applied::Undone { id: journal.id, why, report })
     }
 
-    /// One change. `begun` is what its journal says was there before, if it was begun.
+    /// Makes one change. `begun` is its old value from the journal if an earlier run began it.
     fn change(
         &self,
         journal: &mut Journal,

@@ -1,4 +1,4 @@
-//! Knobs that are one file of an interface, or of one of its queues, in sysfs.
+//! Knobs backed by one sysfs file of an interface or of one of its queues.
 
 use model::{
     knob::{NicSetting, Target},
@@ -13,33 +13,33 @@ use crate::{
     phase::Phase,
 };
 
-/// One such file, and how its values are judged.
+/// One such file, and the functions that judge its values.
 pub struct Attribute {
-    /// The last part of its full names. [`Target::file`] knows the file.
+    /// Last part of the knob's full name. [`Target::file`] maps it to the file.
     pub setting: &'static str,
-    /// `rx` or `tx` for a queue's file.
+    /// `rx` or `tx` for a queue's file; `None` for an interface's.
     pub side: Option<&'static str>,
-    /// See [`Knob::sets`].
+    /// Topic for tuner conflicts, as in [`Knob::sets`]; empty if none fits.
     pub sets: &'static str,
     /// Unit of its values, empty for masks and switches.
     pub unit: &'static str,
     /// Judges a value and puts it into the kernel's form.
     pub judge: fn(&Case<'_>, &str) -> Result<String, Refusal>,
-    /// Whether what was read back is what was written.
+    /// Whether the value read back equals the value written.
     pub same: fn(&str, &str) -> bool,
-    /// What a change disturbs for a moment, if anything.
+    /// Brief disturbance that a change causes, if any.
     pub disturbs: Option<&'static str>,
-    /// The setting of each NAPI instance that writing it sets too.
+    /// NAPI setting that the write also overwrites on each instance.
     pub napi: Option<&'static str>,
 }
 
-/// Whether two values are the same line.
+/// Whether two values are equal after trimming.
 pub fn same_line(written: &str, back: &str) -> bool {
     written.trim() == back.trim()
 }
 
 impl Attribute {
-    /// The knob that a target is, if it is one of these.
+    /// The knob for this target, if its setting is this attribute.
     pub fn at<'k>(&'static self, target: Target<'k>) -> Option<Box<dyn Knob + 'k>> {
         let (nic, setting) = match (self.side, target) {
             (None, Target::Nic(nic, NicSetting::Plain(setting))) => (nic, setting),
@@ -125,7 +125,8 @@ impl Knob for OfNic<'_> {
         impact
     }
 
-    /// Since Linux 6.13 each NAPI instance has a value of its own, which the interface's overwrites.
+    /// Since Linux 6.13 each NAPI instance has its own value, which writing the interface's
+    /// overwrites.
     ///
     /// **Source**: `netdev_set_gro_flush_timeout` and its like in `net/core/dev.h`.
     fn coupled_settings(&self, host: &Host) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Opens a host for experiments, and plans what they try.
+//! Opens a host for experiments and plans the changes that they try.
 
 use std::{path::Path, time::Duration};
 
@@ -16,10 +16,10 @@ use crate::{
     watchdog::maker::{self, Place},
 };
 
-/// The host to make experiments on, alone. What killed experiments left is undone before.
+/// Opens this host for experiments, exclusively. First undoes what killed experiments left.
 ///
 /// # Errors
-/// What was left cannot be undone, or another change of this host is not settled.
+/// The residue cannot be undone, or another change of this host is pending.
 pub fn own(what: &str, operator: &dyn Operator) -> Result<Bench, TuneError> {
     let host = Host::live();
     let by = by::this_process(&host)?;
@@ -32,10 +32,10 @@ pub fn own(what: &str, operator: &dyn Operator) -> Result<Bench, TuneError> {
     Ok(bench)
 }
 
-/// What stands in the journal of changes that were made from afar, before the address.
+/// Prefix, before the client's address, of the journal entry for changes made over the network.
 pub const LENT: &str = "netwright fix at ";
 
-/// Puts back what a process that was killed had on trial.
+/// Undoes the trial changes of a process that was killed.
 ///
 /// # Errors
 /// As of [`Bench::undo_lost`].
@@ -46,20 +46,21 @@ pub fn undo_lost(state_dir: &Path, maker: (u32, u64)) -> Result<(), TuneError> {
     Bench::undo_lost(host, store, by, maker)
 }
 
-/// Has a place put back when this process is killed.
+/// Registers a place that the watchdog restores if this process is killed.
 ///
 /// # Errors
-/// No watchdog starts.
+/// No watchdog could be started.
 pub fn watched(place: Place) -> Result<(), TuneError> {
     let failed =
         |e| TuneError::Environment(format!("no watchdog to put back if we are killed: {e}"));
     maker::puts_back(place).map_err(failed)
 }
 
-/// This host for somebody at the other end of a connection, who does not wait for it.
+/// Opens this host for a remote client. Waits at most one second for the lock, because the client
+/// does not wait longer.
 ///
 /// # Errors
-/// Somebody else is changing it, or what killed experiments left cannot be undone.
+/// Another process is changing the host, or the residue of killed experiments cannot be undone.
 pub fn lent(to: &str) -> Result<Bench, TuneError> {
     let host = Host::live();
     let by = By { login: Reading::Known(format!("{to}, over ssh")), ..by::this_process(&host)? };
@@ -77,8 +78,8 @@ pub fn lent(to: &str) -> Result<Bench, TuneError> {
     Ok(bench)
 }
 
-/// Undoes what killed experiments left, for one that changes nothing itself but would find it.
-/// Whoever may not leaves it: every command says that it is there.
+/// Undoes what killed experiments left, for a command that only measures. Without the privilege the
+/// residue stays; every command reports it.
 ///
 /// # Errors
 /// As of [`own`], and a journal that cannot be read.
@@ -97,19 +98,19 @@ pub fn clear(what: &str, operator: &dyn Operator) -> Result<(), TuneError> {
     }
 }
 
-/// The plans of an experiment's levels.
+/// The plans for the levels of one experiment.
 pub enum TrialPlans {
     All(Vec<Plan>),
-    /// The first that `tune plan` would refuse.
+    /// The first plan that `tune plan` would refuse.
     Refused(Box<Plan>),
 }
 
-/// A plan for each of several sets of change requests, as the host is now. Values that lower something or
-/// do nothing are not refused: a measurement may show that. `own_connection` allows what may cut the
-/// operator's, `understood` what is asked for twice.
+/// One plan for each set of change requests, from the host's current state. Values that lower
+/// something or have no effect are allowed: a measurement may show that. `own_connection` allows
+/// changes that may cut the operator's connection; `understood` allows dangerous ones.
 ///
 /// # Errors
-/// The host cannot be read, or a change may cut the operator's own connection.
+/// The host cannot be read, or a change may cut the operator's connection.
 pub fn plans(
     host: &Host,
     sets: Vec<Vec<ChangeRequest>>,
@@ -141,7 +142,7 @@ pub fn plans(
     Ok(TrialPlans::All(plans))
 }
 
-/// The change that may cut the operator's own connection, if one may.
+/// The first change that may cut the operator's own connection.
 pub fn cuts(plan: &Plan) -> Option<String> {
     let change = plan.changes.iter().find(|c| c.impact.own_connection && !only_stalls(c))?;
     Some(format!(
@@ -151,12 +152,12 @@ pub fn cuts(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// Whether it holds packets up for a moment at the worst, known for sure, and no value of it could
-/// keep them from passing, as one of an MTU or a queueing discipline could.
+/// Whether the change is known to cause a brief stall at worst, and no value of it can block
+/// traffic, as an MTU or a queueing discipline could.
 fn only_stalls(change: &Planned) -> bool {
     let known =
         change.impact.disruption <= Disruption::BriefStall && change.impact.basis != Basis::Assumed;
-    // By the name that it has on its own host.
+    // The knob's name on its own host.
     let knob = change.knob.strip_prefix(PEER).unwrap_or(&change.knob);
     let parts: Vec<&str> = knob.split('.').collect();
     let spreads = matches!(

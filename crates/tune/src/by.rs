@@ -1,13 +1,13 @@
-//! Who makes a change, for the journal.
+//! The author of a change, for the journal.
 
 use model::{Reading, tune::By};
 
 use crate::{Host, TuneError};
 
-/// This process and its login.
+/// This process and its login user.
 ///
 /// # Errors
-/// Its own start cannot be read.
+/// The start time of this process cannot be read.
 pub fn this_process(host: &Host) -> Result<By, TuneError> {
     let words = ["SUDO_USER", "SSH_CONNECTION"].map(|v| std::env::var(v).ok());
     let login = words.into_iter().flatten().collect::<Vec<_>>().join(" from ");

@@ -1,4 +1,4 @@
-//! What is asked for: knobs and values, from arguments, lines, findings or an earlier plan.
+//! Change requests: knobs and values, read from arguments, lines, findings or an earlier plan.
 
 pub mod irqs;
 mod lines;
@@ -17,58 +17,58 @@ pub use lines::pair;
 
 use crate::{TuneError, knob::Refusal, knobs, netns, profile};
 
-/// Begins the name of a knob of the server, where those of both hosts stand together.
+/// Prefix of the server's knobs where knobs of client and server stand in one list.
 pub const PEER: &str = "peer:";
 
 /// One knob and the value wanted for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeRequest {
-    /// Full name as spelled.
+    /// Full knob name as the user spelled it.
     pub knob: String,
     pub value: String,
     /// `argument 1`, `line 3`, `finding few_channels`, `step 2 of the plan`.
     pub asked_by: String,
-    /// Why, where somebody gave a reason.
+    /// Reason, where the source gave one.
     pub why: String,
-    /// How the value is meant.
+    /// How the value is to be read.
     pub mode: Mode,
 }
 
-/// How a value is meant.
+/// How a requested value is to be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Mode {
     #[default]
     Exactly,
-    /// No less than this; see [`crate::profile::raise`].
+    /// At least this value; see [`crate::profile::raise`].
     AtLeast,
-    /// Refused for this reason, unless the knob has a better one.
+    /// Refused for this reason, unless the knob gives a better one.
     Refuted(String),
 }
 
-/// What a document or arguments ask for.
+/// All change requests of a document or of the arguments.
 #[derive(Debug, Clone, Default)]
 pub struct ChangeRequests {
     /// In the order given.
     pub change_requests: Vec<ChangeRequest>,
-    /// What was asked for and is not even tried.
+    /// Requests refused before planning.
     pub refused: Vec<Refused>,
-    /// The plan that they are from: its host and old values must be those of now.
+    /// The earlier plan they came from: its host and old values must match the current ones.
     pub plan: Option<Plan>,
-    /// The host of the findings that they are from: it must be this one. Parts that a document
-    /// does not tell are absent.
+    /// The host of the findings they came from; must be this host. Parts that the document omits
+    /// are not compared.
     pub found_on: Option<HostId>,
-    /// Whether dangerous ones are meant ([`crate::knob::Knob::danger`]).
+    /// Whether the user allowed dangerous changes ([`crate::knob::Knob::danger`]).
     pub understood: bool,
-    /// Whether they are for a measurement that puts them back: one may well show what a value takes
-    /// away, or that it does nothing.
+    /// Whether they are for a measurement that is undone afterwards: it may lower a value or test
+    /// one without effect.
     pub trial: bool,
-    /// The profile that they are from, and the interfaces chosen for it.
+    /// The profile they came from, and the interfaces chosen for it.
     pub profile: Option<(Profile, Vec<String>)>,
 }
 
 impl ChangeRequests {
-    /// Refuses what is the whole host's, where only a network namespace's own may be changed. A
-    /// name that is nobody's stays: it is refused as such.
+    /// Refuses host-wide knobs where only those of a network namespace may change. Unknown names
+    /// stay and are refused as unknown.
     pub fn only_of_namespace(&mut self, kind: RefusedAs, why: &str) {
         let own =
             |w: &ChangeRequest| netns::is_of_namespace(&w.knob) || knobs::find(&w.knob).is_none();
@@ -86,8 +86,8 @@ impl ChangeRequests {
         }));
     }
 
-    /// Each kernel setting by its dotted name, however it was spelled: two spellings are one setting,
-    /// and the journal tells by names which change wrote it last.
+    /// Renames each kernel setting to its dotted name. Two spellings are one setting, and the
+    /// journal finds the last writer of a setting by name.
     pub fn by_one_name(&mut self) {
         for change_request in &mut self.change_requests {
             let Some(key) = change_request.knob.strip_prefix("sysctl.") else { continue };
@@ -98,15 +98,15 @@ impl ChangeRequests {
         }
     }
 
-    /// Whether somebody asked for each of them: then one that is refused is an answer of no.
-    /// What findings and profiles ask for is left out where it does not fit.
+    /// Whether the user named each knob: a refusal then fails the plan. Requests of findings and
+    /// profiles that do not fit are left out.
     pub fn by_name(&self) -> bool {
         self.plan.is_some()
             || self.refused.is_empty() && self.profile.is_none() && self.found_on.is_none()
     }
 }
 
-/// The lines of a profile.
+/// Change requests from a profile's lines.
 ///
 /// # Errors
 /// As [`crate::profile::load`].
@@ -117,13 +117,13 @@ pub fn profile(name: &str, nics: &[String]) -> Result<ChangeRequests, TuneError>
     })
 }
 
-/// A document is at most this long.
+/// Longest document that is read, in bytes.
 pub const MAX_BYTES: u64 = 64 << 20;
 
-/// Arguments.
+/// Change requests from `KNOB=VALUE` arguments.
 ///
 /// # Errors
-/// For the first that is no `KNOB=VALUE`.
+/// The first argument that is not `KNOB=VALUE`.
 pub fn arguments(all: &[String]) -> Result<ChangeRequests, TuneError> {
     let change_requests =
         all.iter().enumerate().map(|(i, a)| pair(a, &format!("argument {}", i + 1)));
@@ -133,11 +133,11 @@ pub fn arguments(all: &[String]) -> Result<ChangeRequests, TuneError> {
     })
 }
 
-/// A document: `doctor --json`, a plan, or lines of settings (`KNOB=VALUE`, sysctl.conf, a recipe's
-/// commands).
+/// Change requests from a document: `doctor --json`, a plan, or lines of settings (`KNOB=VALUE`,
+/// sysctl.conf, a recipe's commands).
 ///
 /// # Errors
-/// When it is none of these; the message names the line.
+/// The text is none of these; the message names the line.
 pub fn document(text: &str) -> Result<ChangeRequests, TuneError> {
     if text.trim_start().starts_with('{') {
         return json(text);
@@ -205,10 +205,10 @@ fn not_json(e: &serde_json::Error) -> TuneError {
     TuneError::Usage(format!("neither findings (doctor --json) nor a plan (tune plan --json): {e}"))
 }
 
-/// `nic.NIC.coalesce.rx='adaptive-rx off rx-usecs 0'`, as findings and ethtool write it, is one
-/// change request for each parameter; `nic.NIC.rfs=ENTRIES` is one for the host's table and one for each
-/// queue's share of it; `irq.affinity=POLICY` one for each queue's interrupt; `cpu.governor=NAME`
-/// and the like one for each CPU; `nic.NIC.ntuple` is a feature.
+/// Splits a request that covers several knobs. `nic.NIC.coalesce.rx='adaptive-rx off rx-usecs 0'`,
+/// as findings and ethtool write it, becomes one for each parameter. `nic.NIC.rfs=ENTRIES` becomes
+/// the host's table and each queue's share. `irq.affinity=POLICY` becomes one for each queue's
+/// interrupt, `cpu.governor=NAME` and the like one for each CPU. `nic.NIC.ntuple` is a feature.
 pub fn split(change_requests: &mut Vec<ChangeRequest>, facts: &Facts) {
     for change_request in std::mem::take(change_requests) {
         let parts = coalescing(&change_request)
@@ -259,7 +259,7 @@ fn policy(change_request: &ChangeRequest, facts: &Facts) -> Option<Vec<(String, 
         .flatten()
 }
 
-/// For the CPUs that are online and, of a frequency's settings, have one.
+/// One request for each online CPU; a frequency setting only for CPUs that have it.
 fn every_cpu(change_request: &ChangeRequest, facts: &Facts) -> Option<Vec<(String, String)>> {
     let setting = change_request.knob.strip_prefix("cpu.")?;
     let has = |c: &&Cpu| {
@@ -275,7 +275,7 @@ fn every_cpu(change_request: &ChangeRequest, facts: &Facts) -> Option<Vec<(Strin
     (!all.is_empty()).then_some(all)
 }
 
-/// Why a change request that should have become several did not.
+/// Why a request that covers several knobs was not split.
 pub fn left_whole(change_request: &ChangeRequest, facts: &Facts) -> Option<Refusal> {
     let cannot = |why: &str| Some(Refusal::new(RefusedAs::Environment, why));
     match change_request.knob.as_str() {
@@ -310,9 +310,9 @@ fn rfs(change_request: &ChangeRequest, facts: &Facts) -> Option<Vec<(String, Str
     Some(all)
 }
 
-/// `process.NAME.affinity` and `.cpuset` are one change request for each process of that name, of those that
-/// share a control group one for the group; a name that nobody has stays, and is refused as
-/// what it is.
+/// Splits `process.NAME.affinity` and `.cpuset` into one request for each process of that name.
+/// Processes that share a control group get one request for the group. A name without a process
+/// stays and is refused.
 pub fn name_processes(change_requests: &mut Vec<ChangeRequest>, facts: &Facts) {
     let named = std::mem::take(change_requests);
     for change_request in named {
@@ -342,7 +342,7 @@ pub fn name_processes(change_requests: &mut Vec<ChangeRequest>, facts: &Facts) {
     }
 }
 
-/// Which process, by number or name, and which setting of it.
+/// The process, by PID or name, and its setting.
 pub fn who(knob: &str) -> Option<(&str, &'static str)> {
     let rest = knob.strip_prefix("process.")?;
     ["affinity", "cpuset"]
@@ -350,8 +350,8 @@ pub fn who(knob: &str) -> Option<(&str, &'static str)> {
         .find_map(|s| Some((rest.strip_suffix(s)?.strip_suffix('.')?, s)))
 }
 
-/// Changes of findings, the first in rank first. What another finding explains waits for that
-/// one; what two findings ask of one knob, the first one gets.
+/// Changes of findings, highest rank first. A finding that another one explains is skipped. If two
+/// findings set one knob, the first wins.
 pub fn findings(findings: &[Finding]) -> ChangeRequests {
     let mut all = ChangeRequests::default();
     let mut ordered: Vec<&Finding> = findings.iter().collect();
@@ -422,7 +422,7 @@ mod tests {
         let one = "sysctl.net.ipv4.tcp_fin_timeout";
         assert_eq!(name("sysctl.net/ipv4/tcp_fin_timeout"), one);
         assert_eq!(name(one), one);
-        // A name that holds a dot keeps it, as a slash between dots.
+        // A dot inside a name is kept, written between slashes.
         let dot = "sysctl.net.ipv4.conf.eth0/100.rp_filter";
         assert_eq!(name("sysctl.net/ipv4/conf/eth0.100/rp_filter"), dot);
         assert_eq!(name(dot), dot);
@@ -482,7 +482,7 @@ mod tests {
         let w = document(text).unwrap();
         assert!(w.change_requests.is_empty() && w.refused.is_empty() && !w.by_name());
         assert_eq!(w.found_on.unwrap().net_cookie.get(), Some(2));
-        // Of a netwright that told no more than the name.
+        // From an old netwright that recorded the host's name only.
         let w = document(r#"{"findings": [], "host": {"name": "a"}, "source": {"kind": "live"}}"#);
         assert_eq!(w.unwrap().found_on.unwrap().name.get().as_deref(), Some("a"));
     }

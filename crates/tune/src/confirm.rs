@@ -1,4 +1,4 @@
-//! A change that waits: whether it is still there to be confirmed, and the confirmation.
+//! Confirming a change that is on its auto-rollback timer.
 
 use model::tune::{ChangeNote, Event};
 
@@ -12,14 +12,14 @@ use crate::{
     watchdog,
 };
 
-/// Whether the time of a change's watchdog is over.
+/// Whether the watchdog's deadline has passed.
 pub fn is_late(set: &Set) -> bool {
     set.armed.is_some_and(|armed| watchdog::deadline::boot_ms() >= armed.deadline_boot_ms)
 }
 
-/// The first value that is as it was before the change, and how it reads, where the watchdog may have undone
-/// it: one that has a journal on a read-only file system undoes all the same, and tells it later.
-/// `host` is that of the change's network namespace.
+/// The first value that the watchdog has already restored, and its current value. With its journal
+/// on a read-only file system, the watchdog undoes first and records it later. `host` is of the
+/// change's network namespace.
 pub fn undone(host: &Host, set: &Set) -> Option<(String, String)> {
     let armed = set.armed?;
     if !is_late(set) && Host::live().lives(armed.pid, armed.start_ticks) {
@@ -39,7 +39,7 @@ pub fn undone(host: &Host, set: &Set) -> Option<(String, String)> {
 /// Whether it stays, and a note on it.
 ///
 /// # Errors
-/// The journal cannot be told.
+/// The journal cannot be written.
 pub fn keep(
     target: &mut JournalTarget,
     set: &Set,

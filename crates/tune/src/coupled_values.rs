@@ -1,4 +1,4 @@
-//! What the writes of a change set move along with what they write.
+//! Side effects: values that the writes of a change set move besides their own.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::{
     knobs,
 };
 
-/// The values that the writes of one set may have moved along so far, each as it was last read after
-/// one of them, where it was.
+/// Values that the set's writes may have moved so far. Each holds the last value read after such a
+/// write, `None` before that.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CoupledValues(BTreeMap<String, Option<String>>);
 
 impl CoupledValues {
-    /// As a set's journal tells.
+    /// Restores the table from a set's journal.
     pub fn of(set: &Set) -> Self {
         let mut all = Self::default();
         for write in &set.writes {
@@ -29,17 +29,17 @@ impl CoupledValues {
         all
     }
 
-    /// Whether a value may have been moved, under this or another name of it.
+    /// Whether a value may have been moved, under any of its names.
     pub fn has(&self, knob: &str) -> bool {
         let value = knobs::value(knob);
         self.0.contains_key(knob) || self.0.keys().any(|k| knobs::value(k) == value)
     }
 
-    /// What a write is about to move along, as it is now. What is not there or cannot be read here at all is
-    /// left out.
+    /// Current values that a write is about to move. Values that do not exist or cannot be read
+    /// here are left out.
     ///
     /// # Errors
-    /// What can be read and gave no answer at this moment: it could not be put back.
+    /// A value exists but could not be read now, so it could not be restored later.
     pub fn about_to(
         &mut self,
         host: &Host,
@@ -62,8 +62,8 @@ impl CoupledValues {
         Ok(saved)
     }
 
-    /// What a write, which reads `back` itself, made of them: those that were not read before, and
-    /// those that read otherwise now.
+    /// Values that the write of `name` moved: those not read before, and those that changed. `back`
+    /// is what `name` itself reads now.
     pub fn left_by(&mut self, host: &Host, name: &str, back: &str) -> Vec<ReadBack> {
         if let Some(own) = self.0.get_mut(name) {
             *own = Some(back.to_owned());
@@ -86,12 +86,12 @@ fn read(host: &Host, name: &str) -> Option<String> {
     knobs::find(name).and_then(|k| k.read(host).ok())
 }
 
-/// What moves by itself: interrupts, while irqbalance runs. It is looked for once.
+/// Values that change by themselves: interrupt affinities while irqbalance runs. Checked once.
 #[derive(Debug, Default)]
 pub struct Moving(std::cell::OnceCell<bool>);
 
 impl Moving {
-    /// Whether a value does.
+    /// Whether this value changes by itself.
     pub fn has(&self, host: &Host, knob: &str) -> bool {
         irq_of(knob).is_some() && *self.0.get_or_init(|| host.irqbalance().is_ok())
     }

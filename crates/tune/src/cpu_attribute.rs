@@ -1,4 +1,4 @@
-//! Knobs that are one file of a CPU in sysfs.
+//! Knobs backed by one sysfs file of a CPU.
 
 use model::{CpuId, knob::Target};
 
@@ -9,28 +9,29 @@ use crate::{
     phase::Phase,
 };
 
-/// One such file, and how its values are judged. `cpu.SUFFIX` stands for every CPU
+/// One such file, and the functions that judge its values. `cpu.SUFFIX` means every CPU
 /// ([`crate::change_request::split`]).
 pub struct CpuAttribute {
-    /// The last part of its full names. [`Target::file`] knows the file.
+    /// Last part of the knob's full name. [`Target::file`] maps it to the file.
     pub setting: &'static str,
-    /// Below `/sys/devices/system/cpu/cpuN/`: the CPUs that share one value (cpulist); none where each has its own.
+    /// Below `/sys/devices/system/cpu/cpuN/`: the cpulist of CPUs that share one value; `None` if
+    /// each CPU has its own.
     pub shared: Option<&'static str>,
-    /// Another file that a write may change, by the suffix of its knob.
+    /// Suffix of another knob that a write may change.
     pub disturbs: Option<&'static str>,
-    /// See [`Knob::sets`].
+    /// Topic for tuner conflicts, as in [`Knob::sets`]; empty if none fits.
     pub sets: &'static str,
     /// Unit of its values.
     pub unit: &'static str,
     pub judge: fn(&Case<'_>, CpuId, &str) -> Result<String, Refusal>,
-    /// An exact value for people, and as it is spelled.
+    /// Turns an exact value into the form shown to the user.
     pub show: fn(&str) -> &str,
-    /// A spelled or exact value as the kernel takes it.
+    /// Turns a shown or exact value into the kernel's form.
     pub kernel: fn(&str) -> &str,
 }
 
 impl CpuAttribute {
-    /// The knob that a target is, if it is one of these.
+    /// The knob for this target, if its setting is this attribute.
     pub fn at<'k>(&'static self, target: Target<'k>) -> Option<Box<dyn Knob + 'k>> {
         match target {
             Target::Cpu(id, setting) if setting == self.setting => {
@@ -111,7 +112,7 @@ impl Knob for OfCpu {
     }
 }
 
-/// What the kernel lists beside the file, where it has a list.
+/// Checks a value against the kernel's list of accepted ones, where the kernel has such a list.
 fn cannot_take(host: &Host, path: &str, value: &str) -> Result<(), TuneError> {
     let list = path
         .replace("scaling_governor", "scaling_available_governors")
@@ -123,15 +124,15 @@ fn cannot_take(host: &Host, path: &str, value: &str) -> Result<(), TuneError> {
     }))
 }
 
-/// Values that are spelled as the kernel has them.
+/// Identity, for values that are shown as the kernel spells them.
 pub fn as_is(value: &str) -> &str {
     value
 }
 
-/// A name, which the kernel judges by what it offers.
+/// A single word; the kernel decides whether it offers it.
 ///
 /// # Errors
-/// When it is no single word.
+/// The value is not a single word.
 pub fn word(wanted: &str) -> Result<String, Refusal> {
     let fine = !wanted.is_empty() && wanted.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if fine { Ok(wanted.into()) } else { cannot(format!("{wanted:?} is no name")) }

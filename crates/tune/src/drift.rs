@@ -1,5 +1,4 @@
-//! What somebody else set since: values that are neither what a change set left nor what was there
-//! before it.
+//! External changes: values that are neither what a change set left nor what it found.
 
 use std::collections::BTreeSet;
 
@@ -18,69 +17,68 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drifted {
     pub knob: String,
-    /// Whose value it is: [`identity::key`].
+    /// Identifies the value across renames: [`identity::key`].
     pub(crate) key: String,
-    /// What it is called by now.
+    /// The knob's current name, if its interface was renamed.
     pub(crate) called: String,
-    /// The knob whose write had moved it along; empty where it was written itself.
+    /// The knob that moved this value as a side effect; empty if it was written directly.
     pub beside: String,
-    /// What was there before, for people.
+    /// Value before the change, as shown to the user.
     pub before: String,
-    /// What was written, or what the write beside it left there, for people.
+    /// Value that the change wrote, or that the side effect left, as shown to the user.
     pub written: String,
-    /// What is there, for people.
+    /// Value now, as shown to the user.
     pub found: String,
-    /// What is there, exactly.
+    /// Value now, exactly as read.
     pub exact: String,
-    /// Unit.
+    /// Unit of the three values; empty for names, masks and switches.
     pub unit: String,
 }
 
 /// A value that a set touched.
 struct Touched<'s> {
     key: String,
-    /// What was there before each of the writes that did, the first one's first.
+    /// Old value before each write that touched it, oldest first.
     saved: Vec<&'s Saved>,
-    /// The last of them.
+    /// The last write that touched it.
     last: &'s Made,
     left: LastWritten<'s>,
 }
 
-/// What the last write left there.
+/// The value after the last write.
 #[derive(Clone, Copy)]
 enum LastWritten<'s> {
     Written,
-    /// What was read after it had moved the value along.
+    /// Read back after a side effect moved the value.
     Moved(&'s str),
     Unknown,
 }
 
-/// What looking at the values of a set gave.
+/// Result of comparing a set's values with the host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DriftCheck {
-    /// What somebody else set since; the last written first, what was moved along behind what was
-    /// written.
+    /// External changes, last written first; side effects come after written values.
     pub drifted: Vec<Drifted>,
-    /// What is there and cannot be read at this moment, by whose value it is: whether somebody else set
-    /// it nobody knows.
+    /// Values that exist but cannot be read now, by [`identity::key`]; whether they changed is
+    /// unknown.
     pub(crate) unread: Vec<(String, TuneError)>,
 }
 
 impl DriftCheck {
-    /// Leaves out what a later set wrote over, or moved.
+    /// Removes values that a later set wrote or moved.
     pub fn but_for(&mut self, later: &Set) {
         let keys: BTreeSet<String> = later.keys().into_iter().map(|(key, _)| key).collect();
         self.drifted.retain(|d| !keys.contains(&d.key));
     }
 
-    /// Why a value cannot be read.
+    /// The read error of a value, if it could not be read.
     pub fn unread(&self, saved: &Saved) -> Option<&TuneError> {
         let key = identity::key(saved);
         self.unread.iter().find(|(k, _)| *k == key).map(|(_, why)| why)
     }
 }
 
-/// Looks whether values of a set are still what it left.
+/// Compares a set's values with what the set left.
 pub fn found(host: &Host, set: &Set) -> DriftCheck {
     let finder = Finder::new(host);
     let look = DriftScan { host, finder: &finder, set, moving: Moving::default() };
@@ -126,7 +124,7 @@ fn touch<'s>(all: &mut Vec<Touched<'s>>, saved: &'s Saved, last: &'s Made, left:
 }
 
 impl Touched<'_> {
-    /// Whether another knob's write touched it last.
+    /// Whether the last write that touched it was another knob's.
     fn is_beside(&self) -> bool {
         identity::key(&self.last.saved) != self.key
     }
@@ -182,8 +180,8 @@ impl DriftScan<'_> {
         }))
     }
 
-    /// Whether another value than ours can only be somebody else's. Of a write that was interrupted or
-    /// did not hold the kernel may have made something else.
+    /// Whether a value other than ours proves an external change. An interrupted or failed write
+    /// may itself have left another value.
     fn is_told_apart(&self, touched: &Touched<'_>) -> bool {
         let known = match touched.left {
             LastWritten::Written => true,
@@ -197,13 +195,13 @@ impl DriftScan<'_> {
         known && touched.last.held && touched.saved.iter().any(to_do)
     }
 
-    /// A value that is there, where it is somebody else's.
+    /// The value as drift, if it differs from every value we left.
     fn differs(&self, touched: &Touched<'_>, knob: &dyn Knob, now: String) -> Option<String> {
         if knob.is_nothing(&now) {
             return None;
         }
         let found = knob.show(&now);
-        // Undoing that was interrupted may have come as far as any of them.
+        // Interrupted undoing may have stopped at any of them.
         let counts = if self.is_begun() { touched.saved.len() } else { 1 };
         if touched.saved.iter().take(counts).any(|s| knob.show(&s.old) == found) {
             return None;
@@ -227,15 +225,15 @@ impl DriftScan<'_> {
         self.set.undoing || self.set.is_left_over()
     }
 
-    /// Whether the knob beside it is another one by now and took the value along: undone already, or
-    /// set by somebody, which is told of that knob.
+    /// Whether the knob that moved this value has changed since and moved it again: it was undone,
+    /// or changed externally, which is reported for that knob.
     fn is_moved_again(&self, write: &Made, left: &str, found: &str) -> bool {
         let Some((shown, ours)) = self.own(write) else { return self.is_begun() };
         let written = self.set.written(write.n);
         !ours && (self.is_begun() || shown == found && written == left)
     }
 
-    /// What a write's own value is by now, for people, and whether it is still ours.
+    /// Current value of a write's own knob, as shown, and whether it is still ours.
     fn own(&self, write: &Made) -> Option<(String, bool)> {
         let Outlook::Back(called) = outlook::outlook(self.host, self.finder, &write.saved) else {
             return None;

@@ -1,5 +1,5 @@
-//! How far it reaches to tell an interface's driver something: the table of what drivers do
-//! ([`model::drivers`]), the members of a bond, and whose connection passes.
+//! Impact of an ethtool action: from the table of driver behavior ([`model::drivers`]), bond
+//! members, and the interfaces that the operator's connection uses.
 
 pub use model::drivers::Act;
 use model::{
@@ -10,13 +10,12 @@ use model::{
 use crate::knob::Case;
 
 impl Case<'_> {
-    /// How far it reaches to tell an interface's driver something, and on what ground that is
-    /// said.
+    /// Impact of this action on the interface, with the basis of that statement.
     pub fn act_impact(&self, nic: &str, act: Act<'_>) -> Impact {
         let (disruption, why, basis) = self.act(nic, act);
         let mut impact = Impact { basis, ..self.nic_impact(nic, disruption, &why) };
-        // A bond or team hands these on to its members (bond_change_mtu, team_change_mtu,
-        // netdev_sync_lower_features), which is what the driver of each makes of it.
+        // A bond or team passes these to its members (bond_change_mtu, team_change_mtu,
+        // netdev_sync_lower_features); each member's driver decides the impact.
         let handed_on = matches!(act, Act::Mtu | Act::Feature("rx-lro"));
         for member in self.members(nic).into_iter().filter(|_| handed_on) {
             let of_member = self.act_impact(member, act);
@@ -37,7 +36,7 @@ impl Case<'_> {
         drivers::impact(driver, nic.is_none_or(|n| n.kind == "physical"), act)
     }
 
-    /// The members of a bond or team.
+    /// Members of a bond or team, by name.
     fn members(&self, name: &str) -> Vec<&str> {
         let bundles = self.nic(name).is_some_and(|n| n.kind == "bond" || n.kind == "team");
         let of = |n: &&model::nic::Nic| n.master.known().is_some_and(|m| m == name);
@@ -57,7 +56,7 @@ mod tests {
         facts::{self, Request},
     };
 
-    /// A host with one physical interface for each driver, and a bond of those named.
+    /// A host with one physical interface for each driver, and a bond of the named interfaces.
     fn host(drivers: &[&str], bonded: &[&str]) -> Facts {
         let tree = tempfile::tempdir().unwrap();
         let put = |path: &str, text: &str| {
@@ -119,7 +118,7 @@ mod tests {
         }
     }
 
-    /// The watchdog stands for whatever reaches further than nothing.
+    /// Every action with an impact needs the watchdog.
     #[test]
     fn no_row_takes_the_guard_away() {
         let facts = host(&[], &[]);
@@ -138,7 +137,7 @@ mod tests {
         assert_eq!((r.disruption, r.basis), (LinkReset, Basis::Driver));
         assert_eq!(r.why, "its member igb gets it too: igb takes the interface down and up");
         assert!(r.also.iter().any(|a| a.to_string() == "igb is a member of bond0"), "{r:?}");
-        // A feature is not handed on.
+        // Features are not passed to the members.
         assert_eq!(impact(&facts, "bond0", Act::Feature("rx-gro")).disruption, BriefStall);
     }
 }

@@ -1,31 +1,31 @@
-//! Why something was not done, named by what the user can do about it.
+//! Errors, grouped by what the user can do about them.
 
 use model::tune::{RefusedAs, Trouble};
 use probe::ReadError;
 
-/// Why a knob could not be read or written, or a command not be carried out. Each text is one
-/// line that names the knob, path or call.
+/// Why a knob could not be read or written, or a command failed. Each text is one line that names
+/// the knob, path or call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TuneError {
-    /// What was asked for makes no sense.
+    /// The request is invalid.
     #[error("{0}")]
     Usage(String),
-    /// This process may not.
+    /// This process lacks the permission.
     #[error("{0}")]
     Denied(String),
-    /// No such file, device, process or call.
+    /// The file, device, process or call does not exist.
     #[error("{0}")]
     Absent(String),
-    /// The host said no.
+    /// The host refused the operation or lacks support for it.
     #[error("{0}")]
     Environment(String),
-    /// The kernel said no to this, by this errno.
+    /// The kernel refused with this errno.
     #[error("{what}: {}", refusal(*errno))]
     Kernel { what: String, errno: i32 },
-    /// No descriptors, no memory, an I/O error: what is there is not known.
+    /// The value could not be read: no descriptors, no memory, or an I/O error.
     #[error("{0}")]
     Unread(String),
-    /// Not what it was when the plan was made.
+    /// The host changed since the plan was made.
     #[error("{0}")]
     Changed(String),
     /// A journal makes no sense, or is a newer version's.
@@ -34,7 +34,7 @@ pub enum TuneError {
 }
 
 impl TuneError {
-    /// What could not be read of the host.
+    /// Converts an error of reading the host.
     pub fn read(e: &ReadError) -> Self {
         match e {
             ReadError::Absent { .. } => Self::Absent(e.to_string()),
@@ -44,7 +44,7 @@ impl TuneError {
         }
     }
 
-    /// What the kernel answered to a write.
+    /// Converts the errno of a failed write.
     pub fn written(what: &str, errno: i32) -> Self {
         match errno {
             libc::EACCES | libc::EPERM => Self::not_permitted(what, grant(what)),
@@ -58,17 +58,17 @@ impl TuneError {
         }
     }
 
-    /// What only `grant` may do, a capability or a user.
+    /// An operation that needs `grant`, a capability or a user.
     pub fn not_permitted(what: &str, grant: &str) -> Self {
         Self::Denied(format!("{what}: not permitted; {grant} is needed"))
     }
 
-    /// A failed I/O call; one without an errno counts as `EIO`.
+    /// A failed I/O call; an error without an errno counts as `EIO`.
     pub fn io(what: &str, e: &std::io::Error) -> Self {
         Self::written(what, e.raw_os_error().unwrap_or(libc::EIO))
     }
 
-    /// The same with what it is about before it: a document's name.
+    /// Prefixes the message with its subject, such as a document's name.
     pub fn of(self, what: &str) -> Self {
         match self {
             Self::Usage(why) => Self::Usage(format!("{what}: {why}")),
@@ -84,7 +84,7 @@ impl TuneError {
         }
     }
 
-    /// The reason for not taking something into a plan.
+    /// The matching reason for refusing a change in a plan.
     pub fn kind(&self) -> RefusedAs {
         match self {
             Self::Usage(_) => RefusedAs::Usage,
@@ -99,7 +99,7 @@ impl TuneError {
     }
 }
 
-/// What the kernel's refusal of a write means.
+/// Explains the errno of a refused write.
 fn refusal(errno: i32) -> String {
     match errno {
         libc::EROFS => "the file system is read-only".into(),
@@ -109,7 +109,7 @@ fn refusal(errno: i32) -> String {
     }
 }
 
-/// Whether an error says nothing of what was asked for.
+/// Whether the errno leaves the value unknown.
 fn is_no_answer(errno: i32) -> bool {
     matches!(errno, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EIO)
 }

@@ -1,5 +1,5 @@
-//! What the fuzzers feed: journals, records, profiles and documents of changes. An entry must not
-//! panic on any bytes, and panics itself where a reader contradicts itself.
+//! Fuzz targets for journals, records, profiles and change documents. A target must not panic on
+//! any input, and panics itself if a reader contradicts itself.
 
 use std::sync::OnceLock;
 
@@ -20,10 +20,10 @@ use crate::{
     session::Session,
 };
 
-/// A parser's name, and what feeds it any bytes.
+/// A parser's name, and the function that feeds it arbitrary bytes.
 type Parser = (&'static str, fn(&[u8]));
 
-/// Every parser of outside bytes in this crate, ascending.
+/// Every parser of external input in this crate, sorted by name.
 pub const PARSERS: &[Parser] = &[
     ("changes", changes),
     ("journal", journal),
@@ -32,7 +32,7 @@ pub const PARSERS: &[Parser] = &[
     ("profile", profile),
 ];
 
-/// A host of which nothing is known.
+/// A host with no known facts.
 fn nowhere() -> Option<&'static (Host, Facts)> {
     static NOWHERE: OnceLock<Option<(Host, Facts)>> = OnceLock::new();
     let made = NOWHERE.get_or_init(|| {
@@ -61,7 +61,7 @@ fn changes(bytes: &[u8]) {
     planned(&change_requests);
 }
 
-/// A journal: what is read of it can be written and is read as the same.
+/// A journal: records that are read must survive writing and reading again.
 fn journal(bytes: &[u8]) {
     let Ok(records) = journal::read::records(bytes) else { return };
     let mut again = vec![];
@@ -74,7 +74,7 @@ fn journal(bytes: &[u8]) {
     let _ = journal::fold::Set::fold(records);
 }
 
-/// `KNOB=OLD=WANTED`: a value that the kernel reports and one that is asked for.
+/// `KNOB=OLD=WANTED`: an old value from the kernel and a requested value.
 fn knob_value(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut parts = text.splitn(3, '=');
@@ -100,12 +100,12 @@ fn knob_value(bytes: &[u8]) {
     });
 }
 
-/// What `tune persist` remembers.
+/// The record of `tune persist`.
 fn persisted(bytes: &[u8]) {
     let _ = Record::parsed("fuzzed", bytes);
 }
 
-/// A profile. One that inherits from a file is left out: it would be read.
+/// A profile. Skips profiles that inherit, since that would read another file.
 fn profile(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if text.contains('/') || text.contains(".toml") {

@@ -1,5 +1,5 @@
-//! `--freeze-host`: what moves interrupts and frequencies by itself is stopped for an experiment,
-//! through the journal, so that it goes on whatever ends the experiment.
+//! `--freeze-host`: stops automatic moves of interrupts and frequencies during an experiment. The
+//! changes go through the journal, so they are undone however the experiment ends.
 
 use model::{
     prove::{FrozenHost, HeldSetting, NotHeld},
@@ -15,12 +15,11 @@ use crate::{
     trial::Bench,
 };
 
-/// What is held, at which value: a knob, and the beginning of the names of all that must not be
-/// varied meanwhile.
+/// Knob, value while frozen, and a test for knobs that the experiment must not vary meanwhile.
 const STILL: [(&str, &str, Varied); 2] = [
-    // A stopped one takes no list of bans.
+    // A stopped irqbalance accepts no list of bans.
     ("irqbalance.paused", "on", |knob| knob.starts_with("irqbalance.")),
-    // It takes the energy preference with it.
+    // The governor also sets the energy preference.
     ("cpu.governor", "performance", |knob| {
         knob.starts_with("cpu.") && !knob.ends_with(".idle_limit")
     }),
@@ -28,23 +27,23 @@ const STILL: [(&str, &str, Varied); 2] = [
 
 type Varied = fn(&str) -> bool;
 
-/// Whether a knob is one of those that `--freeze-host` holds.
+/// Whether `--freeze-host` sets this knob.
 pub fn holds(knob: &str) -> bool {
     STILL.iter().any(|(_, _, of)| of(knob))
 }
 
-/// A host that is held still until [`Hold::end`].
+/// A host that stays frozen until [`Hold::end`].
 pub struct Hold<'a> {
     bench: &'a Bench,
-    /// Change sets, each with the place of what it holds in `reported`.
+    /// Change sets, each with its index in `reported`.
     sets: Vec<(u64, usize)>,
     reported: FrozenHost,
 }
 
 impl<'a> Hold<'a> {
-    /// Holds what can be held; `varied` are the knobs that the experiment itself sets.
+    /// Freezes what can be frozen. `varied` are the knobs that the experiment itself sets.
     ///
-    /// **Errors**: what may be done as another user. Then nothing is held.
+    /// **Errors**: something needs another user. Nothing is frozen then.
     pub fn begin(
         bench: &'a Bench,
         varied: &[&str],
@@ -119,14 +118,14 @@ impl<'a> Hold<'a> {
         self.reported.not_frozen.push(NotHeld { knob: knob.into(), why });
     }
 
-    /// What is held so far.
+    /// What is frozen so far.
     pub fn reported(&self) -> &FrozenHost {
         &self.reported
     }
 
-    /// Lets the host go on, and says what was held until then.
+    /// Ends the freeze; returns what was frozen until then.
     ///
-    /// **Errors**: beside it, the first value that could not be put back.
+    /// **Errors**: the first value that could not be restored, next to the result.
     pub fn end(mut self, operator: &dyn Operator) -> (FrozenHost, Result<(), TuneError>) {
         let mut put_back = Ok(());
         for (id, at) in std::mem::take(&mut self.sets).into_iter().rev() {
@@ -134,10 +133,10 @@ impl<'a> Hold<'a> {
             if let Some(held) = self.reported.held.get_mut(at) {
                 held.until = until;
             }
-            // What is gone needs no putting back.
+            // A value that is gone needs no restoring.
             match self.bench.let_go(id) {
                 Ok(()) => {}
-                // All that is ours is back.
+                // All of our own values are restored.
                 Err(e @ TuneError::Changed(_)) => operator.warn(&e.to_string()),
                 Err(e) => put_back = put_back.and(Err(e)),
             }

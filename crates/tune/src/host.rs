@@ -1,5 +1,5 @@
-//! The host that is read and written: the running one, or a directory tree laid out like one
-//! (to rehearse on, and to test what no namespace can hold).
+//! The host that is read and written: the running host, or a directory tree laid out like one (for
+//! rehearsals, and for tests that no namespace can hold).
 
 mod affinity;
 mod ethtool;
@@ -27,9 +27,9 @@ use crate::{
 /// functions here.
 pub struct Host {
     root: Root,
-    /// Set for a tree: where its files really are.
+    /// Root of the directory tree; `None` for the running host.
     tree: Option<PathBuf>,
-    /// The network namespace that this process went to for it.
+    /// The other network namespace that this process entered for this host.
     namespace: Option<(String, NamespaceEntry)>,
 }
 
@@ -38,14 +38,15 @@ impl Host {
         Self { root: Root::live(), tree: None, namespace: None }
     }
 
-    /// The running host as it is seen from a network namespace; this process goes there for good. The one
-    /// that it is in already is simply the running host.
+    /// The running host seen from a network namespace. The process enters that namespace for good;
+    /// if it is in it already, this is the running host.
     ///
     /// # Errors
     /// As [`Namespace::enter`].
     pub fn from(namespace: &Namespace) -> Result<Self, TuneError> {
         if namespace.is_here() {
-            // /sys may be another's all the same; whoever may not change that reads what is there.
+            // /sys may still belong to another namespace. Without the privilege to remount it, it
+            // is read as it is.
             return match namespace.enter() {
                 Ok(()) | Err(TuneError::Denied(_)) => Ok(Self::live()),
                 Err(e) => Err(e),
@@ -59,12 +60,13 @@ impl Host {
         })
     }
 
-    /// The network namespace that this process went to for it.
+    /// The other network namespace that this process entered for this host.
     pub fn namespace(&self) -> Option<&str> {
         self.namespace.as_ref().map(|(name, _)| name.as_str())
     }
 
-    /// A classic command as it is given from where this process was started.
+    /// A classic command, prefixed so that it works from the namespace where this process was
+    /// started.
     pub fn line(&self, command: &str) -> String {
         self.namespace.as_ref().map_or_else(|| command.to_owned(), |(_, way)| way.line(command))
     }
@@ -85,12 +87,12 @@ impl Host {
         Ok(Self { root, tree: Some(tree), namespace: None })
     }
 
-    /// A host that is only looked at, such as a snapshot: every write is refused.
+    /// A host for reading only, such as a snapshot: every write is refused.
     pub fn read_only(root: Root) -> Self {
         Self { root, tree: Some(PathBuf::new()), namespace: None }
     }
 
-    /// Where it is read from.
+    /// The root that everything is read through.
     pub fn root(&self) -> &Root {
         &self.root
     }
@@ -100,7 +102,7 @@ impl Host {
         self.tree.is_none()
     }
 
-    /// Which host it is.
+    /// Identity of the host: machine, boot and network namespace.
     pub fn id(&self) -> HostId {
         let namespace = self
             .root
@@ -130,28 +132,28 @@ impl Host {
             .map_err(|_| TuneError::Environment(format!("{path}: holds no text")))
     }
 
-    /// When a process or thread started, in ticks since boot: with its number its identity.
-    /// `process` is a folder of `/proc`: `self`, `4711`, `4711/task/4712`.
+    /// Start time of a process or thread, in ticks since boot; with the number it identifies the
+    /// process. `process` is a directory of `/proc`: `self`, `4711`, `4711/task/4712`.
     ///
     /// # Errors
     /// Absent when it is gone.
     pub fn start_ticks(&self, process: &str) -> Result<u64, TuneError> {
         let path = format!("/proc/{process}/stat");
-        // The name in parentheses may hold blanks and parentheses; field 22 is the start.
+        // The name in parentheses may hold blanks and parentheses; field 22 is the start time.
         let field = |s: &str| s.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok();
         field(&self.text(&path)?)
             .ok_or_else(|| TuneError::Environment(format!("{path}: makes no sense")))
     }
 
-    /// Whether a process with this number and start lives. One that ended and that its parent has not
-    /// asked for (`Z`, and `X` on its way out) does not, though its number is there.
+    /// Whether the process with this number and start time lives. A zombie (`Z`, or `X` while
+    /// exiting) does not, though its number is still taken.
     pub fn lives(&self, pid: u32, start_ticks: u64) -> bool {
         let stat = self.root.read(&format!("/proc/{pid}/stat")).ok();
         let stat = stat.and_then(|s| parse::task_stat::parse(&s).ok());
         stat.is_some_and(|s| s.start_ticks == start_ticks && !matches!(s.state, 'Z' | 'X' | 'x'))
     }
 
-    /// Makes a folder of the kernel's (a cgroup); one that is there is taken.
+    /// Creates a kernel directory (a cgroup); an existing one is used.
     ///
     /// # Errors
     /// As the kernel answered; a folder laid out like a host has none.
@@ -163,10 +165,10 @@ impl Host {
         }
     }
 
-    /// Takes it away; one that is gone is fine.
+    /// Removes a kernel directory; a missing one is no error.
     ///
     /// # Errors
-    /// `EBUSY` while something is in it.
+    /// `EBUSY` while it is not empty.
     pub fn remove_folder(&self, path: &str) -> Result<(), TuneError> {
         self.only_live(path)?;
         match std::fs::remove_dir(path) {
@@ -175,7 +177,7 @@ impl Host {
         }
     }
 
-    /// Writes a file of the service manager's whole: it is as it was, or as it is to be.
+    /// Writes a file of the service manager atomically: it holds the old text or the new.
     ///
     /// # Errors
     /// As the kernel answered; a folder laid out like a host has no services.
@@ -187,7 +189,7 @@ impl Host {
             .map_err(|e| TuneError::io(path, &e))
     }
 
-    /// Takes it away; one that is gone is fine.
+    /// Removes a file; a missing one is no error.
     ///
     /// # Errors
     /// As the kernel answered.
@@ -211,7 +213,7 @@ impl Host {
         Err(TuneError::Environment(format!("{path}: made and taken away on a running host only")))
     }
 
-    /// Writes some bytes of a file, in one call, and leaves the others.
+    /// Writes `bytes` at an offset, in one call; the rest of the file stays.
     ///
     /// # Errors
     /// As the kernel answered.
@@ -228,7 +230,7 @@ impl Host {
         }
     }
 
-    /// Where a file really is.
+    /// Path of a file on the running host's file system.
     fn place(&self, path: &str) -> Result<PathBuf, TuneError> {
         let Some(tree) = &self.tree else { return Ok(PathBuf::from(path)) };
         let inside = tree.join(path.trim_start_matches('/'));
@@ -239,7 +241,7 @@ impl Host {
         Ok(real)
     }
 
-    /// Writes a file of the kernel's, in one call: kernel files take a value whole or not.
+    /// Writes a kernel file in one call: kernel files take a value whole or not at all.
     ///
     /// # Errors
     /// As the kernel answered.
@@ -274,7 +276,7 @@ mod tests {
         let start = host.start_ticks(&pid.to_string()).unwrap();
         assert!(host.lives(pid, start) && !host.lives(pid, start + 1));
         child.kill().unwrap();
-        // Until it is asked for its number stays.
+        // Until its parent reaps it, its number stays taken.
         let give_up = std::time::Instant::now() + std::time::Duration::from_secs(30);
         while host.lives(pid, start) && std::time::Instant::now() < give_up {
             std::thread::sleep(std::time::Duration::from_millis(5));

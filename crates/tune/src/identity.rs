@@ -1,5 +1,5 @@
-//! Which interface a value is a setting of, and where that is now: interfaces are renamed, go, and
-//! others come with their names.
+//! Finds the interface that a saved value belongs to. Interfaces are renamed or removed, and others
+//! take over their names.
 
 mod elsewhere;
 
@@ -13,19 +13,19 @@ use crate::{
 };
 use elsewhere::Elsewhere;
 
-/// Where a saved value is to be found.
+/// Where a saved value is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Whereabouts {
     /// Under its own name.
     Here,
-    /// Under this one, for its interface was renamed.
+    /// Under this name: its interface was renamed.
     Renamed(String),
-    /// Nowhere: the interface is gone, with its values, and this is what is known of it.
+    /// Nowhere: the interface is gone with its values; the text says what is known.
     Gone(String),
 }
 
 impl Whereabouts {
-    /// The name under which a knob goes now.
+    /// The current name of a knob.
     ///
     /// # Errors
     /// What is known of an interface that is gone.
@@ -48,21 +48,22 @@ pub struct Nics {
 struct Present {
     id: NicId,
     irqs: Vec<String>,
-    /// Whether the kernel chose its address, and nobody gave it another one since.
+    /// Whether the kernel chose the address and nobody has changed it since.
     chance_address: bool,
-    /// Of a veth, whether its other end is in another network namespace.
+    /// For a veth: whether its peer is in another network namespace.
     reaches_out: bool,
 }
 
-/// How often the kernel is asked again while interfaces come and go.
+/// Number of retries while interfaces come and go.
 const ATTEMPTS: u32 = 5;
 
-/// Whether a knob may be an interface's own.
+/// Whether a knob may belong to an interface.
 fn may_be(knob: &str) -> bool {
     knob.starts_with("nic.") || irq_of(knob).is_some() || place_in(knob).is_some()
 }
 
-/// Of a kernel setting of one interface the path, cut before and after the name.
+/// For a kernel setting of one interface: the path before the name, the name, and the path after
+/// it.
 ///
 /// **Source**: `net/*/conf/NAME/` and `net/*/neigh/NAME/` below `/proc/sys`.
 fn place_in(knob: &str) -> Option<(String, String, String)> {
@@ -75,7 +76,7 @@ fn place_in(knob: &str) -> Option<(String, String, String)> {
     own.then(|| (format!("net/{family}/{table}"), (*name).to_owned(), (*rest).to_owned()))
 }
 
-/// The name under which a knob of an interface goes once that is called otherwise.
+/// The knob's name after its interface was renamed from `then` to `now`.
 fn called(knob: &str, then: &str, now: &str) -> String {
     if let Some((before, _, rest)) = place_in(knob) {
         return format!("sysctl.{}", sysctl_conf::dotted(&format!("{before}/{now}/{rest}")));
@@ -84,8 +85,7 @@ fn called(knob: &str, then: &str, now: &str) -> String {
     own.map_or_else(|| knob.to_owned(), |rest| format!("nic.{now}{rest}"))
 }
 
-/// A name for a value that two interfaces of one name do not share, and that one keeps when it is
-/// renamed.
+/// A key for a value that survives renames and differs between interfaces that shared a name.
 pub fn key(saved: &Saved) -> String {
     match &saved.nic {
         Some(nic) => called(&saved.knob, &nic.name, &format!("#{}", nic.ifindex)),
@@ -93,7 +93,7 @@ pub fn key(saved: &Saved) -> String {
     }
 }
 
-/// A kernel setting is written with dots or with slashes.
+/// Kernel settings are spelled with dots or with slashes; this makes one form of both.
 fn one_spelling(knob: &str) -> String {
     let key = knob.strip_prefix("sysctl.");
     let dotted = key.map(|k| sysctl_conf::dotted(&sysctl_conf::path(k)));
@@ -101,11 +101,11 @@ fn one_spelling(knob: &str) -> String {
 }
 
 impl Nics {
-    /// As they are now.
+    /// The current interfaces.
     ///
     /// # Errors
-    /// When `/sys` and the kernel's own list contradict each other, as they do where `/sys` is another
-    /// network namespace's; when a file of theirs gives no answer.
+    /// `/sys` and the kernel's own list disagree, as they do if `/sys` belongs to another network
+    /// namespace; or a file could not be read.
     pub fn now(host: &Host) -> Result<Self, TuneError> {
         let root = host.root();
         for attempt in 0..ATTEMPTS {
@@ -124,7 +124,7 @@ impl Nics {
         ))
     }
 
-    /// The interface that a knob is a setting of, where it is one's.
+    /// The interface that a knob belongs to, if any.
     pub fn of(&self, knob: &str) -> Option<&NicId> {
         if let Some((_, name, _)) = place_in(knob) {
             return self.ids().find(|n| n.name == name);
@@ -141,7 +141,7 @@ impl Nics {
         self.all.iter().map(|n| &n.id)
     }
 
-    /// The one that a value was saved of.
+    /// The current interface that is the saved one.
     fn same_as(&self, then: &NicId) -> Option<&NicId> {
         let is_it = |n: &&Present| {
             let id = &n.id;
@@ -152,7 +152,7 @@ impl Nics {
         here.or_else(|| self.all.iter().find(|n| came_back(n, then))).map(|n| &n.id)
     }
 
-    /// Where a value is that was saved.
+    /// Finds a saved value.
     pub fn find(&self, saved: &Saved) -> Whereabouts {
         let Some(then) = &saved.nic else { return self.by_name(&saved.knob) };
         let Some(now) = self.same_as(then) else {
@@ -164,7 +164,7 @@ impl Nics {
             let why = format!("interrupt {irq} is no longer one of {}'s", now.name);
             return Whereabouts::Gone(why);
         }
-        // The kernel makes these anew with the interface's place in a namespace.
+        // The kernel recreates these settings when the interface moves between namespaces.
         if now.ifindex != then.ifindex && place_in(&saved.knob).is_some() {
             return Whereabouts::Gone(format!(
                 "{} went to another network namespace and came back: this setting began anew",
@@ -177,13 +177,13 @@ impl Nics {
         }
     }
 
-    /// Of a veth that is not here, the other end that is.
+    /// For a veth that left this namespace: its peer, if that is still here.
     fn other_end_of(&self, then: &NicId) -> Option<&Present> {
         let number = then.peer.filter(|_| then.kind.as_deref() == Some("veth"))?;
         self.all.iter().find(|n| n.id.ifindex == number && n.reaches_out)
     }
 
-    /// Of a journal that tells nothing of the interface.
+    /// For a journal that does not identify the interface.
     fn by_name(&self, knob: &str) -> Whereabouts {
         let names_one = knob.starts_with("nic.") || place_in(knob).is_some();
         if !names_one || self.all.is_empty() || self.of(knob).is_some() {
@@ -192,7 +192,7 @@ impl Nics {
         Whereabouts::Gone("there is no interface of that name".into())
     }
 
-    /// What is there now, of an interface that is not.
+    /// Describes what stands in the place of a missing interface.
     fn instead_of(&self, then: &NicId) -> String {
         let hardware = |n: &&NicId| {
             then.bus_address.is_some() && n.kind == then.kind && is_same_hardware(n, then)
@@ -214,18 +214,18 @@ impl Nics {
     }
 }
 
-/// What is not known of one of them says nothing against it.
+/// An unknown field does not count as a difference.
 fn is_same_hardware(a: &NicId, b: &NicId) -> bool {
     let differ =
         |a: &Option<String>, b: &Option<String>| matches!((a, b), (Some(a), Some(b)) if a != b);
     a.bus_address == b.bus_address && !differ(&a.mac, &b.mac)
 }
 
-/// Kinds whose address nothing but a hand changes: a bridge takes that of a port, a bond and a VLAN
-/// that of what is below.
+/// Kinds with an address of their own. A bridge takes the address of a port, a bond and a VLAN that
+/// of the device below.
 const OWN_ADDRESS: [&str; 5] = ["dummy", "ifb", "tun", "veth", "vxlan"];
 
-/// Whether one that has number and kind of another is a later one, for which somebody asked for that number.
+/// Whether `now`, of the same number and kind, was created later with that number on request.
 fn is_made_anew(now: &Present, then: &NicId) -> bool {
     let (is, was) = (&now.id, then);
     let other_address = matches!((&is.address, &was.address), (Some(a), Some(b)) if a != b);
@@ -234,9 +234,10 @@ fn is_made_anew(now: &Present, then: &NicId) -> bool {
     other_address && (other_peer || own && now.chance_address)
 }
 
-/// Whether one without hardware is another that went to another network namespace and came back, with a new
-/// number, for its own was taken there: **source** `__dev_change_net_namespace`. It has kept its values. Its
-/// address tells it, where the kernel chose that, or the other end of a veth has kept its number.
+/// Whether a virtual interface is the saved one, returned from another network namespace with a new
+/// number because its own was taken there (**source**: `__dev_change_net_namespace`). It has kept
+/// its values. The proof is its address, if the kernel chose that, or the unchanged number of a
+/// veth's peer.
 fn came_back(now: &Present, then: &NicId) -> bool {
     let (is, was) = (&now.id, then);
     let own = was.kind.as_deref().is_some_and(|kind| OWN_ADDRESS.contains(&kind));
@@ -246,13 +247,13 @@ fn came_back(now: &Present, then: &NicId) -> bool {
     own && is.kind == was.kind && same_address && !is_other_end && (now.chance_address || same_end)
 }
 
-/// Whether hardware still has an interface, which this network namespace does not show: it keeps its
-/// values there.
+/// Whether the hardware still has an interface that this network namespace does not show. That
+/// interface keeps its values.
 ///
-/// **Source**: the folder `net` of its PCI function, or of the virtio device on it.
+/// **Source**: the directory `net` of its PCI function, or of the virtio device on it.
 ///
 /// # Errors
-/// When that gives no answer.
+/// The directory could not be read.
 fn is_away(root: &Root, nics: &Nics, then: &NicId) -> Result<bool, TuneError> {
     let Some(address) = &then.bus_address else { return Ok(false) };
     if nics.ids().any(|n| n.bus_address.as_ref() == Some(address)) {
@@ -268,8 +269,8 @@ fn is_away(root: &Root, nics: &Nics, then: &NicId) -> Result<bool, TuneError> {
 /// **Source**: `/sys/class/net/*/ifindex`, `addr_assign_type` (1 is `NET_ADDR_RANDOM`), and the
 /// `device` links.
 fn listed(root: &Root) -> Result<Vec<Present>, TuneError> {
-    // Nothing of it is taken for absent that gave no answer: an interface without its address on the bus is
-    // another one.
+    // A read that failed is not taken as absence: without its bus address an interface would count
+    // as another one.
     let answered = |name: &str| {
         for file in ["ifindex", "addr_assign_type", "device/uevent"] {
             let read = root.read(&crate::knob::nic_file(name, file));
@@ -298,7 +299,7 @@ fn listed(root: &Root) -> Result<Vec<Present>, TuneError> {
     Ok(nic::names(root).into_iter().filter_map(one).collect())
 }
 
-/// A folder laid out like a host may have none; so has what may not be read.
+/// An empty list if the directory is missing, as in a directory tree, or may not be read.
 fn none_there(e: TuneError) -> Result<Vec<String>, TuneError> {
     match e {
         TuneError::Absent(_) | TuneError::Denied(_) => Ok(vec![]),
@@ -306,7 +307,7 @@ fn none_there(e: TuneError) -> Result<Vec<String>, TuneError> {
     }
 }
 
-/// Adds what only the kernel tells; whether it tells of the same interfaces.
+/// Adds what only netlink reports; `false` if it lists other interfaces.
 fn reported(root: &Root, all: &mut [Present]) -> Result<bool, TuneError> {
     let links = rtnl::links(root).map_err(|e| TuneError::read(&e))?;
     for link in &links.entries {
@@ -322,7 +323,7 @@ fn reported(root: &Root, all: &mut [Present]) -> Result<bool, TuneError> {
     Ok(!links.interrupted && links.entries.len() == all.len())
 }
 
-/// An address that tells something.
+/// Drops an address that identifies nothing.
 fn real(address: Option<&String>) -> Option<String> {
     address.filter(|a| a.bytes().any(|b| b != b'0' && b != b':')).cloned()
 }
@@ -336,7 +337,7 @@ fn irqs(root: &Root, nic: &NicId) -> Vec<String> {
     function.and_then(|f| root.entries(&format!("{f}/msi_irqs")).ok()).unwrap_or_default()
 }
 
-/// Whose values are, and where; interfaces are listed once for many.
+/// Locates values; lists the interfaces once for many values.
 pub struct Finder<'h> {
     host: &'h Host,
     nics: std::cell::OnceCell<Result<Nics, TuneError>>,
@@ -344,7 +345,7 @@ pub struct Finder<'h> {
 }
 
 impl<'h> Finder<'h> {
-    /// Nothing is asked yet.
+    /// Lists nothing until the first question.
     pub fn new(host: &'h Host) -> Self {
         Self { host, nics: std::cell::OnceCell::new(), elsewhere: std::cell::OnceCell::new() }
     }
@@ -353,21 +354,21 @@ impl<'h> Finder<'h> {
         self.nics.get_or_init(|| Nics::now(self.host))
     }
 
-    /// The interface that a knob is a setting of, as far as that is known.
+    /// The interface that a knob belongs to, as far as known.
     pub fn of(&self, knob: &str) -> Option<NicId> {
         let nics = may_be(knob).then(|| self.nics().as_ref().ok()).flatten();
         nics.and_then(|n| n.of(knob).cloned())
     }
 
-    /// A value as it is to be saved, with whose it is as far as that is known.
+    /// A value to save, with its interface as far as known.
     pub fn saved(&self, knob: &str, old: String) -> Saved {
         Saved { knob: knob.to_owned(), old, nic: self.of(knob) }
     }
 
-    /// Whether a value is still where it was.
+    /// Checks that a value is still under its name.
     ///
     /// # Errors
-    /// [`TuneError::Changed`] with what became of the interface; as [`Finder::find`].
+    /// [`TuneError::Changed`] with what happened to the interface; as [`Finder::find`].
     pub fn unmoved(&self, saved: &Saved) -> Result<(), TuneError> {
         let why = match self.find(saved)? {
             Whereabouts::Here => return Ok(()),
@@ -377,8 +378,8 @@ impl<'h> Finder<'h> {
         Err(TuneError::Changed(format!("{}: {why}", saved.knob)))
     }
 
-    /// Whether a change still goes to the interface that it was planned for. A plan that does not
-    /// tell of it is taken by name.
+    /// Checks that a change still targets the interface it was planned for. A plan without that
+    /// information is matched by name.
     ///
     /// # Errors
     /// As [`Finder::unmoved`].
@@ -388,10 +389,10 @@ impl<'h> Finder<'h> {
         self.unmoved(&Saved { knob, old: String::new(), nic: Some(meant.clone()) })
     }
 
-    /// Where one is.
+    /// Finds a saved value.
     ///
     /// # Errors
-    /// As [`Nics::now`], of what is an interface's.
+    /// As [`Nics::now`], for a value of an interface.
     pub fn find(&self, saved: &Saved) -> Result<Whereabouts, TuneError> {
         if !may_be(&saved.knob) {
             return Ok(Whereabouts::Here);
@@ -408,8 +409,8 @@ impl<'h> Finder<'h> {
         }
     }
 
-    /// Of an interface that this network namespace does not show: whether it went to another one, with
-    /// its values. `why` is what is said of one that is gone.
+    /// For an interface that this namespace does not show: looks whether it moved to another
+    /// namespace with its values. `why` is the text for one that is gone.
     fn beyond(
         &self,
         nics: &Nics,
@@ -438,7 +439,7 @@ impl<'h> Finder<'h> {
         }
     }
 
-    /// The same asked anew: something may have gone meanwhile.
+    /// As [`Finder::find`], with the interfaces listed again.
     ///
     /// # Errors
     /// As [`Finder::find`].

@@ -1,9 +1,9 @@
-//! What was really written, on disk before it is: the only source for undoing.
+//! The journal: each write is recorded on disk before it is made. Undoing uses nothing else.
 //!
-//! A change set is a file `journal/NUMBER.jsonl`, append-only, a JSON record a line. `Begin`,
-//! `Writing` and every record that ends a state are synced before anything else happens; the
-//! folder is synced when a file is made in it. Nothing is ever rewritten: what a crash tore is
-//! left where it is, after a line end of its own, and the next record takes its number.
+//! A change set is a file `journal/NUMBER.jsonl`, append-only, one JSON record a line. `Begin`,
+//! `Writing` and every record that ends a state are synced before the next action; the directory is
+//! synced when a file is created in it. Nothing is rewritten: a record torn by a crash stays,
+//! closed by a line end, and the next record reuses its number.
 
 pub(crate) mod fold;
 pub(crate) mod line;
@@ -31,46 +31,46 @@ use crate::{
 /// Where journals are kept unless asked otherwise.
 pub const DEFAULT_STATE: &str = "/var/lib/netwright";
 
-/// Why a set is undone, when somebody asked for it.
+/// Reason recorded for an undo that the user requested.
 pub const ASKED: &str = "it was asked for";
 
-/// What netwright keeps in a state folder.
+/// Names that netwright uses in a state directory.
 const OURS: [&str; 5] = ["journal", "lock", "persist.json", "fix", "prove"];
 
-/// A place for journals.
+/// A state directory with its journals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
     state: PathBuf,
 }
 
-/// A change set's journal, open for more.
+/// The journal of one change set, open for appending.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
     path: PathBuf,
     next_seq: u64,
-    /// The last line has no end: the next record begins with one.
+    /// Whether the last line lacks its end: the next record begins with one.
     torn: bool,
-    /// Why nothing can be written to it, where that is known from the beginning.
+    /// Why the journal cannot be written, if known from the start.
     shut: Option<TuneError>,
-    /// What it could not be told.
+    /// Records that could not be written.
     untold: Vec<Event>,
     /// The change set's number.
     pub id: u64,
 }
 
 impl Store {
-    /// Nothing is made or read yet.
+    /// Creates and reads nothing yet.
     pub fn at(state: impl Into<PathBuf>) -> Self {
         Self { state: state.into() }
     }
 
-    /// The one that was asked for, or NETWRIGHT_STATE's, or else the usual one.
+    /// The given state directory, else that of NETWRIGHT_STATE, else the default.
     pub fn of(state_dir: Option<PathBuf>) -> Self {
         let asked = state_dir.or_else(|| std::env::var_os("NETWRIGHT_STATE").map(PathBuf::from));
         let path = asked.filter(|p| !p.as_os_str().is_empty());
         let path = path.unwrap_or_else(|| PathBuf::from(DEFAULT_STATE));
-        // The watchdog stands in another folder.
+        // The watchdog runs in another working directory.
         Self::at(std::path::absolute(&path).unwrap_or(path))
     }
 
@@ -79,7 +79,7 @@ impl Store {
         self.state.join("journal")
     }
 
-    /// The folder above it.
+    /// The state directory, parent of the journals.
     pub fn state(&self) -> &Path {
         &self.state
     }
@@ -92,15 +92,15 @@ impl Store {
         self.folder().join(format!("{id:06}.jsonl"))
     }
 
-    /// Whether a change is being made or undone right now.
+    /// Whether a change is being made or undone now.
     ///
     /// # Errors
-    /// When that cannot be told.
+    /// The lock cannot be examined.
     pub fn is_locked(&self) -> Result<bool, TuneError> {
         lock::is_held(&self.lock_file())
     }
 
-    /// Makes the folders, on disk; for nobody but this user.
+    /// Creates the directories on disk, accessible to this user only.
     fn make(&self) -> Result<(), TuneError> {
         private::close_own(&self.state, &OURS)?;
         let folder = self.folder();
@@ -117,23 +117,23 @@ impl Store {
     /// Tries to take the lock once.
     ///
     /// # Errors
-    /// When the folder or the lock's file cannot be made, or is not ours.
+    /// The directory or the lock file cannot be created, or is not ours.
     pub fn try_lock(&self) -> Result<Tried, TuneError> {
         self.make()?;
         lock::try_lock(&self.lock_file())
     }
 
-    /// Takes the lock. `wait` says how long for, `None` as long as it takes; `waiting` is told
-    /// once who has it.
+    /// Takes the lock. `wait` limits the wait, `None` waits without limit. `waiting` is called once
+    /// with the holder.
     ///
     /// # Errors
-    /// When somebody else has it, or the folder cannot be made.
+    /// Another process has it, or the directory cannot be created.
     pub fn lock(
         &self,
         wait: Option<Duration>,
         waiting: &mut dyn FnMut(&str),
     ) -> Result<Lock, TuneError> {
-        /// A look by another command takes the lock for a moment.
+        /// Another command that only reads holds the lock this briefly.
         const A_LOOK: Duration = Duration::from_millis(100);
         let begun = Instant::now();
         let mut reported = false;
@@ -158,10 +158,10 @@ impl Store {
         }
     }
 
-    /// Numbers of all change sets, ascending; none where there is no folder of them.
+    /// Numbers of all change sets, ascending; empty if there is no journal directory.
     ///
     /// # Errors
-    /// When the folder cannot be read, or is not ours; [`TuneError::Denied`] where this process may not.
+    /// The directory cannot be read, or is not ours; [`TuneError::Denied`] without permission.
     pub fn ids(&self) -> Result<Vec<u64>, TuneError> {
         let folder = self.folder();
         if !private::folder(&self.state)? || !private::folder(&folder)? {
@@ -178,10 +178,10 @@ impl Store {
         Ok(ids)
     }
 
-    /// How long a change's journal is, which only grows.
+    /// Length of a change's journal in bytes; it only grows.
     ///
     /// # Errors
-    /// When it cannot be told.
+    /// The file cannot be examined.
     pub fn length(&self, id: u64) -> Result<u64, TuneError> {
         let path = self.file_of(id);
         let found = private::open(&path, OpenOptions::new().read(true))?.metadata();
@@ -197,11 +197,11 @@ impl Store {
         Ok(bytes)
     }
 
-    /// One change set as its journal tells; `None` where its first record was never written:
-    /// then nothing was done either.
+    /// One change set from its journal; `None` if its first record was never written, so nothing
+    /// was done.
     ///
     /// # Errors
-    /// When the file cannot be read or makes no sense; the message names the line.
+    /// The file cannot be read or is damaged; the message names the line.
     pub fn set(&self, id: u64) -> Result<Option<Set>, TuneError> {
         let file = self.file_of(id).display().to_string();
         let bytes = self.read(id)?;
@@ -223,7 +223,7 @@ impl Store {
         Ok(Set::fold(records))
     }
 
-    /// The last change after `id` whose journal a newer netwright wrote: what it set is not known.
+    /// The last change after `id` that a newer netwright journaled: which knobs it set is unknown.
     ///
     /// # Errors
     /// When a journal cannot be read.
@@ -236,7 +236,7 @@ impl Store {
         Ok(None)
     }
 
-    /// Every change set, ascending; what makes no sense is in the second list.
+    /// Every change set, ascending; the second list holds messages on damaged journals.
     ///
     /// # Errors
     /// When one is there and cannot be read at this moment: it may be in force.
@@ -256,8 +256,8 @@ impl Store {
         Ok((sets, damaged))
     }
 
-    /// Begins a change set with its first record, made by its number. Only with the lock. Interrupted,
-    /// there is no such set.
+    /// Begins a change set; `first` makes its first record from its number. Needs the lock. If
+    /// interrupted, the set does not exist.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -268,7 +268,8 @@ impl Store {
         let unnamed = self.folder().join("begun.new");
         remove(&unnamed).map_err(failed)?;
         let file = private::open(&unnamed, OpenOptions::new().append(true).create_new(true))?;
-        // Before it has its name: a set that is begun without our knowing it stands in everybody's way.
+        // Opened before the file has its name: a set begun but unknown to us would block every
+        // command.
         let folder = File::open(self.folder()).map_err(failed)?;
         let mut journal = Journal {
             file,
@@ -291,21 +292,21 @@ impl Store {
         Ok(journal)
     }
 
-    /// Goes on with a change set. Only with the lock.
+    /// Reopens a change set for more records. Needs the lock.
     ///
     /// # Errors
-    /// When the journal cannot be opened or makes no sense.
+    /// The journal cannot be opened or is damaged.
     pub fn resume(&self, id: u64, _: &Lock) -> Result<Journal, TuneError> {
         let path = self.file_of(id);
         let file = private::open(&path, OpenOptions::new().read(true).append(true))?;
         Self::opened(file, path, id)
     }
 
-    /// The same to undo: the old values count, so on a file system that is read-only the journal is
-    /// one that can be told nothing. Only with the lock.
+    /// Reopens a change set to undo it. Undoing needs only the old values, so on a read-only file
+    /// system the journal accepts no records. Needs the lock.
     ///
     /// # Errors
-    /// When the journal cannot be read or makes no sense.
+    /// The journal cannot be read or is damaged.
     pub fn resume_to_undo(&self, id: u64, lock: &Lock) -> Result<Journal, TuneError> {
         let path = self.file_of(id);
         let failed = |e: std::io::Error| TuneError::io(&path.display().to_string(), &e);
@@ -336,13 +337,14 @@ impl Journal {
     /// Appends a record and waits until it is on disk.
     ///
     /// # Errors
-    /// When it cannot be written: then what it announces must not be done.
+    /// The record cannot be written: the action it announces must not follow.
     pub fn sync(&mut self, event: Event) -> Result<(), TuneError> {
         self.append(event)?;
         self.file.sync_data().map_err(|e| TuneError::io(&self.path.display().to_string(), &e))
     }
 
-    /// Appends a record; a crash of the machine may lose it, a crash of this process not.
+    /// Appends a record without a sync; it survives a crash of this process, not one of the
+    /// machine.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -357,7 +359,7 @@ impl Journal {
         reported
     }
 
-    /// What it could not be told, in order.
+    /// Records that could not be written, in order.
     pub fn untold(self) -> Vec<Event> {
         self.untold
     }
@@ -366,11 +368,11 @@ impl Journal {
         let failed = |e: &std::io::Error| TuneError::io(&self.path.display().to_string(), e);
         let (seq, at_unix_ms) = (self.next_seq, now_unix_ms());
         let record = Record { seq, at_unix_ms, event: event.clone(), crc32: String::new() };
-        // A torn line is closed first, so that this one stands alone.
+        // Ends a torn line first, so that this record has its own line.
         let mut line = if self.torn { vec![b'\n'] } else { vec![] };
         line.extend(line::of(&record).map_err(|e| failed(&e.into()))?);
         line.push(b'\n');
-        // One call: a record is there or torn, never mixed with another.
+        // One call: the record is whole or torn, never mixed with another.
         match self.file.write(&line) {
             Ok(n) if n == line.len() => self.torn = false,
             Ok(_) => {
@@ -395,7 +397,7 @@ fn sync_folder(path: &Path) -> std::io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Milliseconds since 1970.
+/// Current time in milliseconds since 1970 (Unix epoch).
 pub fn now_unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
 }

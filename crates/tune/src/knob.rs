@@ -1,4 +1,4 @@
-//! What a knob is: how one setting is read, judged, written, checked and put back.
+//! The knob interface: how one setting is read, judged, written, verified and restored.
 //!
 //! A new knob is a file under `knobs/` with one [`Kind`], named in [`crate::knobs::ALL`]; a test
 //! compares the list with the files.
@@ -20,95 +20,93 @@ pub use case::Case;
 pub use refusal::{Refusal, cannot, harmful, usage};
 pub use value::{cpu, cpus_of, list_of, mask, nanoseconds, number, same_mask, switch};
 
-/// What came of putting a value back.
+/// Result of restoring a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Undone {
-    /// It is there again: what was read back.
+    /// The old value is in place; the text is what was read back.
     Restored(String),
-    /// It is not there at this moment, and may come back with our value.
+    /// The setting does not exist now, but may come back with our value.
     Gone(String),
-    /// The thing it was a setting of is gone for good, and the value with it.
+    /// Its object (a process, a queue) is gone for good, and the value with it.
     Lost(String),
 }
 
 /// One kind of setting.
 pub struct Kind {
-    /// That of its file under `knobs/`.
+    /// The name of its file under `knobs/`.
     pub name: &'static str,
-    /// How it is spelled, for help: `nic.NIC.mtu=BYTES`.
+    /// Spelling for help: `nic.NIC.mtu=BYTES`.
     pub spelling: &'static str,
-    /// The knob that a target is, if it is one of this kind.
+    /// The knob for this target, if it is of this kind.
     pub parse: for<'k> fn(Target<'k>) -> Option<Box<dyn Knob + 'k>>,
 }
 
-/// One setting of this host, its name taken apart once.
+/// One setting of this host, with its name parsed.
 pub trait Knob: Sync {
-    /// What it is a setting of; its full name is how this is written.
+    /// The target; its `Display` is the knob's full name.
     fn target(&self) -> Target<'_>;
 
-    /// When it is written within a plan.
+    /// Position of its write within a plan.
     fn phase(&self) -> Phase;
 
-    /// Why a name is never touched, whatever its value; asked before it is read.
+    /// Why this knob is never written, whatever the value; checked before reading it.
     fn never(&self) -> Option<Refusal> {
         None
     }
 
-    /// Whether there is no such file here, told without reading it.
+    /// Whether the file is missing, without reading it.
     fn is_absent(&self, host: &Host) -> bool {
         let _ = host;
         false
     }
 
-    /// Why a name that is not there is not: it went with an older kernel, or it is mistyped. Asked
-    /// once reading it came to nothing.
+    /// Why the knob is missing: removed from older kernels, or mistyped. Called after reading
+    /// failed.
     fn missing(&self, host: &Host) -> Option<Refusal> {
         let _ = host;
         None
     }
 
-    /// The one name of its value, where that has several (`ip_forward` is `conf.all.forwarding`).
-    /// Pure.
+    /// Canonical name of the value if it has several (`ip_forward` is `conf.all.forwarding`). Pure.
     fn same_as(&self) -> Option<String> {
         None
     }
 
-    /// Whether its value has a name in another unit, of which one counts and the other one reads 0:
-    /// a 0 beside the one that counts asks for nothing. Pure.
+    /// Whether the value has a second name in another unit, of which the unused one reads 0. A 0
+    /// next to the one in use then requests nothing. Pure.
     fn other_unit_counts(&self) -> bool {
         false
     }
 
-    /// What may go wrong beyond what undoing repairs: such a change is asked for twice
-    /// (`--i-understand`).
+    /// A risk that undoing does not repair: such a change needs `--i-understand`.
     fn danger(&self) -> Option<&'static str> {
         None
     }
 
-    /// The value now, exactly, line end included: what undoing puts back.
+    /// The current value, exact to the byte: undoing restores it.
     ///
     /// # Errors
     /// As the kernel answered.
     fn read(&self, host: &Host) -> Result<String, TuneError>;
 
-    /// Whether it can be written here at all, whatever the value; asked while a plan is made, so
-    /// that nothing is promised that nobody can do.
+    /// Checks that the knob can be written here at all, for any value. Called while planning, so
+    /// that a plan holds no change that must fail.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason it cannot be written.
     fn settable(&self, host: &Host) -> Result<(), TuneError> {
         let _ = host;
         Ok(())
     }
 
-    /// What writing it needs of whoever writes; asked before the first write of a plan. What cannot
-    /// be told before is left out: the write tells.
+    /// Privileges that a write needs; checked before the first write of a plan. Privileges that
+    /// cannot be known beforehand are left out.
     fn needs(&self, host: &Host) -> Vec<Need> {
         let _ = host;
         vec![]
     }
 
-    /// An exact value for people and for comparison: one line.
+    /// An exact value as one line, for the user and for comparison.
     fn show(&self, exact: &str) -> String {
         sysctl_conf::folded(exact)
     }
@@ -116,7 +114,7 @@ pub trait Knob: Sync {
     /// Judges a value and puts it into the kernel's form. Pure.
     ///
     /// # Errors
-    /// Why it is refused.
+    /// The reason for refusing the value.
     fn validate(&self, case: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal>;
 
     /// Writes a value in the kernel's form.
@@ -125,15 +123,15 @@ pub trait Knob: Sync {
     /// As the kernel answered.
     fn write(&self, host: &Host, value: &str) -> Result<(), TuneError>;
 
-    /// Whether what was read back is what was written.
+    /// Whether the value read back equals the value written.
     fn verify(&self, written: &str, back: &str) -> bool {
         self.show(written) == self.show(back)
     }
 
-    /// Puts an exact value back and reads it again. `written` is what we had written over it.
+    /// Restores an exact value and reads it back. `written` is what the change wrote over it.
     ///
     /// # Errors
-    /// As the kernel answered, or when it reads otherwise afterwards.
+    /// As the kernel answered, or the value read back differs.
     fn undo(&self, host: &Host, old: &str, written: &str) -> Result<Undone, TuneError> {
         let _ = written;
         match self.read(host) {
@@ -145,10 +143,10 @@ pub trait Knob: Sync {
         self.came_back(host, old)
     }
 
-    /// The end of every undo: reads again what was put back.
+    /// Last step of every undo: reads the restored value back.
     ///
     /// # Errors
-    /// As the kernel answered, or when it reads otherwise.
+    /// As the kernel answered, or the value read back differs.
     fn came_back(&self, host: &Host, old: &str) -> Result<Undone, TuneError> {
         let back = self.read(host)?;
         if back == old {
@@ -162,48 +160,48 @@ pub trait Knob: Sync {
         )))
     }
 
-    /// Why there is nothing to put back: what it was a setting of is gone for good, and the value with
-    /// it. Interfaces are looked for before a knob is asked.
+    /// Why nothing can be restored: the knob's object is gone for good, and the value with it.
+    /// Missing interfaces are detected before this is called.
     fn lost(&self, host: &Host, old: &str) -> Option<String> {
         let _ = (host, old);
         None
     }
 
-    /// Whether what has the value is not there at this moment, and is made anew with the old value: nothing
-    /// is to be put back. Asked of what another knob's write disturbed, once that is undone.
+    /// Whether the object does not exist now and will be recreated with the old value, so nothing
+    /// needs restoring. Called for side effects of a knob that is already undone.
     fn is_made_anew(&self, host: &Host, old: &str) -> bool {
         let _ = (host, old);
         false
     }
 
-    /// Whether a value is none that somebody set, but what is there once the kernel took ours away.
+    /// Whether the value is only what the kernel shows after it removed ours.
     fn is_nothing(&self, exact: &str) -> bool {
         let _ = exact;
         false
     }
 
-    /// How undoing works, and what of it does not come back.
+    /// How undoing works, and what it does not restore.
     fn undo_text(&self) -> String {
         "the old value is written back".into()
     }
 
-    /// What a change may disturb. Pure.
+    /// Impact of a change. Pure.
     fn impact(&self, case: &Case<'_>, old: &str, new: &str) -> Impact {
         let _ = (case, old, new);
         Impact::none()
     }
 
-    /// Unit of its values, empty for names, masks and switches.
+    /// Unit of the value; empty for names, masks and switches.
     fn unit(&self) -> &'static str {
         ""
     }
 
-    /// What it sets, in the words of [`Tuner::owns`]; empty when none of them fits.
+    /// Topic for tuner conflicts, as in [`Tuner::owns`]; empty if none fits.
     fn sets(&self) -> &'static str {
         ""
     }
 
-    /// Who sets it otherwise; empty when nobody is known to.
+    /// Other software that sets this knob; empty if none is known.
     fn owner(&self, case: &Case<'_>) -> String {
         let sets = self.sets();
         let owners = case.facts.tuners.iter().filter(|r| owns(r, self.target(), sets));
@@ -215,15 +213,15 @@ pub trait Knob: Sync {
         self.target().command(new)
     }
 
-    /// Other knobs whose values this write may disturb, in the order in which they are put
-    /// back. Those that cannot be read are left out.
+    /// Knobs that this write may change as a side effect, in the order in which undoing restores
+    /// them. Knobs that cannot be read are left out.
     fn coupled_settings(&self, host: &Host) -> Vec<String> {
         let _ = host;
         vec![]
     }
 }
 
-/// The interface whose MTU a knob is.
+/// The interface of an MTU knob.
 pub fn mtu_of(knob: &str) -> Option<&str> {
     match Target::parse(knob)? {
         Target::Nic(nic, NicSetting::Plain("mtu")) => Some(nic),
@@ -236,24 +234,24 @@ pub fn irq_of(knob: &str) -> Option<&str> {
     knob.strip_prefix("irq.")?.strip_suffix(".affinity")
 }
 
-/// What is said of a process whose settings are gone with it.
+/// Reason for a process's settings that ended with it.
 pub fn ended(pid: u32) -> String {
     format!("process {pid} ended")
 }
 
-/// Whether a knob is a setting of this interface. Names may hold dots: `nic.eth0.100.mtu` is one of
-/// `eth0.100`, and of an `eth0` too; where both are there the longer name counts.
+/// Whether a knob belongs to this interface. Names may hold dots: `nic.eth0.100.mtu` matches both
+/// `eth0.100` and `eth0`; if both exist, the longer name counts.
 pub fn is_of_nic(knob: &str, nic: &str) -> bool {
     let rest = knob.strip_prefix("nic.").and_then(|r| r.strip_prefix(nic));
     rest.is_some_and(|r| r.starts_with('.'))
 }
 
-/// A file of an interface in sysfs.
+/// Path of an interface's file in sysfs.
 pub fn nic_file(nic: &str, file: &str) -> String {
     format!("/sys/class/net/{nic}/{file}")
 }
 
-/// Whether it owns what such a knob sets: whichever the interface, for its match is not evaluated.
+/// Whether a tuner sets this kind of knob on any interface: its match rules are not evaluated.
 pub fn owns(tuner: &Tuner, target: Target<'_>, sets: &str) -> bool {
     let any_nic = |o: &str| o == "nic settings" && target.nic().is_some();
     !sets.is_empty() && tuner.owns.iter().any(|o| o == sets || any_nic(o))

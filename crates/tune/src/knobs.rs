@@ -1,4 +1,4 @@
-//! Every knob, a file each.
+//! All knobs, one file each.
 
 mod cpu_energy_preference;
 mod cpu_governor;
@@ -35,7 +35,7 @@ use model::knob::Target;
 
 use crate::knob::{Kind, Knob};
 
-/// All of them, by name.
+/// All kinds of knobs, sorted by name.
 pub const ALL: &[Kind] = &[
     cpu_energy_preference::KIND,
     cpu_governor::KIND,
@@ -69,13 +69,13 @@ pub const ALL: &[Kind] = &[
     sysctl::KIND,
 ];
 
-/// The knob of a full name.
+/// The knob with this full name.
 pub fn find(name: &str) -> Option<Box<dyn Knob + '_>> {
     let target = Target::parse(name)?;
     ALL.iter().find_map(|kind| (kind.parse)(target))
 }
 
-/// The name of the value that a knob sets: one for all the names that it has.
+/// Canonical name of the value that a knob sets: the same for all its names.
 pub fn value(knob: &str) -> String {
     find(knob).and_then(|k| k.same_as()).unwrap_or_else(|| knob.to_owned())
 }

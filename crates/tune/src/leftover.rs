@@ -1,5 +1,5 @@
-//! What undoing left, once it is no longer there: the journal is told, so that the change is rolled
-//! back for good and what somebody sets later is nobody's to undo.
+//! Closes what undoing could not restore, once it no longer differs. The journal then counts the
+//! change as rolled back, and later external values are not undone.
 
 use model::tune::{ChangeState, Event, Saved};
 
@@ -14,12 +14,12 @@ use crate::{
     status::{ValueNow, is_open, read_there},
 };
 
-/// Closes each partly rolled back set of which all that was left is as it was, or gone for good; with
-/// their numbers. What a later change wrote over, or one that cannot be read may have, is skipped: it may
-/// come back with that one's undoing. `sets` are all, ascending. Only with the lock.
+/// Closes each partly rolled back set with nothing left to restore; returns their numbers. Skips
+/// values that a later change wrote, or may have written if its journal cannot be read: undoing
+/// that change may bring them back. `sets` are all sets, ascending. Needs the lock.
 ///
 /// # Errors
-/// When a journal cannot be told.
+/// A journal cannot be written.
 pub fn close(
     host: &Host,
     store: &Store,
@@ -47,8 +47,7 @@ fn stands(state: ChangeState) -> bool {
     is_open(state) || state == ChangeState::PartlyRolledBack
 }
 
-/// What to tell the journal of each value that was left; `None` where one of them is still there
-/// otherwise, or nobody can say.
+/// Journal records for each residual value; `None` if a value still differs or is unknown.
 fn settled(host: &Host, set: &Set) -> Option<Vec<Event>> {
     let left: Vec<&Saved> = set.to_undo().into_iter().map(|(saved, _)| saved).collect();
     let all = read_there(host, set, &host.id(), |seen| {
@@ -75,7 +74,7 @@ fn one(host: &Host, finder: &Finder<'_>, seen: ValueNow, saved: &Saved) -> Optio
     }
     match outlook::outlook(host, finder, saved) {
         Outlook::Lost(why) => Some(undone(String::new(), Some(why))),
-        // What cannot be read at this moment may come back with our value.
+        // A value that cannot be read now may come back as we set it.
         Outlook::Back(called) => {
             let now = knobs::find(&called)?.read(host).ok()?;
             (now == saved.old).then(|| undone(now, None))

@@ -1,8 +1,8 @@
 //! Reversible changes to a host.
 //!
-//! [`change_request`] (what is asked for) → [`plan`] (pure: what would be done, what it may disturb, what
-//! is refused) → [`apply`] (journal the old value, write, read back) → [`undo`] (from the journal
-//! alone). A knob is a file under [`knobs`]; nothing else of a host is ever written.
+//! [`change_request`] (the request) → [`plan`] (pure: the changes, their impact, the refusals) →
+//! [`apply`] (journal the old value, write, read back) → [`undo`] (from the journal alone). A knob
+//! is a file under [`knobs`]; nothing else of a host is ever written.
 
 pub mod apply;
 mod attribute;

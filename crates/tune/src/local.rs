@@ -1,14 +1,14 @@
-//! What somebody meant who mistyped a name.
+//! Suggestions for mistyped names.
 
 use strsim::osa_distance as distance;
 
-/// The nearest of some words, if it is near: a third of its letters may differ, and one always.
+/// The closest candidate, if close enough: up to a third of its letters may differ, at least one.
 pub(crate) fn nearest<'w>(word: &str, of: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let local = of.map(|w| (distance(word, w), w)).min()?;
     (local.0 <= (local.1.chars().count() / 3).max(1)).then_some(local.1)
 }
 
-/// The setting that is nearest to a dotted name, if it is near: a third of the letters of its last
+/// The setting closest to a dotted name, if close enough: up to a third of the letters of the last
 /// part may differ.
 pub(crate) fn setting<'w>(typed: &str, of: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let last = typed.rsplit('.').next().unwrap_or_default().chars().count();
@@ -16,7 +16,7 @@ pub(crate) fn setting<'w>(typed: &str, of: impl Iterator<Item = &'w str>) -> Opt
     (peer <= (last / 3).max(1)).then_some(local)
 }
 
-/// Said after a name that is nobody's: the nearest one, or some that are there.
+/// Hint after an unknown name: the closest match, or up to eight that exist.
 pub fn or_nearest<'w>(typed: &str, all: impl Iterator<Item = &'w str>) -> String {
     let all: Vec<&str> = all.collect();
     match nearest(typed, all.iter().copied()) {
@@ -26,9 +26,9 @@ pub fn or_nearest<'w>(typed: &str, all: impl Iterator<Item = &'w str>) -> String
     }
 }
 
-/// The spelling (`nic.NIC.rings.rx|tx=DESCRIPTORS`) of a knob's own kind that is nearest to a name,
-/// if one is near. Parts in capitals stand for any; an interface's name may hold dots, so the end
-/// is what is compared.
+/// The spelling (`nic.NIC.rings.rx|tx=DESCRIPTORS`) closest to a name of the same knob kind, if any
+/// is close. Parts in capitals match any text. An interface name may hold dots, so the comparison
+/// starts at the end.
 pub(crate) fn spelled<'s>(name: &str, spellings: &[&'s str]) -> Option<&'s str> {
     let numbered = |part: &str| match part.trim_end_matches(|c: char| c.is_ascii_digit()) {
         kept if kept.ends_with('-') => format!("{kept}N"),
@@ -40,7 +40,7 @@ pub(crate) fn spelled<'s>(name: &str, spellings: &[&'s str]) -> Option<&'s str> 
         let parts: Vec<&str> = pattern.split('.').collect();
         let spare = typed.len().checked_sub(parts.len())?;
         let mut sum = 0;
-        // All but the kind, which is theirs already.
+        // All parts except the kind, which already matches.
         for (part, typed) in parts.iter().rev().zip(typed.iter().rev()).take(parts.len() - 1) {
             if !part.chars().all(|c| c.is_ascii_uppercase()) {
                 let word = nearest(typed, part.split('|'))?;

@@ -1,5 +1,5 @@
-//! One at a time: `flock` on a file beside the journal. The kernel lets go of it when its
-//! holder ends, however it ends.
+//! The lock for changing a host: `flock` on a file next to the journal. The kernel releases it when
+//! its holder ends.
 
 use std::{
     fs::{File, OpenOptions},
@@ -20,7 +20,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// None is held: for a watchdog that somebody keeps from undoing in time.
+    /// Holds no lock: for a watchdog that cannot get the lock in time.
     pub(crate) fn without() -> Self {
         Self { _file: None }
     }
@@ -29,7 +29,7 @@ impl Lock {
 #[derive(Debug)]
 pub enum Tried {
     Ours(Lock),
-    /// Somebody else has it: their process, as the kernel tells it.
+    /// Another process has it; its PID, if the kernel shows it.
     Theirs(Option<u32>),
 }
 
@@ -44,17 +44,17 @@ fn try_once(file: &File, how: FlockOperation) -> Result<bool, std::io::Error> {
     }
 }
 
-/// Tries to take it. Nobody else can open the file, and so hold it, but those who had it open before
-/// it was closed to them.
+/// Tries to take the lock. Only this user, root, and processes that opened the file before it was
+/// closed to others can hold it.
 ///
 /// # Errors
-/// When the file cannot be made or locked, or is not ours: [`private::open`].
+/// The file cannot be created or locked, or is not ours: [`private::open`].
 pub fn try_lock(path: &Path) -> Result<Tried, TuneError> {
     let failed = |e: std::io::Error| TuneError::io(&path.display().to_string(), &e);
     let mut create = OpenOptions::new();
     create.read(true).write(true).create(true).truncate(false);
     let file = match private::open(path, &mut create) {
-        // On a file system that is read-only it can be held all the same, and undoing needs no more.
+        // On a read-only file system the lock can still be held, which is enough for undoing.
         Err(e) => private::open(path, OpenOptions::new().read(true)).map_err(|_| e)?,
         Ok(file) => file,
     };
@@ -65,10 +65,10 @@ pub fn try_lock(path: &Path) -> Result<Tried, TuneError> {
     Ok(Tried::Ours(Lock { _file: Some(file) }))
 }
 
-/// Whether somebody has it now; looks without taking it.
+/// Whether the lock is held now; does not take it.
 ///
 /// # Errors
-/// When that cannot be told; a file that is not there is one that nobody has.
+/// The lock cannot be examined. A missing file means that it is free.
 pub fn is_held(path: &Path) -> Result<bool, TuneError> {
     let file = match private::open(path, OpenOptions::new().read(true)) {
         Err(TuneError::Absent(_)) => return Ok(false),
@@ -87,8 +87,8 @@ fn holder(file: &File) -> Option<u32> {
     holder_of(&String::from_utf8_lossy(&text), (found.dev(), found.ino()))
 }
 
-/// A file system of several devices shows another one here than `stat` does: then the file's number
-/// tells, where it is one file's.
+/// A file system of several devices shows another device here than `stat` does; the inode then
+/// decides, if it is unique.
 fn holder_of(locks: &str, (device, inode): (u64, u64)) -> Option<u32> {
     let one = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -120,7 +120,7 @@ mod tests {
         let path = folder.path().join("lock");
         let Tried::Ours(lock) = try_lock(&path).unwrap() else { panic!("nobody has it") };
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        // What somebody wrote into it is not believed.
+        // The file's content is ignored.
         fs::write(&path, "1\n").unwrap();
         let Tried::Theirs(pid) = try_lock(&path).unwrap() else { panic!("it is held") };
         assert_eq!(pid, Some(std::process::id()));

@@ -1,5 +1,6 @@
-//! Members of one bond, team or bridge whose links a plan resets: all changes of one member, then
-//! all of the next, so that the others carry on meanwhile. Pure; [`crate::settle`] waits in between.
+//! Changes to members of one bond, team or bridge that reset links. All changes of one member come
+//! before the next, so that the others keep carrying traffic. Pure; [`crate::settle`] waits in
+//! between.
 
 use model::{
     Facts,
@@ -9,10 +10,10 @@ use model::{
 
 use crate::knob::is_of_nic;
 
-/// What has members that stand in for each other, or that lead to different places.
+/// Interface kinds with members that replace each other, or that lead to different networks.
 const MASTERS: [&str; 3] = ["bond", "team", "bridge"];
 
-/// The member whose link such a change may reset, where it is one's.
+/// The member whose link such a change may reset, if any.
 pub fn of(facts: &Facts, knob: &str, impact: &Impact) -> Option<LinkMember> {
     if impact.disruption < Disruption::LinkReset {
         return None;
@@ -28,7 +29,7 @@ pub fn of(facts: &Facts, knob: &str, impact: &Impact) -> Option<LinkMember> {
     Some(LinkMember { nic: nic.name.clone(), master: master.clone(), up })
 }
 
-/// The interface that a knob is a setting of: `nic.NIC.…`, or the PCI function behind it.
+/// The interface that a knob belongs to: `nic.NIC.…`, or the interface of the PCI function.
 fn nic_of<'f>(facts: &'f Facts, knob: &str) -> Option<&'f Nic> {
     if knob.starts_with("nic.") {
         let its = facts.nics.iter().filter(|n| is_of_nic(knob, &n.name));
@@ -38,10 +39,9 @@ fn nic_of<'f>(facts: &'f Facts, knob: &str) -> Option<&'f Nic> {
     facts.nics.iter().find(|n| n.bus_address.known().is_some_and(|a| a == address))
 }
 
-/// Puts a plan's changes, which are in the order of their phases, into the order in which members
-/// are changed one after the other: what a member's interface is set to stands together, where the
-/// first of it stood. The member that an active-backup bond uses is the last, so that the bond
-/// changes over once.
+/// Reorders a plan's changes so that members are changed one after the other. All of a member's
+/// changes stand where its first one stood. The active member of an active-backup bond comes last,
+/// so that the bond fails over once.
 pub fn in_turn(facts: &Facts, changes: Vec<Planned>) -> Vec<Planned> {
     let mut masters: Vec<String> = Vec::new();
     for member in changes.iter().filter_map(|c| c.member.as_ref()) {
@@ -54,7 +54,7 @@ pub fn in_turn(facts: &Facts, changes: Vec<Planned>) -> Vec<Planned> {
 
 fn of_master(facts: &Facts, changes: Vec<Planned>, master: &str) -> Vec<Planned> {
     let turns = turns(facts, &changes, master);
-    // A NIC's own settings only: a PCI register's phase is another.
+    // Only the NIC's own settings: a PCI register has another phase.
     let turn = |c: &Planned| {
         let own = nic_of(facts, &c.knob).filter(|_| c.knob.starts_with("nic."))?;
         turns.iter().position(|nic| *nic == own.name)
@@ -67,7 +67,7 @@ fn of_master(facts: &Facts, changes: Vec<Planned>, master: &str) -> Vec<Planned>
     before.into_iter().chain(theirs).chain(after).map(|(_, c)| c).collect()
 }
 
-/// The members of `master` whose links a plan resets, in the order of their turns.
+/// The members of `master` whose links a plan resets, in the order of their changes.
 fn turns(facts: &Facts, changes: &[Planned], master: &str) -> Vec<String> {
     let mut nics: Vec<String> = Vec::new();
     for m in changes.iter().filter_map(|c| c.member.as_ref()).filter(|m| m.master == master) {
@@ -82,7 +82,7 @@ fn turns(facts: &Facts, changes: &[Planned], master: &str) -> Vec<String> {
     nics
 }
 
-/// What a plan says of it.
+/// Notes of a plan on that order.
 pub fn notes(facts: &Facts, changes: &[Planned]) -> Vec<PlanNote> {
     let mut notes = Vec::new();
     let mut reported: Vec<&str> = Vec::new();

@@ -1,5 +1,5 @@
-//! Whether the path takes the larger packets of an MTU that was raised. One end alone says nothing of
-//! the other: an MTU that a neighbour does not carry loses its packets without a word.
+//! Checks that the path carries the larger packets of a raised MTU. An MTU above what a neighbor
+//! accepts loses packets silently.
 
 use std::{collections::BTreeSet, net::Ipv4Addr, time::Duration};
 
@@ -8,14 +8,14 @@ use probe::ask::echo::{self, SMALL};
 
 use crate::{Host, TuneError, knob::mtu_of};
 
-/// With whom and how strictly it is checked.
+/// Peers of the path check, and its strictness.
 #[derive(Clone, Copy)]
 pub struct PathCheck<'a> {
-    /// Hosts that must be reached with the new size; without any, the neighbours that answer.
+    /// Hosts that must be reachable with the new size; if empty, the neighbors that answer.
     pub peers: &'a [Ipv4Addr],
-    /// Whether the changes are undone where the path does not take the size.
+    /// Whether a failed check undoes the changes.
     pub strict: bool,
-    /// Told what could not be checked.
+    /// Called with each check that could not be made.
     pub tell: &'a dyn Fn(&str),
 }
 
@@ -25,11 +25,11 @@ impl Default for PathCheck<'_> {
     }
 }
 
-/// At most so many neighbours are asked.
+/// Largest number of neighbors to ask.
 const MOST: usize = 4;
-/// How long the first answers may take.
+/// Timeout of the first answers.
 const FIRST: Duration = Duration::from_secs(1);
-/// How long those of the new size may take, each request sent several times.
+/// Timeout of the answers of the new size; each request is sent several times.
 const LARGE: Duration = Duration::from_secs(2);
 
 /// A change that raises an MTU: its step, the interface and the new value.
@@ -41,7 +41,7 @@ fn raised(changes: &[Planned]) -> impl Iterator<Item = (usize, &str, usize)> {
     })
 }
 
-/// Neighbours of an interface that the kernel has the address of, at most four.
+/// Up to four neighbors of an interface whose address the kernel knows.
 ///
 /// **Source**: `/proc/net/arp`; IPv6 neighbours are not asked.
 pub fn neighbours(host: &Host, nic: &str) -> BTreeSet<Ipv4Addr> {
@@ -56,7 +56,7 @@ pub fn neighbours(host: &Host, nic: &str) -> BTreeSet<Ipv4Addr> {
     text.lines().skip(1).filter_map(one).take(MOST).collect()
 }
 
-/// What a plan says of the path.
+/// Notes of a plan on the path check.
 pub fn notes(host: &Host, changes: &[Planned]) -> Vec<PlanNote> {
     let one = |(_, nic, new): (usize, &str, usize)| {
         let (neighbours, nic, mtu) = (neighbours(host, nic), nic.to_owned(), new);
@@ -73,7 +73,7 @@ fn listed(hosts: &BTreeSet<Ipv4Addr>) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// Who answered before the first write, by step.
+/// Peers that answered before the first write, by step.
 pub struct Before<'p> {
     check: PathCheck<'p>,
     paths: Vec<Path>,
@@ -86,10 +86,10 @@ struct Path {
     answered: BTreeSet<Ipv4Addr>,
 }
 
-/// Asks whom the changes concern, before they are made.
+/// Asks the peers of the raised MTUs before the changes.
 ///
 /// # Errors
-/// When a peer that was given does not answer.
+/// A peer named by the user does not answer.
 pub fn before<'p>(
     host: &Host,
     changes: &[Planned],
@@ -128,7 +128,7 @@ impl Before<'_> {
     /// Asks again with the new size, once one of them answers at all.
     ///
     /// # Errors
-    /// The step, and who does not get packets of the new size.
+    /// The step, and the peer that does not get packets of the new size.
     pub fn after(&self, link_wait: Duration) -> Result<(), (usize, TuneError)> {
         for path in &self.paths {
             let Path { step, nic, mtu, answered } = path;

@@ -1,6 +1,6 @@
-//! What a write needs of whoever writes.
+//! Privileges that a write needs.
 
-/// What a write needs.
+/// One privilege that a write needs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
     /// A file that may be opened for writing.
@@ -11,7 +11,7 @@ pub enum Need {
     HostNet,
     /// `CAP_SYS_ADMIN` over the whole host.
     SysAdmin,
-    /// Placing the threads of this process: its user, or `CAP_SYS_NICE`.
+    /// Moving the threads of this process: its user, or `CAP_SYS_NICE`.
     Place(u32),
     /// A signal to this process: its user, or `CAP_KILL`.
     Signal(u32),

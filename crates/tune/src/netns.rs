@@ -1,4 +1,4 @@
-//! Other network namespaces: found by name, path, container or number, and entered.
+//! Other network namespaces: finding them by name, path, container or inode, and entering them.
 
 use std::os::unix::net::UnixDatagram;
 use std::{
@@ -23,33 +23,33 @@ use crate::TuneError;
 /// Where `ip netns`, podman and CNI keep names.
 const NAMES: &str = "/run/netns";
 
-/// Said of a change whose namespace is gone.
+/// Reason given for a change whose namespace no longer exists.
 pub const GONE: &str = model::tune::NAMESPACE_GONE;
 
-/// A namespace that somebody asked for.
+/// A network namespace that the user named.
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
     pub inode: u64,
-    /// As it was asked for.
+    /// The name as the user gave it.
     pub name: String,
-    /// How the classic tools get there.
+    /// How classic tools enter it.
     way: NamespaceEntry,
 }
 
-/// How the classic tools get into a namespace.
+/// How classic tools enter a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NamespaceEntry {
     /// `ip netns exec NAME`.
     Name(String),
-    /// `nsenter --net=PATH`.
+    /// `nsenter --net=PATH`; the path of a mounted namespace or of `/proc/PID/ns/net`.
     Path(String),
     /// `nsenter -t PID -n`.
     Process(u32),
 }
 
 impl NamespaceEntry {
-    /// The command line that does there what `command` does here.
+    /// The command line that runs `command` in the namespace.
     pub fn line(&self, command: &str) -> String {
         let (enter, own_sys) = match self {
             Self::Name(name) => (format!("ip netns exec {}", quote::shell(name)), true),
@@ -57,10 +57,10 @@ impl NamespaceEntry {
             Self::Process(pid) => (format!("nsenter -t {pid} -n"), false),
         };
         if command.contains('…') || command.contains("for each") {
-            // For people to read, no line for a shell.
+            // For reading only: not a valid shell line.
             return format!("with `{enter}`: {command}");
         }
-        // `nsenter` leaves /sys as it is, which shows the interfaces of here.
+        // `nsenter` does not remount /sys, so /sys still shows this namespace's interfaces.
         if command.contains("/sys/class/net/") && !own_sys {
             let inner = format!("mount -t sysfs sysfs /sys && {command}");
             return format!("{enter} unshare -m sh -c {}", quote::shell(&inner));
@@ -72,13 +72,13 @@ impl NamespaceEntry {
     }
 }
 
-/// What looking for a namespace by number came to.
+/// Result of a search for a namespace by inode.
 #[derive(Debug)]
 pub enum NamespaceSearch {
     There(Namespace),
-    /// Nothing holds it any more.
+    /// No process, mount or open file holds it any more.
     Gone,
-    /// Not seen, but not everything may be looked at.
+    /// Not found, but some processes could not be inspected.
     Unknown,
 }
 
@@ -94,10 +94,10 @@ fn open(path: &Path, name: &str, way: NamespaceEntry) -> Result<Namespace, TuneE
 }
 
 impl Namespace {
-    /// By the name that `ip netns` gives, or by a path such as `/proc/4711/ns/net`.
+    /// Finds a namespace by its `ip netns` name, or by a path such as `/proc/4711/ns/net`.
     ///
     /// # Errors
-    /// When there is none.
+    /// There is no such namespace.
     pub fn named(name: &str) -> Result<Self, TuneError> {
         if name.contains('/') {
             let path = std::path::absolute(name).unwrap_or_else(|_| PathBuf::from(name));
@@ -113,10 +113,10 @@ impl Namespace {
         open(&path, name, NamespaceEntry::Name(name.to_owned()))
     }
 
-    /// That of a process.
+    /// The namespace of a process.
     ///
     /// # Errors
-    /// When it is gone, or may not be looked at.
+    /// The process ended, or may not be inspected.
     pub fn of_process(pid: u32, name: &str) -> Result<Self, TuneError> {
         open(Path::new(&format!("/proc/{pid}/ns/net")), name, NamespaceEntry::Process(pid))
     }
@@ -131,8 +131,8 @@ impl Namespace {
         own().is_some_and(|own| own == label(self.inode))
     }
 
-    /// Moves this thread into it, with a view of `/sys` that shows its interfaces. Of a process
-    /// with one thread, which stays with it; of another thread, until that ends.
+    /// Moves this thread into it, and mounts a `/sys` that shows its interfaces. A single-threaded
+    /// process stays there; another thread stays until it ends.
     ///
     /// # Errors
     /// Without `CAP_SYS_ADMIN`.
@@ -144,23 +144,24 @@ impl Namespace {
             )),
             e => TuneError::io(&format!("network namespace {}: {what}", self.name), &e.into()),
         };
-        // Moves nothing but this thread.
+        // Moves only this thread.
         move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(|e| failed("setns", e))?;
-        // SAFETY: the descriptors of this process are shared with its other threads as before.
+        // SAFETY: unsharing the mount namespace leaves the shared descriptors of the other threads
+        // alone.
         unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.map_err(|e| failed("unshare", e))?;
-        // What is mounted outside still comes in, and nothing of ours goes out.
+        // Mounts from outside still arrive; our mounts do not propagate out.
         mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::DOWNSTREAM)
             .map_err(|e| failed("mount", e))?;
         let groups = File::open("/sys/fs/cgroup");
         let safe = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         match mount("sysfs", "/sys", "sysfs", safe, None) {
             Ok(()) => {}
-            // The same is there already: it was this namespace's.
+            // The same sysfs is mounted already: it belongs to this namespace.
             Err(Errno::BUSY) => return Ok(()),
             Err(e) => return Err(failed("mount /sys", e)),
         }
-        // The new /sys lies over the control groups; they are not the namespace's.
+        // The new /sys hides the control groups, which belong to no network namespace.
         if let Ok(groups) = groups {
             let from = format!("/proc/self/fd/{}", groups.as_raw_fd());
             let _ = mount_bind_recursive(from, "/sys/fs/cgroup");
@@ -169,7 +170,7 @@ impl Namespace {
     }
 }
 
-/// A number that no other namespace of this boot ever has, unlike an inode; since kernel 5.14.
+/// A number unique to this namespace for the whole boot, unlike an inode; since kernel 5.14.
 /// **Source**: `SO_NETNS_COOKIE` of a socket made here.
 pub fn cookie() -> Option<u64> {
     const SO_NETNS_COOKIE: libc::c_int = 71;
@@ -188,17 +189,17 @@ pub fn cookie() -> Option<u64> {
     (done == 0).then_some(value)
 }
 
-/// How the kernel calls it.
+/// The kernel's label for a namespace inode.
 fn label(inode: u64) -> String {
     format!("net:[{inode}]")
 }
 
-/// The kernel's name of this thread's own.
+/// The kernel's label of this thread's namespace.
 fn own() -> Option<String> {
     Root::live().link("/proc/thread-self/ns/net").ok()
 }
 
-/// Where namespaces are mounted, of those whose line has that.
+/// Mount points whose mountinfo line contains `what`.
 fn mounted(root: &Root, what: &str) -> Vec<String> {
     let mounts = root.read("/proc/self/mountinfo").unwrap_or_default();
     let mounts = String::from_utf8_lossy(&mounts);
@@ -206,7 +207,7 @@ fn mounted(root: &Root, what: &str) -> Vec<String> {
     lines.filter_map(|l| Some(l.split(' ').nth(4)?.to_owned())).collect()
 }
 
-/// Looks for a namespace by its inode: names, mounts, processes, their threads and open files.
+/// Finds a namespace by its inode: names, mounts, processes, threads and open files.
 pub fn search(inode: u64) -> NamespaceSearch {
     let (root, label) = (Root::live(), label(inode));
     let try_open = |path: &str| {
@@ -227,7 +228,7 @@ pub fn search(inode: u64) -> NamespaceSearch {
                     return NamespaceSearch::There(found);
                 }
             }
-            // Whoever is refused a look at process 1 is in a container with it, or beside it.
+            // If process 1 may not be inspected, we are in a container with it, or next to it.
             Err(ReadError::Denied { .. }) => denied |= *pid != 1,
             _ => {}
         }
@@ -248,8 +249,8 @@ pub fn search(inode: u64) -> NamespaceSearch {
     if denied { NamespaceSearch::Unknown } else { NamespaceSearch::Gone }
 }
 
-/// The other network namespaces that a name, a mount or a process holds, each once, and whether some
-/// of what could hold one may not be looked at.
+/// All other network namespaces that a name, a mount or a process holds, each once. Also whether
+/// some processes could not be inspected.
 pub fn others() -> (Vec<Namespace>, bool) {
     let mut all: Vec<Namespace> = Vec::new();
     let (root, own) = (Root::live(), own());
@@ -282,7 +283,7 @@ pub fn others() -> (Vec<Namespace>, bool) {
     (all, denied)
 }
 
-/// As [`search`], and what has the inode now must be what had it then.
+/// As [`search`], and also compares the cookie, since inodes are reused.
 pub fn again(inode: u64, then: Option<u64>) -> NamespaceSearch {
     match (search(inode), then) {
         (NamespaceSearch::There(found), Some(then)) => {
@@ -296,23 +297,23 @@ pub fn again(inode: u64, then: Option<u64>) -> NamespaceSearch {
     }
 }
 
-/// What to call a namespace of this inode: its name of `ip netns`, else `net:[INODE]`.
+/// Label of a namespace: its `ip netns` name, else `net:[INODE]`.
 pub fn called(inode: u64) -> String {
     let is_it = |e: &fs::DirEntry| fs::metadata(e.path()).is_ok_and(|m| m.ino() == inode);
     let named = fs::read_dir(NAMES).into_iter().flatten().flatten().find(is_it);
     named.map_or_else(|| format!("net:[{inode}]"), |e| e.file_name().to_string_lossy().into_owned())
 }
 
-/// Whether both are one namespace; where one of them is not known, they are taken for one.
+/// Whether both hosts are in one namespace; an unknown namespace counts as the same.
 pub fn same(a: &HostId, b: &HostId) -> bool {
     let differ = |a: &Reading<u64>, b: &Reading<u64>| matches!((a.known(), b.known()), (Some(a), Some(b)) if a != b);
     !differ(&a.net_namespace, &b.net_namespace) && !differ(&a.net_cookie, &b.net_cookie)
 }
 
-/// Does something in a namespace, in a thread of its own that ends with it.
+/// Runs a function in a namespace, in a separate thread that ends with it.
 ///
 /// # Errors
-/// When it cannot be entered.
+/// The namespace cannot be entered.
 pub fn within<T: Send>(
     namespace: &Namespace,
     work: impl FnOnce() -> T + Send,
@@ -329,8 +330,8 @@ pub fn within<T: Send>(
     })
 }
 
-/// Whether this is the machine's first network namespace, seen from its first process namespace:
-/// what is the whole host's is ours to change only there.
+/// Whether this is the machine's first network namespace, seen from its first PID namespace.
+/// Host-wide settings are changed only there.
 ///
 /// **Source**: `/proc/self/ns/pid`, whose first one has the fixed inode `PROC_PID_INIT_INO`
 /// (include/linux/proc_ns.h), and `/proc/1/ns/net` beside our own. What cannot be read is no
@@ -343,7 +344,7 @@ pub fn is_first(root: &probe::Root) -> bool {
         && net == root.link("/proc/1/ns/net").ok()
 }
 
-/// Whether a knob is a network namespace's own, and not the whole host's.
+/// Whether a knob belongs to a network namespace and not to the whole host.
 pub fn is_of_namespace(knob: &str) -> bool {
     knob.starts_with("nic.") || knob.starts_with("sysctl.net.") || knob.starts_with("sysctl.net/")
 }

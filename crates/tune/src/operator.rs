@@ -1,26 +1,27 @@
-//! Whoever started what changes the host: hears of it, and may want an end.
+//! The interface to the user during long work: messages, progress and a request to stop.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The one interface of long work to the program around it.
+/// Implemented by the program that starts long work.
 pub trait Operator: Sync {
-    /// Set once an end is wanted.
+    /// Set when the user wants to stop.
     fn stop(&self) -> &AtomicBool;
 
-    /// Whether an end is wanted.
+    /// Whether the user wants to stop.
     fn wants_end(&self) -> bool {
         self.stop().load(Ordering::Relaxed)
     }
 
-    /// A line on what is done, which the quiet do without.
+    /// Prints a status line; suppressed by `--quiet`.
     fn note(&self, line: &str);
 
-    /// A line that is for the quiet as well: the host is not as it was.
+    /// Prints a warning, with `--quiet` too: the host is not as it was.
     fn warn(&self, line: &str);
 
-    /// From here on the host is changed and put back: nothing but SIGKILL is to keep us from that.
+    /// Called before the host is changed and restored: from here on only SIGKILL stops the process
+    /// at once.
     fn changing(&self);
 
-    /// What is being done and the share of it, 0 to 1.
+    /// Reports the current activity and its share done, 0 to 1.
     fn progress(&self, what: &str, share: f64);
 }

@@ -1,21 +1,21 @@
-//! What undoing would come to: nothing is written.
+//! Forecast of an undo; writes nothing.
 
 use model::tune::Saved;
 
 use crate::{Host, identity::Finder, journal::Set, knobs, netns};
 
-/// What undoing would come to for one value.
+/// Forecast of undoing one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outlook {
-    /// The old value would be put back, under this name.
+    /// The old value would be restored, under this name.
     Back(String),
-    /// There is nothing to put back, and why.
+    /// Nothing needs restoring, for this reason.
     Lost(String),
-    /// It could not be put back, and why.
+    /// It could not be restored, for this reason.
     Not(String),
 }
 
-/// What undoing a set would come to, in the order of its undoing.
+/// Forecast of undoing a set, in the order of undoing.
 pub fn outlooks<'s>(host: &Host, set: &'s Set) -> Vec<(&'s Saved, Outlook)> {
     let finder = Finder::new(host);
     let here = |saved: &&Saved| !is_gone(set, &saved.knob);
@@ -23,7 +23,7 @@ pub fn outlooks<'s>(host: &Host, set: &'s Set) -> Vec<(&'s Saved, Outlook)> {
     all.map(|saved| (saved, outlook(host, &finder, saved))).collect()
 }
 
-/// What undoing a saved value would come to. `finder` is of the same host.
+/// Forecast for one saved value. `finder` must be of the same host.
 pub(crate) fn outlook(host: &Host, finder: &Finder<'_>, saved: &Saved) -> Outlook {
     let name = match finder.find(saved).map(|place| place.called(&saved.knob)) {
         Ok(Ok(name)) => name,
@@ -36,7 +36,7 @@ pub(crate) fn outlook(host: &Host, finder: &Finder<'_>, saved: &Saved) -> Outloo
     }
 }
 
-/// Whether it went with its network namespace.
+/// Whether the value is gone with its network namespace.
 pub(crate) fn is_gone(set: &Set, knob: &str) -> bool {
     set.namespace_gone && netns::is_of_namespace(knob)
 }

@@ -1,4 +1,4 @@
-//! What `apply` looks at before it begins or goes on: changes that wait, peers, the operator's way here.
+//! Checks before `apply` begins or resumes: pending changes, peers, the operator's connection.
 
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
 
@@ -15,10 +15,10 @@ use crate::{
     watchdog::deadline::{self, Orders},
 };
 
-/// One change set at a time: what was interrupted or waits comes first.
+/// Checks that no interrupted or unconfirmed change set is pending: only one may be.
 ///
 /// # Errors
-/// Which is left, and what ends it.
+/// Names the pending set, and the command that ends it.
 pub fn nothing_pending(target: &JournalTarget) -> Result<(), TuneError> {
     let (sets, damaged) = status::standing(&target.host, &target.store)?;
     if let Some(damaged) = damaged.first() {
@@ -52,15 +52,15 @@ pub fn nothing_pending(target: &JournalTarget) -> Result<(), TuneError> {
     }
 }
 
-/// Goes where a set that was interrupted was made, if it can be completed.
+/// Enters the network namespace of an interrupted set, if the set can be completed.
 ///
 /// # Errors
-/// There is none, it is not to be completed, or its network namespace is gone.
+/// There is no such set, it cannot be completed, or its network namespace is gone.
 pub fn to_finish(target: &mut JournalTarget, id: u64) -> Result<(), TuneError> {
     let (sets, _) = status::standing(&target.host, &target.store)?;
     match sets.iter().find(|(s, _)| s.id == id) {
         None => Err(target.no_change(id)),
-        // Our own lock makes it look as if somebody were at work.
+        // Our own lock makes an unfinished set look in progress.
         Some((s, ChangeState::Unfinished | ChangeState::InProgress)) if !s.undoing => {
             match target.go_there(s)? {
                 false => Ok(()),
@@ -77,7 +77,7 @@ pub fn to_finish(target: &mut JournalTarget, id: u64) -> Result<(), TuneError> {
     }
 }
 
-/// Starts a watchdog that undoes after so long.
+/// Starts a watchdog that undoes the set after this time.
 pub fn watchdog_for(
     target: &JournalTarget,
     wait: Nanos,
@@ -90,7 +90,7 @@ pub fn watchdog_for(
     }
 }
 
-/// Whether the operator works over a connection that ends here.
+/// Whether the operator is connected over the network.
 pub fn is_afar(host: &Host) -> bool {
     let facts = planner::facts(host, &ChangeRequests::default());
     let ssh = std::env::var("SSH_CONNECTION").ok();
@@ -100,7 +100,7 @@ pub fn is_afar(host: &Host) -> bool {
 /// The IPv4 addresses of the hosts that a raised MTU must reach.
 ///
 /// # Errors
-/// A name that has none.
+/// A name without an IPv4 address.
 pub fn peers(names: &[String]) -> Result<Vec<Ipv4Addr>, TuneError> {
     let one = |name: &String| {
         let found = (name.as_str(), 0).to_socket_addrs().ok();
@@ -115,7 +115,7 @@ pub fn peers(names: &[String]) -> Result<Vec<Ipv4Addr>, TuneError> {
     names.iter().map(one).collect()
 }
 
-/// Whoever may not keep a journal is told at once what else is missing.
+/// Error for a user who may not write the journal; names all missing privileges at once.
 pub fn no_lock(
     target: &JournalTarget,
     change_requests: Option<ChangeRequests>,

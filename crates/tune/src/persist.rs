@@ -1,6 +1,6 @@
-//! Values that outlive a reboot: `subject` says what a value is a setting of in words that a
-//! reboot does not change, [`render`] makes the distribution's own files of it, [`files`] writes
-//! them. A file that is not ours, or is no longer as we wrote it, is never touched.
+//! Values that survive a reboot. `subject` identifies a value's object by names that a reboot does
+//! not change. [`render`] turns the values into the distribution's own files, [`files`] writes
+//! them. A file that is not ours, or was edited since, is never touched.
 
 mod destination;
 pub mod files;
@@ -31,25 +31,25 @@ use render::Rendered;
 
 #[derive(Debug, Clone)]
 pub struct PersistPaths {
-    /// The folder that stands for `/`.
+    /// Root directory for the files; normally `/`.
     pub base: PathBuf,
-    /// The record of what we wrote.
+    /// Path of the record of files that we wrote.
     pub record: PathBuf,
 }
 
-/// What change sets come to over a reboot.
+/// The values that change sets would keep over a reboot.
 #[derive(Debug, Default)]
 pub struct Values {
     pub kept: Vec<PersistedValue>,
-    /// What cannot be, with the reason.
+    /// Values that cannot be kept, with the reason.
     pub not: Vec<NotKept>,
-    /// What is kept from before though it is not there at this moment.
+    /// Values kept earlier whose object does not exist now.
     pub notes: Vec<PersistNote>,
 }
 
-/// The values that change sets have in force, as settings that a reboot does not rename, and
-/// those for which that cannot be said. The last set that wrote a knob counts. An interface that was
-/// renamed since is followed; what is kept already of something that is gone stays kept.
+/// The values that change sets have in force, by names that survive a reboot, and the values
+/// without such a name. The last set that wrote a knob counts. Renamed interfaces are followed. A
+/// value already kept for a missing object stays kept.
 pub fn values(
     host: &Host,
     destination: &Destination,
@@ -93,8 +93,8 @@ pub fn values(
             }
         }
     }
-    // As a plan would order them: what resets something comes before what it resets.
-    // A knob that is no more comes last.
+    // In plan order: a change that resets a setting comes before that setting. A knob that no
+    // longer exists comes last.
     all.kept.sort_by_key(|k| {
         let phase = knobs::find(&k.knob).map(|p| p.phase());
         (phase.is_none(), phase)
@@ -102,7 +102,7 @@ pub fn values(
     all
 }
 
-/// What the knob of a change is called by now.
+/// The current name of a change's knob.
 fn called(host: &Host, finder: &Finder<'_>, set: &Set, n: usize) -> Result<String, String> {
     let knob = set.changes.get(n).map(|c| c.knob.clone()).unwrap_or_default();
     let saved = set.writes.iter().find(|w| w.n == n).map(|w| &w.saved);
@@ -112,10 +112,10 @@ fn called(host: &Host, finder: &Finder<'_>, set: &Set, n: usize) -> Result<Strin
     finder.find(saved).map_err(|e| e.to_string())?.called(&knob)
 }
 
-/// What would be written, and nothing is.
+/// The files that [`write()`] would write; writes nothing.
 ///
 /// # Errors
-/// When a file in the way is not ours or was changed.
+/// A file in the way is not ours, or was edited.
 pub fn preview(
     place: &PersistPaths,
     old: &Record,
@@ -125,12 +125,11 @@ pub fn preview(
     Ok(document(rendered, files, true))
 }
 
-/// Writes all of it and removes what is no longer wanted: the record first, then each file
-/// whole or not at all. Interrupted anywhere, the same call completes it.
+/// Writes all files and removes those no longer wanted: first the record, then each file
+/// atomically. If interrupted, the same call completes it.
 ///
 /// # Errors
-/// When a file in the way is not ours or was changed (nothing is written then), or something
-/// cannot be written.
+/// A file in the way is not ours or was edited (nothing is written then), or a write failed.
 pub fn write(
     place: &PersistPaths,
     old: &Record,
@@ -152,7 +151,7 @@ pub fn write(
             }
         }
     }
-    // What lies within goes first.
+    // Subdirectories first.
     record.folders.sort_by_key(|f| std::cmp::Reverse(f.len()));
     record.save(&place.record)?;
     for file in &files {
@@ -177,7 +176,7 @@ pub fn write(
     Ok(document(rendered, files, false))
 }
 
-/// What is to be done with each file, without doing it.
+/// The action for each file; changes nothing.
 fn check(
     place: &PersistPaths,
     old: &Record,
@@ -225,21 +224,21 @@ fn document(rendered: &Rendered, files: Vec<PersistedFile>, dry_run: bool) -> Pe
     }
 }
 
-/// For [`NotKept`].
+/// Reports this value as one that cannot be kept.
 fn not_kept(k: &PersistedValue, why: impl Into<String>) -> NotKept {
     NotKept { id: k.id, knob: k.knob.clone(), value: k.value.clone(), why: why.into() }
 }
 
-/// For [`Rendered::kept`].
+/// Reports that this file keeps the value.
 fn kept_by(k: &PersistedValue, by: &str) -> KeptValue {
     KeptValue { id: k.id, knob: k.knob.clone(), value: k.value.clone(), by: by.to_owned() }
 }
 
-/// What every command says when writing the files was interrupted.
+/// Notice that every command prints if writing the files was interrupted.
 pub fn notice(state: &Path) -> Option<String> {
     let record = match Record::load(&Record::path(state)) {
         Ok(record) => record,
-        // Whoever may not read it can do nothing about it.
+        // A user who may not read it cannot act on it.
         Err(TuneError::Denied(_)) => return None,
         Err(e) => return Some(format!("what is kept over a reboot cannot be told: {e}")),
     };

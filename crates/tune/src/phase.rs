@@ -1,42 +1,42 @@
-//! When a change is written within a plan.
+//! The order in which a plan's changes are written.
 
-/// In the order in which a plan writes, and against which undoing goes: who would overwrite a value is
-/// told first, queues are there before they are set up, and what resets an interface comes before what a
-/// reset takes back.
+/// A plan writes in this order, and undoing runs in reverse. Programs that would overwrite a value
+/// are stopped first, queues are created before they are configured, and changes that reset an
+/// interface come before settings that a reset loses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// How irqbalance runs: its start, its policy.
+    /// irqbalance's start and policy script.
     IrqbalanceRun,
-    /// What irqbalance leaves alone.
+    /// CPUs and interrupts that irqbalance must leave alone.
     IrqbalanceBans,
-    /// That irqbalance pauses, which is told to it by the bans.
+    /// Pausing irqbalance, after the bans: a paused one accepts none.
     IrqbalancePause,
-    /// Kernel settings.
+    /// Kernel settings under `/proc/sys`.
     Sysctl,
-    /// PCI registers.
+    /// PCI registers: memory read request sizes.
     Pci,
     /// Frequency and idle states of CPUs.
     Cpu,
-    /// How many queues a NIC has: most drivers make them anew.
+    /// Number of a NIC's queues: most drivers recreate them.
     Channels,
-    /// Their rings.
+    /// Ring sizes of the queues.
     Rings,
-    /// Their queueing disciplines.
+    /// Queueing disciplines of the queues.
     Qdisc,
-    /// MTU, for which some drivers reset the interface.
+    /// MTU; some drivers reset the interface for it.
     Mtu,
-    /// Offloads, for which some do.
+    /// Offloads; some drivers reset the interface for them.
     Features,
-    /// What is set of an interface as a whole: coalescing, pause frames, deferral.
+    /// Settings of a whole interface: coalescing, pause frames, deferral.
     Nic,
-    /// What is set of its NAPIs and of its spreading over queues.
+    /// Settings of its NAPI instances and of RSS.
     Spread,
-    /// What is set of one queue: RPS, RFS, XPS.
+    /// Settings of one queue: RPS, RFS, XPS.
     Queue,
-    /// Where interrupts go.
+    /// Interrupt affinities.
     Irq,
-    /// Where a process may run.
+    /// CPU affinity of processes.
     Process,
-    /// Where a control group may run and have memory.
+    /// CPUs and memory nodes of control groups.
     Cgroup,
 }

@@ -1,4 +1,4 @@
-//! Change requests and what is there now → a plan. [`look`] reads, [`make`] is pure.
+//! Turns change requests and current values into a plan. [`look`] reads, [`make`] is pure.
 
 mod fits;
 
@@ -25,20 +25,20 @@ use crate::{
 
 pub use fits::{found_here, name_interfaces, still_fits};
 
-/// What was seen of the knobs that are wished for.
+/// Current state of the requested knobs.
 #[derive(Debug, Clone, Default)]
 pub struct ReadValues {
-    /// What each reads now, exactly.
+    /// The current value of each, exact to the byte.
     values: BTreeMap<String, Result<String, TuneError>>,
-    /// Those that nobody can write here, with the reason.
+    /// Knobs that cannot be written here, with the reason.
     fixed: BTreeMap<String, TuneError>,
-    /// Why those that are not there are not, where more than that is known.
+    /// Missing knobs of which the reason is known.
     missing: BTreeMap<String, Refusal>,
-    /// What the write of each may move along.
+    /// The side effects of each knob's write.
     sweeps: Sweeps,
 }
 
-/// Reads every knob that is wished for.
+/// Reads every requested knob.
 pub fn look(host: &Host, change_requests: &[ChangeRequest]) -> ReadValues {
     let mut seen = ReadValues::default();
     for w in change_requests {
@@ -59,14 +59,14 @@ pub fn look(host: &Host, change_requests: &[ChangeRequest]) -> ReadValues {
     seen
 }
 
-/// Whether a refusal is beside the point: what cannot be undone is not on this kernel. What is there is not
-/// read: with some that is an act.
+/// Whether a refusal is moot, because this kernel does not have the knob. An existing file is not
+/// read: reading some files triggers an action.
 fn is_beside_it(host: &Host, knob: &dyn Knob, no: &Refusal) -> bool {
     let one_way = matches!(no.verdict, Some((Verdict::NotUndone, _)));
     one_way && knob.is_absent(host)
 }
 
-/// The plan: what is refused stands beside what is planned. Pure.
+/// Makes the plan: changes and refusals side by side. Pure.
 pub fn make(
     mut case: Case<'_>,
     id: HostId,
@@ -95,7 +95,7 @@ pub fn make(
     plan
 }
 
-/// What change requests came to.
+/// Verdict on the change requests.
 #[derive(Default)]
 struct Judged {
     phased: Vec<(Phase, Planned)>,
@@ -103,8 +103,8 @@ struct Judged {
     unchanged: Vec<Unchanged>,
 }
 
-/// Judges every change request, each by what the others make of the MTUs next to it; what is refused makes
-/// nothing of them.
+/// Judges every change request against the MTUs that the other requests set; refused requests set
+/// none.
 fn judge(case: &mut Case<'_>, change_requests: &ChangeRequests, seen: &ReadValues) -> Judged {
     let planned_mtu = |knob: &str, value: &str| {
         let nic = mtu_of(knob)?.to_owned();
@@ -119,7 +119,7 @@ fn judge(case: &mut Case<'_>, change_requests: &ChangeRequests, seen: &ReadValue
         let judged = judge_once(case, change_requests, seen);
         let made = judged.phased.iter().filter_map(|(_, c)| planned_mtu(&c.knob, &c.new));
         let made: BTreeMap<String, u64> = made.collect();
-        // Each turn has fewer of them.
+        // Each round has fewer MTUs left.
         let before = case.mtus.len();
         case.mtus.retain(|nic, _| made.contains_key(nic));
         if case.mtus.len() == before {
@@ -150,7 +150,7 @@ fn judge_once(case: &Case<'_>, change_requests: &ChangeRequests, seen: &ReadValu
     judged
 }
 
-/// Whether it is the 0 that a setting reads where its other unit counts, which is asked for beside it
+/// Whether the request is the 0 of an unused unit next to a request in the other unit
 /// (`vm.dirty_ratio=0` with `vm.dirty_bytes`): writing it would turn both off.
 fn zero_of_other_unit(change_request: &ChangeRequest, value: &str, all: &[ChangeRequest]) -> bool {
     let counts = |w: &ChangeRequest| {
@@ -161,7 +161,7 @@ fn zero_of_other_unit(change_request: &ChangeRequest, value: &str, all: &[Change
         && all.iter().any(counts)
 }
 
-/// Of a value that is asked for again: nothing where it is the same change request.
+/// Refusal of a second request for one value; `None` if the requests are equal.
 fn twice(change_request: &ChangeRequest, first: &ChangeRequest) -> Option<Refused> {
     let why = match first.knob == change_request.knob {
         true if first.value == change_request.value && first.mode == change_request.mode => {
@@ -245,7 +245,7 @@ fn judged(
     Ok(Some((knob.phase(), planned(case, &*knob, change_request, exact, new))))
 }
 
-/// Said of a knob of an interface that is not there: it is not the file that is missed.
+/// Refusal of a knob whose interface does not exist.
 fn no_interface(case: &Case<'_>, knob: &str) -> Option<String> {
     let nics = &case.facts.nics;
     let is_one = knob.starts_with("nic.") && !nics.is_empty();
@@ -257,7 +257,7 @@ fn no_interface(case: &Case<'_>, knob: &str) -> Option<String> {
     Some(format!("there is no such interface here; {there}"))
 }
 
-/// What "at least" comes to here.
+/// The value that "at least" results in here.
 fn raised(case: &Case<'_>, change_request: &ChangeRequest, now: &str) -> Result<String, Refusal> {
     let key = change_request.knob.strip_prefix("sysctl.").unwrap_or_default();
     let default = case.facts.sysctls.get(key).and_then(|f| f.default.known());
@@ -293,7 +293,7 @@ fn planned(
     }
 }
 
-/// A plan that ends irqbalance can tell it nothing.
+/// A plan that stops irqbalance cannot also change its settings.
 fn without_irqbalance(changes: Vec<Planned>, refused: &mut Vec<Refused>) -> Vec<Planned> {
     const RUNNING: &str = "irqbalance.running";
     if !changes.iter().any(|c| c.knob == RUNNING && c.new == "off") {
@@ -336,7 +336,7 @@ fn unchanged(change_request: &ChangeRequest, seen: &ReadValues) -> Unchanged {
     }
 }
 
-/// What to say of a name that is nobody's.
+/// The text for an unknown knob name.
 fn unknown(knob: &str) -> String {
     let kinds = ["sysctl", "nic", "irq", "irqbalance", "cpu", "pci", "process"];
     let kind = knob.split('.').next().unwrap_or_default();
@@ -373,7 +373,7 @@ fn notes(case: &Case<'_>, plan: &Plan) -> Vec<PlanNote> {
     notes
 }
 
-/// A policy is laid out over the queues that are there.
+/// A note that a policy only covers the queues that exist now.
 fn queues_to_come(plan: &Plan) -> Option<PlanNote> {
     let nic = plan.changes.iter().find_map(|c| match Target::parse(&c.knob)? {
         Target::Nic(nic, NicSetting::Plain("channels")) => Some(nic),

@@ -1,4 +1,4 @@
-//! A plan for a host as it is now: what the pure [`crate::plan`] needs is read first.
+//! Reads the host and makes a plan with the pure functions of [`crate::plan`].
 
 use model::{
     Facts,
@@ -14,13 +14,13 @@ use crate::{
     session::Session,
 };
 
-/// The plan for what is there now, and the facts that it rests on.
+/// The plan for the host's current state, and the facts it is based on.
 pub fn make(host: &Host, change_requests: ChangeRequests) -> Result<(Plan, Facts), TuneError> {
     let facts = facts(host, &change_requests);
     Ok((of_facts(host, &facts, change_requests)?, facts))
 }
 
-/// The plan for what is there now.
+/// The plan for the host's current state, from given facts.
 pub fn of_facts(
     host: &Host,
     facts: &Facts,
@@ -30,7 +30,7 @@ pub fn of_facts(
     of_session(host, facts, change_requests, ssh.as_deref())
 }
 
-/// The same for an operator whose connection is this one: `REMOTE PORT LOCAL PORT`, as ssh says.
+/// The same for an operator with this connection: `REMOTE PORT LOCAL PORT`, as in `SSH_CONNECTION`.
 pub fn of_session(
     host: &Host,
     facts: &Facts,
@@ -56,7 +56,7 @@ pub fn of_session(
     change_request::split(&mut change_requests.change_requests, facts);
     change_request::name_processes(&mut change_requests.change_requests, facts);
     if let Some(name) = host.namespace() {
-        // Nothing of the whole host's is changed in passing.
+        // Host-wide settings are not changed as a by-product.
         let why = format!(
             "is the whole host's, not network namespace {name}'s: ask for it without --netns or \
              --container"
@@ -65,7 +65,7 @@ pub fn of_session(
     }
     let mut session = Session::find(host.root(), facts, connection);
     if host.namespace().is_some() && session.devices.is_empty() {
-        // It ends in another namespace.
+        // The connection ends in another namespace.
         session.remote = None;
     }
     let seen = plan::look(host, &change_requests.change_requests);
@@ -90,7 +90,7 @@ pub fn of_session(
     Ok(plan)
 }
 
-/// Whoever was put into a network namespace is told what reaches beyond it.
+/// A note for an operator in a network namespace on changes that reach beyond it.
 fn beyond_namespace(host: &Host, plan: &Plan) -> Option<PlanNote> {
     let apart = host.is_live() && host.namespace().is_none() && !netns::is_first(host.root());
     let is_hosts = |knob: &&str| !netns::is_of_namespace(knob) && !knob.starts_with("process.");
@@ -99,7 +99,7 @@ fn beyond_namespace(host: &Host, plan: &Plan) -> Option<PlanNote> {
     Some(PlanNote::BeyondNamespace { knob: (*first).to_owned(), more: knobs.len() - 1 })
 }
 
-/// What plans for these change requests rest on.
+/// The facts that plans for these change requests need.
 pub fn facts(host: &Host, change_requests: &ChangeRequests) -> Facts {
     let selector = |knob: &String| {
         let (who, _) = change_request::who(knob)?;
@@ -111,7 +111,7 @@ pub fn facts(host: &Host, change_requests: &ChangeRequests) -> Facts {
     facts::collect(host.root(), &Request { processes })
 }
 
-/// The plan for what an experiment tries.
+/// The plan for one trial of an experiment.
 ///
 /// # Errors
 /// As of [`of_facts`].
@@ -122,7 +122,7 @@ pub fn of_trial(host: &Host, change_requests: Vec<ChangeRequest>) -> Result<Plan
     of_facts(host, &facts, change_requests)
 }
 
-/// The refusal that most wants somebody to act.
+/// The refusal that most needs the operator to act.
 pub fn first_refusal(plan: &Plan) -> Option<&Refused> {
     let order = [
         RefusedAs::Usage,
@@ -135,7 +135,7 @@ pub fn first_refusal(plan: &Plan) -> Option<&Refused> {
     order.iter().find_map(|k| plan.refused.iter().find(|r| r.kind == *k))
 }
 
-/// Whether a plan can be applied as it is.
+/// Checks that a plan can be applied as it is.
 pub fn whole(plan: &Plan, of_findings: bool) -> Result<(), TuneError> {
     if of_findings && plan.refused.is_empty() {
         return Ok(());
@@ -146,7 +146,7 @@ pub fn whole(plan: &Plan, of_findings: bool) -> Result<(), TuneError> {
     Ok(())
 }
 
-/// A refusal as the error that it is; `None` of what is refused because it would do harm or nothing.
+/// A refusal as the matching error; `None` if it was refused as harmful or useless.
 pub fn error_of(r: &Refused) -> Option<TuneError> {
     let why = refused(r);
     match r.kind {
@@ -157,7 +157,7 @@ pub fn error_of(r: &Refused) -> Option<TuneError> {
     }
 }
 
-/// A refusal in a line.
+/// A refusal as one line.
 pub fn refused(r: &Refused) -> String {
     format!("{}: {}={}: {}", r.asked_by, r.knob, r.new, r.why)
 }

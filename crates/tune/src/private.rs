@@ -1,5 +1,6 @@
-//! Who may reach the journals: a folder and files of this user's or of root's, which nobody else may
-//! write. What is read there is written to the host, so what others may have written is refused.
+//! Access control of the journals: directory and files belong to this user or to root, and nobody
+//! else may write them. Undoing writes their content to the host, so files that others could write
+//! are refused.
 
 use std::{
     fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions},
@@ -10,17 +11,17 @@ use std::{
 
 use crate::TuneError;
 
-/// What others may do with what is made here: nothing.
+/// Mode of a directory made here: no access for others.
 const FOLDER: u32 = 0o700;
 const FILE: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Opens a file and looks whose it is. A symbolic link is not followed, a pipe not waited for.
+/// Opens a file and checks its owner. Does not follow a symbolic link or wait for a pipe.
 ///
 /// # Errors
-/// As the kernel answers; [`TuneError::Environment`] for what is no plain file, another user's, or
-/// for others to write.
+/// As the kernel answers; [`TuneError::Environment`] if it is no plain file, belongs to another
+/// user, or is writable by others.
 pub fn open(path: &Path, options: &mut OpenOptions) -> Result<File, TuneError> {
     let name = path.display().to_string();
     options.mode(FILE).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
@@ -38,8 +39,7 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> Result<File, TuneError> {
     Ok(file)
 }
 
-/// Takes from others what they may do with a file that only we are to open: who has it open can lock
-/// it.
+/// Removes other users' access to a file that only we may open: whoever can open it can lock it.
 ///
 /// # Errors
 /// As the kernel answers.
@@ -49,14 +49,14 @@ pub fn tighten(path: &Path, file: &File, mode: u32) -> Result<(), TuneError> {
     match is & OTHERS {
         0 => Ok(()),
         _ => match file.set_permissions(Permissions::from_mode(mode)) {
-            // Nothing there can be changed, and a lock can be held all the same.
+            // The file system is read-only; the lock can still be held.
             Err(e) if e.kind() == ErrorKind::ReadOnlyFilesystem => Ok(()),
             done => done.map_err(failed),
         },
     }
 }
 
-/// The same for a lock's file.
+/// The same for a lock file.
 ///
 /// # Errors
 /// As of [`tighten`].
@@ -64,10 +64,10 @@ pub fn tighten_file(path: &Path, file: &File) -> Result<(), TuneError> {
     tighten(path, file, FILE)
 }
 
-/// Whether there is a folder, and it is ours.
+/// Whether the directory exists and is ours.
 ///
 /// # Errors
-/// Where that cannot be told, there is something else, or others may write to it.
+/// It cannot be examined, is no directory, or is writable by others.
 pub fn folder(path: &Path) -> Result<bool, TuneError> {
     let name = path.display().to_string();
     let found = match fs::metadata(path) {
@@ -89,7 +89,7 @@ fn no_folder(name: &str) -> TuneError {
     ))
 }
 
-/// Of a folder of journals that cannot be read. Whoever may not is told who may.
+/// Error for a journal directory that cannot be read; without permission it names who has it.
 pub fn cannot_read(name: &str, e: &std::io::Error) -> TuneError {
     match e.kind() {
         ErrorKind::PermissionDenied => TuneError::Denied(format!(
@@ -100,7 +100,7 @@ pub fn cannot_read(name: &str, e: &std::io::Error) -> TuneError {
     }
 }
 
-/// Makes a folder and those above it. One of ours that is there is closed to others.
+/// Creates a directory and its parents. An existing directory of ours is closed to others.
 ///
 /// # Errors
 /// As of [`folder`], and as the kernel answers.
@@ -115,8 +115,8 @@ pub fn make_folder(path: &Path) -> Result<bool, TuneError> {
     Ok(true)
 }
 
-/// Closes a folder to others if it is there and holds nothing but `own`: one that others keep things in
-/// (somebody gave `/var/lib`) stays open to them, and what is ours in it is closed by itself.
+/// Closes an existing directory to others if it holds nothing but `own`. A shared directory (the
+/// user named `/var/lib`) stays open, and only our entries in it are closed.
 ///
 /// # Errors
 /// As of [`folder`], and as the kernel answers.

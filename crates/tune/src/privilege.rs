@@ -1,5 +1,5 @@
-//! Whether this process may make a plan's changes, found out before the first of them: a plan that
-//! stops halfway for want of a capability disturbs the host twice.
+//! Checks this process's privileges before the first change of a plan. A plan that stops halfway
+//! for lack of a capability disturbs the host twice.
 
 use model::tune::{Planned, Saved};
 use probe::{
@@ -21,7 +21,7 @@ const CAP_NET_ADMIN: u32 = 12;
 const CAP_SYS_ADMIN: u32 = 21;
 const CAP_SYS_NICE: u32 = 23;
 
-/// What this process has.
+/// Credentials of this process.
 struct Credentials<'r> {
     root: &'r Root,
     effective: u64,
@@ -30,18 +30,18 @@ struct Credentials<'r> {
     uid: u32,
     /// Whether this is the host's first user namespace.
     first: bool,
-    /// Whether the network namespace is this user namespace's or one's below it.
+    /// Whether the network namespace belongs to this user namespace or to one below it.
     owns_net: bool,
 }
 
-/// What is missing for changes, in one line; `None` where nothing is. A folder laid out like a host
-/// asks for nothing but files.
+/// The missing privileges for these changes, in one line; `None` if none is missing. A directory
+/// tree needs only file permissions.
 pub fn missing(host: &Host, changes: &[Planned]) -> Option<String> {
     let knobs: Vec<&str> = changes.iter().map(|c| c.knob.as_str()).collect();
     missing_for(host, &knobs)
 }
 
-/// What is missing for undoing a set; what is as it was already needs nothing.
+/// The missing privileges for undoing a set; values already restored need none.
 pub fn missing_to_undo(host: &Host, set: &Set) -> Option<String> {
     let is_to_write = |(saved, outlook): (&Saved, Outlook)| {
         let Outlook::Back(name) = outlook else { return None };
@@ -75,18 +75,18 @@ fn missing_for<'k>(host: &Host, changes: &[&'k str]) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// Before the first write of undoing.
+/// Checks before the first write of an undo.
 ///
 /// # Errors
-/// Names what is missing.
+/// The missing privileges.
 pub fn check_undo(host: &Host, set: &Set) -> Result<(), TuneError> {
     refused(missing_to_undo(host, set))
 }
 
-/// Before the first write.
+/// Checks before the first write of a plan.
 ///
 /// # Errors
-/// Names what is missing.
+/// The missing privileges.
 pub fn check(host: &Host, changes: &[Planned]) -> Result<(), TuneError> {
     refused(missing(host, changes))
 }
@@ -110,7 +110,7 @@ impl<'r> Credentials<'r> {
             uid,
             // PROC_USER_INIT_INO (include/linux/proc_ns.h).
             first: root.link("/proc/self/ns/user").ok().as_deref() == Some("user:[4026531837]"),
-            // Where the kernel does not tell, the write does.
+            // If the kernel does not tell, the write itself will.
             owns_net: netns::is_own(root).unwrap_or(true),
         })
     }
@@ -119,7 +119,7 @@ impl<'r> Credentials<'r> {
         self.effective >> capability & 1 == 1
     }
 
-    /// A capability over the whole host.
+    /// Why a capability over the whole host is missing; `None` if it is held.
     fn lacks_of_host(&self, capability: u32, name: &str) -> Option<String> {
         match (self.first, self.has(capability)) {
             (true, true) => None,
@@ -130,7 +130,7 @@ impl<'r> Credentials<'r> {
         }
     }
 
-    /// Why a need is not met.
+    /// Why one privilege is missing; `None` if it is held.
     fn lacks(&self, need: &Need) -> Option<String> {
         match need {
             Need::File(path) => match access::may_write(self.root, path) {

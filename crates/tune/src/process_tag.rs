@@ -1,5 +1,5 @@
-//! Whom a workload started, also in sessions and groups of their own: all of them inherit a word in their
-//! environment.
+//! Finds all processes that a workload started, even in other sessions and process groups: they
+//! inherit a tag in their environment.
 
 use std::{
     os::fd::OwnedFd,
@@ -19,21 +19,21 @@ use rustix::{
 
 pub const NAME: &str = "NETWRIGHT_WORKLOAD";
 
-/// What one run of a workload is known by.
+/// The tag of one run of a workload.
 #[derive(Debug, Clone)]
 pub struct ProcessTag(String);
 
 impl ProcessTag {
-    /// One that no other run has or had.
+    /// A tag that no other run has or had.
     pub fn unique() -> Self {
         static RUNS: AtomicU64 = AtomicU64::new(0);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let run = RUNS.fetch_add(1, Ordering::Relaxed);
-        // By its end none is the beginning of another.
+        // Ends with a dot, so no tag is the prefix of another.
         Self(format!("{}-{now}-{run}.", process::id()))
     }
 
-    /// One by its value.
+    /// A tag from its value.
     pub fn of(value: &str) -> Self {
         Self(value.to_owned())
     }
@@ -43,12 +43,14 @@ impl ProcessTag {
         &self.0
     }
 
-    /// Who has it now, of those whose environment we may read. **Source**: `/proc/PID/environ`.
+    /// The processes that have it now, as far as we may read their environment. **Source**:
+    /// `/proc/PID/environ`.
     pub fn holders(&self) -> Vec<Holder> {
         let wanted = format!("{NAME}={}", self.0).into_bytes();
         let root = Root::live();
         let holds = |pid: u32| {
-            // Held before it is read: the number cannot become another's in between.
+            // Opened before the environment is read: afterwards the PID cannot pass to another
+            // process.
             let holder = Holder::of(pid.try_into().ok()?)?;
             let said = root.read(&format!("/proc/{pid}/environ")).ok()?;
             said.split(|b| *b == 0).any(|word| word == wanted).then_some(holder)
@@ -57,8 +59,8 @@ impl ProcessTag {
     }
 }
 
-/// A process that has a tag: by a descriptor that is never another's, where the kernel has them.
-/// **Source**: pidfd_open(2), since 5.3.
+/// A process with the tag, held by a pidfd where the kernel has them, so a reused PID cannot be
+/// hit. **Source**: pidfd_open(2), since 5.3.
 #[derive(Debug)]
 pub enum Holder {
     Descriptor(OwnedFd),

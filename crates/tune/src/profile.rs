@@ -1,5 +1,5 @@
-//! Profiles: TOML files of settings that go together, with a reason a line. Those of this folder
-//! are in the binary; anybody may write his own and inherit from them.
+//! Profiles: TOML files with a group of settings and a reason for each. The profiles of this
+//! directory are built in; users can write their own and inherit from these.
 
 mod expand;
 
@@ -13,7 +13,7 @@ pub use expand::{expand, raise, there};
 
 use crate::TuneError;
 
-/// The profiles that come with the binary, by name.
+/// The built-in profiles, by name.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("database", include_str!("../profiles/database.toml")),
     ("latency", include_str!("../profiles/latency.toml")),
@@ -23,10 +23,10 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("web", include_str!("../profiles/web.toml")),
 ];
 
-/// A profile's file is at most this long.
+/// Longest profile file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Nobody inherits deeper than this but in a circle.
+/// Deeper inheritance can only be a cycle.
 const MAX_DEPTH: usize = 16;
 
 /// A profile as written.
@@ -54,7 +54,7 @@ struct WrittenLine {
     refuted: Option<String>,
 }
 
-/// A value in one of the ways in which TOML can say it.
+/// A value in any TOML type that a profile may use.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Value {
@@ -75,18 +75,18 @@ impl Value {
     }
 }
 
-/// The profile of a name, or of a file (a name with a `/` or that ends in `.toml`).
+/// Loads a profile by name, or from a file (a name with a `/` or ending in `.toml`).
 ///
 /// # Errors
-/// When there is none, or it makes no sense: the message names the line.
+/// The profile does not exist or is invalid; the message names the line.
 pub fn load(name: &str) -> Result<Profile, TuneError> {
     one(name, None, 0)
 }
 
-/// All that come with the binary.
+/// All built-in profiles.
 ///
 /// # Errors
-/// Never, as a test shows.
+/// None in practice: a test loads every one.
 pub fn all() -> Result<Vec<Profile>, TuneError> {
     BUILT_IN.iter().map(|(name, _)| load(name)).collect()
 }
@@ -167,13 +167,13 @@ pub(crate) fn parse(
     })
 }
 
-/// A line `WHAT: WHY`.
+/// Parses a line `WHAT: WHY`.
 fn left_out(line: &str) -> LeftOut {
     let (what, why) = line.split_once(": ").unwrap_or((line, ""));
     LeftOut { what: what.to_owned(), why: why.to_owned() }
 }
 
-/// Of several lines for one knob, the last one at the place of the first.
+/// Keeps one line for each knob: the last one, at the position of the first.
 fn last_counts(lines: Vec<ProfileLine>) -> Vec<ProfileLine> {
     let mut all: Vec<ProfileLine> = Vec::new();
     for line in lines {
@@ -186,7 +186,7 @@ fn last_counts(lines: Vec<ProfileLine>) -> Vec<ProfileLine> {
 }
 
 fn line_of(text: &str, byte: usize) -> usize {
-    // A span may begin before the blank lines that lead to it.
+    // A span may begin at the blank lines before it.
     let before = text.get(..byte).unwrap_or(text);
     before.matches('\n').count() + 1
 }
@@ -213,7 +213,7 @@ mod tests {
             for line in &profile.lines {
                 assert!(line.why.len() > 5, "{line:?}");
                 assert_eq!(line.refuted.is_some(), profile.name == "lore-2008", "{line:?}");
-                // Names that stand for several: of each interface, CPU, queue's interrupt.
+                // Names that stand for several knobs: of each interface, CPU or queue interrupt.
                 let knob = match line.knob.as_str() {
                     "irq.affinity" => "irq.30.affinity".into(),
                     all => all.replace("nic.*.", "nic.eth0.").replace("cpu.", "cpu.0."),

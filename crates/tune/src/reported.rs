@@ -13,27 +13,27 @@ use crate::{
     undo::{self, OnDrift, Outlook},
 };
 
-/// What came of a command.
+/// Result of a command.
 #[derive(Debug, Default)]
 pub struct Reported {
     pub notes: Vec<ChangeNote>,
     /// Whether it was done.
     pub done: bool,
-    /// Whether nothing of ours is left, which is so as well where somebody else's value is.
+    /// Whether none of our values is left; also true where an external change replaced ours.
     pub ended: bool,
-    /// What somebody else had set since.
+    /// External changes that were found.
     pub drifted: Vec<Drifted>,
 }
 
 impl Reported {
-    /// What stands in the way, where something does.
+    /// Adds reasons for a failure, if there are any.
     pub fn fail(&mut self, why: Vec<String>) {
         self.done &= why.is_empty();
         self.notes.extend(why.into_iter().map(|why| ChangeNote::NotUndone { why }));
     }
 }
 
-/// What undoing would do, once the `later` sets are undone.
+/// What undoing would do after the `later` sets are undone.
 pub fn would_be(target: &JournalTarget, set: &Set, later: &[Set], on_drift: OnDrift) -> Reported {
     let mut found = drift::found(&target.host, set);
     later.iter().for_each(|later| found.but_for(later));
@@ -75,7 +75,7 @@ pub fn would_be(target: &JournalTarget, set: &Set, later: &[Set], on_drift: OnDr
     Reported { notes, done, ended, drifted }
 }
 
-/// Values that somebody else set since, with who may have.
+/// External changes, each with the tuners that may have made it.
 pub fn reported_of(
     target: &JournalTarget,
     id: u64,
@@ -85,7 +85,7 @@ pub fn reported_of(
     if drifted.is_empty() {
         return vec![];
     }
-    // Only now is it worth asking who else is about.
+    // Looks for other tuners only if there is an external change.
     let facts = facts::collect(target.host.root(), &Request::default());
     let one = |d: &drift::Drifted| Drifted {
         id,
@@ -140,7 +140,7 @@ fn journal_not_written(
     Some(ChangeNote::JournalNotWritten { why, command: rollback(target, id, "") })
 }
 
-/// What undoing came to.
+/// Reports the result of an undo.
 pub fn came_of(
     target: &JournalTarget,
     set: &Set,
@@ -192,7 +192,7 @@ pub fn in_force(target: &JournalTarget, id: u64, set: Option<&ChangeSet>) -> Vec
     notes
 }
 
-/// What is said of a change that failed and was undone, and what somebody else had set since.
+/// Reports a change that failed and was undone, and external changes since.
 pub fn failed(
     target: &JournalTarget,
     id: u64,

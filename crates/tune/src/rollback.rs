@@ -1,4 +1,4 @@
-//! Puts back what changes wrote: which of them, in which order, and what stands in the way.
+//! Rolls changes back: selects them, orders them, and reports what blocks them.
 
 use model::tune::{ChangeNote, ChangeSet, ChangeState, Event, Trouble};
 
@@ -15,43 +15,44 @@ use crate::{
     undo::{self, OnDrift},
 };
 
-/// What is to be put back.
+/// The changes to roll back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     /// The change of this number.
     One(u64),
-    /// All changes that are in force, were interrupted or are only partly rolled back.
+    /// All changes that are in force, interrupted, or partly rolled back.
     All,
-    /// All that were interrupted.
+    /// All changes that were interrupted.
     Unfinished,
-    /// The last that is in force or was interrupted; of an experiment that was interrupted, all of it.
+    /// The newest change that is in force or was interrupted; if an interrupted experiment made it,
+    /// all of that experiment.
     Newest,
 }
 
-/// What is to be put back, and how.
+/// A rollback request.
 #[derive(Debug)]
 pub struct Request {
     pub which: Which,
-    /// Whether what somebody else set since is overwritten.
+    /// Overwrite external changes.
     pub force: bool,
-    /// Whether nothing is written.
+    /// Write nothing; only report.
     pub dry_run: bool,
-    /// Whether somebody who changes the host is not waited for.
+    /// Fail at once if another process is changing the host.
     pub no_wait: bool,
 }
 
-/// Puts it back; `None` where there is nothing to put back. The sets as they stand then, and what came of
-/// them.
+/// Rolls the selected changes back. Returns their sets afterwards, and the report; `None` if there
+/// is nothing to roll back.
 ///
 /// # Errors
-/// What stands in the way of the only one that was meant.
+/// The reason why the only selected change cannot be rolled back.
 pub fn roll_back(
     target: &mut JournalTarget,
     request: &Request,
     operator: &dyn Operator,
 ) -> Result<Option<(Vec<ChangeSet>, Reported)>, TuneError> {
     let lock = match request.dry_run {
-        // Nothing is written: whoever may read the journal may ask.
+        // A dry run writes nothing, so permission to read the journal is enough.
         true => None,
         false => Some(lock_to_undo(target, request, operator)?),
     };
@@ -59,7 +60,7 @@ pub fn roll_back(
     let chosen = chosen(request, &target.host, &open);
     if chosen.is_empty() {
         close_leftovers(target, lock.as_ref(), operator);
-        // What cannot be read may be what was meant.
+        // The unreadable change may be the one that was meant.
         return match damaged.is_empty() {
             true => Ok(None),
             false => Err(TuneError::Environment(texts(&damaged).join("; "))),
@@ -74,7 +75,7 @@ pub fn roll_back(
     }
     reported.fail(beneath.into_iter().collect());
     let many = chosen.len() > 1;
-    // What would be undone before, where nothing is.
+    // In a dry run: sets that would be undone before this one.
     let mut later: Vec<Set> = Vec::new();
     for (set, state) in &chosen {
         let mut one = match one(target, lock.as_ref(), (set, *state), (&open, &later), request) {
@@ -85,7 +86,7 @@ pub fn roll_back(
             },
             one => one?,
         };
-        // What is undone is in nobody's way any more, nor is what somebody else set since.
+        // A set that was undone no longer blocks the others, and neither do external changes.
         if one.ended {
             open.retain(|(s, _)| s.id != set.id);
             later.push(set.clone());
@@ -108,16 +109,16 @@ fn texts(troubles: &[Trouble]) -> Vec<String> {
 /// Changes that can be undone, and why the others cannot.
 type Parted = (Vec<(Set, ChangeState)>, Option<String>);
 
-/// Parts the changes that can be undone from those that a newer netwright's may lie over; a line for these.
+/// Separates out changes that a newer netwright's change may have overwritten; a line explains why.
 ///
 /// # Errors
-/// Where none can be undone.
+/// No change can be undone.
 fn not_beneath_newer(
     target: &JournalTarget,
     chosen: Vec<(Set, ChangeState)>,
 ) -> Result<Parted, TuneError> {
     let writes = |t: ChangeState| !matches!(t, ChangeState::RolledBack | ChangeState::GoneWithBoot);
-    // The last one is over all of them.
+    // The newest unreadable change may have overwritten all earlier ones.
     let mut last = None;
     let (mut beneath, mut free) = (Vec::new(), Vec::new());
     for (set, state) in chosen {
@@ -139,7 +140,8 @@ fn not_beneath_newer(
     if free.is_empty() { Err(TuneError::Environment(why)) } else { Ok((free, Some(why))) }
 }
 
-/// Tells the journal of what is left of no change any more; what it could not be told is there the next time.
+/// Closes changes without any residue in the journal; a record that cannot be written is retried
+/// next time.
 fn close_leftovers(target: &JournalTarget, lock: Option<&Lock>, operator: &dyn Operator) {
     let Some(lock) = lock else { return };
     let closed = target.sets().map_err(|e| e.to_string()).and_then(|(all, _)| {
@@ -150,7 +152,8 @@ fn close_leftovers(target: &JournalTarget, lock: Option<&Lock>, operator: &dyn O
     }
 }
 
-/// The lock. Whoever may not write the journal is told at once what else is missing.
+/// Takes the lock. A user who may not write the journal also learns at once of other missing
+/// privileges.
 fn lock_to_undo(
     target: &mut JournalTarget,
     request: &Request,
@@ -213,8 +216,8 @@ fn one(
     Ok(came_of(target, &set, &report, on_drift))
 }
 
-/// What is rolled back, the last first: what was asked for, or else the newest, with all that a
-/// cut-short experiment left where that is of one.
+/// The sets to roll back, last first: those requested, or else the newest, with all other sets of
+/// its experiment if that was interrupted.
 fn chosen(request: &Request, host: &Host, sets: &[(Set, ChangeState)]) -> Vec<(Set, ChangeState)> {
     let interrupted = |s: &Set, t: ChangeState| {
         t == ChangeState::Unfinished || t == ChangeState::GoneWithBoot && s.was_interrupted()
@@ -236,8 +239,8 @@ fn chosen(request: &Request, host: &Host, sets: &[(Set, ChangeState)]) -> Vec<(S
     }
 }
 
-/// What is rolled back when none is named: the newest of this namespace, or else of another one,
-/// or else one that a boot interrupted, or one of which something is left.
+/// The default selection: the newest set of this namespace, else of another, else one that a reboot
+/// interrupted, else one with residue.
 fn newest<'a>(sets: &'a [(Set, ChangeState)], host: &Host) -> Option<&'a (Set, ChangeState)> {
     let here = host.id();
     let open = || sets.iter().rev().filter(|(_, state)| status::is_open(*state));
@@ -250,7 +253,8 @@ fn newest<'a>(sets: &'a [(Set, ChangeState)], host: &Host) -> Option<&'a (Set, C
         .or_else(|| sets.iter().rev().find(|(s, t)| status::is_left(host, s, *t)))
 }
 
-/// A later change that touches the same value must go first, or its old value would come back later.
+/// A later change of the same value must be undone first, or its undo would overwrite the restored
+/// value.
 fn not_overwritten(set: &Set, sets: &[(Set, ChangeState)]) -> Result<(), TuneError> {
     let stands = |t: ChangeState| status::is_open(t) || t == ChangeState::PartlyRolledBack;
     for (later, _) in sets.iter().filter(|(s, t)| s.id > set.id && stands(*t)) {

@@ -1,5 +1,5 @@
-//! The operator's own connection: from where, and through which interfaces, so that a change
-//! which may cut it is known for one before it is made.
+//! The operator's own connection: its source address and interfaces. A change that may cut it is
+//! reported before it is made.
 
 use model::{
     Facts, Reading,
@@ -10,20 +10,20 @@ use probe::Root;
 /// The operator's own connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Session {
-    /// Where it comes from; `None` at a local terminal.
+    /// The remote address; `None` at a local terminal.
     pub remote: Option<String>,
-    /// Interfaces that it passes, those below included; empty where that is not known.
+    /// Interfaces that it uses, including those below; empty if unknown.
     pub devices: Vec<String>,
     /// Interfaces with a default route.
     pub default_route: Vec<String>,
 }
 
-/// Ancestors that are looked at; nobody nests shells deeper.
+/// Number of ancestor processes to search for `SSH_CONNECTION`.
 const GENERATIONS: usize = 32;
 
 impl Session {
-    /// Looks for it: `ssh_connection` is this process's `SSH_CONNECTION`; where `sudo` or a
-    /// multiplexer took it away, an ancestor still has it.
+    /// Finds the connection. `ssh_connection` is this process's `SSH_CONNECTION`; if `sudo` or a
+    /// multiplexer removed it, an ancestor still has it.
     pub fn find(root: &Root, facts: &Facts, ssh_connection: Option<&str>) -> Self {
         let default_route = default_routes(root);
         let text = ssh_connection.map(str::to_owned).or_else(|| of_ancestors(root));
@@ -42,7 +42,7 @@ impl Session {
         }
     }
 
-    /// Whether the connection passes an interface; where its way is not known, it may.
+    /// Whether the connection uses an interface; `true` if its path is unknown.
     pub fn passes(&self, nic: &str) -> bool {
         self.remote.is_some() && (self.devices.is_empty() || self.devices.iter().any(|d| d == nic))
     }
@@ -57,7 +57,7 @@ fn ends(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// What the nearest ancestor has in its environment.
+/// `SSH_CONNECTION` of the nearest ancestor that has it.
 fn of_ancestors(root: &Root) -> Option<String> {
     let mut pid = parent(root, "self")?;
     for _ in 0..GENERATIONS {
@@ -80,8 +80,7 @@ fn parent(root: &Root, pid: &str) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// An interface and all below it (the members of a bond, the ports of a bridge, a VLAN's
-/// device).
+/// An interface and all interfaces below it (bond members, bridge ports, a VLAN's device).
 fn with_lower(nics: &[Nic], name: &str) -> Vec<String> {
     let mut all = vec![name.to_owned()];
     let mut next = 0;
@@ -106,7 +105,8 @@ fn with_lower(nics: &[Nic], name: &str) -> Vec<String> {
     all
 }
 
-/// **Source**: `/proc/net/route` (destination 0) and `/proc/net/ipv6_route` (`::/0`).
+/// Interfaces with a default route. **Source**: `/proc/net/route` (destination 0) and
+/// `/proc/net/ipv6_route` (`::/0`).
 fn default_routes(root: &Root) -> Vec<String> {
     let text = |path| String::from_utf8_lossy(&root.read(path).unwrap_or_default()).into_owned();
     let mut all: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! Waiting until a member of a bond, team or bridge carries its part again after its link was reset.
+//! Waits until a member of a bond, team or bridge carries traffic again after a link reset.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -10,19 +10,18 @@ use probe::Root;
 
 use crate::{Host, TuneError, knob::nic_file};
 
-/// How long a link may take to come back where nobody says otherwise; what its master adds by its
-/// own settings comes on top.
+/// Default wait for a link to come back; the delays configured on its master are added.
 pub const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 30 });
-/// How long it has to stay up to count as back: some drivers take the link down only after they
+/// How long a link must stay up to count as back: some drivers take it down only after they
 /// answered.
 const STEADY: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(100);
-/// LACP's slow period: a partner may tell no sooner (802.3ad).
+/// Interval of LACP's slow rate: a partner may send no sooner (802.3ad).
 const LACP_SLOW: Duration = Duration::from_secs(30);
 /// Actor is in sync, collecting and distributing (802.3ad, 43.4.2.2).
 const AD_CARRIES: u32 = 0x08 | 0x10 | 0x20;
 
-/// Whether a member carries its part, and if not, why.
+/// Checks that a member carries traffic; the error says why not.
 ///
 /// **Source**: `master`, `carrier`, `bonding_slave/mii_status` and `ad_*`, `brport/state`. A team's
 /// own view of its ports is not in sysfs: its carrier counts alone.
@@ -54,23 +53,23 @@ pub fn carries(root: &Root, nic: &str, master: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Notes which members carry their part before anything is changed.
+/// Records which members carry traffic before the first change.
 pub fn note(root: &Root, changes: &mut [Planned]) {
     for member in changes.iter_mut().filter_map(|c| c.member.as_mut()) {
         member.up.retain(|nic| carries(root, nic, &member.master).is_ok());
     }
 }
 
-/// Whether the next change is no more of the member that change `n` resets.
+/// Whether change `n` is the last change of its member.
 pub fn ends_turn(changes: &[Planned], n: usize) -> bool {
     let nic = |n: usize| changes.get(n).and_then(|c| Some(&c.member.as_ref()?.nic));
     nic(n).is_some() && nic(n) != nic(n + 1)
 }
 
-/// Before a member's link is reset: the others that carried their part still do.
+/// Before resetting a member's link: checks that the others still carry traffic.
 ///
 /// # Errors
-/// When one does not, also not within its time, or `stop` was set.
+/// A member does not carry traffic within its time, or `stop` was set.
 pub fn others(
     host: &Host,
     member: &LinkMember,
@@ -85,10 +84,10 @@ pub fn others(
     Ok(())
 }
 
-/// After it was reset: it is back.
+/// After the reset: waits until the member carries traffic.
 ///
 /// # Errors
-/// When it is not within its time, or `stop` was set.
+/// It does not within its time, or `stop` was set.
 pub fn back(
     host: &Host,
     member: &LinkMember,
@@ -130,7 +129,7 @@ fn wait(
                 let after = most.as_secs_f64();
                 return Err(TuneError::Environment(format!("{why} after {after} s")));
             }
-            // It keeps coming and going.
+            // The link flaps.
             Ok(()) if begun.elapsed() >= most + steady => {
                 return Err(TuneError::Environment(format!("{nic} does not stay up")));
             }
@@ -142,7 +141,7 @@ fn wait(
     }
 }
 
-/// How long a member may take, by what its master waits for itself.
+/// Longest wait for a member, from its master's own delays.
 ///
 /// **Source**: `bonding/updelay` (ms), `bonding/mode`, `bridge/stp_state` and
 /// `bridge/forward_delay` (hundredths of a second, twice: listening and learning).

@@ -1,4 +1,5 @@
-//! Changes of one plan whose write moves along what another one of it sets: that write comes first. Pure.
+//! Orders changes of a plan so that a value moved by another change's write is written after it.
+//! Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,11 +7,10 @@ use model::tune::Planned;
 
 use crate::{knob::mtu_of, knobs};
 
-/// By knob, the knobs whose values its write may move along.
+/// For each knob, the knobs that its write may change.
 pub type Sweeps = BTreeMap<String, Vec<String>>;
 
-/// Puts what is moved along right after the last of what moves it; all else stays in the order in
-/// which it is.
+/// Moves a change right after the last change that moves its value; all others keep their order.
 pub fn in_order(sweeps: &Sweeps, changes: Vec<Planned>) -> Vec<Planned> {
     let pairs = pairs(sweeps, &changes);
     let mut left: BTreeMap<usize, Planned> = changes.into_iter().enumerate().collect();
@@ -18,14 +18,13 @@ pub fn in_order(sweeps: &Sweeps, changes: Vec<Planned>) -> Vec<Planned> {
     loop {
         let waits = |n: usize| pairs.iter().any(|(a, b)| *b == n && left.contains_key(a));
         let free = left.keys().find(|n| !waits(**n));
-        // In a circle nothing is free; what came of it is found after the last write.
+        // A cycle has no free change; verification after the last write finds any damage.
         let Some(next) = free.or_else(|| left.keys().next()).copied() else { return done };
         done.extend(left.remove(&next));
     }
 }
 
-/// Places of two changes of which the first moves along what the second sets, and not the other way
-/// round too.
+/// Pairs of changes where the first moves the second's value, but not the reverse.
 fn pairs(sweeps: &Sweeps, changes: &[Planned]) -> BTreeSet<(usize, usize)> {
     let places = changes.iter().enumerate();
     let places: BTreeMap<String, (usize, &Planned)> =
@@ -41,8 +40,8 @@ fn pairs(sweeps: &Sweeps, changes: &[Planned]) -> BTreeSet<(usize, usize)> {
     all.iter().filter(|pair| !both_ways(pair)).copied().collect()
 }
 
-/// Two whose order is another matter's: MTUs on top of each other, and a process's affinity, which its
-/// cpuset gives back as it was in it.
+/// Pairs ordered by other rules: stacked MTUs, and a process's affinity, which leaving a cpuset
+/// restores.
 fn have_their_own(a: &Planned, b: &Planned) -> bool {
     let is_mtu = |c: &Planned| mtu_of(&c.knob).is_some();
     is_mtu(a) && is_mtu(b) || a.knob.starts_with("process.")

@@ -1,5 +1,5 @@
-//! Interfaces on top of others, and the MTUs that one plan gives them: what is below carries at least
-//! what is on top of it, at every step of the plan and of its undoing. Pure.
+//! Orders MTU changes of stacked interfaces: at every step of the plan and of its undo, the lower
+//! interface carries at least the upper one's MTU. Pure.
 
 use std::collections::BTreeSet;
 
@@ -11,18 +11,18 @@ use model::{
 
 use crate::knob::{Case, mtu_of};
 
-/// What the interface next below carries, or the one that hands its MTU on, as the plan leaves it.
+/// The MTU of the lower interface, or of the master that sets it, as the plan leaves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Below<'f> {
     pub nic: &'f str,
-    /// Bytes.
+    /// Its MTU, in bytes.
     pub carries: u64,
     /// Whether the plan sets it.
     pub planned: bool,
 }
 
-/// The interfaces that one stands on: a VLAN's or macvlan's device, the ports of a bridge, the
-/// members of a bond or team.
+/// The interfaces directly below: a VLAN's or macvlan's device, bridge ports, members of a bond or
+/// team.
 fn lowers<'f>(facts: &'f Facts, nic: &'f Nic) -> Vec<&'f str> {
     if let KindDetails::Vlan { lower, .. } | KindDetails::Macvlan { lower, .. } = &nic.details {
         return lower.known().map(String::as_str).into_iter().collect();
@@ -31,12 +31,12 @@ fn lowers<'f>(facts: &'f Facts, nic: &'f Nic) -> Vec<&'f str> {
     facts.nics.iter().filter(of_it).map(|n| n.name.as_str()).collect()
 }
 
-/// Whether it hands its MTU on to its members.
+/// Whether it sets its members' MTU.
 fn hands_on(nic: &Nic) -> bool {
     matches!(nic.kind.as_str(), "bond" | "team")
 }
 
-/// The least that is below an interface which cannot carry more than that.
+/// The smallest MTU below an interface that cannot exceed it.
 pub fn least_below<'f>(case: &Case<'f>, nic: &'f Nic) -> Option<Below<'f>> {
     if hands_on(nic) {
         return None;
@@ -50,8 +50,8 @@ pub fn least_below<'f>(case: &Case<'f>, nic: &'f Nic) -> Option<Below<'f>> {
     lowers(case.facts, nic).into_iter().filter_map(below).min_by_key(|b| b.carries)
 }
 
-/// Every interface that is lowered with one, and with those: VLANs and macvlans always, a bridge that still
-/// follows its ports as far as can be seen.
+/// Every interface lowered together with this one: VLANs and macvlans always, and a bridge that
+/// appears to follow its ports.
 pub fn followers<'f>(facts: &'f Facts, nic: &str) -> Vec<&'f Nic> {
     let (mut all, mut next): (Vec<&Nic>, usize) = (Vec::new(), 0);
     let mut below = nic.to_owned();
@@ -78,7 +78,7 @@ fn follows(facts: &Facts, nic: &Nic, below: &str) -> bool {
     nic.kind != "bridge" || lowers.iter().filter_map(mtu).min() == nic.mtu.get()
 }
 
-/// The bond or team of an interface, where it has another MTU for it by the same plan, or a larger one now.
+/// The interface's bond or team, if the plan gives that another MTU, or it has a larger one now.
 pub fn other_of_master<'f>(case: &'f Case<'_>, nic: &Nic, mtu: u64) -> Option<Below<'f>> {
     let master = case.nic(nic.master.known()?).filter(|m| hands_on(m))?;
     let planned = case.mtus.get(&master.name).copied();
@@ -87,14 +87,14 @@ pub fn other_of_master<'f>(case: &'f Case<'_>, nic: &Nic, mtu: u64) -> Option<Be
     other.then_some(Below { nic: &master.name, carries, planned: planned.is_some() })
 }
 
-/// The members to which an interface hands its MTU on.
+/// The members whose MTU an interface sets.
 pub fn members<'f>(case: &Case<'f>, nic: &Nic) -> Vec<&'f Nic> {
     let of_it = |n: &&Nic| hands_on(nic) && n.master.known() == Some(&nic.name);
     case.facts.nics.iter().filter(of_it).collect()
 }
 
-/// Puts the MTUs of a plan into an order that the kernel takes: what grows after what is below it, what
-/// shrinks before. Their places within the plan stay.
+/// Orders MTU changes as the kernel requires: raises from the bottom up, reductions from the top
+/// down. The plan positions of MTU changes stay the same.
 pub fn in_order(facts: &Facts, changes: Vec<Planned>) -> Vec<Planned> {
     let is_mtu = |c: &Planned| mtu_of(&c.knob).is_some();
     let places: Vec<bool> = changes.iter().map(is_mtu).collect();
@@ -107,14 +107,14 @@ fn ordered(facts: &Facts, mut left: Vec<Planned>) -> Vec<Planned> {
     let mut done = Vec::with_capacity(left.len());
     while !left.is_empty() {
         let free = |c: &&Planned| !left.iter().any(|other| comes_first(facts, other, c));
-        // No circle: whether one is before or after what is below it is its own matter.
+        // Stacking has no cycles, so one change is always free.
         let next = left.iter().position(|c| free(&c)).unwrap_or_default();
         done.push(left.remove(next));
     }
     done
 }
 
-/// Whether a change has to be made before another one.
+/// Whether change `a` must be made before change `b`.
 fn comes_first(facts: &Facts, a: &Planned, b: &Planned) -> bool {
     let name = |c: &Planned| mtu_of(&c.knob).unwrap_or_default().to_owned();
     let (below, above) =
@@ -127,7 +127,7 @@ fn grows(change: &Planned) -> bool {
     matches!((number(&change.old), number(&change.new)), (Some(old), Some(new)) if new > old)
 }
 
-/// Whether an interface is on top of another one, with others in between or not.
+/// Whether an interface is stacked on another one, directly or not.
 fn stands_on(facts: &Facts, top: &str, bottom: &str) -> bool {
     let (mut todo, mut seen) = (vec![top], BTreeSet::new());
     while let Some(name) = todo.pop() {
@@ -143,7 +143,7 @@ fn stands_on(facts: &Facts, top: &str, bottom: &str) -> bool {
     false
 }
 
-/// What a plan says of it: what undoing does not bring back.
+/// Notes of a plan on MTUs that undoing does not restore.
 pub fn notes(facts: &Facts, changes: &[Planned]) -> Vec<PlanNote> {
     let bridges = changes.iter().filter_map(|c| {
         let name = mtu_of(&c.knob)?;

@@ -1,4 +1,4 @@
-//! How change sets stand, and whether what they wrote is still there.
+//! Reports the state of change sets, and whether their values are still in place.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub type Standing = (Vec<(Set, ChangeState)>, Vec<Trouble>);
 /// Every set with its state, ascending.
 ///
 /// # Errors
-/// When it cannot be told which there are: [`Store::sets`], [`Store::is_locked`].
+/// The list of sets or the lock cannot be read: [`Store::sets`], [`Store::is_locked`].
 pub fn standing(host: &Host, store: &Store) -> Result<Standing, TuneError> {
     let (sets, damaged) = store.sets()?;
     if sets.is_empty() {
@@ -40,7 +40,7 @@ pub fn standing(host: &Host, store: &Store) -> Result<Standing, TuneError> {
     Ok((sets.into_iter().map(state).collect(), damaged))
 }
 
-/// `tune log`.
+/// The document of `tune log`: every change set of this host.
 ///
 /// # Errors
 /// As of [`standing`].
@@ -54,7 +54,7 @@ pub fn log(host: &Host, store: &Store) -> Result<Log, TuneError> {
     })
 }
 
-/// One set for a document, as it is seen from a host.
+/// One set for a JSON document, as seen from a host.
 pub fn document(host: &Host, set: &Set, state: ChangeState) -> ChangeSet {
     seen_from(&host.id(), host.is_live(), set, state)
 }
@@ -81,12 +81,12 @@ fn documents(host: &Host, sets: &[(Set, ChangeState)]) -> Vec<ChangeSet> {
     sets.iter().map(|(s, state)| seen_from(&here, host.is_live(), s, *state)).collect()
 }
 
-/// Whether a watchdog's process lives: it is one of this host, whatever folder it undoes in.
+/// Whether a watchdog's process lives; it runs on this host even if it undoes a directory tree.
 fn stands(watchdog: Armed) -> bool {
     Host::live().lives(watchdog.pid, watchdog.start_ticks)
 }
 
-/// Whether some of a set may be in force.
+/// Whether values of a set may be in force.
 pub fn is_open(state: ChangeState) -> bool {
     matches!(
         state,
@@ -97,14 +97,14 @@ pub fn is_open(state: ChangeState) -> bool {
     )
 }
 
-/// Whether undoing a set ended, and values of it are there that it did not put back. What is gone
-/// with what it was a setting of, or is as it was by now, is not left.
+/// Whether a finished undo left values that still differ. Values gone with their object, or equal
+/// to the old value by now, do not count.
 pub fn is_left(host: &Host, set: &Set, state: ChangeState) -> bool {
     state == ChangeState::PartlyRolledBack && !left_of(host, set, &host.id(), None).is_empty()
 }
 
-/// `tune status`: what is in force of this boot, and what of it no longer holds. `facts` names
-/// suspects where they are known.
+/// The document of `tune status`: values of this boot in force, and those that changed since.
+/// `facts` names possible tuners, if given.
 ///
 /// # Errors
 /// As of [`standing`].
@@ -126,7 +126,7 @@ pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Result<Statu
             kept.push(i);
         }
         for (key, now) in of_set {
-            // Of several sets that wrote one setting, the last counts.
+            // If several sets wrote one setting, the last one counts.
             let away = |i: &usize| sets.get(*i).is_some_and(|(s, _)| !s.is_of(&set.host));
             let other = |i: &usize| away(i) && netns::is_of_namespace(&now.knob);
             values.retain(|(i, k, _)| *k != key || other(i));
@@ -145,13 +145,13 @@ pub fn status(host: &Host, store: &Store, facts: Option<&Facts>) -> Result<Statu
     })
 }
 
-/// A value to look at.
+/// A value to compare with the host.
 struct StatusScan<'s> {
     saved: &'s Saved,
     written: &'s str,
-    /// Whether it was made.
+    /// Whether the write was made and verified.
     held: bool,
-    /// Why undoing did not put it back.
+    /// Why undoing did not restore it.
     left: Option<&'s str>,
 }
 
@@ -159,8 +159,8 @@ fn of_write<'s>(set: &'s Set, write: &'s journal::Made) -> StatusScan<'s> {
     StatusScan { saved: &write.saved, written: set.written(write.n), held: write.held, left: None }
 }
 
-/// The values of a set, each with whose it is; and what it moved along, where somebody else set that
-/// since. What one of the `later` sets touched is not held against this one.
+/// The written values of a set with their keys, and its side effects that changed externally.
+/// Values that a `later` set touched are not reported.
 fn of_set(
     host: &Host,
     set: &Set,
@@ -182,7 +182,7 @@ fn of_set(
     })
 }
 
-/// What a set moved along and somebody else set since.
+/// Side effects of a set that were changed externally since.
 fn beside(host: &Host, set: &Set, facts: Option<&Facts>) -> Vec<(String, Now)> {
     let all = drift::found(host, set).drifted.into_iter().filter(|d| !d.beside.is_empty());
     let now = |d: drift::Drifted| Now {
@@ -199,7 +199,7 @@ fn beside(host: &Host, set: &Set, facts: Option<&Facts>) -> Vec<(String, Now)> {
     all.map(|d| (d.key.clone(), now(d))).collect()
 }
 
-/// Of a set whose undoing ended, what it did not put back and is still there otherwise.
+/// For a set whose undo ended: values it did not restore and that still differ.
 fn left_of(host: &Host, set: &Set, here: &HostId, facts: Option<&Facts>) -> Vec<(String, Now)> {
     let why = |knob: &str| set.not_undone.iter().find(|(k, _)| k == knob).map(|(_, w)| w.as_str());
     let looks: Vec<StatusScan<'_>> = set
@@ -229,7 +229,7 @@ fn values(
     looks.iter().map(|l| (identity::key(l.saved), one(l))).collect()
 }
 
-/// Reads values where the set was made.
+/// Reads values in the network namespace of the set.
 pub(crate) fn read_there<T: Send>(
     host: &Host,
     set: &Set,
@@ -249,7 +249,7 @@ pub(crate) fn read_there<T: Send>(
     }
 }
 
-/// Whether a set's namespace can be looked at.
+/// Whether a set's namespace can be entered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueNow {
     Here,
@@ -257,7 +257,7 @@ pub(crate) enum ValueNow {
     Gone,
 }
 
-/// Where values are looked at.
+/// The place where values are read.
 struct ValueLocation<'h> {
     host: &'h Host,
     finder: &'h Finder<'h>,
@@ -265,7 +265,7 @@ struct ValueLocation<'h> {
 }
 
 impl ValueLocation<'_> {
-    /// The value, and what the knob is called by now.
+    /// Reads the value; returns it with the knob's current name.
     fn read(&self, saved: &Saved) -> (Result<String, TuneError>, String) {
         let name = &saved.knob;
         let read = match self.seen {
@@ -332,7 +332,7 @@ fn drift(
         (Err(e), None, _) => Drift::Gone { why: e.to_string() },
         (Ok(_), None, None) => Drift::None,
         (Ok(now), None, Some(knob)) if knob.verify(look.written, now) => Drift::None,
-        // Announced in the journal, and interrupted before it was made.
+        // Announced in the journal, but interrupted before the write.
         (Ok(now), None, Some(knob))
             if !look.held && knob.show(now) == knob.show(&look.saved.old) =>
         {
@@ -349,7 +349,7 @@ fn read_of(host: &Host, name: &str) -> Result<String, TuneError> {
     }
 }
 
-/// Programs that run now and own such a setting.
+/// Running tuners that set this knob.
 pub fn suspects(knob: &str, facts: Option<&Facts>) -> Vec<String> {
     let Some(it) = knobs::find(knob) else { return vec![] };
     let owns = |r: &Tuner| owns(r, it.target(), it.sets());
@@ -358,7 +358,7 @@ pub fn suspects(knob: &str, facts: Option<&Facts>) -> Vec<String> {
     tuners.iter().filter(suspect).map(|r| r.name.clone()).collect()
 }
 
-/// Whether a profile of tuned's that sets some sysctls sets this one. Of all others that is not known.
+/// Whether a tuned profile's sysctls include this knob; unknown for all other tuners.
 fn sets_this(tuner: &Tuner, knob: &str) -> bool {
     let Some(key) = knob.strip_prefix("sysctl.").filter(|_| tuner.kind == "tuned") else {
         return true;
@@ -367,13 +367,13 @@ fn sets_this(tuner: &Tuner, knob: &str) -> bool {
     tuner.evidence.iter().any(|e| e.replace('/', ".").contains(&line))
 }
 
-/// What every command says before anything else, when a change was interrupted or waits.
-/// `options` are those by which a command finds the same journal. Of a journal that cannot be read only
-/// those are told that use it (`uses`).
+/// Notice that every command prints first if a change was interrupted or is unconfirmed. `options`
+/// make a command find the same journal. Only commands that use the journal (`uses`) report that it
+/// cannot be read.
 pub fn notice(host: &Host, store: &Store, options: &str, uses: bool) -> Option<String> {
     let (sets, damaged) = match standing(host, store) {
         Ok(standing) => standing,
-        // Whoever may not read it can do nothing about it.
+        // A user who may not read it cannot act on it.
         Err(TuneError::Denied(_)) => return None,
         Err(e) => {
             return uses.then(|| format!("which changes are in force cannot be told: {e}"));
@@ -412,7 +412,7 @@ pub fn notice(host: &Host, store: &Store, options: &str, uses: bool) -> Option<S
     of_set.or_else(|| is_free().then(|| crate::persist::notice(store.state())).flatten())
 }
 
-/// What an experiment that was interrupted left.
+/// Notice of an interrupted experiment's residue.
 fn left(host: &Host, last: &Set, sets: &[(Set, ChangeState)], options: &str) -> String {
     let on_trial =
         |(s, state): &&(Set, ChangeState)| *state == ChangeState::Unfinished && s.trial.is_some();
@@ -434,7 +434,7 @@ fn left(host: &Host, last: &Set, sets: &[(Set, ChangeState)], options: &str) -> 
     )
 }
 
-/// Whether all of it went with its network namespace.
+/// Whether all its values went with its network namespace.
 fn is_gone(host: &Host, set: &Set) -> bool {
     let away = host.is_live()
         && !set.is_of(&host.id())
@@ -445,7 +445,7 @@ fn is_gone(host: &Host, set: &Set) -> bool {
     })
 }
 
-/// Of a change that was interrupted, what its watchdog will do.
+/// For an interrupted change: what its watchdog will do.
 fn guard_of(set: &Set) -> String {
     match set.armed {
         None => String::new(),

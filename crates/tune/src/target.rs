@@ -1,4 +1,4 @@
-//! A host and its journals, as the commands of `tune` name them.
+//! The host and its journals, as selected by options of `tune`.
 
 use std::{
     path::{Path, PathBuf},
@@ -20,25 +20,25 @@ use crate::{
     status::{self, Standing},
 };
 
-/// Which host, and where its journal is.
+/// Options that select the host and its journals.
 #[derive(Debug, Clone, Default)]
 pub struct TargetNames {
-    /// Where the journal is kept, unless in the usual place.
+    /// State directory; `None` for the default.
     pub state_dir: Option<PathBuf>,
-    /// A folder laid out like a host's root, instead of the running host.
+    /// A directory tree laid out like a host's root, instead of the running host.
     pub root: Option<PathBuf>,
-    /// A network namespace, by a name of `ip netns` or a path.
+    /// A network namespace, by its `ip netns` name or a path.
     pub netns: Option<String>,
-    /// The network namespace of a container, or of a process.
+    /// The network namespace of this container or process.
     pub container: Option<String>,
 }
 
-/// The options by which another command finds the same journal and folder, each after a blank.
+/// The options that make another command find the same journal and tree, each after a blank.
 pub fn options(names: &TargetNames) -> String {
     let mut text = String::new();
     for (name, path) in [("--root", &names.root), ("--state-dir", &names.state_dir)] {
         if let Some(path) = path {
-            // The next command may be given elsewhere.
+            // The next command may run in another directory.
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             text += &format!(" {name} {}", model::quote::shell(&path.to_string_lossy()));
         }
@@ -46,22 +46,23 @@ pub fn options(names: &TargetNames) -> String {
     text
 }
 
-/// The host and its journals. A folder's journal is inside unless asked otherwise: what was done
-/// to it is not done to this host.
+/// The host and its journals. A directory tree keeps its journal inside, unless another is given:
+/// its changes are not changes of this host.
 pub struct JournalTarget {
     pub host: Host,
     pub store: Store,
-    /// The folder, where it is one.
+    /// The directory tree; `None` for a running host.
     pub tree: Option<PathBuf>,
-    /// See [`options`].
+    /// Options for commands in messages; see [`options`].
     pub options: String,
 }
 
 impl JournalTarget {
-    /// Opens it. Called before there is any other thread: it may move this one to another namespace.
+    /// Opens the host. Must be called before other threads start: it may move this thread to
+    /// another namespace.
     ///
     /// # Errors
-    /// There is no such folder, namespace or container.
+    /// There is no such directory, namespace or container.
     pub fn open(names: TargetNames) -> Result<Self, TuneError> {
         let options = options(&names);
         let Some(root) = names.root.clone() else {
@@ -75,16 +76,17 @@ impl JournalTarget {
         Ok(Self { host, store, tree: Some(tree), options })
     }
 
-    /// The lock. `operator` is told once who has it.
+    /// Takes the lock. `operator` is notified once of the current holder.
     ///
     /// # Errors
-    /// The journal's folder cannot be made, or somebody has the lock and is not to be waited for.
+    /// The journal's directory cannot be created, or another process has the lock and `no_wait` is
+    /// set.
     pub fn lock(&self, no_wait: bool, operator: &dyn Operator) -> Result<Lock, TuneError> {
         let mut waiting = |text: &str| operator.note(text);
         self.store.lock(no_wait.then_some(Duration::ZERO), &mut waiting)
     }
 
-    /// A set belongs to a network namespace, and is undone there.
+    /// Checks that this is the set's network namespace: a set is undone where it was made.
     pub fn same_place(&self, set: &Set) -> Result<(), TuneError> {
         let here = self.host.id();
         if set.host.machine_id.known() != here.machine_id.known() {
@@ -106,15 +108,15 @@ impl JournalTarget {
         )))
     }
 
-    /// Goes to the network namespace that a set was made in; whether that is gone.
+    /// Enters the network namespace of a set; returns whether that is gone.
     pub fn go_there(&mut self, set: &Set) -> Result<bool, TuneError> {
         let here = self.host.id();
         let away = !netns::same(&set.host, &here);
         let machine = set.host.machine_id.known() == here.machine_id.known();
-        // Of what is not begun yet, too: it may be to be completed.
+        // Includes changes not begun yet: the set may be completed later.
         let needs = set.changes.iter().any(|c| netns::is_of_namespace(&c.knob));
         let Some(then) = set.host.net_namespace.get().filter(|_| away && machine && needs) else {
-            // What is the whole host's can be put back from anywhere.
+            // Host-wide settings can be restored from any namespace.
             return if machine && !needs {
                 Ok(false)
             } else {
@@ -131,8 +133,8 @@ impl JournalTarget {
         }
     }
 
-    /// Sets as they stand, with the lock in our own hand: nobody else is at work.
-    /// The journal files that make no sense are in the second list.
+    /// Sets with their states, while we hold the lock, so no set counts as in progress. The second
+    /// list holds messages on damaged journals.
     pub fn sets(&self) -> Result<Standing, TuneError> {
         let boot = self.host.id().boot_id;
         let (sets, damaged) = self.store.sets()?;
@@ -143,14 +145,14 @@ impl JournalTarget {
         Ok((sets.into_iter().map(state).collect(), damaged))
     }
 
-    /// The same where the others do: what makes no sense is told by the way.
+    /// The same, with messages on damaged journals sent to `operator`.
     pub fn readable(&self, operator: &dyn Operator) -> Result<Vec<(Set, ChangeState)>, TuneError> {
         let (sets, damaged) = self.sets()?;
         damaged.iter().for_each(|d| operator.warn(&d.to_string()));
         Ok(sets)
     }
 
-    /// Of a change that is not among those that can be read.
+    /// Error for a number without a readable change.
     pub fn no_change(&self, id: u64) -> TuneError {
         match self.store.ids().map(|ids| (ids.contains(&id), self.store.set(id))) {
             Ok((true, Err(why))) | Err(why) => why,
@@ -165,15 +167,15 @@ impl JournalTarget {
         Some(self.with_options(status::document(&self.host, set, *state)))
     }
 
-    /// The commands that a change set names, with our options.
+    /// Adds our options to the commands that a change set names.
     pub fn with_options(&self, mut set: ChangeSet) -> ChangeSet {
         set.remedies.iter_mut().for_each(|r| r.push_str(&self.options));
         set
     }
 }
 
-/// The running host, from the network namespace that was asked for. Called before there is any
-/// other thread: it moves this one.
+/// The running host, seen from the selected network namespace. Must be called before other threads
+/// start: it moves this thread.
 ///
 /// # Errors
 /// There is no such namespace or container.

@@ -1,6 +1,5 @@
-//! Changes that are made only to see what they do: each a change set of its own that counts as
-//! unfinished until it is undone or kept, so that whatever ends an experiment, the next command
-//! says what is left of it.
+//! Trial changes: made only to observe their effect. Each is a change set that counts as unfinished
+//! until it is undone or kept, so the next command reports it however the experiment ends.
 
 use std::{path::Path, sync::atomic::AtomicBool, time::Duration};
 
@@ -20,25 +19,25 @@ use crate::{
     watchdog,
 };
 
-/// Where an experiment makes its changes.
+/// Makes and undoes an experiment's changes, on this host or on the peer.
 pub trait Trials: std::fmt::Debug + Sync {
-    /// Makes a plan's changes, on trial; a number to name them by.
+    /// Applies a plan on trial; returns the change set's number.
     ///
     /// # Errors
-    /// The first change that failed; then all is as it was, or the text says what is not.
+    /// The first change that failed. Everything is undone then, or the text says what is not.
     fn try_out(&self, plan: &Plan) -> Result<u64, TuneError>;
 
-    /// Whether what was made is still there.
+    /// Checks that the values are still in place.
     ///
     /// # Errors
-    /// The first value that is another one now.
+    /// The first value that changed.
     fn holds(&self, id: u64) -> Result<(), TuneError>;
 
-    /// Undoes it and reads everything back.
+    /// Undoes the changes and reads the values back.
     ///
     /// # Errors
-    /// Names what could not be put back, and how to try again; [`TuneError::Changed`] with what somebody
-    /// else set since, which is left.
+    /// Values that could not be restored, and how to retry; [`TuneError::Changed`] with external
+    /// changes, which are left.
     fn take_back(&self, id: u64) -> Result<(), TuneError>;
 }
 
@@ -56,16 +55,16 @@ impl Trials for Bench {
     }
 }
 
-/// A host on which an experiment makes changes. It holds the lock as long as it lives: nobody
-/// else changes the host meanwhile.
+/// A host for an experiment. Holds the lock for its lifetime: no other process changes the host
+/// meanwhile.
 pub struct Bench {
     host: Host,
     store: Store,
     lock: Lock,
     by: By,
-    /// Whose experiment, for the journal.
+    /// Name of the experiment, for the journal.
     what: String,
-    /// An experiment that is to end ends between two changes, never within one.
+    /// Never set: an experiment stops between two changes, not within one.
     never: AtomicBool,
 }
 
@@ -76,11 +75,11 @@ impl std::fmt::Debug for Bench {
 }
 
 impl Bench {
-    /// Takes the lock; `waiting` is told once who has it. `what` stands in the journal: `the
-    /// experiment channels`.
+    /// Takes the lock; `waiting` is called once with its holder. `what` is written to the journal:
+    /// `the experiment channels`.
     ///
     /// # Errors
-    /// When the journal's folder cannot be made.
+    /// The journal's directory cannot be created.
     pub fn open(
         host: Host,
         store: Store,
@@ -92,11 +91,11 @@ impl Bench {
         Ok(Self { host, store, lock, by, what: what.to_owned(), never: AtomicBool::new(false) })
     }
 
-    /// Undoes what a process that was killed had on trial; `maker` is its number and start. With or without
-    /// the lock: somebody who holds it must not keep a host for ever from what it was.
+    /// Undoes the trials of a killed process; `maker` is its PID and start time. Works without the
+    /// lock too: its holder must not delay restoring the host without limit.
     ///
     /// # Errors
-    /// What could not be undone; the others are.
+    /// Values that could not be undone; the others are.
     pub fn undo_lost(host: Host, store: Store, by: By, maker: (u32, u64)) -> Result<(), TuneError> {
         let (what, never) = (String::new(), AtomicBool::new(false));
         let mut bench = Self { host, store, lock: Lock::without(), by, what, never };
@@ -104,14 +103,14 @@ impl Bench {
             let own = (s.by.pid, s.by.start_ticks) == maker;
             own && s.trial.is_some() && *state == ChangeState::Unfinished
         };
-        // Whoever has the lock next may put others on trial.
+        // A later holder of the lock may start trials of its own.
         let lost: Vec<u64> = bench.sets()?.iter().filter(is_lost).map(|(s, _)| s.id).collect();
         let Some(newest) = lost.last() else { return Ok(()) };
         bench.lock = watchdog::deadline::lock_in_time(&bench.store, *newest);
         let (mut done, still) = (Ok(()), bench.sets()?);
         for (set, _) in still.iter().rev().filter(is_lost).filter(|(s, _)| lost.contains(&s.id)) {
             match bench.close(set) {
-                // What somebody else set since is left.
+                // External changes are left.
                 Ok(_) | Err(TuneError::Changed(_)) => {}
                 Err(e) => done = Err(e),
             }
@@ -123,7 +122,7 @@ impl Bench {
         &self.host
     }
 
-    /// The folder of the journals and of what belongs to them.
+    /// The state directory, which holds the journals.
     pub fn state(&self) -> &Path {
         self.store.state()
     }
@@ -139,7 +138,7 @@ impl Bench {
         }
     }
 
-    /// Every set with its state. The lock is ours, so nobody else is at work.
+    /// Every set with its state. We hold the lock, so no set is in progress.
     fn sets(&self) -> Result<Vec<(Set, ChangeState)>, TuneError> {
         let boot = self.host.id().boot_id;
         let (sets, damaged) = self.store.sets()?;
@@ -153,10 +152,10 @@ impl Bench {
         Ok(sets.into_iter().map(state).collect())
     }
 
-    /// Sets that are on trial now, ascending.
+    /// Change sets on trial now, ascending.
     ///
     /// # Errors
-    /// When a journal makes no sense.
+    /// A journal is damaged.
     pub fn on_trial(&self) -> Result<Vec<u64>, TuneError> {
         let trial = |(s, state): &(Set, ChangeState)| {
             *state == ChangeState::Unfinished && s.trial.is_some()
@@ -164,12 +163,12 @@ impl Bench {
         Ok(self.sets()?.iter().filter(|s| trial(s)).map(|(s, _)| s.id).collect())
     }
 
-    /// Undoes what experiments that were killed left, the last first; one line for each. What another
-    /// network namespace has is undone there, and gone with it.
+    /// Undoes the residue of killed experiments, last first; one line for each. Changes in another
+    /// network namespace are undone there; if the namespace is gone, so are they.
     ///
     /// # Errors
-    /// When it cannot be undone, or when another change of this host was interrupted or waits for its
-    /// confirmation: that is for the operator to decide.
+    /// Undoing failed, or another change of this host was interrupted or is unconfirmed: the
+    /// operator must decide on that.
     pub fn clear(&self) -> Result<Vec<String>, TuneError> {
         let mut reported = Vec::new();
         for (set, state) in self.sets()?.iter().rev() {
@@ -178,7 +177,7 @@ impl Bench {
                 (ChangeState::Unfinished, Some(trial)) => {
                     let how = match self.close(set) {
                         Ok(how) => how.to_owned(),
-                        // It is undone all the same.
+                        // The set is undone anyway.
                         Err(TuneError::Changed(left)) => format!("is undone; {left}"),
                         Err(e) => return Err(e),
                     };
@@ -202,12 +201,12 @@ impl Bench {
         Ok(reported)
     }
 
-    /// Whether a set changed what is seen from here.
+    /// Whether a set changed values that are visible from here.
     fn reaches(&self, set: &Set) -> bool {
         set.is_of(&self.host.id()) || set.changes.iter().any(|c| !netns::is_of_namespace(&c.knob))
     }
 
-    /// Undoes what a killed experiment left, where that is; what became of it.
+    /// Undoes a killed experiment's set in its namespace; returns a text on the result.
     fn close(&self, set: &Set) -> Result<&'static str, TuneError> {
         let own = set.changes.iter().any(|c| netns::is_of_namespace(&c.knob));
         let Some(then) = set.host.net_namespace.get().filter(|_| own) else {
@@ -252,10 +251,10 @@ impl Bench {
         }
     }
 
-    /// Makes a plan's changes, on trial; the number of their set.
+    /// Applies a plan on trial; returns the change set's number.
     ///
     /// # Errors
-    /// The first change that failed; then all is as it was, or the text says what is not.
+    /// The first change that failed. Everything is undone then, or the text says what is not.
     pub fn try_out(&self, plan: &Plan) -> Result<u64, TuneError> {
         let work = self.work();
         let mut journal = work.begin(plan, self.by.clone())?;
@@ -269,10 +268,10 @@ impl Bench {
         }
     }
 
-    /// Whether what a set wrote is still there.
+    /// Checks that the values a set wrote are still in place.
     ///
     /// # Errors
-    /// The first value that is another one now.
+    /// The first value that changed.
     pub fn holds(&self, id: u64) -> Result<(), TuneError> {
         let set = self.work().set(id)?;
         for change in &set.changes {
@@ -293,13 +292,14 @@ impl Bench {
     /// Undoes a set and reads everything back.
     ///
     /// # Errors
-    /// Names what could not be put back, and how to try again; [`TuneError::Changed`] with what somebody
-    /// else set since, which is left.
+    /// Values that could not be restored, and how to retry; [`TuneError::Changed`] with external
+    /// changes, which are left.
     pub fn take_back(&self, id: u64) -> Result<(), TuneError> {
         whole(id, &self.undone(id)?)
     }
 
-    /// The same of what may go meanwhile, as a process does: then nothing is to be put back.
+    /// The same for values whose object may end meanwhile, such as a process: nothing is restored
+    /// then.
     ///
     /// # Errors
     /// As of [`Self::take_back`].
@@ -317,10 +317,10 @@ impl Bench {
         Ok(undo::all(&self.host, &mut journal, &set, undo::ASKED))
     }
 
-    /// Undoes a set that an experiment of this name made and kept; `whose` begins the name.
+    /// Undoes a set that an experiment of this name made and kept; `whose` is a prefix of the name.
     ///
     /// # Errors
-    /// There is none, it is somebody else's, a later set wrote the same knob, or as
+    /// There is no such set, it is another experiment's, a later set wrote the same knob, or as
     /// [`Bench::take_back`].
     pub fn roll_back(&self, id: u64, whose: &str) -> Result<(), TuneError> {
         let sets = self.sets()?;
@@ -346,10 +346,10 @@ impl Bench {
         self.take_back(id)
     }
 
-    /// Ends a trial: its changes stay, as those of `tune apply` do.
+    /// Ends a trial and keeps its changes, as `tune apply` does.
     ///
     /// # Errors
-    /// When the journal cannot be told: then it stays on trial.
+    /// The journal cannot be written; the set stays on trial.
     pub fn keep(&self, id: u64) -> Result<(), TuneError> {
         self.store.resume(id, &self.lock)?.sync(Event::Applied)
     }

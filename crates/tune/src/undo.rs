@@ -1,7 +1,7 @@
-//! Putting everything back that a change set wrote, last first, from its journal alone.
+//! Restores everything that a change set wrote, last write first, from its journal alone.
 //!
-//! It may be interrupted and begun again any number of times: a value that is there already is
-//! not written. What the journal can no longer be told (a full disk) does not stop it.
+//! Undoing can be interrupted and restarted any number of times: a value already restored is not
+//! written. It continues if the journal cannot be written (a full disk).
 
 use std::{collections::BTreeSet, sync::atomic::AtomicBool};
 
@@ -23,43 +23,41 @@ pub use crate::{
     outlook::{Outlook, outlooks},
 };
 
-/// What becomes of values that somebody else set since.
+/// What undoing does with external changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDrift {
-    /// They are left as they are, and so is what our write of the same knob disturbed beside it.
+    /// Leaves them, and also the side effects of our write of the same knob.
     Leave,
-    /// The old value is put back over them.
+    /// Overwrites them with the old value.
     Overwrite,
 }
 
-/// What came of it.
+/// Result of an undo.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Knobs that are as they were before.
+    /// Knobs restored to their old values.
     pub restored: Vec<String>,
-    /// Knobs that are not, with the reason.
+    /// Knobs not restored, with the reason.
     pub not_restored: Vec<(String, String)>,
-    /// Those of them that are not there at this moment.
+    /// Those of them that do not exist now.
     pub gone: BTreeSet<String>,
-    /// Knobs that need no putting back, for what they were settings of is gone for good; with what
-    /// is known of that.
+    /// Knobs that need no restoring, because their object is gone for good, with the reason.
     pub lost: Vec<(String, String)>,
-    /// Knobs of interfaces that were renamed since, with the names under which they were put back.
+    /// Knobs of interfaces renamed since, with the names under which they were restored.
     pub renamed: Vec<(String, String)>,
-    /// What somebody else had set since; left, or overwritten where that was asked for.
+    /// External changes: left, or overwritten on request.
     pub drifted: Vec<Drifted>,
-    /// What the journal could not be told; the next command will say that the set is
-    /// unfinished.
+    /// Why the journal could not be written; the next command then reports the set as unfinished.
     pub journal: Option<String>,
 }
 
 impl Report {
-    /// Whether all is as it was.
+    /// Whether every value is restored.
     pub fn is_whole(&self) -> bool {
         self.not_restored.is_empty()
     }
 
-    /// A later word on a value is the one that counts.
+    /// Drops earlier results for this value: the latest counts.
     fn settled(&mut self, knob: &str) {
         self.not_restored.retain(|(k, _)| k != knob);
         self.lost.retain(|(k, _)| k != knob);
@@ -67,13 +65,13 @@ impl Report {
     }
 }
 
-/// Undoes a set and leaves what somebody else set since; `why` stands in the journal.
+/// Undoes a set and leaves external changes; `why` is written to the journal.
 pub fn all(host: &Host, journal: &mut Journal, set: &Set, why: &str) -> Report {
     with(host, journal, set, why, OnDrift::Leave)
 }
 
-/// The same, with a say in what becomes of values that somebody else set since. Of a set whose
-/// undoing ended before, only what that left is put back.
+/// The same with a choice for external changes. For a set whose undo ended before, only its residue
+/// is restored.
 pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: OnDrift) -> Report {
     let mut found = drift::found(host, set);
     let report = Report { drifted: std::mem::take(&mut found.drifted), ..Report::default() };
@@ -103,18 +101,21 @@ pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: 
             if work.stays(saved).is_some() {
                 continue;
             }
-            // A companion that reads as it was is no event, unless somebody had set it.
+            // A side effect that reads as before is not reported, unless an external change was
+            // there.
             if left || own && (work.is_news(saved) || needs_it(host, &work.finder, saved)) {
                 let written = set.changes.iter().find(|c| c.knob == saved.knob);
                 work.one(saved, written.map_or("", |c| &c.new));
-                // It is now as it was before this write; what an earlier one made of it goes too.
+                // The value is as before this write, which cancels the side effects of earlier
+                // writes too.
                 todo.insert(&saved.knob);
             }
         }
         if own {
             work.look_again(&write.saved, set.written(write.n));
         }
-        // Undoing the knob, or another companion, may have moved along what is to stay.
+        // Undoing the knob, or another side effect, may have changed an external value that must
+        // stay.
         if own || set.is_left_over() {
             beside().for_each(|saved| work.again_as_found(saved));
         }
@@ -127,8 +128,8 @@ pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: 
     work.report
 }
 
-/// The member of a bond whose link undoing resets: the next one's turn is when it is back, or when
-/// its time is over, for undoing stops at nothing.
+/// The bond member whose link is being reset. The next member follows once this one is back or its
+/// time is over: undoing never stops.
 #[derive(Default)]
 struct CurrentMember<'s>(Option<&'s LinkMember>);
 
@@ -138,7 +139,7 @@ impl<'s> CurrentMember<'s> {
         let is_next = |m: &&LinkMember| self.0.is_none_or(|now| now.nic != m.nic);
         let Some(member) = member.filter(is_next) else { return };
         self.end(host);
-        // Long after it was applied a link may be down for a reason of its own: no waiting for that.
+        // Long after the apply, a link may be down for another reason: do not wait for it.
         let waits =
             !set.applied || settle::carries(host.root(), &member.nic, &member.master).is_ok();
         self.0 = waits.then_some(member);
@@ -151,7 +152,7 @@ impl<'s> CurrentMember<'s> {
     }
 }
 
-/// Whether what else was disturbed is there, and not as it was.
+/// Whether a side effect's knob exists and differs from its old value.
 fn needs_it(host: &Host, finder: &Finder<'_>, saved: &Saved) -> bool {
     let name = match finder.find(saved).map(|place| place.called(&saved.knob)) {
         Ok(Ok(name)) => name,
@@ -170,11 +171,11 @@ struct Work<'a> {
     finder: Finder<'a>,
     journal: &'a mut Journal,
     report: Report,
-    /// What could not be read before anything was put back.
+    /// Drift as found before anything was restored.
     found: DriftCheck,
-    /// Whether what somebody else set since stays.
+    /// Whether external changes stay.
     keeps: bool,
-    /// Of what was set since, what the journal was told to be overwritten.
+    /// External changes that the journal already lists as overwritten.
     reported: BTreeSet<String>,
 }
 
@@ -212,8 +213,8 @@ impl Work<'_> {
         self.note(reported);
     }
 
-    /// What could not be put back by itself may be back with what stands beside it: a value that is
-    /// kept in a finer unit than its own.
+    /// Retries a value that failed alone: restoring a related knob may have restored it too, such
+    /// as the finer unit of the same setting.
     fn look_again(&mut self, saved: &Saved, written: &str) {
         let failed = self.report.not_restored.iter().any(|(k, _)| *k == saved.knob);
         if failed && !needs_it(self.host, &self.finder, saved) {
@@ -221,7 +222,7 @@ impl Work<'_> {
         }
     }
 
-    /// Puts one back where it is now; with the name under which that was.
+    /// Restores a value where it is now; returns the current name too.
     fn undo(&mut self, saved: &Saved, written: &str) -> Result<(Undone, String), TuneError> {
         let name = match self.finder.find(saved)?.called(&saved.knob) {
             Ok(name) => name,
@@ -230,7 +231,7 @@ impl Work<'_> {
         let knob = knobs::find(&name).ok_or_else(|| {
             TuneError::Environment(format!("{name}: this netwright has no such knob"))
         })?;
-        // Somebody else's value may be there, which is not written over unseen.
+        // An unread value may be an external change, which must not be overwritten unseen.
         if let (true, Some(why)) = (self.keeps, self.found.unread(saved))
             && knob.read(self.host).is_err()
         {
@@ -239,7 +240,7 @@ impl Work<'_> {
         let done = knob.undo(self.host, &saved.old, written);
         drop(knob);
         match done {
-            // It may have gone, or been renamed, between the look and the write.
+            // The interface may have gone or been renamed between the read and the write.
             Ok(Undone::Gone(why)) => match self.finder.again(saved)? {
                 Whereabouts::Gone(lost) => Ok((Undone::Lost(lost), name)),
                 Whereabouts::Here | Whereabouts::Renamed(_) => Ok((Undone::Gone(why), name)),
@@ -252,13 +253,13 @@ impl Work<'_> {
         }
     }
 
-    /// What somebody else set there, if somebody did.
+    /// The external change of this value, if there is one.
     fn drifted(&self, saved: &Saved) -> Option<&Drifted> {
         let key = identity::key(saved);
         self.report.drifted.iter().find(|d| d.key == key)
     }
 
-    /// The same of what does not stay, until the journal was told of it.
+    /// An external change to overwrite that the journal does not list yet.
     fn news(&self, saved: &Saved) -> Option<&Drifted> {
         self.drifted(saved).filter(|d| !self.keeps && !self.reported.contains(&d.key))
     }
@@ -267,13 +268,13 @@ impl Work<'_> {
         self.news(saved).is_some()
     }
 
-    /// What somebody else set there, if it is to stay.
+    /// The external change of this value, if it must stay.
     fn stays(&self, saved: &Saved) -> Option<&Drifted> {
         self.drifted(saved).filter(|_| self.keeps)
     }
 
-    /// Tells the journal what stays, before anything may move it along: undoing that is interrupted
-    /// finds it there.
+    /// Journals the external values that stay, before an undo may change them: an interrupted undo
+    /// finds them there.
     fn note_what_stays(&mut self) {
         for drifted in self.report.drifted.iter().filter(|_| self.keeps) {
             let (knob, found) = (drifted.knob.clone(), drifted.found.clone());
@@ -285,7 +286,7 @@ impl Work<'_> {
         }
     }
 
-    /// Sets what is to stay once more, where undoing moved it along.
+    /// Sets external values again where the undo changed them.
     fn again_as_found(&mut self, saved: &Saved) {
         let Some(drifted) = self.stays(saved).cloned() else { return };
         let Some(knob) = knobs::find(&drifted.called) else { return };

@@ -1,22 +1,22 @@
-//! The end of an apply: what it wrote, and what it took as already so, read once more. A later write
-//! of it may have moved either along.
+//! Verification at the end of an apply: reads the written values and those that needed no change. A
+//! later write may have moved either as a side effect.
 
 use model::tune::{Planned, Unchanged};
 
 use crate::{Host, TuneError, coupled_values::Moving, journal::step, knobs};
 
-/// What is to be so after the last write.
+/// A value expected after the last write.
 struct RequestedValue<'a> {
     knob: &'a str,
     value: &'a str,
-    /// The step that wrote it.
+    /// The step that wrote it; `None` if it needed no change.
     step: Option<usize>,
 }
 
-/// Looks at all of them, but for what moves by itself and what ended.
+/// Checks all values, except those that change by themselves and those of ended processes.
 ///
 /// # Errors
-/// The first that is not so, with the step that is to blame, or else its own.
+/// The first wrong value, with the step that moved it, or else the step that wrote it.
 pub fn look(
     host: &Host,
     changes: &[Planned],
@@ -39,19 +39,19 @@ pub fn look(
     Ok(())
 }
 
-/// What it is instead.
+/// The current value, if it is not the expected one.
 fn otherwise(host: &Host, asked: &RequestedValue<'_>) -> Option<String> {
     let knob = knobs::find(asked.knob)?;
     match knob.read(host) {
         Ok(now) if knob.verify(asked.value, &now) || knob.show(&now) == asked.value => None,
         Ok(now) => Some(format!("is {}", knob.show(&now))),
-        // A process ended meanwhile.
+        // The process ended meanwhile.
         Err(_) if knob.lost(host, "").is_some() => None,
         Err(e) => Some(format!("cannot be read ({e})")),
     }
 }
 
-/// What irqbalance was told is gone with it.
+/// irqbalance's settings end with it.
 fn ends_with_irqbalance(changes: &[Planned], knob: &str) -> bool {
     const RUNNING: &str = "irqbalance.running";
     let ends = |c: &Planned| c.knob == RUNNING && c.new == "off";
@@ -86,7 +86,7 @@ fn blamed(
     }
 }
 
-/// The last step after a value's own that moves it along.
+/// The last step after the value's own that moves the value.
 fn migrated_thread<'c>(
     host: &Host,
     changes: &'c [Planned],

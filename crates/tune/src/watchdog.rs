@@ -1,8 +1,8 @@
-//! The watchdog: a process apart from everything else that puts things back when their maker cannot. It
-//! needs nothing of the maker: not the terminal, not the session, not the process.
+//! The watchdog: a separate process that restores values when the process that set them cannot. It
+//! does not depend on that process, its terminal or its session.
 //!
-//! One that has a deadline ([`deadline`]) undoes a change set unless somebody confirms it in time. One that
-//! has its maker's pipe ([`maker`]) waits for the maker's end.
+//! A watchdog with a deadline ([`deadline`]) undoes a change set unless the operator confirms it in
+//! time. A watchdog on a pipe ([`maker`]) waits until the process that set the values ends.
 
 pub mod deadline;
 pub mod maker;
@@ -16,13 +16,13 @@ use std::{
 
 static PROGRAM: OnceLock<fn() -> Command> = OnceLock::new();
 
-/// Says by which command a watchdog is started where the running program is not `netwright`: for tests.
+/// Sets the command that starts a watchdog if the running program is not `netwright`: for tests.
 pub fn started_by(program: fn() -> Command) {
     let _ = PROGRAM.set(program);
 }
 
-/// Our own program as a watchdog. The link is the running program itself, also when its file was replaced
-/// since.
+/// Our own program as a watchdog. The link leads to the running program even if its file was
+/// replaced.
 fn program() -> Command {
     PROGRAM.get().map_or_else(
         || {
@@ -34,8 +34,8 @@ fn program() -> Command {
     )
 }
 
-/// Starts one in a session of its own, without a parent that waits for it; number and start of the process,
-/// once it says that it is ready, and its standard input where it has a pipe.
+/// Starts a watchdog in a separate session, reparented to init. Returns its PID and start time once
+/// it reports ready, and its standard input if it has a pipe.
 ///
 /// # Errors
 /// It does not start, or ends at once.
@@ -47,8 +47,8 @@ fn start(command: &mut Command) -> io::Result<((u32, u64), Option<ChildStdin>)> 
             if libc::setsid() < 0 {
                 return Err(io::Error::last_os_error());
             }
-            // The second fork: no session leader, so no terminal ever again, and no child of
-            // ours, so nobody's to wait for.
+            // The second fork: not a session leader, so it never gets a terminal; not our child, so
+            // we need not wait for it.
             match libc::fork() {
                 0 => Ok(()),
                 child if child > 0 => libc::_exit(0),

@@ -1,14 +1,14 @@
-//! What the fuzzers feed: one entry for each parser of what a server, a script or a user's file
-//! says. An entry must not panic on any bytes, and panics itself where a parser contradicts itself.
+//! Fuzz targets, one for each parser of input from a server, a script or a user's file. A target
+//! must not panic on any input, and panics itself if a parser contradicts itself.
 
 use std::str::FromStr;
 
 use crate::{RedisUrl, Url, http, pg, redis};
 
-/// A parser's name, and what feeds it any bytes.
+/// A parser's name, and the function that feeds it arbitrary bytes.
 type Parser = (&'static str, fn(&[u8]));
 
-/// Every parser of outside bytes in this crate, ascending.
+/// Every parser of external input in this crate, sorted by name.
 pub const PARSERS: &[Parser] = &[
     ("http_response", http::pieces::whole_or_in_pieces),
     ("pg_address", pg::fuzzed::address),

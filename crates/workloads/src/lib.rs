@@ -1,7 +1,7 @@
-//! HTTP, PostgreSQL and Redis: how fast a server of them answers.
+//! Load generators for HTTP, PostgreSQL and Redis servers.
 //!
-//! Each is a protocol on the engine of `traffic` ([`traffic::engine`]), which connects, keeps the
-//! schedule and records. The servers are anybody's; nothing of ours runs there.
+//! Each is a protocol on `traffic`'s engine ([`traffic::engine`]), which connects, keeps the
+//! schedule and records. The servers need no software of ours.
 
 mod fuzzed;
 mod http;

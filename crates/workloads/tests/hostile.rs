@@ -1,5 +1,5 @@
-//! Servers that are made to keep a client for ever, or to fill its memory, before anything is
-//! measured: each ends in one line, in time, and having been heard for a bounded number of bytes.
+//! Servers that try to hold a client for ever, or to fill its memory, before the measurement. Each
+//! run must end in time with one line, after a bounded number of received bytes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -22,7 +22,7 @@ use model::{
 };
 use traffic::{Error, Run};
 
-/// What a server does with a connection; it adds the bytes that it could send.
+/// Behavior of a server on a connection; it counts the bytes that it could send.
 type Script = fn(&mut Victim) -> std::io::Result<()>;
 
 struct Victim {
@@ -41,12 +41,12 @@ impl Victim {
         self.send(&message(kind, body))
     }
 
-    /// Whatever the client says next.
+    /// Reads whatever the client sends next.
     fn hear(&mut self) -> std::io::Result<()> {
         self.stream.read(&mut [0; 4096]).map(|_| ())
     }
 
-    /// The same for ever, as fast as it goes.
+    /// Sends the same bytes for ever, at full speed.
     fn flood(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         let many = bytes.repeat(65_536_usize.div_ceil(bytes.len()));
         loop {
@@ -54,7 +54,7 @@ impl Victim {
         }
     }
 
-    /// The same for ever, a piece at a time.
+    /// Sends the same bytes for ever, one small piece at a time.
     fn drip(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         loop {
             self.send(bytes)?;
@@ -62,7 +62,7 @@ impl Victim {
         }
     }
 
-    /// Lets the client in, and hears its first question.
+    /// Accepts the client's login, and reads its first query.
     fn let_in(&mut self) -> std::io::Result<()> {
         self.hear()?;
         self.message(b'R', &[0; 4])?;
@@ -82,7 +82,7 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     [&[kind][..], &length.to_be_bytes(), body].concat()
 }
 
-/// Its address, and what it could send over all connections.
+/// Starts a server; returns its address, and a counter of bytes sent on all connections.
 fn server(script: Script) -> (String, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -175,7 +175,7 @@ fn line(said: Result<(), Error>) -> String {
 }
 
 const IN_TIME: Duration = Duration::from_secs(5);
-/// What the client hears at most, and what the kernel keeps on the way.
+/// Limit on what the client reads, plus kernel buffers.
 const MOST: u64 = 24 << 20;
 
 #[test]
@@ -264,7 +264,7 @@ fn a_server_of_postgresql_cannot_keep_us() {
     }
 }
 
-/// A handshake record of 16 KiB, a byte at a time.
+/// Sends a 16 KiB handshake record, one byte at a time.
 fn drips_tls(victim: &mut Victim) -> std::io::Result<()> {
     victim.hear()?;
     victim.send(b"S")?;

@@ -1,4 +1,4 @@
-//! For the fuzzers: what either end of iperf3 takes from the other.
+//! Fuzz targets for the messages that each end of iperf3 parses.
 
 use super::{
     flow::{sequence::Sequence, udp},
@@ -13,7 +13,7 @@ pub fn from_server(bytes: &[u8]) {
     if let Ok(value) = wire::json(bytes, "results")
         && let Ok(results) = Results::read(&value)
     {
-        // What is written is read as the same.
+        // Writing and reading again must give the same.
         assert_eq!(
             Results::read(&results.write()).ok().map(|r| r.streams.len()),
             Some(results.streams.len())
@@ -22,7 +22,7 @@ pub fn from_server(bytes: &[u8]) {
     }
 }
 
-/// A client's parameters, its results.
+/// A client's parameters and its results.
 pub fn from_client(bytes: &[u8]) {
     if let Ok(value) = wire::json(bytes, "parameters") {
         if let Ok(params) = Params::read(&value) {
@@ -32,7 +32,7 @@ pub fn from_client(bytes: &[u8]) {
     }
 }
 
-/// Datagrams of a stream, with counters of either width.
+/// Datagrams of a stream, with sequence numbers of either width.
 pub fn datagram(bytes: &[u8]) {
     for wide in [true, false] {
         let mut sequence = Sequence::default();

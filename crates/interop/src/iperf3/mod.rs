@@ -1,9 +1,8 @@
-//! The protocol of iperf3, in both roles, for programs that cannot be changed.
+//! The iperf3 protocol in both roles, compatible with the unmodified program.
 //!
-//! A control connection (`wire`) carries states, the parameters of a test (`params`) and
-//! both ends' results (`results`). The data moves on connections of its own, one thread for
-//! each (`flow`). [`serve`] is the server, for many clients at once; [`client()`] the
-//! near one.
+//! A control connection (`wire`) carries states, the parameters of a test (`params`) and both ends'
+//! results (`results`). The data uses separate connections, with one thread for each (`flow`).
+//! [`serve`] is the server, for many clients at once; [`client()`] is the client.
 
 mod client;
 mod flow;
@@ -17,5 +16,5 @@ mod wire;
 pub use client::client;
 pub use server::{Event, Limits, Server, serve};
 
-/// The port that iperf3 uses when none is named.
+/// iperf3's default port.
 pub const PORT: u16 = 5201;

@@ -1,45 +1,45 @@
-//! The parameters of a test, as the client sends them.
+//! Test parameters, sent by the client.
 
 use serde_json::{Map, Value, json};
 
-/// The longest block of TCP, as in iperf3.
+/// Longest TCP block in bytes, as in iperf3.
 const LEN_TCP: u64 = 1 << 20;
 /// The longest UDP payload over IPv4.
 const LEN_UDP: u64 = 65_507;
-/// The smallest UDP payload: the header with 32-bit and with 64-bit counters.
+/// Shortest UDP payload in bytes: the header with 32-bit and with 64-bit numbers.
 const LEN_UDP_MIN: [u64; 2] = [12, 16];
-/// Streams in each direction, as in iperf3.
+/// Most streams in each direction, as in iperf3.
 pub const STREAMS: u64 = 128;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Params {
     pub udp: bool,
-    /// Seconds that are not counted, at the beginning.
+    /// Warm-up in seconds, not counted.
     pub omit_s: u64,
-    /// Seconds after that; 0 is: by bytes or blocks, or without end.
+    /// Duration after that in seconds; 0 if limited by bytes or blocks, or unlimited.
     pub time_s: u64,
-    /// End after so many bytes; 0 is: by time or blocks.
+    /// Bytes after which the test ends; 0 if limited by time or blocks.
     pub bytes: u64,
-    /// End after so many blocks; 0 is: by time or bytes.
+    /// Blocks after which the test ends; 0 if limited by time or bytes.
     pub blocks: u64,
     pub parallel: usize,
-    /// Bytes of one send or datagram.
+    /// Bytes of one send call or datagram.
     pub len: usize,
     pub reverse: bool,
     pub bidirectional: bool,
     pub nodelay: bool,
-    /// `SO_SNDBUF` and `SO_RCVBUF`.
+    /// Size of `SO_SNDBUF` and `SO_RCVBUF` in bytes; `None` keeps the kernel's.
     pub window: Option<u32>,
     pub mss: Option<u32>,
-    /// Bits a second of one stream; 0 is as fast as it goes.
+    /// Bits per second of one stream; 0 for no limit.
     pub rate: u64,
-    /// Blocks sent at once when a rate is kept.
+    /// Blocks sent back to back when pacing.
     pub burst: u32,
-    /// Bits a second of one stream, kept by the kernel (`SO_MAX_PACING_RATE`).
+    /// Bits per second of one stream, paced by the kernel (`SO_MAX_PACING_RATE`).
     pub fq_rate: u64,
     pub tos: u8,
     pub congestion: Option<String>,
-    /// The CPU for the server's side.
+    /// CPU of the server's threads.
     pub server_cpu: Option<u32>,
     pub get_server_output: bool,
     pub udp_counters_64bit: bool,
@@ -47,12 +47,12 @@ pub struct Params {
     pub zerocopy: bool,
     pub dont_fragment: bool,
     pub skip_rx_copy: bool,
-    /// Whether credentials came along.
+    /// Whether the client sent credentials.
     pub auth: bool,
     pub client_version: String,
 }
 
-/// iperf3's number for an error, which its client turns into words.
+/// iperf3's error number, which the client turns into a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Code {
@@ -74,7 +74,7 @@ pub enum Code {
     StreamWrite = 205,
 }
 
-/// Why a test is refused.
+/// Reason for refusing a test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refused {
     pub code: Code,
@@ -93,7 +93,7 @@ impl Refused {
     }
 }
 
-/// Text of a peer for our own lines: short, and nothing that a terminal would obey.
+/// A peer's text for our messages: shortened, without terminal control characters.
 pub fn tame(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(64).collect()
 }
@@ -105,7 +105,7 @@ impl Object<'_> {
         self.0.get(key)
     }
 
-    /// True, or any number but 0: iperf3 writes both.
+    /// True, or any number except 0: iperf3 writes both.
     fn flag(&self, key: &str) -> bool {
         match self.get(key) {
             Some(Value::Bool(b)) => *b,
@@ -114,7 +114,7 @@ impl Object<'_> {
         }
     }
 
-    /// A number; absent and null are 0.
+    /// A number; 0 if absent or null.
     fn number(&self, key: &str) -> Result<u64, Refused> {
         match self.get(key) {
             None | Some(Value::Null) => Ok(0),
@@ -125,7 +125,7 @@ impl Object<'_> {
         }
     }
 
-    /// A number that fits; 0 is none.
+    /// A number in range; `None` for 0.
     fn small<T: TryFrom<u64>>(&self, key: &str) -> Result<Option<T>, Refused> {
         match self.number(key)? {
             0 => Ok(None),
@@ -140,16 +140,16 @@ impl Object<'_> {
     }
 }
 
-/// iperf3 keeps large numbers as floating point.
+/// Converts floating point, which iperf3 uses for large numbers.
 fn whole(f: f64) -> Option<u64> {
     (f >= 0.0 && f <= u64::MAX as f64 && f.fract() == 0.0).then_some(f as u64)
 }
 
 impl Params {
-    /// Reads what a client sent.
+    /// Parses a client's parameters.
     ///
     /// # Errors
-    /// With iperf3's own number, for its client to put into words.
+    /// Holds iperf3's own error number, for the client.
     pub fn read(value: &Value) -> Result<Self, Refused> {
         let object = value
             .as_object()
@@ -220,13 +220,13 @@ impl Params {
         Ok(self)
     }
 
-    /// Data connections of the test.
+    /// Number of data connections.
     pub fn streams(&self) -> usize {
         self.parallel * if self.bidirectional { 2 } else { 1 }
     }
 
-    /// Whether the client sends on its connection number `index`, in the order that it opens
-    /// them: both ways are the senders first.
+    /// Whether the client sends on connection `index`, in its order of opening: in a bidirectional
+    /// test the sending ones come first.
     pub fn client_sends(&self, index: usize) -> bool {
         match self.bidirectional {
             true => index < self.parallel,
@@ -234,7 +234,7 @@ impl Params {
         }
     }
 
-    /// What our client sends.
+    /// The parameters that our client sends.
     pub fn write(&self) -> Value {
         let mut o = Map::new();
         let mut put = |key: &str, value: Value| o.insert(key.to_owned(), value);

@@ -1,26 +1,26 @@
-//! What each end tells the other of a test that is over.
+//! Results that the ends exchange after a test.
 
 use serde_json::{Map, Value, json};
 
 use super::{params::tame, wire::Broken};
 
-/// More streams than any test has: nothing beyond is looked at.
+/// Most streams read; no test has more.
 const STREAMS: usize = 256;
-/// How much of a server's own output is kept.
+/// Limit for the stored text of a server's output, in bytes.
 const OUTPUT_LIMIT: usize = 256 << 10;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Results {
-    /// CPU time by wall time, percent: all, in user mode, in the kernel.
+    /// CPU use in percent of wall time: total, user mode, kernel mode.
     pub cpu: Cpu,
-    /// Whether this end sends and counts retransmits; `None` when it only receives.
+    /// Whether this end sends and counts retransmits; `None` if it only receives.
     pub sender_has_retransmits: Option<bool>,
     pub congestion: Option<String>,
     pub output: Option<String>,
     pub streams: Vec<Stream>,
 }
 
-/// See [`Results::cpu`].
+/// CPU use in percent of wall time, as in [`Results::cpu`].
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cpu {
     pub total: f64,
@@ -28,26 +28,26 @@ pub struct Cpu {
     pub system: f64,
 }
 
-/// One stream, as this end saw it.
+/// One stream, as seen by this end.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Stream {
-    /// 1, 3, 4, 5… in the order that the client opened them.
+    /// Stream id: 1, 3, 4, 5… in the client's order of opening.
     pub id: u64,
-    /// Sent or received, without the omitted.
+    /// Bytes sent or received, without the warm-up.
     pub bytes: u64,
     pub retransmits: Option<u64>,
     pub jitter_s: f64,
-    /// UDP: lost. With [`Stream::omitted`] the omitted ones are among them, else not.
+    /// UDP: datagrams lost. Includes the warm-up's if [`Stream::omitted`] is set.
     pub errors: u64,
-    /// UDP: sent, or by the receiver the highest number seen; the omitted are among them.
+    /// UDP: datagrams sent, or for a receiver the highest number seen; includes the warm-up.
     pub packets: u64,
-    /// Of those two, what was omitted. Versions before 3.13 know nothing of it.
+    /// The warm-up's part of `errors` and `packets`; `None` before iperf3 3.13.
     pub omitted: Option<(u64, u64)>,
     pub start_s: f64,
     pub end_s: f64,
 }
 
-/// The id of the stream that was opened as number `index`.
+/// The id of the stream opened as number `index`.
 pub fn stream_id(index: usize) -> u64 {
     index as u64 + if index == 0 { 1 } else { 2 }
 }
@@ -70,10 +70,10 @@ impl Results {
         Value::Object(o)
     }
 
-    /// Reads what the other end sent.
+    /// Parses the other end's results.
     ///
     /// # Errors
-    /// [`Broken::Garbage`] when a needed number is missing.
+    /// [`Broken::Garbage`]: a required number is missing.
     pub fn read(value: &Value) -> Result<Self, Broken> {
         let streams = value.get("streams").and_then(Value::as_array);
         let streams = streams.ok_or_else(|| Broken::Garbage("results without streams".into()))?;
@@ -136,8 +136,8 @@ impl Stream {
     }
 }
 
-/// A count; `None` for the −1 of "does not count", which 3.12 prints as 18446744073709551615,
-/// as a whole number or in floating point.
+/// A count; `None` for −1 ("does not count"), which 3.12 prints as 18446744073709551615, as an
+/// integer or in floating point.
 fn count(value: &Value, key: &str) -> Option<u64> {
     let f = value.get(key)?.as_f64()?;
     (0.0..9.2e18).contains(&f).then_some(f as u64)

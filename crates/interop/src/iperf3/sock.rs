@@ -1,4 +1,4 @@
-//! Sockets, the options of those that carry data, and what the kernel says of a TCP connection.
+//! Data sockets: creation, options, and the kernel's TCP state.
 
 use std::{
     fs::File,
@@ -17,7 +17,7 @@ use traffic::{
 
 use super::params::{Code, Params, Refused};
 
-/// A bound socket that does not block.
+/// A bound, non-blocking socket.
 pub fn bound(
     address: SocketAddr,
     kind: Type,
@@ -25,7 +25,7 @@ pub fn bound(
     v4_too: bool,
 ) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
-    // TCP: past connections do not hold the port. UDP: each stream's socket has it too.
+    // TCP: past connections do not block the port. UDP: each stream's socket shares it.
     socket.set_reuse_address(true)?;
     if address.is_ipv6() {
         socket.set_only_v6(!v4_too)?;
@@ -35,10 +35,10 @@ pub fn bound(
     Ok(socket)
 }
 
-/// Applies the parameters to a data socket. What the kernel refuses is an error, as in iperf3:
-/// a figure under other options than asked for would lie. What it may lack is a warning.
+/// Applies the parameters to a data socket. An option that the kernel refuses is an error, as in
+/// iperf3: figures under other options would mislead. A feature that it may lack is a warning.
 ///
-/// `connecting` is for the client, before `connect`: only then is an MSS of any use.
+/// `connecting` is set by the client, before `connect`: an MSS only has an effect then.
 pub fn apply(
     socket: &Socket,
     asked: &Params,
@@ -72,7 +72,7 @@ pub fn apply(
 fn buffers(socket: &Socket, bytes: u32) -> Result<(), Refused> {
     let fail = |e: io::Error| Refused::io(Code::SetBuffer, "cannot set the socket buffers", &e);
     let bytes = bytes as usize;
-    // The kernel doubles what it is given, as an int.
+    // The kernel doubles the value, in an int.
     let given = bytes.min(i32::MAX as usize / 2);
     socket.set_send_buffer_size(given).map_err(fail)?;
     socket.set_recv_buffer_size(given).map_err(fail)?;
@@ -97,9 +97,9 @@ fn tcp(socket: &Socket, asked: &Params, connecting: bool) -> Result<(), Refused>
             .map_err(|e| Refused::io(Code::SetNodelay, "cannot set TCP_NODELAY", &e))?;
     }
     if let Some(name) = &asked.congestion {
-        // Only our own operator may have the kernel load one.
+        // Only our own operator may make the kernel load a module.
         if !connecting {
-            // ENOENT is what the kernel says of one that it does not know.
+            // ENOENT is the kernel's answer to an unknown algorithm.
             is_loaded(name).map_err(|e| Refused {
                 errno: libc::ENOENT,
                 ..Refused::new(Code::SetCongestion, e.to_string())
@@ -110,7 +110,7 @@ fn tcp(socket: &Socket, asked: &Params, connecting: bool) -> Result<(), Refused>
             Refused::io(Code::SetCongestion, &doing, &e)
         })?;
     }
-    // The server of -M inherits the client's MSS from its SYN.
+    // A server's socket for -M gets the client's MSS from its SYN.
     if let (Some(mss), true) = (asked.mss, connecting) {
         socket
             .set_tcp_mss(mss)
@@ -127,25 +127,25 @@ fn udp(socket: &Socket, asked: &Params, six: bool) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The congestion control in use.
+/// Congestion control in use.
 pub fn congestion(socket: &Socket) -> Option<String> {
     let name = socket.tcp_congestion().ok()?;
     let name: Vec<u8> = name.into_iter().take_while(|b| *b != 0).collect();
     String::from_utf8(name).ok()
 }
 
-/// What `TCP_INFO` says, all of it there.
+/// The fields of `TCP_INFO` used here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     pub snd_mss: u32,
     pub rtt_us: u32,
     pub snd_cwnd: u32,
     pub retransmits: u32,
-    /// Payload that the other kernel has acknowledged.
+    /// Payload bytes that the other end's kernel has acknowledged.
     pub bytes_acked: u64,
 }
 
-/// Reads it; `None` when the connection is no TCP or is gone.
+/// Reads it; `None` if the socket is no TCP connection or is closed.
 pub fn tcp_info(socket: &impl AsRawFd) -> Option<TcpInfo> {
     let said = tcp_info::TcpInfo::read(socket.as_raw_fd())?;
     let small = |n: Option<u64>| n.and_then(|n| u32::try_from(n).ok());
@@ -159,7 +159,7 @@ pub fn tcp_info(socket: &impl AsRawFd) -> Option<TcpInfo> {
     })
 }
 
-/// A file in memory that holds the payload, for `sendfile`.
+/// A memory file with the payload, for `sendfile`.
 pub fn in_memory(payload: &[u8]) -> io::Result<File> {
     let mut file = File::from(rustix::fs::memfd_create("payload", MemfdFlags::CLOEXEC)?);
     file.write_all(payload)?;
@@ -180,7 +180,7 @@ mod tests {
         io::Read::read_exact(&mut there, &mut into).unwrap();
         let said = (0..100).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(5));
-            // The SYN counts as one.
+            // The SYN counts as one byte.
             tcp_info(&here).filter(|i| (5000..=5001).contains(&i.bytes_acked))
         });
         assert!(said.is_some_and(|i| i.snd_mss > 0 && i.snd_cwnd > 0));

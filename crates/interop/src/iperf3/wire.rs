@@ -1,4 +1,4 @@
-//! What goes over the control connection: a cookie, states of one byte, JSON behind its length.
+//! The control connection: a cookie, one-byte states, and JSON with a length prefix.
 
 use std::{
     fmt,
@@ -12,32 +12,32 @@ use std::{
 use serde_json::Value;
 use traffic::net::sys;
 
-/// What a client calls its test: 36 characters and a NUL, on every TCP connection of the test.
+/// A test's id, chosen by the client: 36 characters and a NUL, sent on each of its TCP connections.
 pub type Cookie = [u8; COOKIE];
-/// See [`Cookie`].
+/// Length of a [`Cookie`] in bytes, including its NUL.
 pub const COOKIE: usize = 37;
-/// Parameters are no longer than this, as in iperf3 itself.
+/// Size limit of the parameters in bytes, as in iperf3 itself.
 pub const PARAMS_LIMIT: usize = 8 << 10;
-/// A server's results: 256 streams of 300 bytes, and what it printed.
+/// Size limit of a server's results: 256 streams of 300 bytes, and its text output.
 pub const RESULTS_LIMIT: usize = 1 << 20;
 
-/// A client's results are no longer than this for so many streams.
+/// Size limit in bytes of a client's results for this many streams.
 pub const fn client_results_limit(streams: usize) -> usize {
     (8 << 10) + streams * 512
 }
-/// How often a wait looks at its stop flag.
+/// Interval of checking the stop flag during a wait.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// The first datagram of a UDP stream, and the answer to it.
+/// First datagram of a UDP stream, sent by the client.
 pub const UDP_HELLO: [u8; 4] = *b"9876";
-/// See [`UDP_HELLO`].
+/// The server's answer to [`UDP_HELLO`].
 pub const UDP_REPLY: [u8; 4] = *b"6789";
-/// The same before iperf3 3.0 settled: 123456789 and 987654321 in the host's order.
+/// First datagram before iperf3 3.0 settled: 123456789 in the host's byte order.
 pub const UDP_OLD_HELLO: [u8; 4] = 123_456_789_u32.to_le_bytes();
-/// See [`UDP_OLD_HELLO`].
+/// The server's answer to [`UDP_OLD_HELLO`]: 987654321 in the host's byte order.
 pub const UDP_OLD_REPLY: [u8; 4] = 987_654_321_u32.to_le_bytes();
 
-/// The states, each one signed byte.
+/// Protocol states, each one signed byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i8)]
 pub enum IperfState {
@@ -77,18 +77,18 @@ impl IperfState {
     }
 }
 
-/// Why the control connection is of no more use.
+/// Why the control connection cannot be used any more.
 #[derive(Debug)]
 pub enum Broken {
     /// The other end closed or reset it.
     Closed,
-    /// The other end did not say in time what it must say.
+    /// The other end missed a deadline; names the missing message.
     Late(&'static str),
-    /// We were told to end.
+    /// Our stop flag was set.
     Stopped,
-    /// Something that is not iperf3's protocol.
+    /// The data is not iperf3's protocol.
     Garbage(String),
-    /// The kernel said no.
+    /// The kernel's error.
     Io(io::Error),
 }
 
@@ -119,7 +119,7 @@ impl From<io::Error> for Broken {
     }
 }
 
-/// Until when something must have happened, and who may end the wait before.
+/// A deadline, and a stop flag that can end the wait early.
 #[derive(Clone, Copy)]
 pub struct Until<'a> {
     pub at: Instant,
@@ -131,7 +131,7 @@ impl<'a> Until<'a> {
         Self { at: Instant::now() + time, stop }
     }
 
-    /// How long to sleep before looking again.
+    /// How long to sleep before the next check.
     fn slice(&self, what: &'static str) -> Result<Duration, Broken> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(Broken::Stopped);
@@ -143,7 +143,7 @@ impl<'a> Until<'a> {
     }
 }
 
-/// Waits until `fd` has one of `events` or the time is over. A signal ends the wait early.
+/// Waits until `fd` has one of `events`, or for `time`. A signal ends the wait early.
 pub fn wait(fd: RawFd, events: i16, time: Duration) -> io::Result<bool> {
     let mut one = [libc::pollfd { fd, events, revents: 0 }];
     // Rounded up: a wait of 0 ms in a loop would spin.
@@ -154,7 +154,7 @@ pub fn wait(fd: RawFd, events: i16, time: Duration) -> io::Result<bool> {
     }
 }
 
-/// The control connection. Never blocks longer than its caller says.
+/// The control connection. Never blocks longer than its caller allows.
 #[derive(Debug)]
 pub struct Control {
     socket: TcpStream,
@@ -191,8 +191,8 @@ impl Control {
         Ok(())
     }
 
-    /// The time limit holds against an end that does not read; no stop flag is looked at, for
-    /// what is written may be the goodbye.
+    /// Writes all bytes by the deadline, even if the other end does not read. Ignores the stop
+    /// flag, since this may be the final message.
     pub fn write_all(&self, mut bytes: &[u8]) -> Result<(), Broken> {
         let never = AtomicBool::new(false);
         let until = Until::after(Duration::from_secs(5), &never);
@@ -221,7 +221,7 @@ impl Control {
         IperfState::read(byte).ok_or_else(|| Broken::Garbage(format!("state {}", byte as i8)))
     }
 
-    /// A state, if one is there within `time`.
+    /// The next state, if one arrives within `time`.
     pub fn listen(&self, time: Duration) -> Result<Option<IperfState>, Broken> {
         if !wait(self.socket.as_raw_fd(), libc::POLLIN, time)? {
             return Ok(None);
@@ -238,7 +238,7 @@ impl Control {
         self.write_all(&bytes)
     }
 
-    /// A JSON message. Nothing is allocated for a length above `limit`.
+    /// Reads a JSON message. Allocates nothing for a length above `limit`.
     pub fn read_json(
         &self,
         limit: usize,
@@ -257,7 +257,7 @@ impl Control {
     }
 }
 
-/// A message's text. Some versions count the closing NUL too.
+/// Parses a message's text. Some versions count the final NUL too.
 pub fn json(text: &[u8], what: &'static str) -> Result<Value, Broken> {
     serde_json::from_slice(text.strip_suffix(b"\0").unwrap_or(text))
         .map_err(|e| Broken::Garbage(format!("{what} that are no JSON ({e})")))

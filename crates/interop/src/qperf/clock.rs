@@ -1,9 +1,9 @@
-//! The clocks of the counters' block.
+//! The clocks in qperf's block of counters.
 //!
-//! The real server counts in ticks of 10 ms, `times(2)` for the time that passes and the first
-//! line of `/proc/stat` for the CPU, and says how many ticks a second has. The client divides
-//! by that number, so a finer one makes its figures finer: here the time that passes is exact,
-//! and the CPU times are the same ticks in the finer unit.
+//! The real server counts ticks of 10 ms, with `times(2)` for elapsed time and the first line of
+//! `/proc/stat` for CPU time, and reports the ticks per second. The client divides by that number,
+//! so a larger one makes its figures finer: here elapsed time is exact, and CPU times are the same
+//! ticks in the finer unit.
 
 use model::Reading;
 use probe::{
@@ -13,12 +13,11 @@ use probe::{
 
 use super::wire::Times;
 
-/// Microseconds.
+/// Ticks per second as reported: one tick is a microsecond.
 pub const TICKS_PER_S: u32 = 1_000_000;
 const TICK_NS: u64 = 1_000_000_000 / TICKS_PER_S as u64;
 
-/// The clocks now, and how many CPUs are online. A host whose CPU time cannot be read has
-/// clocks that stand still.
+/// The clocks now, and the number of online CPUs. If CPU times cannot be read, they stay constant.
 pub fn times(now_ns: u64) -> (u32, Times) {
     let host: Reading<HostCpu> = host_cpu::read(&Root::live());
     let h = host.get().unwrap_or_default();
@@ -50,7 +49,7 @@ mod tests {
         let (_, b) = times(end);
         assert!(cpus >= 1);
         assert_eq!(b.real - a.real, end / 1000 - start / 1000);
-        // This thread alone was busy for 60 ms; a host that steals gives it less.
+        // This thread alone was busy for 60 ms; steal time reduces that.
         let busy = |t: &Times| t.user + t.nice + t.system + t.irq + t.softirq + t.steal;
         assert!(busy(&b) - busy(&a) >= 20_000, "{a:?} {b:?}");
     }

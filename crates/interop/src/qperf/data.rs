@@ -1,5 +1,5 @@
-//! The data socket in a blocking loop that can end: plain `send` and `recv`, whose sleep is cut
-//! into ticks by `SO_RCVTIMEO`, shorter ones near the end.
+//! Blocking loops on the data socket that can be ended: plain `send` and `recv`, with a timeout
+//! (`SO_RCVTIMEO`) that is shortened near the end.
 
 use std::{
     fmt, io,
@@ -19,9 +19,9 @@ pub enum Over {
     Time,
     /// The data connection was closed or reset.
     Closed,
-    /// The control connection was.
+    /// The control connection was closed or reset.
     Gone,
-    /// Nothing came for too long.
+    /// No data for too long.
     Idle,
     /// This end was told to stop.
     Stopped,
@@ -39,14 +39,14 @@ impl fmt::Display for Over {
     }
 }
 
-/// What one call brought.
+/// Result of one call.
 #[derive(Debug)]
 pub enum Got {
-    /// So many bytes; 0 is an empty datagram or the end of a stream.
+    /// Bytes transferred; 0 is an empty datagram or the end of a stream.
     Bytes(usize),
-    /// Nothing for a tick, or a signal.
+    /// A timeout, or a signal.
     Nothing,
-    /// The kernel said no.
+    /// The kernel returned an error.
     Failed,
 }
 
@@ -58,19 +58,19 @@ fn got(n: io::Result<usize>) -> Got {
     }
 }
 
-/// `recv`.
+/// `recv` with timeouts and signals as [`Got::Nothing`].
 #[inline]
 pub fn receive(fd: RawFd, into: &mut [u8], flags: i32) -> Got {
     got(sys::recv(fd, into, flags))
 }
 
-/// `send`, without a signal when the peer is gone.
+/// `send` without SIGPIPE if the peer is gone.
 #[inline]
 pub fn send(fd: RawFd, bytes: &[u8], flags: i32) -> Got {
     got(sys::send(fd, bytes, flags))
 }
 
-/// Ends the sleep of a blocking call on `fd` after so long (rounded up to the kernel's tick).
+/// Sets the timeout of blocking calls on `fd` (rounded up to the kernel's tick).
 pub fn set_tick(fd: RawFd, ns: u64) {
     let us = ns.div_ceil(1000).max(1);
     let tick = libc::timeval {
@@ -78,22 +78,22 @@ pub fn set_tick(fd: RawFd, ns: u64) {
         tv_usec: (us % 1_000_000) as libc::suseconds_t,
     };
     for name in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
-        // A kernel that refuses leaves a socket that sleeps until data comes or it is closed.
+        // If the kernel refuses, the socket sleeps until data arrives or it is closed.
         let _ = sys::set_option(fd, libc::SOL_SOCKET, name, &tick);
     }
 }
 
-/// Steps of the tick: with so much time left, sleep so long at most.
+/// Timeout steps: with this much time left, sleep at most this long.
 const STEPS: [(u64, u64); 3] =
     [(100_000_000, 100_000_000), (20_000_000, 20_000_000), (0, 4_000_000)];
 
-/// Watches over one loop: its time, the other end, the stop.
+/// Monitors one loop: its deadline, the other end, the stop flag.
 #[derive(Debug)]
 pub struct Watch<'a> {
     fd: RawFd,
     control: &'a Control,
     stop: &'a AtomicBool,
-    /// When the test is over.
+    /// End of the test.
     pub deadline_ns: u64,
     idle_ns: u64,
     heard_ns: u64,
@@ -115,7 +115,7 @@ impl<'a> Watch<'a> {
         this
     }
 
-    /// Shortens the tick when the end is near; a comparison nearly always.
+    /// Shortens the timeout near the end; almost always a single comparison.
     #[inline]
     fn step(&mut self, now: u64) {
         let left = self.deadline_ns.saturating_sub(now);
@@ -126,13 +126,13 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Whether the test goes on as far as the clock and this end say.
+    /// Whether the test continues, by the clock and the stop flag.
     #[inline]
     pub fn goes_on(&self) -> bool {
         !self.stop.load(Ordering::Relaxed) && monotonic_ns() < self.deadline_ns
     }
 
-    /// Something came: whether it came in time and is to be counted.
+    /// Handles received data; fails if it arrived too late to count.
     #[inline]
     pub fn heard(&mut self) -> Result<(), Over> {
         let now = monotonic_ns();
@@ -147,7 +147,7 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// Nothing came for a tick: whether to go on.
+    /// Handles a timeout; fails if the test must end.
     pub fn quiet(&mut self) -> Result<(), Over> {
         let now = monotonic_ns();
         self.step(now);

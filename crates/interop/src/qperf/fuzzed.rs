@@ -1,4 +1,4 @@
-//! For the fuzzers: what either end of qperf takes from the other.
+//! Fuzz targets for the messages that each end of qperf parses.
 
 use super::{
     result,
@@ -6,7 +6,7 @@ use super::{
     wire::{REQUEST, Request, STAT, Stat, Test},
 };
 
-/// A server's counters, or the text of its error.
+/// A server's counters, or its error text.
 pub fn from_server(bytes: &[u8]) {
     if let Some(block) = bytes.first_chunk::<STAT>() {
         let stat = Stat::decode(block);

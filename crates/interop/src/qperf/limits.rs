@@ -1,26 +1,26 @@
-//! What clients may cost.
+//! Limits on clients' resource use.
 
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 use model::Nanos;
 use traffic::budget::Budget;
 
-/// Bounds on what the server does for its clients, one and all.
+/// Limits of the server, for each client and for all together.
 #[derive(Debug, Clone)]
 pub struct Limits {
     pub sessions: usize,
-    /// Connections that have not asked yet; the oldest goes when one more comes.
+    /// Most connections without a request; a further one replaces the oldest.
     pub waiting: usize,
-    /// How long a connection may take to ask.
+    /// Timeout for a connection's request.
     pub patience: Duration,
-    /// How long a test may be silent before it is ended.
+    /// A test without data for this long is ended.
     pub idle: Duration,
     pub longest: Duration,
-    /// Memory for all tests.
+    /// Memory of all tests together, shared with other servers if configured.
     pub memory: Arc<Budget>,
-    /// Ports for data where the client names none; `None` lets the kernel choose.
+    /// Ports for data if the client names none; `None` lets the kernel choose.
     pub data_ports: Option<RangeInclusive<u16>>,
-    /// Spin so long before each answer: an injected service time.
+    /// Service time: busy loop before each answer.
     pub service_ns: Nanos,
 }
 

@@ -1,5 +1,5 @@
-//! One test from the client's side: request, data connection, synchronisation, and at the end
-//! the server's counters.
+//! One test of the client: request, data connection, synchronization, and finally the server's
+//! counters.
 
 use std::{
     io::{ErrorKind, Read},
@@ -27,31 +27,31 @@ use super::{
 
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long each message of the server may take, and what it is told to wait for ours.
+/// Timeout in seconds for each server message; also sent as the server's timeout for ours.
 const PATIENCE_S: u32 = 10;
 const PATIENCE_NS: u64 = PATIENCE_S as u64 * SECOND;
-/// How long a server may take when this end is in a hurry.
+/// Timeout for the server after this end was interrupted.
 const HURRIED_NS: u64 = 1_500_000_000;
-/// How long datagrams may be on their way when the last one is sent.
+/// Time for datagrams in transit to arrive after the last send.
 const ON_THE_WAY: Duration = Duration::from_millis(200);
-/// How often and after how long a server that does not end is sent a datagram to wake it.
+/// Number of datagrams, and their interval, to wake a server that does not end.
 const STRAYS: u32 = 4;
 const STRAY_NS: u64 = 150_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// What to ask for.
+/// Parameters of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask {
     pub test: Test,
-    /// Bytes of a message.
+    /// Message size in bytes.
     pub message: u32,
-    /// Seconds that the server goes on for if it is not ended before.
+    /// Seconds after which the server ends the test by itself.
     pub seconds: u32,
-    /// The server's CPU, plus one; 0 is any.
+    /// The server's CPU number plus one; 0 for any CPU.
     pub affinity: u32,
 }
 
-/// A test that has begun at both ends.
+/// A test that both ends have begun.
 #[derive(Debug)]
 pub struct Session {
     control: Control,
@@ -61,25 +61,25 @@ pub struct Session {
     ask: Ask,
 }
 
-/// The server, found once for all tests.
+/// The server, located once for all tests.
 #[derive(Debug, Clone)]
 pub struct PlacedEnd {
     /// The address that answered.
     pub address: SocketAddr,
-    /// As it is named in messages.
+    /// Its name for messages.
     pub name: String,
-    /// Whether it is this host.
+    /// Whether it runs on this host.
     pub same_host: bool,
-    /// What it says of itself.
+    /// The server's description of itself.
     pub end: End,
-    /// Who this end is, with the address that it has towards the other.
+    /// This end, with its address towards the server.
     pub local: End,
 }
 
-/// Finds the server and asks it who it is (its test `conf`).
+/// Locates the server and reads its configuration (its test `conf`).
 ///
 /// # Errors
-/// One line: no such name, nobody there, somebody who speaks something else.
+/// In one line: the name does not resolve, nothing listens, or another protocol answers.
 pub fn find(common: &Common, stop: &AtomicBool) -> Result<PlacedEnd> {
     let target: Target = common.target.parse()?;
     let Target::Host(host, port) = &target else {
@@ -116,7 +116,7 @@ fn no_qperf(name: &str, said: &[u8]) -> Error {
     Error::Environment(format!("{name} is no qperf server of version 0.4: it answered {said:?}"))
 }
 
-/// What a configuration says: name of the node, CPUs, system, version.
+/// Parses a configuration: node name, CPUs, system, version.
 fn end_of(said: &[u8; CONFIGURATION], address: SocketAddr) -> Option<End> {
     let mut texts = said.chunks_exact(STRING).map(|field| {
         let length = field.iter().position(|b| *b == 0)?;
@@ -137,7 +137,7 @@ impl Session {
     /// Begins a test.
     ///
     /// # Errors
-    /// One line: nobody there, somebody who speaks something else, a refusal in qperf's words.
+    /// In one line: nothing listens, another protocol answers, or qperf refuses, with its text.
     pub fn open(place: &PlacedEnd, common: &Common, ask: Ask, stop: &AtomicBool) -> Result<Self> {
         Self::begin(dial(place.address, common)?, place, common, ask, stop)
     }
@@ -178,17 +178,17 @@ impl Session {
         Ok(Self { control, data, begun_ns: monotonic_ns(), ask })
     }
 
-    /// Bytes of a message.
+    /// Message size in bytes.
     pub fn message(&self) -> u32 {
         self.ask.message
     }
 
-    /// When the server's own clock ends the test, on ours.
+    /// Time on our clock when the server ends the test by itself.
     pub fn ends_ns(&self) -> u64 {
         self.begun_ns + u64::from(self.ask.seconds) * SECOND
     }
 
-    /// Why the server is gone, if it is: its own words where it said any.
+    /// Why the server has gone, with its error text if it sent one; `None` while it is there.
     pub fn gone(&mut self) -> Option<Error> {
         if !self.control.gone() {
             return None;
@@ -198,9 +198,9 @@ impl Session {
         self.control.receive(&mut [0; 1], "end of the test", until, &go).err()
     }
 
-    /// Ends the test and fetches the server's counters. A stream ends with its last byte; a
-    /// server that receives datagrams is told so out of band, and would else go on until its
-    /// own clock says so, which is not waited for when this end is `hurried`.
+    /// Ends the test and fetches the server's counters. A stream ends with its last byte. A server
+    /// that receives datagrams gets an out-of-band message; otherwise it runs until its own clock
+    /// ends the test, which is not waited for if `hurried`.
     ///
     /// # Errors
     /// The server is gone or does not answer.
@@ -208,7 +208,7 @@ impl Session {
         let mut until = monotonic_ns().max(self.ends_ns()) + PATIENCE_NS;
         if self.ask.test.is_udp() {
             if self.ask.test == Test::UdpBw {
-                // What is on its way or waits in the server's socket would count as lost.
+                // Datagrams in transit or in the server's socket would count as lost.
                 std::thread::sleep(ON_THE_WAY);
             }
             self.say_done();
@@ -253,8 +253,8 @@ impl Session {
         }
     }
 
-    /// Takes what still comes on the data connection, so that the server does not wait in a
-    /// `send` for room, until it says something on the control connection.
+    /// Reads remaining data, so that the server does not block in `send`, until it sends something
+    /// on the control connection.
     fn drain(&mut self, until: u64) {
         let _ = self.data.set_nonblocking(true);
         let mut sink = vec![0; 1 << 16];
@@ -279,7 +279,7 @@ impl Session {
     }
 }
 
-/// What a silent port most likely means.
+/// Explains a server that does not answer.
 fn busy(e: Error) -> Error {
     match e {
         Error::Silent(why) => {
@@ -289,7 +289,7 @@ fn busy(e: Error) -> Error {
     }
 }
 
-/// The buffers asked for, as the request has room for them.
+/// The requested buffer size, as one number for both directions.
 fn buffer(asked: &SocketOptions) -> u32 {
     asked
         .buffer_bytes

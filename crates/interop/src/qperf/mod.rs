@@ -1,8 +1,8 @@
-//! qperf 0.4.11 (frozen upstream, as in Debian), both ends: [`serve()`] answers its unmodified
-//! clients, [`client_rtt`] and [`client_stream`] measure against its unmodified server.
+//! qperf 0.4.11 (frozen upstream, as in Debian), both ends: [`serve()`] serves its unmodified
+//! clients, [`client_rtt`] and [`client_stream`] measure with its unmodified server.
 //!
-//! qperf's client prints half of the mean round trip, over a count of messages and ticks of
-//! 10 ms. Here a round trip is a round trip, each one recorded.
+//! qperf's client prints half of the mean round trip, computed from a message count and ticks of 10
+//! ms. Here each round trip is recorded, and reported whole.
 
 mod client;
 mod clock;

@@ -1,6 +1,6 @@
-//! What the server does with the data: counts it, and sends it back where that is the test.
+//! The server's data loops: count messages, and return them if the test requires it.
 //!
-//! As in the real server a message counts when it is whole and came in time.
+//! As in the real server, a message counts if it is complete and arrived in time.
 
 use std::{
     hint, io,
@@ -15,27 +15,27 @@ use super::{
     wire::Counts,
 };
 
-/// Streams are moved in pieces of at most this: a message may be larger, its content does not
-/// matter.
+/// Streams are transferred in pieces of at most this size: messages may be larger, and their
+/// content is irrelevant.
 const PIECE: usize = 1 << 20;
-/// No datagram is larger.
+/// Size limit of a datagram.
 const DATAGRAM: usize = 1 << 16;
-/// So many failures in a row are no accident.
+/// Consecutive failures that end a test.
 const FAILURES: u32 = 1000;
 
-/// The memory that messages of so many bytes take.
+/// Memory in bytes for messages of this size.
 pub fn buffer_bytes(message: u32) -> usize {
     (message as usize).clamp(DATAGRAM, PIECE)
 }
 
-/// What the loops are given.
+/// Parameters of the loops.
 #[derive(Debug)]
 pub struct Work {
-    /// Bytes of a message.
+    /// Message size in bytes.
     pub message: usize,
-    /// Look at every byte received.
+    /// Read every received byte.
     pub look: bool,
-    /// Spin so long before each answer.
+    /// Service time before each answer.
     pub service_ns: u64,
 }
 
@@ -56,7 +56,7 @@ impl Work {
         }
     }
 
-    /// The injected service time, unless the test is over before.
+    /// Spins for the service time, unless the test ends before.
     fn serve(&self, watch: &Watch<'_>) {
         if self.service_ns > 0 {
             let end = monotonic_ns().saturating_add(self.service_ns);
@@ -66,7 +66,7 @@ impl Work {
         }
     }
 
-    /// TCP: receives, and answers if `answer`.
+    /// TCP: receives messages, and returns them if `answer`.
     pub fn stream(
         &self,
         fd: &impl AsRawFd,
@@ -90,7 +90,8 @@ impl Work {
         }
     }
 
-    /// One message. One way every byte counts as it comes; there and back only whole messages.
+    /// Receives one message. In a one-way test every byte counts on arrival; otherwise only whole
+    /// messages count.
     fn receive_all(
         &self,
         fd: i32,
@@ -134,7 +135,7 @@ impl Work {
             match data::send(fd, piece, 0) {
                 Got::Bytes(n) => {
                     left = left.saturating_sub(n);
-                    // Whoever takes a large message in drips shall not hold us beyond the end.
+                    // A client that reads a large message slowly must not hold us beyond the end.
                     if left > 0 {
                         watch.heard()?;
                     }
@@ -146,7 +147,7 @@ impl Work {
         Ok(())
     }
 
-    /// UDP: receives from one sender at `from`, and answers if `answer`.
+    /// UDP: receives from one sender at `from`, and returns the datagrams if `answer`.
     pub fn datagrams(
         &self,
         socket: &UdpSocket,
@@ -178,7 +179,7 @@ impl Work {
                     })
                 }
                 Got::Nothing => watch.quiet(),
-                // "Connection refused": an answer found nobody. The client may be at its end.
+                // ECONNREFUSED: an answer found no listener. The client may have ended.
                 Got::Failed => {
                     tally.received.errors += 1;
                     failures += 1;
@@ -191,8 +192,8 @@ impl Work {
         }
     }
 
-    /// Waits for the first datagram from the client and takes no others from then on: this
-    /// socket answers nobody but who asked for the test.
+    /// Waits for the client's first datagram, then connects to its sender: this socket must answer
+    /// only the client of the test.
     fn first(
         &self,
         socket: &UdpSocket,

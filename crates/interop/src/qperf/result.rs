@@ -1,4 +1,4 @@
-//! What qperf's counters say, in this program's terms.
+//! Converts qperf's counters into netwright's figures.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ const LARGEST_MESSAGE: u64 = 16 << 20;
 /// The largest UDP payload over IPv4 without options.
 const LARGEST_DATAGRAM: u64 = 65_507;
 
-/// The server's CPU over its own window, which reaches from its first message to its last,
-/// warm-up and cool-down included. qperf looks at the whole host alone.
+/// The server host's CPU time, over the server's own window from its first message to its last,
+/// including warm-up and cool-down. qperf only reads the whole host.
 pub fn end_cpu(stat: &Stat) -> Reading<EndCpu> {
     if stat.ticks_per_s == 0 {
         return Reading::absent("qperf names no length of its ticks");
@@ -63,7 +63,7 @@ pub fn end_cpu(stat: &Stat) -> Reading<EndCpu> {
     })
 }
 
-/// The server's report, as far as qperf makes one.
+/// The server's report, as far as qperf provides one.
 pub fn report(stat: &Stat) -> PeerReport {
     PeerReport {
         cpu: end_cpu(stat),
@@ -83,8 +83,8 @@ pub fn report(stat: &Stat) -> PeerReport {
     }
 }
 
-/// Where the server is asked to run: qperf takes one CPU or none, and only on this host is
-/// known which ones there are.
+/// The server's CPU assignment: qperf takes one CPU or none, and the available CPUs are known only
+/// on this host.
 ///
 /// # Errors
 /// As [`assignments::peer`].
@@ -143,7 +143,7 @@ fn seconds(common: &Common) -> u32 {
     u32::try_from(whole.saturating_add(SLACK_S)).unwrap_or(u32::MAX)
 }
 
-/// The test of a transport, there and back or one way.
+/// The test for a transport, round trip or one way.
 ///
 /// # Errors
 /// [`Error::Usage`] for what qperf does not speak here.
@@ -159,7 +159,7 @@ fn test_of(transport: Transport, and_back: bool) -> Result<QperfTest> {
     }
 }
 
-/// What a qperf server cannot do is refused, not passed over.
+/// Refuses options that a qperf server does not support.
 ///
 /// # Errors
 /// [`Error::Usage`].
@@ -180,7 +180,7 @@ pub fn check_common(common: &Common, flows: &[u32], sizes: &[u64], and_back: boo
     }
 }
 
-/// What every run with qperf says of the server.
+/// Warnings for every run with qperf.
 pub fn warnings(common: &Common) -> Vec<Warning> {
     let mut all = vec![];
     if common.peer_wait != Wait::Block {

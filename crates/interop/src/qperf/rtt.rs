@@ -1,6 +1,5 @@
-//! `measure rtt --peer qperf`: round trips with qperf's server as the server, every one of
-//! them recorded at this end. Its tests `tcp_lat` and `udp_lat` send each message back as it
-//! came.
+//! `measure rtt --peer qperf`: round trips with qperf's server, each recorded at this end. Its
+//! tests `tcp_lat` and `udp_lat` return each message as received.
 
 use std::{os::fd::AsRawFd, sync::atomic::Ordering};
 
@@ -38,7 +37,7 @@ use super::{
 /// A server that does not answer for so long is given up.
 const SILENT_NS: u64 = 5 * SECOND;
 
-/// Everything about one run that does not change between its rounds.
+/// Parameters of one run, the same for all its rounds.
 struct Point<'a> {
     spec: &'a RttSpec,
     test: Test,
@@ -50,7 +49,7 @@ struct Point<'a> {
 /// Measures round trips against an unmodified qperf server.
 ///
 /// # Errors
-/// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
+/// Nothing could be measured; later failures are in [`Measured::broken`].
 pub fn client_rtt(spec: &RttSpec, run: Run<'_>) -> Result<Measured<RttDocument>> {
     check(spec)?;
     let client = Client::new(&spec.common, run.stop)?;
@@ -74,7 +73,7 @@ pub fn client_rtt(spec: &RttSpec, run: Run<'_>) -> Result<Measured<RttDocument>>
     Ok(Measured { document, broken })
 }
 
-/// What qperf cannot do is refused, not passed over.
+/// Refuses options that qperf does not support.
 fn check(spec: &RttSpec) -> Result<()> {
     check_common(&spec.common, &spec.flows, &spec.request_bytes, true)?;
     let usage = |why: String| Err(Error::Usage(why));
@@ -100,7 +99,7 @@ fn check(spec: &RttSpec) -> Result<()> {
     Ok(())
 }
 
-/// One size, repeated while its interval is wider than was asked for.
+/// One message size, repeated until its interval meets `--precision`.
 fn size(
     spec: &RttSpec,
     bytes: u64,
@@ -143,7 +142,7 @@ fn size(
     }
 }
 
-/// One round: a session of its own, for qperf has no second window in one.
+/// One round: a separate session, since qperf has one window for each.
 fn one(point: &Point<'_>, run: Run<'_>, what: &str) -> Result<(Round, Option<Stat>)> {
     let common = &point.spec.common;
     let mut session = Session::open(&point.client.place, common, point.ask, run.stop)?;
@@ -168,8 +167,8 @@ fn one(point: &Point<'_>, run: Run<'_>, what: &str) -> Result<(Round, Option<Sta
     Ok((Round { ended, recorders: vec![recorder], broken }, stat))
 }
 
-/// Both ends must have counted the same: each answer was a message there first, and one may
-/// have been on its way at the end. Over UDP what is beyond was lost on the way back.
+/// A warning if the ends' counts differ: the server counts each answer as a message first, and one
+/// may be in transit at the end. Over UDP any excess was lost on the way back.
 fn disagreement(stat: &Stat, answered: u64, transport: Transport) -> Option<Warning> {
     let there = stat.received.messages;
     let more = transport != Transport::Udp && there > answered + 1;
@@ -181,7 +180,7 @@ fn disagreement(stat: &Stat, answered: u64, transport: Transport) -> Option<Warn
     })
 }
 
-/// The thread that asks, and the window over it.
+/// Runs the sending thread and its window.
 fn exchange(
     point: &Point<'_>,
     session: &mut Session,
@@ -213,7 +212,7 @@ fn exchange(
     })
 }
 
-/// Looks after a thread that waits for what may never come.
+/// Ends a thread that waits for an answer which may never arrive.
 struct ThreadTimeout {
     wake_ns: u64,
     woken_ns: u64,
@@ -226,7 +225,7 @@ impl ThreadTimeout {
     fn new(spec: &RttSpec) -> Self {
         let udp = spec.common.transport == Transport::Udp;
         let wake_ns = if udp { spec.timeout_ns.0 / 4 } else { u64::MAX };
-        // Over UDP silence is loss, which is counted; the server's end shows elsewhere.
+        // Over UDP silence is loss, which is counted; a failed server is detected elsewhere.
         let silent_ns = if udp { u64::MAX } else { SILENT_NS };
         let now = now_ns();
         Self { wake_ns, woken_ns: now, answered: 0, since_ns: now, silent_ns }

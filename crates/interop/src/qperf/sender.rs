@@ -18,22 +18,22 @@ use traffic::{
     net::now_ns,
 };
 
-/// A schedule that fell so far behind is begun anew instead of caught up with in a burst.
+/// A schedule with more lag than this is restarted instead of made up for by a burst.
 const BEHIND_NS: u64 = 10_000_000;
-/// A wait shorter than this is spun: sleeping would take longer.
+/// Shorter waits are spun: a sleep would take longer.
 const SPIN_NS: u64 = 60_000;
-/// So many refusals in a row are no full queue.
+/// Consecutive refusals that cannot be a full queue.
 const REFUSALS: u32 = 1000;
 
 #[derive(Debug)]
 pub struct Sender {
-    /// Bytes of a message.
+    /// Message size in bytes.
     pub message: usize,
-    /// Whether a message is a datagram.
+    /// Whether each message is a datagram.
     pub udp: bool,
-    /// Bits a second, if bounded.
+    /// Bits per second; `None` for no limit.
     pub rate: Option<u64>,
-    /// Datagrams that the kernel did not take.
+    /// Datagrams that the kernel refused.
     pub refused: AtomicU64,
 }
 

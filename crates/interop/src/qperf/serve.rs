@@ -1,8 +1,7 @@
 //! The server for unmodified qperf clients, many at once.
 //!
-//! One thread holds every connection that has not asked yet, whatever comes in there: each
-//! costs a descriptor and a few hundred bytes until its time is over. A whole request that is
-//! within the limits gets a thread of its own (`session`).
+//! One thread handles every connection without a request; each costs a descriptor and a few hundred
+//! bytes until its timeout. A complete request within the limits gets its own thread (`session`).
 
 use std::{
     fmt,
@@ -27,31 +26,31 @@ use super::{
     wire::{self, REQUEST, Request, Test, VERSION},
 };
 
-/// What happened, for the log.
+/// An event for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     Began {
         client: SocketAddr,
-        /// `tcp_lat`.
+        /// Name of the test, such as `tcp_lat`.
         test: &'static str,
-        /// Bytes of a message.
+        /// Message size in bytes.
         message_bytes: u32,
-        /// For so long; 0 until the client closes.
+        /// Duration in seconds; 0 until the client closes.
         seconds: u32,
     },
     Ended {
         client: SocketAddr,
-        /// `tcp_lat`.
+        /// Name of the test, such as `tcp_lat`.
         test: &'static str,
         received: u64,
         sent: u64,
         ns: Nanos,
-        /// Why: `its time was over`.
+        /// Reason of its end, such as `its time was over`.
         why: String,
     },
-    /// It broke off, or was never begun, for this reason.
+    /// The test failed or was refused, for this reason.
     Failed { client: SocketAddr, why: String },
-    /// So many connections since the last such event did not speak qperf, or said nothing.
+    /// Connections since the last such event that sent no valid request.
     Ignored { connections: u64 },
 }
 
@@ -76,11 +75,11 @@ impl fmt::Display for Event {
     }
 }
 
-/// Listens for clients; `[::]` takes IPv4 too, as qperf's own server does, unless `0.0.0.0` is
-/// listened to beside it.
+/// Listens for clients. `[::]` also accepts IPv4, as in qperf's own server, unless `0.0.0.0` is
+/// listed too.
 ///
 /// # Errors
-/// One line for the first address where it cannot.
+/// The first address that cannot be bound.
 pub fn listen(at: &[SocketAddr]) -> Result<Vec<TcpListener>> {
     let any_v4 = at.iter().any(|a| a.is_ipv4() && a.ip().is_unspecified());
     at.iter().map(|a| listen_one(*a, !any_v4 && a.ip().is_unspecified())).collect()
@@ -105,15 +104,15 @@ struct Waiting {
     bytes: [u8; REQUEST],
     have: usize,
     until_ns: u64,
-    /// It has had its answer and is only waited for to close.
+    /// Whether it was answered and only has to close.
     answered: bool,
 }
 
-/// What a connection's bytes came to.
+/// State of a connection after a read.
 enum ReadStep {
-    /// Not whole yet.
+    /// The request is incomplete.
     Wait,
-    /// It ends, or says what is not qperf.
+    /// The connection ended, or is not qperf.
     Close,
     Whole,
 }
@@ -136,7 +135,7 @@ impl Waiting {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return ReadStep::Close,
             }
-            // Garbage ends as early as it is known.
+            // Invalid data is detected as early as possible.
             let major = self.bytes.first_chunk::<2>().map(|b| u16::from_le_bytes(*b));
             if self.have >= 2 && major != Some(0) {
                 return ReadStep::Close;
@@ -146,7 +145,7 @@ impl Waiting {
     }
 }
 
-/// Why a request is refused, if it is.
+/// Checks a request against the limits; the error is the reason for refusing it.
 fn refuse(r: &Request, limits: &Limits) -> std::result::Result<Test, String> {
     let [major, minor, inc] = r.version;
     let [our_major, our_minor, our_inc] = VERSION;
@@ -188,10 +187,10 @@ struct House<'scope, 'env> {
     reported_ns: u64,
 }
 
-/// Serves until `stop` is set; tests that still run then end with the counters they have.
+/// Serves until `stop` is set; running tests then end with their current counters.
 ///
 /// # Errors
-/// [`Error::Environment`] when there is nothing to listen on or waiting itself fails.
+/// [`Error::Environment`]: there is no listening socket, or waiting failed.
 pub fn serve(
     listeners: &[TcpListener],
     limits: &Limits,
@@ -217,17 +216,17 @@ pub fn serve(
     })
 }
 
-/// How often [`Event::Ignored`] comes at most.
+/// Shortest interval between [`Event::Ignored`] events.
 const TELL_NS: u64 = 10_000_000_000;
-/// Connections taken in one round, so that a flood does not keep those that are here waiting.
+/// Most connections accepted in one round, so that a flood does not delay existing ones.
 const AT_ONCE: usize = 64;
-/// Enough for what a test keeps on it.
+/// Stack size of a test's thread.
 const STACK: usize = 256 << 10;
-/// How long a client may take to read what it was answered.
+/// Time for a client to read an answer before closing.
 const ANSWER_NS: u64 = 1_000_000_000;
 
 impl<'scope, 'env> House<'scope, 'env> {
-    /// Waits for something and does it.
+    /// Waits for events and handles them.
     fn round(&mut self, listeners: &[TcpListener]) -> Result<()> {
         let fds = listeners.iter().map(AsRawFd::as_raw_fd);
         let fds = fds.chain(self.waiting.iter().map(|w| w.stream.as_raw_fd()));
@@ -249,7 +248,7 @@ impl<'scope, 'env> House<'scope, 'env> {
         Ok(())
     }
 
-    /// Reads from those that spoke, closes those whose time is over.
+    /// Reads from ready connections, and closes those past their timeout.
     fn hear(&mut self, spoke: &[bool]) {
         let now = monotonic_ns();
         let mut whole = Vec::new();
@@ -285,7 +284,7 @@ impl<'scope, 'env> House<'scope, 'env> {
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
                 Err(e) => {
-                    // No descriptors left: those that say nothing hold them.
+                    // No descriptor is left: closes idle connections.
                     if matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {
                         let gone = self.waiting.len().div_ceil(4);
                         self.waiting.drain(..gone);
@@ -306,7 +305,7 @@ impl<'scope, 'env> House<'scope, 'env> {
         }
     }
 
-    /// Answers a whole request, at once or with a thread.
+    /// Answers a complete request, directly or in a new thread.
     fn admit(&mut self, w: Waiting) {
         let request = Request::decode(&w.bytes);
         let test = match refuse(&request, self.limits) {
@@ -353,7 +352,7 @@ impl<'scope, 'env> House<'scope, 'env> {
         }
     }
 
-    /// Says why not, in the protocol's way; closes when the client has read it.
+    /// Sends a refusal in qperf's format; closes when the client has read it.
     fn turn_away(&mut self, mut w: Waiting, why: String) {
         let Ok(copy) = w.stream.try_clone() else { return };
         if let Ok(control) = Control::new(copy, String::new()) {
@@ -376,7 +375,7 @@ impl<'scope, 'env> House<'scope, 'env> {
     }
 }
 
-/// The host's name, its CPUs and its system, as qperf's `conf` prints them.
+/// Host name, CPUs and system, in the format of qperf's `conf`.
 fn host() -> (String, String, String) {
     let uts = rustix::system::uname();
     let text = |field: &std::ffi::CStr| field.to_string_lossy().into_owned();

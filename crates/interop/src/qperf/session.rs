@@ -1,4 +1,4 @@
-//! One test at the server: port, synchronisation, data, counters.
+//! One test at the server: port, synchronization, data, counters.
 
 use std::{
     io,
@@ -23,29 +23,29 @@ use super::{
 };
 
 const SECOND: u64 = 1_000_000_000;
-/// A client that asks for less or more patience on the control connection gets this.
+/// Bounds on the timeout that a client requests for the control connection.
 const PATIENCE_S: (u32, u32) = (1, 60);
-/// How long to wait for a client's last word once this end stops.
+/// Longest wait for a client's last message once this end stops.
 const LAST_WORD_NS: u64 = 200_000_000;
 
-/// What came of a test.
+/// Result of a test.
 #[derive(Debug, Clone, Copy)]
 pub struct TestResult {
     pub tally: EndCounts,
-    /// How long it took.
+    /// Duration of the test in nanoseconds.
     pub ns: u64,
     pub over: Over,
 }
 
-/// A test being served.
+/// A test in progress.
 #[derive(Debug)]
 pub struct Session<'a> {
     pub control: Control,
-    /// What it asked for.
+    /// The client's request.
     pub request: Request,
-    /// Which test that is.
+    /// The requested test.
     pub test: Test,
-    /// What it may cost.
+    /// Resource limits of the test.
     pub limits: &'a Limits,
     pub stop: &'a AtomicBool,
 }
@@ -56,10 +56,10 @@ enum Data {
 }
 
 impl Session<'_> {
-    /// Runs it to its end; an error is told to the client too.
+    /// Runs the test to its end; an error is also sent to the client.
     ///
     /// # Errors
-    /// One line.
+    /// One line with the reason.
     pub fn run(mut self) -> Result<TestResult> {
         let result = self.test();
         if let Err(e) = &result
@@ -96,7 +96,7 @@ impl Session<'_> {
         let (cpus, start) = clock::times(begun);
         let deadline = begun.saturating_add(self.max_time_ns());
         let (tally, over) = self.data(&data, from, deadline);
-        // What came after the time is not counted, so neither is the time.
+        // Data after the deadline is not counted, so the time is not either.
         let ended = monotonic_ns().min(deadline);
         let (_, end) = clock::times(ended);
         let ticks_per_s = TICKS_PER_S;
@@ -130,7 +130,8 @@ impl Session<'_> {
         }
     }
 
-    /// The counters, and the client's word that it has them: only then may the data socket go.
+    /// Sends the counters and waits for the client's confirmation: only then may the data socket
+    /// close.
     fn results(&mut self, stat: &Stat, over: Over) -> Result<()> {
         if over == Over::Gone {
             return Err(Error::Environment("the client vanished during the test".into()));
@@ -143,13 +144,13 @@ impl Session<'_> {
         let stop = if stopping() { &go } else { self.stop };
         let what = "synchronization after the test";
         match self.control.receive(&mut said, what, now + patience, stop) {
-            // A test ended early leaves its client waiting for its own clock.
+            // After an early end the client still waits for its own clock.
             Err(_) if stopping() || over == Over::Idle => Ok(()),
             other => other,
         }
     }
 
-    /// Listens, says where, and takes the client's connection.
+    /// Listens, sends the port, and accepts the client's connection.
     fn tcp(&mut self, local: SocketAddr, from: IpAddr) -> Result<TcpStream> {
         let socket = self.bind(local, Type::STREAM)?;
         let doing = || "cannot listen for data";
@@ -206,8 +207,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A data socket at the address that the client spoke to. Ports that others hold are waited
-    /// for, somewhat shorter than the client waits for the answer.
+    /// Binds a data socket to the address that the client used. Waits for a port in use, slightly
+    /// shorter than the client waits for the answer.
     fn bind(&self, local: SocketAddr, kind: Type) -> Result<Socket> {
         let port = u16::try_from(self.request.port)
             .map_err(|_| Error::Environment(format!("{} is no port", self.request.port)))?;
@@ -221,7 +222,7 @@ impl Session<'_> {
             (a, b) => format!("cannot use any port of {a}-{b} for data"),
         };
         let socket = Socket::new(Domain::for_address(local), kind, None).doing(doing)?;
-        // Over TCP it passes over old connections; over UDP it would let two share the port.
+        // Over TCP this ignores old connections; over UDP it would let two sockets share the port.
         socket.set_reuse_address(kind == Type::STREAM).doing(doing)?;
         let until = monotonic_ns() + self.patience_ns() / 5 * 4;
         loop {
@@ -244,8 +245,8 @@ impl Session<'_> {
     }
 }
 
-/// Pins the calling thread as a request says: 0 is any CPU, 1 the first. (The real client sends
-/// the number that was typed, so that its `-rca 1` means CPU 0; the real server does the same.)
+/// Pins the calling thread as requested: 0 is any CPU, 1 the first. (The real client sends the
+/// number as typed, so that its `-rca 1` means CPU 0; the real server behaves the same.)
 fn pin(affinity: u32) -> Result<()> {
     let Some(cpu) = affinity.checked_sub(1) else { return Ok(()) };
     let refused =

@@ -1,8 +1,8 @@
-//! `measure stream --peer qperf`: one flow to qperf's server, its tests `tcp_bw` and `udp_bw`.
+//! `measure stream --peer qperf`: one flow to qperf's server, by its tests `tcp_bw` and `udp_bw`.
 //!
-//! The server counts all that it received between its first message and its last, and says so
-//! once, at the end. Over TCP the window is cut out of that by what its kernel acknowledged;
-//! over UDP the window is the whole test, so there is no warm-up.
+//! The server counts all data between its first and its last message, and reports one total at the
+//! end. Over TCP, the window is computed from the bytes that its kernel acknowledged; over UDP the
+//! window is the whole test, so there is no warm-up.
 
 use std::{
     os::fd::AsRawFd,
@@ -42,10 +42,10 @@ use crate::iperf3::sock::{TcpInfo, congestion, tcp_info};
 /// How often a wait looks whether it shall end.
 const LOOK_NS: u64 = 50_000_000;
 
-/// Streams to an unmodified qperf server.
+/// Measures streams to an unmodified qperf server.
 ///
 /// # Errors
-/// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
+/// Nothing could be measured; later failures are in [`Measured::broken`].
 pub fn client_stream(spec: &StreamSpec, run: Run<'_>) -> Result<Measured<StreamDocument>> {
     check(spec)?;
     let client = Client::new(&spec.common, run.stop)?;
@@ -72,7 +72,7 @@ pub fn client_stream(spec: &StreamSpec, run: Run<'_>) -> Result<Measured<StreamD
     Ok(Measured { document, broken })
 }
 
-/// What qperf cannot do is refused, not passed over.
+/// Refuses options that qperf does not support.
 fn check(spec: &StreamSpec) -> Result<()> {
     check_common(&spec.common, &spec.flows, &spec.message_bytes, false)?;
     let usage = |why: String| Err(Error::Usage(why));
@@ -127,24 +127,24 @@ fn one(
     Ok((run.run(), cpus, broken))
 }
 
-/// The sender's kernel at one moment.
+/// State of the sending kernel at one time.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     at_ns: u64,
     tcp: Option<TcpInfo>,
 }
 
-/// A test that was sent.
+/// A test after its data was sent.
 struct SentTest {
     marks: (Mark, Mark),
-    /// At the window's beginning, each interval's end, and the window's end.
+    /// Samples at the window's start, at each interval's end, and at the window's end.
     samples: Vec<Sample>,
     congestion: Option<String>,
-    /// When the sender began and when it had ended.
+    /// Start and end time of the sender.
     sent_ns: (u64, u64),
 }
 
-/// Sends, and looks at it.
+/// Sends the data, and samples the sender meanwhile.
 fn send(
     spec: &StreamSpec,
     session: &mut Session,
@@ -204,7 +204,7 @@ fn watch(spec: &StreamSpec, session: &mut Session, pool: &WorkerPool, run: Run<'
     SentTest { marks: (first, last), samples, congestion, sent_ns: (0, 0) }
 }
 
-/// What a run is made of.
+/// Inputs of a run's result.
 struct Parts<'a> {
     spec: &'a StreamSpec,
     bytes: u64,
@@ -272,7 +272,7 @@ impl Parts<'_> {
         }
     }
 
-    /// What the server's kernel acknowledged within the window.
+    /// Bytes acknowledged by the server's kernel within the window, and its length.
     fn stream_window(&self) -> (u64, u64) {
         let (first, last) = (self.course.samples.first(), self.course.samples.last());
         let Some((a, b)) = first.zip(last) else { return (0, 0) };
@@ -280,7 +280,7 @@ impl Parts<'_> {
         (acked(b).saturating_sub(acked(a)), b.at_ns - a.at_ns)
     }
 
-    /// All that the server received, over the time in which it was sent.
+    /// All bytes received by the server, and the time of sending them.
     fn datagram_window(&self) -> (u64, u64) {
         let (from, to) = self.course.sent_ns;
         (self.stat.map_or(0, |s| s.received.bytes), to - from)
@@ -350,7 +350,7 @@ impl Parts<'_> {
         if udp {
             all.push(Warning::QperfNoIntervals);
         }
-        // Whole messages here; the last, interrupted by the end, may count there.
+        // Whole messages at this end; the server may count part of the last, interrupted one.
         let sent = self.pool.transactions().saturating_mul(self.bytes);
         match &self.stat {
             Some(s) if !udp && !(sent..sent + self.bytes).contains(&s.received.bytes) => {

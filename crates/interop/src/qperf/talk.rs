@@ -1,5 +1,5 @@
-//! The control connection, from either end: fixed-size messages, each within a time, and the
-//! other end's errors, which come out of band.
+//! The control connection of either end: fixed-size messages with deadlines, and the other end's
+//! errors, which arrive out of band.
 
 use std::{
     io::{self, Read, Write},
@@ -15,24 +15,24 @@ use traffic::{Error, Result, net::sys};
 
 use super::wire::{URGENT_DONE, URGENT_ERROR};
 
-/// How often a wait looks whether it shall end.
+/// Interval of checking the stop flag during a wait.
 pub const LOOK_NS: u64 = 100_000_000;
-/// The most that is read of an error's text.
+/// Most bytes read of an error text.
 const ERROR_TEXT: usize = 256;
-/// How long an error's text may take to come or to be taken.
+/// Timeout for receiving or sending an error text.
 const ERROR_PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub struct Control {
     stream: TcpStream,
-    /// Who is at the other end, for messages.
+    /// The other end's name, for messages.
     pub who: String,
 }
 
-/// Whether a descriptor has one of `events`, waiting at most so long.
+/// Waits up to `wait_ns` for one of `events`; returns whether there is one.
 ///
 /// # Errors
-/// As the kernel says; an interrupted wait is no event.
+/// As the kernel says; an interrupted wait counts as no event.
 pub fn ready(fd: &impl AsRawFd, events: i16, wait_ns: u64) -> io::Result<i16> {
     let mut one = [libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 }];
     let ms = i32::try_from(wait_ns.div_ceil(1_000_000)).unwrap_or(i32::MAX);
@@ -44,7 +44,7 @@ pub fn ready(fd: &impl AsRawFd, events: i16, wait_ns: u64) -> io::Result<i16> {
 }
 
 impl Control {
-    /// Of a connected socket; a silent peer is noticed within half a minute.
+    /// A control connection on a connected socket; a silent peer is detected within half a minute.
     pub fn new(stream: TcpStream, who: String) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
@@ -60,12 +60,12 @@ impl Control {
         self.stream.local_addr()
     }
 
-    /// The other end's address.
+    /// Address of the other end.
     pub fn peer(&self) -> io::Result<SocketAddr> {
         self.stream.peer_addr()
     }
 
-    /// For waiting on it together with others.
+    /// The socket, for waiting on it together with others.
     pub fn socket(&self) -> &TcpStream {
         &self.stream
     }
@@ -82,7 +82,7 @@ impl Control {
     /// Reads all of `into` by `deadline_ns`.
     ///
     /// # Errors
-    /// One line: an error that the other end sent, an end or reset, a time that ran out, a stop.
+    /// In one line: an error sent by the other end, a close or reset, a timeout, or a stop.
     pub fn receive(
         &mut self,
         into: &mut [u8],
@@ -93,7 +93,7 @@ impl Control {
         let begun = monotonic_ns();
         let mut have = 0;
         loop {
-            // An error's text would else be taken for the message.
+            // Otherwise an error text would be taken for the message.
             self.urgent(into.get(..have).unwrap_or_default())?;
             let Some(rest) = into.get_mut(have..).filter(|r| !r.is_empty()) else { return Ok(()) };
             match self.stream.read(rest) {
@@ -151,8 +151,7 @@ impl Control {
         Ok(())
     }
 
-    /// Takes an urgent byte, if one is there: an error's text follows it, of which some may
-    /// have been `read` already.
+    /// Handles an urgent byte: an error text follows it, part of which may be in `read` already.
     fn urgent(&mut self, read: &[u8]) -> Result<()> {
         let mut byte = [0];
         let n = sys::recv(self.stream.as_raw_fd(), &mut byte, libc::MSG_OOB);
@@ -176,29 +175,29 @@ impl Control {
         Err(Error::Environment(format!("{} says: {}", self.who, printable(&text))))
     }
 
-    /// Whether the other end is gone or has sent an error; costs one system call.
+    /// Whether the other end has gone or has sent an error; costs one system call.
     pub fn gone(&self) -> bool {
         let asked = libc::POLLIN | libc::POLLPRI | libc::POLLRDHUP;
         let over = libc::POLLPRI | libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR;
         ready(&self.stream, asked, 0).is_ok_and(|got| got & over != 0)
     }
 
-    /// Whether the other end says, out of band, that its test is over.
+    /// Whether the other end signals, out of band, that its test has ended.
     pub fn says_done(&self) -> bool {
         let mut byte = [0];
         let n = sys::recv(self.stream.as_raw_fd(), &mut byte, libc::MSG_OOB | libc::MSG_PEEK);
         matches!(n, Ok(1)) && byte == [URGENT_DONE]
     }
 
-    /// Tells the other end, in its own way, what went wrong: it prints the text and ends.
+    /// Sends an error text in qperf's format: the other end prints it and ends.
     pub fn send_error(&self, text: &str) {
         let _ = sys::send(self.stream.as_raw_fd(), &[URGENT_ERROR], libc::MSG_OOB);
         let _ = (&self.stream).write_all(text.as_bytes());
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
-    /// Waits shortly until the other end has closed, so that closing here does not take from it
-    /// what it has not read yet.
+    /// Waits briefly for the other end to close, because closing first could discard data that it
+    /// has not read.
     pub fn linger(&self) {
         let end = monotonic_ns() + ERROR_PATIENCE.as_nanos() as u64;
         let mut sink = [0; 256];
@@ -215,7 +214,7 @@ impl Control {
     }
 }
 
-/// What a peer sent, fit for a line of ours.
+/// A peer's text without control characters, for our messages.
 pub fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

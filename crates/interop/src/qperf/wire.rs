@@ -1,52 +1,52 @@
-//! What goes over the control connection: a request of 200 bytes, a port of 4, two sentences
-//! for synchronisation, a block of counters of 256 bytes. All numbers are little-endian.
+//! Messages of the control connection: a 200-byte request, a 4-byte port, two synchronization
+//! texts, and a 256-byte block of counters. All numbers are little-endian.
 //!
-//! **Source**: unmodified qperf 0.4.11, watched on loopback.
+//! **Source**: unmodified qperf 0.4.11, observed on loopback.
 
-/// Where qperf's server listens.
+/// Default port of qperf's server.
 pub const PORT: u16 = 19765;
-/// Both ends demand that major and minor version agree.
+/// Version; both ends require that major and minor version agree.
 pub const VERSION: [u16; 3] = [0, 4, 11];
-/// Both ends send this when they are ready, and wait for the other's.
+/// Sent by both ends when they are ready; each waits for the other's.
 pub const BEFORE: &[u8] = b"synchronization before test";
-/// The client sends this when it has the results.
+/// Sent by the client when it has the results.
 pub const AFTER: &[u8] = b"synchronization after test";
-/// Sent out of band before the text of an error.
+/// Out-of-band byte that precedes an error text.
 pub const URGENT_ERROR: u8 = b'?';
-/// Sent out of band by one end whose test is over.
+/// Out-of-band byte of an end that has finished its test.
 pub const URGENT_DONE: u8 = b'.';
 
-/// Bytes of a request.
+/// Length of a request in bytes.
 pub const REQUEST: usize = 200;
-/// Bytes of the version and the test's index, which begin it.
+/// Length in bytes of its first part, the version and the test's index.
 const HEAD: usize = 8;
-/// Numbers of a request after its head.
+/// Number of integers in a request after that part.
 const NUMBERS: usize = 16;
-/// Bytes of one of the strings that end a request, and of one of those in [`configuration`].
+/// Length in bytes of a string at the end of a request or in [`configuration`].
 pub const STRING: usize = 64;
-/// Bytes of the answer to `conf`.
+/// Length in bytes of the answer to `conf`.
 pub const CONFIGURATION: usize = 4 * STRING;
-/// Bytes of the counters.
+/// Length of the counters in bytes.
 pub const STAT: usize = 252;
-/// Bytes sent for them: the real program sends as many as its structure has in memory, which
-/// on 64-bit machines is 4 of padding more.
+/// Bytes sent for the counters: the real program sends its whole structure, which has 4 bytes of
+/// padding on 64-bit machines.
 pub const STAT_SENT: usize = 256;
-/// Clocks in [`Times`].
+/// Number of clock values in [`Times`].
 const CLOCKS: usize = 9;
 
-/// The tests that are spoken here, by qperf's index.
+/// The supported tests, by qperf's index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Test {
-    /// Say who you are.
+    /// Returns the server's configuration.
     Conf,
     Quit,
-    /// One way over TCP, from the client.
+    /// One way over TCP, from the client to the server.
     TcpBw,
-    /// There and back over TCP.
+    /// Round trips over TCP.
     TcpLat,
-    /// One way over UDP, from the client.
+    /// One way over UDP, from the client to the server.
     UdpBw,
-    /// There and back over UDP.
+    /// Round trips over UDP.
     UdpLat,
 }
 
@@ -60,7 +60,7 @@ impl Test {
         (Self::UdpLat, 11, "udp_lat"),
     ];
 
-    /// The test of an index, if it is one of these.
+    /// The test with this index, if supported.
     pub fn of(index: u16) -> Option<Self> {
         Self::ALL.iter().find(|(_, i, _)| *i == index).map(|(t, _, _)| *t)
     }
@@ -69,60 +69,60 @@ impl Test {
         Self::ALL.iter().find(|(t, _, _)| *t == self).map_or(0, |(_, i, _)| *i)
     }
 
-    /// As it is typed.
+    /// Its name on qperf's command line.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(t, _, _)| *t == self).map_or("", |(_, _, n)| *n)
     }
 
-    /// Whether datagrams carry it.
+    /// Whether it uses UDP.
     pub fn is_udp(self) -> bool {
         matches!(self, Self::UdpBw | Self::UdpLat)
     }
 }
 
-/// What a client asks for.
+/// A client's request.
 ///
-/// Fields that say "RDMA" mean nothing to the tests over sockets; the real server passes over
-/// them too, and over `flip` and `no_msgs` (a client with `--no_msgs` sends a `time` of 0).
+/// Fields marked "RDMA" have no meaning for socket tests; the real server ignores them too, and
+/// also `flip` and `no_msgs` (a client with `--no_msgs` sends a `time` of 0).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
     pub version: [u16; 3],
     /// Index of the test.
     pub index: u16,
-    /// Look at every received byte.
+    /// Read every received byte.
     pub access_recv: u32,
-    /// CPU to run on, plus one; 0 is any.
+    /// CPU number plus one; 0 for any CPU.
     pub affinity: u32,
     pub alt_port: u32,
     /// RDMA: the server sends.
     pub flip: u32,
-    /// Bytes of a message.
+    /// Message size in bytes.
     pub msg_size: u32,
     pub mtu_size: u32,
-    /// RDMA: messages to send.
+    /// RDMA: number of messages to send.
     pub no_msgs: u32,
     pub poll_mode: u32,
-    /// Port for the data; 0 lets the server choose.
+    /// Port for the data connection; 0 lets the server choose.
     pub port: u32,
     pub rd_atomic: u32,
     pub sl: u32,
-    /// `SO_SNDBUF` and `SO_RCVBUF`; 0 leaves the kernel's.
+    /// `SO_SNDBUF` and `SO_RCVBUF` in bytes; 0 keeps the kernel's.
     pub sock_buf_size: u32,
     pub src_path_bits: u32,
-    /// Seconds that the test takes; 0 is until the data connection closes.
+    /// Duration in seconds; 0 until the data connection closes.
     pub time: u32,
-    /// Seconds to wait for a message on the control connection.
+    /// Timeout in seconds for a message on the control connection.
     pub timeout: u32,
     pub use_cm: u32,
 }
 
 impl Request {
-    /// A request of this version for a test.
+    /// A request for a test, with this version.
     pub fn new(test: Test) -> Self {
         Self { version: VERSION, index: test.index(), ..Self::default() }
     }
 
-    /// As bytes; the two strings that end it are empty.
+    /// Encodes it; the two strings at the end are empty.
     pub fn encode(&self) -> [u8; REQUEST] {
         let numbers: [u32; NUMBERS] = [
             self.access_recv,
@@ -150,7 +150,7 @@ impl Request {
         bytes
     }
 
-    /// From bytes; anything is a request.
+    /// Decodes it; any bytes are a valid request.
     pub fn decode(bytes: &[u8; REQUEST]) -> Self {
         let mut at = Reader(bytes);
         let head: [u16; HEAD / 2] = std::array::from_fn(|_| at.u16());
@@ -178,7 +178,7 @@ impl Request {
     }
 }
 
-/// Takes numbers off bytes; beyond their end all is 0.
+/// Reads integers from bytes; returns 0 beyond their end.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -203,14 +203,14 @@ impl Reader<'_> {
     }
 }
 
-/// Clocks at one moment, in [`Stat::ticks_per_s`]: the time that passes, and the whole host's
-/// CPU time by state as in the first line of `/proc/stat`.
+/// Clocks at one time, in units of [`Stat::ticks_per_s`]: elapsed time, and the whole host's CPU
+/// time by state as in the first line of `/proc/stat`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Time passed since some moment.
+    /// Time since an arbitrary start.
     pub real: u64,
     pub user: u64,
-    /// User mode at low priority.
+    /// User mode at low priority (nice).
     pub nice: u64,
     pub system: u64,
     pub idle: u64,
@@ -218,7 +218,7 @@ pub struct Times {
     pub iowait: u64,
     pub irq: u64,
     pub softirq: u64,
-    /// Taken by the hypervisor.
+    /// Steal time, taken by the hypervisor.
     pub steal: u64,
 }
 
@@ -252,33 +252,33 @@ impl Times {
     }
 }
 
-/// What went one way.
+/// Data counts of one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Payload bytes.
+    /// Payload bytes, without protocol headers.
     pub bytes: u64,
     pub messages: u64,
     pub errors: u64,
 }
 
-/// The block of counters with which the server ends a test.
+/// The block of counters that the server sends after a test.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stat {
     pub cpus: u32,
-    /// Unit of all [`Times`]. The real server has 100; the client divides by whatever is here.
+    /// Unit of all [`Times`]. The real server reports 100; the client divides by this number.
     pub ticks_per_s: u32,
-    /// When the test began.
+    /// Clocks at the start of the test.
     pub start: Times,
-    /// When it ended.
+    /// Clocks at the end of the test.
     pub end: Times,
-    /// What the server sent.
+    /// Data that the server sent.
     pub sent: Counts,
-    /// What the server received.
+    /// Data that the server received.
     pub received: Counts,
 }
 
 impl Stat {
-    /// As bytes. RDMA's queue length and what it says of the other end's counters are 0.
+    /// Encodes it. RDMA's queue length and the copy of the other end's counters are 0.
     pub fn encode(&self) -> [u8; STAT_SENT] {
         let three = [self.cpus, self.ticks_per_s, 0].into_iter().flat_map(u32::to_le_bytes);
         let clocks = self.start.numbers().into_iter().chain(self.end.numbers());
@@ -290,7 +290,7 @@ impl Stat {
         bytes
     }
 
-    /// From bytes.
+    /// Decodes a server's block, without its padding.
     pub fn decode(bytes: &[u8; STAT]) -> Self {
         let mut at = Reader(bytes);
         let (cpus, ticks_per_s, _max_cqes) = (at.u32(), at.u32(), at.u32());
@@ -300,8 +300,8 @@ impl Stat {
     }
 }
 
-/// The answer to `conf`: the node's name, its CPUs, its system and qperf's version, each cut to
-/// 63 bytes and closed with a NUL.
+/// The answer to `conf`: node name, CPUs, system and qperf version, each cut to 63 bytes and
+/// terminated by a NUL.
 pub fn configuration(node: &str, cpu: &str, os: &str) -> [u8; CONFIGURATION] {
     let [a, b, c] = VERSION;
     let version = format!("{a}.{b}.{c}");

@@ -40,7 +40,7 @@ impl PeerEnd {
         Self::on("127.0.0.1:0", Limits::default())
     }
 
-    /// Starts `iperf3 -J` with these words.
+    /// Starts `iperf3 -J` with these arguments.
     fn client(&self, words: &str) -> Child {
         client_of(self.address, words)
     }
@@ -103,7 +103,7 @@ fn at(value: &Value, path: &str) -> f64 {
     value.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {path}: {value:#}"))
 }
 
-/// What every complete result has.
+/// Checks that hold for every complete result.
 fn complete(words: &str, value: &Value) {
     assert!(value.get("error").is_none(), "{words}: {value:#}");
     assert!(at(value, "/end/sum_received/bytes") > 0.0, "{words}: {value:#}");
@@ -175,7 +175,7 @@ fn figures_of_a_known_rate_are_that_rate() {
 #[test]
 fn four_clients_at_once_get_their_own_results() {
     let peer = PeerEnd::start();
-    // Two UDP clients of one host among them: nothing in a datagram tells them apart.
+    // Includes two UDP clients of one host, whose datagrams cannot be distinguished.
     let words = [
         "-t 3 -P 2 -b 40M",
         "-t 3 -u -b 30M -P 2",
@@ -187,7 +187,7 @@ fn four_clients_at_once_get_their_own_results() {
     for ((words, client), rate) in clients.into_iter().zip(rates) {
         let value = json(words, client);
         complete(words, &value);
-        // Received or, on a busy host, known to be lost.
+        // Received, or reported as lost on a busy host.
         let measured = at(&value, "/end/sum_received/bits_per_second");
         let lost = value.pointer("/end/sum/lost_percent").and_then(Value::as_f64).unwrap_or(0.0);
         let sent = measured / (1.0 - lost / 100.0);
@@ -220,7 +220,7 @@ fn the_client_gets_our_own_output_when_it_asks() {
     assert!(text.contains("(omitted)") && text.contains("[RX-S]   0.00-2.0"), "{text}");
 }
 
-/// Reads what the server says to a connection that sends `bytes`, until it closes.
+/// The server's answer to a connection that sends `bytes`, until it closes.
 fn answer(peer: &PeerEnd, bytes: &[u8]) -> Vec<u8> {
     let mut socket = TcpStream::connect(peer.address).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -230,7 +230,7 @@ fn answer(peer: &PeerEnd, bytes: &[u8]) -> Vec<u8> {
     said
 }
 
-/// A cookie, and parameters of that length.
+/// A cookie, then parameters of this length.
 fn asking(parameters: &[u8]) -> Vec<u8> {
     let mut all = b"abcdefghijklmnopqrstuvwxyz2345677777\0".to_vec();
     all.extend((parameters.len() as u32).to_be_bytes());
@@ -247,7 +247,7 @@ fn bad_guests_do_not_disturb_a_running_test() {
 
     assert_eq!(answer(&peer, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"), b"");
     peer.ended("that is no cookie");
-    // Parameters that are too long, no JSON, no object, nested a million deep, and half of them.
+    // Parameters that are too long, no JSON, no object, nested a million deep, or cut in half.
     assert_eq!(answer(&peer, &[&asking(b"")[..37], &u32::MAX.to_be_bytes()].concat()), [9]);
     peer.ended("parameters of 4294967295 bytes");
     assert_eq!(answer(&peer, &asking(b"{tcp")), [9]);
@@ -262,7 +262,7 @@ fn bad_guests_do_not_disturb_a_running_test() {
     );
     assert_eq!(answer(&peer, &asking(b"{}")[..40]), [9]);
     peer.ended("it did not send parameters in time");
-    // One that opens no stream, a half-open connection, and more strangers than are let wait.
+    // A client without streams, a half-open connection, and too many unidentified connections.
     assert_eq!(answer(&peer, &asking(br#"{"tcp":true}"#)), [9, 10, 11]);
     peer.ended("did not open its streams");
     let strangers: Vec<_> = (0..200).map(|_| TcpStream::connect(peer.address).unwrap()).collect();
@@ -272,7 +272,7 @@ fn bad_guests_do_not_disturb_a_running_test() {
         thread::sleep(Duration::from_millis(100));
     }
     peer.ended("did not say in time");
-    // Garbage by UDP, to the port and as a stream's first datagram that nobody awaits.
+    // Invalid UDP data: to the port, and as an unexpected first datagram of a stream.
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     for n in 0..1000u32 {
         udp.send_to(&n.to_be_bytes(), peer.address).unwrap();
@@ -294,7 +294,7 @@ fn clients_that_vanish_are_forgotten() {
         let mut client = peer.client(words);
         peer.event(|e| matches!(e, Event::Started { .. }));
         thread::sleep(Duration::from_millis(300));
-        // `timeout` passes it on; iperf3 says CLIENT_TERMINATE or just dies.
+        // `timeout` forwards it; iperf3 sends CLIENT_TERMINATE or just ends.
         end(&client, libc::SIGTERM);
         client.wait().unwrap();
         peer.event(|e| why_ended(e).is_some());
@@ -302,7 +302,7 @@ fn clients_that_vanish_are_forgotten() {
         complete(words, &peer.run("-t 1"));
         peer.events.lock().unwrap().clear();
     }
-    // One that stands still: alive, its connections open, and silent.
+    // A stopped client: alive, with open connections, and silent.
     for words in ["-t 60", "-t 60 -R", "-t 60 -u -b 1M"] {
         let mut client = peer.client(words);
         peer.event(|e| matches!(e, Event::Started { .. }));
@@ -333,7 +333,7 @@ fn the_server_ends_what_has_no_end() {
     let value = peer.run("-t 0");
     assert!(value["error"].as_str().unwrap().contains("the server has terminated"), "{value:#}");
     peer.ended("its test took longer than 1 s");
-    // What is beyond the limits of all together.
+    // Exceeds the limits of all tests together.
     let peer = PeerEnd::on("127.0.0.1:0", Limits { streams: 3, ..Limits::default() });
     let value = peer.run("-t 1 -P 2 --bidir");
     assert!(

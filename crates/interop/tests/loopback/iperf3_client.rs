@@ -43,7 +43,7 @@ impl PeerEnd {
         peer
     }
 
-    /// Asked without connecting: a connection would be a client.
+    /// Checked without connecting: a connection would count as a client.
     fn listens(&self) -> bool {
         let hex = format!(":{:04X} ", self.port);
         ["/proc/net/tcp", "/proc/net/tcp6"].iter().any(|path| {
@@ -127,9 +127,9 @@ fn tcp_every_way_has_complete_runs() {
             assert_eq!(run.flow_bytes.iter().sum::<u64>(), run.bytes);
             assert!(run.flow_bytes.iter().all(|b| *b > 0), "{run:#?}");
             assert_eq!(run.intervals.len(), 4, "{run:#?}");
-            // The server's sum is what the intervals add up to, but for what was on its way and
-            // what came until the server heard of the end: a busy host makes that a tenth of a
-            // second. An interval that is missed or counted twice would be a quarter.
+            // The server's total equals the sum of the intervals, except for data in transit and
+            // data that arrived before the server noticed the end: up to a tenth of a second on a
+            // busy host. A missing or repeated interval would be a quarter.
             let lines: u64 = run.intervals.iter().map(|i| i.bytes).sum();
             let gap = (lines as f64 / run.bytes as f64 - 1.0).abs();
             assert!(gap < 0.24, "{lines} in the intervals, {} in all", run.bytes);
@@ -139,7 +139,7 @@ fn tcp_every_way_has_complete_runs() {
             let peer = run.cpu.peer.known().unwrap();
             assert!(peer.threads_ns.known().is_some_and(|ns| *ns > 0), "{peer:#?}");
             assert!(run.cpu.local.threads_ns.known().is_some_and(|ns| *ns > 0));
-            // Within one host a stream is left to the scheduler, which the result says.
+            // Within one host a stream is not pinned, and the result says so.
             let placement = &run.placement.local;
             assert!(placement.pinned.is_empty() && !placement.why.is_empty(), "{placement:?}");
             let sends = run.direction == Direction::Forward;
@@ -200,7 +200,7 @@ fn options_and_a_warm_up_are_taken() {
                 .any(|w| w.to_string() == "the warm-up took 1 s: iperf3 takes whole seconds only")
         );
         assert!(document.local.address.starts_with("127.0.0.3:"));
-        // A part of it is TCP's own options (timestamps).
+        // TCP options (timestamps) take a part of it.
         let mss = run.mss_bytes.get().unwrap_or(988);
         assert!((900..=1000).contains(&mss), "{mss}");
     }
@@ -213,7 +213,7 @@ fn the_loss_of_datagrams_is_the_one_that_the_kernel_counted() {
     spec.common.transport = Transport::Udp;
     spec.direction = Direction::Forward;
     spec.message_bytes = vec![32_000];
-    // More than a receiver with such a buffer takes, in bursts of a whole sleep's length.
+    // More than a receiver with this buffer can take, in bursts as long as a sleep.
     spec.common.socket.buffer_bytes = Some(Bytes(33_000));
     spec.rate = Some(BitsPerSec(8_000_000_000));
     let dropped = || -> u64 {
@@ -227,7 +227,7 @@ fn the_loss_of_datagrams_is_the_one_that_the_kernel_counted() {
     let kernel = dropped() - before;
     let datagrams = run.datagrams.unwrap();
     assert!(kernel > 0, "no datagram was dropped: {datagrams:?}");
-    // Other tests on this host may lose some too, but never find some.
+    // Other tests on this host may lose some too, but cannot reduce the losses.
     assert!(datagrams.lost <= kernel, "{datagrams:?}, kernel {kernel}");
     assert!(datagrams.lost as f64 > kernel as f64 * 0.99, "{datagrams:?}, kernel {kernel}");
 }
@@ -299,7 +299,7 @@ fn a_busy_server_and_other_servers_are_named() {
         let e = measure_until(&spec(&format!("127.0.0.1:{port}")), &NEVER).unwrap_err();
         assert!(e.to_string().contains("does not speak iperf3's protocol: state 83"), "{e}");
     });
-    // 3.12 that demands credentials: SERVER_ERROR, the number, and nothing more.
+    // 3.12 with required credentials: SERVER_ERROR and the number, without the errno.
     thread::scope(|s| {
         s.spawn(|| {
             let (mut socket, _) = listener.accept().unwrap();

@@ -1,4 +1,4 @@
-//! QEMU's arguments: pure functions of a server's shape.
+//! QEMU's command-line arguments, computed from a server's parameters. Pure.
 
 use std::path::Path;
 
@@ -9,17 +9,17 @@ use crate::{
     image::{self, Image},
 };
 
-/// Above so many CPUs, a thread for each is slower than one for all: the kernel often waits for
-/// all CPUs, and they for each other's turn on this machine's.
+/// Above this number of CPUs, one thread for each is slower than one for all: the kernel often
+/// waits for all CPUs, and these compete for the CPUs of this machine.
 const THREADED_CPUS: u32 = 16;
 
-/// How many threads emulate the CPUs where nobody asked.
+/// Default number of emulation threads.
 ///
-/// An x86-64 kernel changes its code while it runs (a tracepoint that is switched on), by way of a
-/// breakpoint. With several threads QEMU 7.2 may keep a translation of that breakpoint when it is
-/// gone: one thread translates the page while another writes to it. The CPU then takes a trap that
-/// nobody set, again and again, with interrupts off (2 of 58 starts of `watch`), and
-/// the guest hangs. One thread cannot do both at once.
+/// An x86-64 kernel patches its code while running (to enable a tracepoint), by way of a
+/// breakpoint. With several threads, QEMU 7.2 may keep a translation of that breakpoint after its
+/// removal: one thread translates the page while another writes to it. The CPU then traps for ever
+/// with interrupts off (2 of 58 starts of `watch`), and the guest hangs. A single thread cannot do
+/// both at once.
 const fn usual(arch: Arch, cpus: u32) -> Emulation {
     match arch {
         Arch::X86_64 => Emulation::One,
@@ -30,7 +30,7 @@ const fn usual(arch: Arch, cpus: u32) -> Emulation {
 
 const fn threads(spec: &ServerSpec) -> &'static str {
     let asked = match spec.emulation {
-        // They share one clock.
+        // The guest's CPUs share one clock.
         _ if spec.virtual_time => Emulation::One,
         Some(asked) => asked,
         None => usual(spec.arch, spec.cpus),
@@ -41,8 +41,8 @@ const fn threads(spec: &ServerSpec) -> &'static str {
     }
 }
 
-/// A clock that counts instructions: each is 2 ns, about what one of this machine's takes when it is
-/// emulated without that, and while all CPUs wait it goes on to the next timer at once.
+/// A clock that counts instructions, 2 ns each, about the emulation time of one on this machine.
+/// While all CPUs are idle it advances to the next timer at once.
 const VIRTUAL_TIME: &str = "-icount shift=1,sleep=off";
 
 /// QEMU's arguments for a server.
@@ -66,7 +66,7 @@ pub(super) fn arguments(
     nics(&mut a, spec);
     disk(&mut a, spec);
     if let Some(image) = &spec.image {
-        // A comma ends an option; two are one in a name.
+        // A comma ends an option; a doubled comma is a literal one.
         let file = image.display().to_string().replace(',', ",,");
         a.add("-device virtio-blk-pci,drive=image,bus=pcie.0 -drive");
         a.0.push(format!("file={file},format=raw,if=none,id=image"));
@@ -116,17 +116,17 @@ fn kernel_cmdline(spec: &ServerSpec, name: &str) -> String {
         );
     }
     if spec.arch == Arch::X86_64 && spec.emulation == Some(Emulation::Each) {
-        // Such a guest may hang where programs are attached ([`Emulation::Each`]).
+        // Such a guest may hang when BPF programs are attached ([`Emulation::Each`]).
         line += " netwright.bpf=off";
     }
     if let Some(folder) = &spec.systemd {
-        // Interfaces keep the kernel's names, as with the lab's own first process.
+        // Interfaces keep the kernel's names, as with the lab's own init.
         line += &format!(" net.ifnames=0 netwright.systemd={}", folder.display());
     }
     line
 }
 
-/// CPUs, packages, clusters and nodes.
+/// Arguments for CPUs, packages, clusters and nodes.
 fn processors(a: &mut Arguments, spec: &ServerSpec) {
     let packages = spec.packages();
     let cores = spec.cpus / packages / spec.threads;
@@ -150,7 +150,7 @@ fn processors(a: &mut Arguments, spec: &ServerSpec) {
 }
 
 fn nics(a: &mut Arguments, spec: &ServerSpec) {
-    // A bus of its own on a node, where the board can tell its node.
+    // A separate PCI bus on a node, if the board can describe its node.
     let bus = match spec.arch {
         Arch::X86_64 => {
             a.add(&format!(

@@ -1,4 +1,4 @@
-//! The shape of a server, and which shapes there can be.
+//! Parameters of a server, and their limits.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -8,27 +8,27 @@ use crate::{
     image,
 };
 
-/// What stands behind the NIC.
+/// Device model of the NIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NicModel {
     Virtio,
-    /// The same whose receive hash can be set: table, key and fields.
+    /// virtio-net with configurable RSS: table, key and fields.
     VirtioRss,
-    /// VMware's vmxnet3.
+    /// VMware's vmxnet3, a multi-queue NIC.
     Vmxnet3,
-    /// Intel's 82574, on PCI Express: interrupt rates, pause, read requests.
+    /// Intel's 82574 on PCI Express: interrupt rates, pause frames, read requests.
     E1000e,
-    /// Intel's 82540, of the time of PCI.
+    /// Intel's 82540 on conventional PCI.
     E1000,
 }
 
 impl NicModel {
-    /// Whether it has as many queues as asked for; the others have one.
+    /// Whether it has the requested number of queues; other models have one.
     pub(super) const fn is_multi_queue(self) -> bool {
         matches!(self, Self::Virtio | Self::VirtioRss)
     }
 
-    /// Its driver, where the initramfs does not load it.
+    /// Its driver module, if the initramfs does not load it.
     pub(super) const fn module(self) -> Option<&'static str> {
         match self {
             Self::E1000e => Some("e1000e"),
@@ -38,68 +38,68 @@ impl NicModel {
     }
 }
 
-/// What stands behind the disk.
+/// Device model of the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskModel {
-    /// No disk.
+    /// The guest has no disk.
     None,
     Virtio,
     Nvme,
 }
 
-/// What runs the guest's CPUs on this machine.
+/// Emulation threads for the guest's CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Emulation {
-    /// One thread, which gives them turns: sure, and work that is spread over them gains no time.
+    /// One thread for all CPUs, in turns: reliable, but work spread over CPUs gains no time.
     One,
-    /// A thread for each: they have as many of this machine's CPUs as are free. An x86-64 guest may
-    /// hang where its kernel changes its own code, as when eBPF programs are attached.
+    /// One thread for each CPU: they run in parallel on this machine's free CPUs. An x86-64 guest
+    /// may hang when its kernel patches its own code, as when eBPF programs are attached.
     Each,
 }
 
-/// The shape of a server.
+/// Parameters of a server.
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
     pub arch: Arch,
     pub cpus: u32,
-    /// Hardware threads a core.
+    /// Hardware threads of each core.
     pub threads: u32,
     pub nodes: u32,
-    /// Packages; each node is one by default.
+    /// Number of packages; `None` makes each node a package.
     pub packages: Option<u32>,
-    /// Cores that share a cluster; only an aarch64 board describes clusters.
+    /// Cores that share a cluster; supported by the aarch64 board only.
     pub cluster: Option<u32>,
-    /// Memory in MiB over all nodes.
+    /// Memory in MiB, summed over all nodes.
     pub memory_mib: u32,
-    /// What runs its CPUs; by default one thread, with aarch64 and up to 16 CPUs one for each.
+    /// Emulation threads; by default one, for aarch64 with up to 16 CPUs one for each.
     pub emulation: Option<Emulation>,
-    /// Queues of the NIC.
+    /// Queues of each multi-queue NIC.
     pub queues: u32,
     pub nics: u32,
-    /// Node of the NICs. Not used on aarch64: that board tells a PCI bus's node by ACPI only,
-    /// which needs firmware, so the NICs have none there.
+    /// Node of the NICs. Unused on aarch64: its board describes a PCI bus's node only by ACPI,
+    /// which needs firmware, so its NICs have no node.
     pub nic_node: u32,
-    /// Models of the NICs in turn; those beyond have the last one's.
+    /// Models of the NICs, in order; further NICs have the last model.
     pub models: Vec<NicModel>,
     pub disk: DiskModel,
-    /// A raw image as one more disk, the last virtio one: what is written there outlives the guest.
+    /// A raw image as another disk, the last virtio one; writes to it persist after the guest.
     pub image: Option<PathBuf>,
-    /// Whether its clock counts instructions instead of this machine's time.
+    /// Whether the guest's clock counts instructions instead of real time.
     pub virtual_time: bool,
-    /// Boots the distribution's systemd as the first process, this folder laid over the guest's root
-    /// before; x86-64 only.
+    /// Boots the distribution's systemd as init, with this directory overlaid on the guest's root;
+    /// x86-64 only.
     pub systemd: Option<PathBuf>,
-    /// The binary that serves inside: reachable under this machine's root, or, for another
-    /// architecture, a static one that is copied into the guest.
+    /// The agent binary: reachable under this machine's root, or for another architecture a static
+    /// one that is copied into the guest.
     pub agent: PathBuf,
-    /// Where kernels are cached.
+    /// Directory of cached kernels.
     pub cache: PathBuf,
-    /// How long a boot may take.
+    /// Timeout of a boot.
     pub patience: Duration,
 }
 
 impl ServerSpec {
-    /// The default shape with a given binary inside.
+    /// Default parameters with this agent binary.
     pub fn new(agent: impl Into<PathBuf>) -> Self {
         Self {
             arch: Arch::here(),
@@ -124,9 +124,9 @@ impl ServerSpec {
         }
     }
 
-    /// What QEMU can describe of a Kunpeng 920 server, in small: 2 packages, 2 nodes in each,
-    /// clusters of 4 cores; aarch64. Not its caches (QEMU tells of none) and not the nodes of
-    /// its NICs.
+    /// A small Kunpeng 920 server as far as QEMU can describe it: 2 packages with 2 nodes each,
+    /// clusters of 4 cores; aarch64. Without its caches (QEMU describes none) and the nodes of its
+    /// NICs.
     pub fn kunpeng(agent: impl Into<PathBuf>) -> Self {
         Self {
             arch: Arch::Aarch64,
@@ -138,7 +138,7 @@ impl ServerSpec {
         }
     }
 
-    /// The model of a NIC.
+    /// Device model of a NIC by its index.
     pub(super) fn model(&self, nic: u32) -> NicModel {
         let of = |n| self.models.get(n).copied();
         of(nic as usize).or_else(|| self.models.last().copied()).unwrap_or(NicModel::Virtio)
@@ -184,7 +184,7 @@ impl ServerSpec {
         }
     }
 
-    /// Nodes, packages and clusters hold whole cores, all as many.
+    /// Checks that nodes, packages and clusters hold equal numbers of whole cores.
     fn check_shares(&self) -> Result<(), LabError> {
         let cluster = self.cluster.unwrap_or(1).max(1);
         for (option, parts) in [("--nodes", self.nodes), ("--packages", self.packages())] {

@@ -1,4 +1,4 @@
-//! Removing what a lab made: links, namespaces, and what runs in them.
+//! Removes a lab's resources: links, namespaces, and the processes in them.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use super::{Resource, is_alive};
 use crate::{LabError, tool};
 
-/// Removes one thing; one that is gone already is no error.
+/// Removes one resource; a missing one is no error.
 pub(super) fn end(resource: &Resource) -> Result<(), LabError> {
     match resource {
         Resource::Namespace { name } => {
@@ -32,12 +32,12 @@ fn process_id(text: &str) -> Option<Pid> {
     Pid::from_raw(text.trim().parse().ok()?)
 }
 
-/// A child of this very process stays a zombie until it is waited for.
+/// Reaps a child of this process, which would stay a zombie.
 fn reap(pid: Pid) {
     let _ = waitpid(Some(pid), WaitOptions::NOHANG);
 }
 
-/// Ends what still runs in a namespace of ours: servers that somebody started on the host.
+/// Ends processes in our namespace, such as servers that a user started on the host.
 fn end_inhabitants(name: &str) -> Result<(), LabError> {
     for attempt in 0..100 {
         let pids = tool::ip(&format!("netns pids {name}"))?;
@@ -61,7 +61,7 @@ fn end_process(pid: u32, ticks: u64, what: &str) -> Result<(), LabError> {
         }
         let signal = if attempt < 20 { Signal::TERM } else { Signal::KILL };
         if let Some(process) = process_id(&pid.to_string()) {
-            // Its start time was just compared.
+            // Its start time was checked just before.
             if attempt % 20 == 0 {
                 let _ = kill_process(process, signal);
             }
@@ -72,7 +72,7 @@ fn end_process(pid: u32, ticks: u64, what: &str) -> Result<(), LabError> {
     Err(LabError::failed(format!("ending {what} (pid {pid})"), "it does not end"))
 }
 
-/// Ends what runs in a cgroup of ours and removes it.
+/// Ends processes in our cgroup and removes it.
 fn end_cgroup(path: &Path) -> Result<(), LabError> {
     for attempt in 0..100 {
         if !path.exists() {

@@ -1,4 +1,4 @@
-//! Opening the data connections of a test.
+//! Opens the data connections of a test.
 
 use std::{
     io::Write,
@@ -19,15 +19,15 @@ use crate::{
     net::{self, options, target::local_address},
 };
 
-/// How long one data connection may take.
+/// Timeout for opening one data connection.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often a UDP greeting is retransmitted.
+/// Interval between retransmissions of a UDP greeting.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// Where flow `index` goes.
+/// The server's address for flow `index`.
 ///
 /// # Errors
-/// The server named no port.
+/// The server named no port for it.
 pub fn address(peer: &Peer, test: &Test, ready: &Ready, index: u32) -> Result<SockAddr> {
     if let Some(path) = &ready.path {
         return SockAddr::unix(path).doing(|| format!("cannot connect to {path}"));
@@ -47,10 +47,10 @@ pub fn address(peer: &Peer, test: &Test, ready: &Ready, index: u32) -> Result<So
     }
 }
 
-/// A data socket, its options set, not connected.
+/// A data socket with its options set, not connected.
 ///
 /// # Errors
-/// The kernel refuses an option that was asked for, or the local address.
+/// The kernel refuses a requested option or the local address.
 pub fn socket(common: &Common, test: &Test, to: &SockAddr) -> Result<Socket> {
     let kind = if test.transport == Transport::Udp { Type::DGRAM } else { Type::STREAM };
     let socket = Socket::new(to.domain(), kind, None).map_err(|e| match e.raw_os_error() {
@@ -69,10 +69,10 @@ pub fn socket(common: &Common, test: &Test, to: &SockAddr) -> Result<Socket> {
     Ok(socket)
 }
 
-/// Opens all data connections, in the order of their numbers.
+/// Opens all data connections, in order of flow number.
 ///
 /// # Errors
-/// One line for the first that fails.
+/// The first connection that fails.
 pub fn open(peer: &Peer, common: &Common, test: &Test, ready: &Ready) -> Result<Vec<Socket>> {
     net::raise_descriptor_limit();
     let token = unhex(&ready.token).unwrap_or_default();
@@ -114,7 +114,7 @@ fn firewall(peer: &Peer, to: &SockAddr, e: Error) -> Error {
     ))
 }
 
-/// Greets on a UDP socket until the greeting comes back.
+/// Sends the UDP greeting until the server returns it.
 fn greet(socket: &Socket, greeting: &[u8]) -> Result<()> {
     let until = Instant::now() + PATIENCE;
     socket.set_read_timeout(Some(AGAIN)).doing(|| "data socket")?;

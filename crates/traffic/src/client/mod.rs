@@ -1,4 +1,4 @@
-//! The client's side of the control connection, and opening the data connections.
+//! The client of the control connection; also opens the data connections.
 
 pub(crate) mod flows;
 pub(crate) mod onlooker;
@@ -30,41 +30,40 @@ use crate::{
     },
 };
 
-/// How long a connection and a greeting may take.
+/// Timeout for a connection and its greeting.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long an answer in a test may take: the server gathers connections meanwhile.
+/// Timeout for an answer during a test: the server collects data connections meanwhile.
 const LONG_PATIENCE: Duration = Duration::from_secs(25);
-/// How long a server whose test is under way may take for a look at itself: longer stands still.
+/// Timeout for a mark during a running test: a server that takes longer is stalled.
 const LOOK_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A server that will serve us.
+/// A server that accepted our greeting.
 #[derive(Debug)]
 pub struct Peer {
     socket: Socket,
     /// Where it is; `None` for a Unix socket.
     pub address: Option<SocketAddr>,
     pub end: End,
-    /// Who this end is, with the address that it has towards the other.
+    /// This end, with its address towards the server.
     pub local: End,
-    /// Whether both ends are one host.
+    /// Whether both ends run on one host.
     pub same_host: bool,
-    /// As it was named.
+    /// The server's name as the user gave it.
     pub name: String,
 }
 
 impl Peer {
-    /// Connects and greets.
+    /// Connects to the server and exchanges greetings.
     ///
     /// # Errors
-    /// One line: the name does not resolve, nobody listens, somebody else does, the secret is
-    /// wrong.
+    /// The name does not resolve, nothing or another program listens, or the secret is wrong.
     pub fn connect(common: &Common, secret: Option<&Secret>) -> Result<Self> {
         options::check(common)?;
         let from = From { family: common.family, bind: common.bind.clone() };
         Self::dial(&common.target, &from, secret)
     }
 
-    /// The same, where there is nothing to measure.
+    /// The same, without a measurement's options.
     ///
     /// # Errors
     /// As [`Peer::connect`].
@@ -103,7 +102,7 @@ impl Peer {
         }
     }
 
-    /// Whether it closed the control connection: a look that does not wait.
+    /// Whether the server closed the control connection; does not wait.
     pub fn is_gone(&self) -> bool {
         let mut byte = [std::mem::MaybeUninit::<u8>::uninit()];
         let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
@@ -120,10 +119,10 @@ impl Peer {
         Err(Error::Environment(format!("{} answers out of turn", self.name)))
     }
 
-    /// Asks for a test.
+    /// Requests a test.
     ///
     /// # Errors
-    /// It is refused, or the server is gone.
+    /// The server refuses it, or has gone.
     pub fn ask(&self, test: &Test) -> Result<Ready> {
         let _ = self.socket.set_read_timeout(Some(LONG_PATIENCE));
         self.send(&ToServer::Test(Box::new(test.clone())))?;
@@ -133,10 +132,10 @@ impl Peer {
         }
     }
 
-    /// Awaits that all data connections have arrived; gives what could not be set up as asked.
+    /// Waits until all data connections have arrived; returns warnings on settings that failed.
     ///
     /// # Errors
-    /// They have not, or the server is gone.
+    /// They did not arrive in time, or the server has gone.
     pub fn await_connected(&self) -> Result<Vec<Warning>> {
         match self.receive()? {
             ToClient::Connected { warnings } => Ok(warnings),
@@ -144,10 +143,10 @@ impl Peer {
         }
     }
 
-    /// Has the server look at itself, and waits until it has.
+    /// Takes a mark at the server and waits for its counters.
     ///
     /// # Errors
-    /// It is gone.
+    /// The server has gone.
     pub fn mark(&self) -> Result<Counters> {
         let _ = self.socket.set_read_timeout(Some(LOOK_PATIENCE));
         self.send(&ToServer::Mark)?;
@@ -157,11 +156,11 @@ impl Peer {
         }
     }
 
-    /// Has the server send nothing more, and look at its counters; asked again, it only looks.
-    /// Such a look does not lengthen the window.
+    /// Stops the server's sending and reads its counters; later calls only read them. These reads
+    /// do not lengthen the window.
     ///
     /// # Errors
-    /// It is gone.
+    /// The server has gone.
     pub fn quiet(&self) -> Result<Counters> {
         self.send(&ToServer::Quiet)?;
         match self.receive()? {
@@ -173,7 +172,7 @@ impl Peer {
     /// Ends the test and fetches the report.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server has gone.
     pub fn finish(&self) -> Result<PeerReport> {
         let _ = self.socket.set_read_timeout(Some(LONG_PATIENCE));
         self.send(&ToServer::Finish)?;
@@ -193,16 +192,16 @@ fn named(name: &str, e: Error) -> Error {
     }
 }
 
-/// Where a connection begins.
+/// Source address of a connection.
 #[derive(Debug, Default)]
 struct From {
-    /// Only addresses of this family: 4 or 6.
+    /// Address family to use, 4 or 6; `None` for either.
     family: Option<u8>,
-    /// Local address to send from.
+    /// Local address to bind to.
     bind: Option<String>,
 }
 
-/// A connected control socket: the first address that answers.
+/// A connected control socket, to the first address that answers.
 fn reach(target: &Target, common: &From) -> Result<(Socket, Option<SocketAddr>)> {
     match target {
         Target::Unix(path) => {
@@ -288,7 +287,7 @@ fn greet(
             "{name} demands a secret; give it with --secret-file FILE or NETWRIGHT_SECRET"
         )));
     }
-    // Whoever can pass for the server could ask for none, and would then be believed.
+    // An impostor could skip the proof and would then be trusted.
     if !demanded && secret.is_some() {
         return Err(Error::Denied(format!(
             "{name} demands no secret, so it does not prove that it knows the one given; start \
@@ -315,7 +314,7 @@ fn greet(
             }
             let same_host = host::same_host(&boot_id, &me.boot_id);
             let here = socket.local_addr().ok().and_then(|a| a.as_socket());
-            // Of a Unix socket both ends have the one path.
+            // For a Unix socket both ends have the same path.
             let here = here.map_or_else(|| end.address.clone(), |a| a.ip().to_string());
             let local = End { address: here, ..me.end };
             Ok(Peer { socket, address, end, local, same_host, name })

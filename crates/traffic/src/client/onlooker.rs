@@ -1,8 +1,7 @@
-//! A responder that takes no part: beside a server that cannot be asked, `netwright serve` on its
-//! host tells what that host's CPUs did in the same window.
+//! A responder that only observes: `netwright serve` on the host of another program's server
+//! reports that host's CPUs for the same window.
 //!
-//! The conductor marks it as it marks any server; what its own threads did is nothing, for it
-//! has none.
+//! The client marks it like any server. It has no threads of its own, so it reports none.
 
 use std::net::SocketAddr;
 
@@ -20,11 +19,11 @@ use crate::{
     },
 };
 
-/// Why there is nothing of the threads that serve.
+/// Reason for missing figures of the server's threads.
 const NOT_OURS: &str = "the server's own threads are not ours to look at";
 
 impl Peer {
-    /// Connects to the responder at `target` as `common` says in all else.
+    /// Connects to the responder at `target`, with the other options of `common`.
     ///
     /// # Errors
     /// As [`Peer::connect`].
@@ -34,10 +33,10 @@ impl Peer {
         Self::connect(&common, secret)
     }
 
-    /// Has it wait for marks until [`Peer::finish`].
+    /// Puts it into a test that only takes marks, until [`Peer::finish`].
     ///
     /// # Errors
-    /// It refuses, or is gone.
+    /// It refuses, or has gone.
     pub fn look_on(&self, common: &Common) -> Result<()> {
         let Common { warmup_ns, duration_ns, cooldown_ns, .. } = common;
         let test = Test {
@@ -58,7 +57,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Why its figures may be another host's than the server's, if they may.
+    /// A warning if the responder may run on another host than the server.
     pub fn elsewhere(&self, server: SocketAddr) -> Option<Warning> {
         let other =
             self.address.is_some_and(|a| a.ip().to_canonical() != server.ip().to_canonical());
@@ -69,7 +68,7 @@ impl Peer {
     }
 }
 
-/// Of an onlooker's report what is its host's: of threads and a process it can tell only its own.
+/// Drops the responder's own threads and process from its report; keeps the host's figures.
 pub fn host_only(report: PeerReport) -> PeerReport {
     let absent = || Reading::absent(NOT_OURS);
     let cpu = report.cpu.map(|cpu| EndCpu {

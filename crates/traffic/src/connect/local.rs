@@ -1,5 +1,5 @@
-//! One near thread: so many connections being made at once, one epoll, and for each connection
-//! `socket`, `connect`, one registration, and what it carries.
+//! One client thread of `measure connect`: keeps a number of connections in progress on one epoll.
+//! Each costs `socket`, `connect`, one registration, and its data.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -30,27 +30,26 @@ use crate::{
     },
 };
 
-/// Looks at the receiving CPU once in so many connections.
+/// Reads the receiving CPU once per this many connections.
 const LOOK_EVERY: u64 = 256;
-/// Connections begun without a look at those under way.
+/// Most connections begun before those under way are served again.
 const BEGIN_AT_ONCE: usize = 64;
-/// How long a flow rests after a failed attempt: whoever refuses shall not be flooded.
+/// How long a flow rests after a failed attempt, to avoid flooding a server that refuses.
 const REST_NS: u64 = 10_000_000;
-/// How long before the queue of a Unix socket is tried again when it is full.
+/// Retry interval while the queue of a Unix socket is full.
 const QUEUE_REST_NS: u64 = 200_000;
-/// How long a thread makes no connections when there is no local port: looking for one costs
-/// the kernel a walk through all of them.
+/// How long a thread pauses without a free local port: each search makes the kernel walk all ports.
 const PORTS_REST_NS: u64 = 100_000_000;
 /// How long the last connections may take to end after the run.
 const DRAIN_NS: u64 = 1_000_000_000;
-/// Room for what is sent and received at a time.
+/// Size of the send and receive buffer.
 const ROOM: usize = 64 << 10;
 
-/// Where connections go and come from.
+/// Target and local addresses of the connections.
 #[derive(Debug, Clone)]
 pub struct ConnectPath {
     pub to: SockAddr,
-    /// Local addresses, in turn; empty leaves it to the kernel.
+    /// Local addresses, used in turn; if empty, the kernel chooses.
     pub from: Vec<IpAddr>,
     pub socket: SocketOptions,
 }
@@ -66,23 +65,23 @@ pub struct ConnectClient<'a> {
 
 struct ConnectLoop<'r> {
     slots: Vec<Slot>,
-    /// Those that may begin.
+    /// Flows that may begin a connection.
     idle: VecDeque<usize>,
-    /// Those that rest, by the time until when.
+    /// Resting flows, by the time when they resume.
     resting: BTreeSet<(u64, usize)>,
-    /// No new connections before this time: there are no ports.
+    /// No new connections before this time: no local port is free.
     no_ports_until: u64,
     epoll: Epoll,
     room: Vec<u8>,
     recorder: &'r mut Recorder,
     looks: Looks,
     done: u64,
-    /// Attempts begun: which local address is next, and which time of the schedule.
+    /// Number of attempts begun: selects the local address and the schedule's time.
     next: u64,
 }
 
 impl ConnectClient<'_> {
-    /// Runs until the pool ends, and then until the connections under way have ended.
+    /// Runs until the pool ends, then until the connections under way have ended.
     pub fn run(&self, flows: usize, recorder: &mut Recorder) {
         if let Err(why) = self.go(flows, recorder) {
             self.pool.break_off(why);
@@ -117,12 +116,12 @@ impl ConnectClient<'_> {
         Ok(())
     }
 
-    /// Hears what changed until a time.
+    /// Handles socket events until a time.
     fn turn(&self, state: &mut ConnectLoop<'_>, until: u64) {
         state.epoll.wait(self.shape.wait, until);
         let (mut n, mut now) = (0, 0);
         while let Some(ready) = state.epoll.nth(n) {
-            // All of these were ready when the kernel told of them: one time for all.
+            // All of these were ready when epoll returned: one timestamp for all.
             if n == 0 {
                 now = now_ns();
             }
@@ -131,7 +130,7 @@ impl ConnectClient<'_> {
         }
     }
 
-    /// Begins what may begin, and says when there is more to do.
+    /// Begins due connections; returns when the next is due.
     fn begin_due(&self, state: &mut ConnectLoop<'_>) -> Result<u64, Error> {
         let now = now_ns();
         while let Some(&(until, key)) = state.resting.first() {
@@ -149,7 +148,7 @@ impl ConnectClient<'_> {
             }
             let Some(&key) = state.idle.front() else { return Ok(rested) };
             let Some(slot) = state.slots.get_mut(key) else { return Ok(rested) };
-            // One that is tried again keeps its time.
+            // A retried connection keeps its time.
             if slot.begun_ns == 0 {
                 let due = match &self.schedule {
                     Some(schedule) => schedule.due(state.next),
@@ -220,10 +219,10 @@ impl ConnectClient<'_> {
         }
     }
 
-    /// A socket ready for `connect`, or the errno of what it lacks: descriptors, memory.
+    /// A socket ready for `connect`, or the errno of a shortage: descriptors, memory.
     ///
     /// # Errors
-    /// An option or address that was asked for is refused: that will not get better.
+    /// The kernel refuses a requested option or address; retrying does not help.
     fn socket(&self, number: u64) -> Result<Result<Socket, i32>, Error> {
         let domain = self.way.to.domain();
         let protocol = (domain != Domain::UNIX).then_some(Protocol::TCP);
@@ -231,7 +230,7 @@ impl ConnectClient<'_> {
             Ok(socket) => socket,
             Err(e) => return Ok(Err(e.raw_os_error().unwrap_or(0))),
         };
-        // Nothing is set that was not asked for: each option is a system call.
+        // Only requested options are set: each costs a system call.
         if self.way.socket != SocketOptions::default() {
             options::apply(&socket, self.shape.transport, &self.way.socket, true)?;
         }
@@ -241,7 +240,7 @@ impl ConnectClient<'_> {
         if !self.way.from.is_empty() {
             let at = (number % self.way.from.len() as u64) as usize;
             if let Some(from) = self.way.from.get(at) {
-                // The port is chosen by `connect`, which knows where to: since 4.2.
+                // `connect` chooses the port, since it knows the destination: since 4.2.
                 let six = from.is_ipv6();
                 let level = if six { libc::IPPROTO_IPV6 } else { libc::IPPROTO_IP };
                 let _ = options::set(&socket, level, libc::IP_BIND_ADDRESS_NO_PORT, 1);
@@ -282,7 +281,7 @@ impl ConnectClient<'_> {
         }
     }
 
-    /// Counts it; the flow rests before it tries again.
+    /// Counts a failed attempt; the flow rests before it retries.
     #[cold]
     fn failed(&self, state: &mut ConnectLoop<'_>, key: usize, why: Failed, now: u64) {
         let Some(slot) = state.slots.get_mut(key) else { return };
@@ -300,7 +299,7 @@ impl ConnectClient<'_> {
         }
     }
 
-    /// Attempts that took too long have failed.
+    /// Fails attempts that exceeded the timeout.
     fn give_up(&self, state: &mut ConnectLoop<'_>) {
         let now = now_ns();
         for key in 0..state.slots.len() {
@@ -314,7 +313,7 @@ impl ConnectClient<'_> {
         }
     }
 
-    /// Lets connections under way end, so that both ends count the same ones.
+    /// Waits for connections under way to end, so that both ends count the same ones.
     fn drain(&self, state: &mut ConnectLoop<'_>) {
         self.count_never_begun(state);
         let until = now_ns() + DRAIN_NS;

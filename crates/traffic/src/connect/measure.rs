@@ -35,13 +35,13 @@ use crate::{
     net::{self, now_ns},
 };
 
-/// First length of the batches for the intervals.
+/// Initial length of a batch for the confidence intervals.
 const BATCH_NS: u64 = 20_000_000;
 
-/// Makes connections as asked.
+/// Measures connections as requested.
 ///
 /// # Errors
-/// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
+/// Nothing could be measured; later failures are in [`Measured::broken`].
 pub fn measure(
     spec: &ConnectSpec,
     secret: Option<&Secret>,
@@ -49,7 +49,7 @@ pub fn measure(
 ) -> Result<Measured<ConnectDocument>> {
     check(spec)?;
     let from = ports::addresses(spec)?;
-    // The control connection comes from the first of several addresses.
+    // The control connection uses the first of several local addresses.
     let mut common = spec.common.clone();
     common.bind = from.first().map(ToString::to_string);
     let peer = Peer::connect(&common, secret)?;
@@ -116,13 +116,13 @@ fn check(spec: &ConnectSpec) -> Result<()> {
     Ok(())
 }
 
-/// Seconds since 1970.
+/// Current time in seconds since 1970 (Unix epoch).
 fn unix_s() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |d| d.as_secs())
 }
 
-/// The test that the server is asked for.
+/// The test to request from the server.
 fn test_of(spec: &ConnectSpec, flows: u32, assignments: &Assignments) -> Result<Test> {
     let Common { transport, threads, peer_wait, .. } = spec.common;
     Ok(Test {
@@ -145,7 +145,7 @@ fn test_of(spec: &ConnectSpec, flows: u32, assignments: &Assignments) -> Result<
     })
 }
 
-/// One number of flows, repeated while its interval is wider than was asked for.
+/// One number of flows, repeated until its interval meets `--precision`.
 fn one(
     spec: &ConnectSpec,
     flows: u32,
@@ -179,7 +179,7 @@ fn one(
     }
 }
 
-/// One round: threads, window, report.
+/// One round: starts the threads, runs the window, fetches the report.
 fn round(
     spec: &ConnectSpec,
     test: &Test,
@@ -238,11 +238,11 @@ fn round(
     Ok(Round { way, ports, budget, recorders, ended, broken })
 }
 
-/// Whether this process may have so many sockets.
+/// Checks that this process may open this many sockets.
 fn descriptors(flows: u32) -> Result<()> {
     net::raise_descriptor_limit();
     let limit = net::descriptor_limit();
-    // The program's own, and what the kernel has not taken back yet.
+    // Reserve for the program's own descriptors and for sockets being closed.
     if u64::from(flows) + 64 > limit {
         return Err(Error::Environment(format!(
             "{flows} connections at once need more descriptors than the {limit} that this process \
@@ -264,7 +264,7 @@ fn shape_of(spec: &ConnectSpec, ready: &Ready) -> ConnectShape {
     }
 }
 
-/// Threads take turns; the first is not due before all have begun.
+/// Threads take turns in the schedule; the first attempt is due after all have begun.
 fn schedule_of(spec: &ConnectSpec, begin_ns: u64, n: usize) -> Option<Schedule> {
     spec.rate_per_s.map(|rate| {
         let threads = f64::from(spec.common.threads);

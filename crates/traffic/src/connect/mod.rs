@@ -1,5 +1,5 @@
-//! Connections made and ended: the client makes them (`local`), the server accepts, answers
-//! and closes them (`peer`); what local ports allow is in `ports`.
+//! Connections made and ended: the client makes them (`local`), the server accepts, answers and
+//! closes them (`peer`). `ports` computes the limit of local ports.
 
 mod local;
 pub mod measure;
@@ -11,18 +11,18 @@ mod slot;
 
 use model::measure::{Close, Transport, Wait};
 
-/// What happens on each connection.
+/// The exchange on each connection.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectShape {
     pub transport: Transport,
-    /// 0 for none.
+    /// Request size in bytes; 0 sends no request.
     pub request_bytes: u64,
-    /// 0 for none.
+    /// Response size in bytes; 0 expects no response.
     pub response_bytes: u64,
     pub close: Close,
     pub wait: Wait,
-    /// When an attempt counts as failed.
+    /// Timeout after which an attempt counts as failed.
     pub timeout_ns: u64,
-    /// The server's injected service time.
+    /// Service time that the server adds before each response.
     pub service_ns: u64,
 }

@@ -1,5 +1,5 @@
-//! One server's thread: accepts, answers and closes. What a client may hold open is bounded, in
-//! number and in time.
+//! One server thread: accepts, answers and closes connections. The number and the lifetime of a
+//! client's connections are bounded.
 
 use std::{
     io,
@@ -25,33 +25,32 @@ use crate::{
 
 const LISTENER: usize = usize::MAX;
 const LOOK_EVERY: u64 = 256;
-/// Accepted without a look at those that are open.
+/// Most connections accepted before the open ones are served again.
 const ACCEPT_AT_ONCE: usize = 64;
-/// A connection on which nothing happens for so long is closed.
+/// A connection idle for this long is closed.
 const IDLE_NS: u64 = 10_000_000_000;
 const PATROL_NS: u64 = 1_000_000_000;
-/// How long after the end connections may still come in that were on their way.
+/// How long after the end connections in transit are still accepted.
 const LATE_NS: u64 = 20_000_000;
-/// How long to accept nothing when descriptors or memory are short.
+/// Pause of accepting when descriptors or memory run short.
 const SHORT: Duration = Duration::from_millis(2);
-/// Room for what is received and sent at a time.
+/// Size of the receive and send buffer.
 pub const ROOM: usize = 64 << 10;
-/// Connections that one thread holds beside those that the client makes at once: they are
-/// ending.
+/// Connections that a thread may hold beyond the client's concurrent ones: they are closing.
 const SPARE: usize = 1024;
 
-/// Connections open at once on each thread of a test at most.
+/// Most connections open at once on each thread of a test.
 pub fn most_open(test: &Test) -> usize {
     (test.flows as usize).div_ceil(test.threads.max(1) as usize) + SPARE
 }
 
-/// What the threads of one test share.
+/// State shared by the threads of one test.
 #[derive(Debug)]
 pub struct SharedTest {
     pub listener: Socket,
-    /// Whose connections are taken; `None` for a Unix socket, which has its own rights.
+    /// Client addresses to accept; `None` for a Unix socket, which has file permissions.
     pub from: Option<Vec<IpAddr>>,
-    /// Connections open at once on each thread at most.
+    /// Most connections open at once on each thread.
     pub most: usize,
 }
 
@@ -63,7 +62,7 @@ struct Conn {
     since: u64,
 }
 
-/// What came of a connection.
+/// Result of serving a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ServedConnection {
     Waits,
@@ -77,14 +76,14 @@ struct AcceptLoop<'a> {
     epoll: Epoll,
     open: Vec<Option<Conn>>,
     free: Vec<usize>,
-    /// Whether the listener is not watched, because enough is open.
+    /// Whether the listener is not watched, because enough connections are open.
     shut: bool,
     room: Vec<u8>,
     response: Vec<u8>,
     accepted: u64,
     ran_on: RanOn,
     looks: Looks,
-    /// Accepting failed for want of descriptors or memory.
+    /// Errno if accepting failed for lack of descriptors or memory.
     short: Option<i32>,
 }
 
@@ -161,7 +160,7 @@ impl AcceptLoop<'_> {
         self.open.len() - self.free.len()
     }
 
-    /// Takes connections that wait, and says how many.
+    /// Accepts waiting connections; returns their number.
     fn accept(&mut self) -> usize {
         for n in 0..ACCEPT_AT_ONCE {
             if self.count() >= self.door.most {
@@ -201,7 +200,7 @@ impl AcceptLoop<'_> {
         if awaited == 0 {
             self.respond(&mut conn);
         }
-        // What it will say has often come with it.
+        // The request has often arrived with the connection.
         if self.go_on(&mut conn) == ServedConnection::Over {
             return;
         }
@@ -242,7 +241,7 @@ impl AcceptLoop<'_> {
         }
     }
 
-    /// Reads, answers and ends, as far as that goes.
+    /// Reads, answers and closes, as far as possible without blocking.
     fn go_on(&mut self, conn: &mut Conn) -> ServedConnection {
         let fd = conn.socket.as_raw_fd();
         if self.send(fd, conn) == ServedConnection::Over {
@@ -253,7 +252,7 @@ impl AcceptLoop<'_> {
                 return ServedConnection::Over;
             }
             match sys::recv(fd, &mut self.room, libc::MSG_DONTWAIT).map(|n| n as u64) {
-                // More than was announced is no client of ours.
+                // More bytes than announced: not our client.
                 Ok(n) if n == 0 || n > conn.awaited => return ServedConnection::Over,
                 Ok(n) => {
                     conn.awaited -= n;
@@ -274,7 +273,7 @@ impl AcceptLoop<'_> {
         }
     }
 
-    /// Sends what is unsent, as far as there is room.
+    /// Sends pending bytes while the socket has room.
     fn send(&mut self, fd: RawFd, conn: &mut Conn) -> ServedConnection {
         while conn.unsent > 0 {
             let bytes = &self.response;
@@ -294,8 +293,7 @@ impl AcceptLoop<'_> {
         ServedConnection::Waits
     }
 
-    /// Closes connections on which nothing happens: their client vanished, or is slow on
-    /// purpose.
+    /// Closes idle connections: their client vanished, or is deliberately slow.
     fn forget_idle(&mut self, now: u64) {
         for key in 0..self.open.len() {
             let Some(place) = self.open.get_mut(key) else { continue };
@@ -306,7 +304,7 @@ impl AcceptLoop<'_> {
         }
     }
 
-    /// What was on its way when the test ended is counted too.
+    /// Accepts and counts connections that were in transit when the test ended.
     fn accept_late(&mut self) {
         let mut until = now_ns() + LATE_NS;
         let last = until + 10 * LATE_NS;

@@ -1,4 +1,4 @@
-//! What local ports allow, told before they run out and explained where they did.
+//! The limit of local ports on new connections: forecast before a run, explanation after.
 
 use std::{net::IpAddr, str::FromStr};
 
@@ -14,10 +14,10 @@ use probe::{
 
 use crate::net::target::{PORT, Target, resolve};
 
-/// More connections a second than this make no closed loop run out of ports.
+/// If ports become free at this rate (per second), a closed loop does not run out of them.
 const FAST_PER_S: f64 = 20_000.0;
 
-/// This end's ports towards one far address.
+/// Local ports available towards one remote address.
 #[derive(Debug, Clone)]
 pub struct Ports {
     local: Reading<LocalPorts>,
@@ -27,7 +27,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// As they are now.
+    /// Reads the current limits.
     pub fn look(root: &Root, to: Option<IpAddr>, addresses: usize) -> Self {
         Self {
             local: match to {
@@ -59,14 +59,14 @@ impl Ports {
         })
     }
 
-    /// What will happen at this rate, where it will: said before it does.
+    /// Warning that the ports will run out at this rate; `None` if they will not.
     pub fn forecast(&self, close: Close, rate: Option<u64>, for_ns: u64) -> Option<String> {
         let ports = self.local.known().filter(|_| close == Close::Local)?;
         let (all, kept) = (ports.usable * self.addresses, self.kept(ports));
         let sustained = per_s(all, kept);
         let advice = "--close peer and --close reset keep no port here";
         match rate {
-            // Where ports come back that fast, a closed loop hardly gets ahead of them.
+            // If ports are free again this fast, a closed loop hardly outruns them.
             None if sustained >= FAST_PER_S => None,
             None => Some(format!(
                 "--close local keeps each local port for {kept}: after {all} connections there is \
@@ -89,7 +89,7 @@ impl Ports {
         }
     }
 
-    /// What happened when there was no port.
+    /// Explains a shortage of local ports after it occurred.
     pub fn explain(&self, root: &Root, to: &str, close: Close) -> Warning {
         let waiting = local_ports::time_wait(root).into_known().unwrap_or(0);
         let local = self.local.known().map(|ports| UsedPorts {
@@ -101,7 +101,7 @@ impl Ports {
         Warning::PortsExhausted { to: to.to_owned(), time_wait: waiting, local }
     }
 
-    /// Whether a rate is more than the ports allow for ever.
+    /// Warns if a rate exceeds what the ports can sustain.
     pub fn outruns(&self, close: Close, rate: f64) -> Option<Warning> {
         let ports = self.local.known().filter(|_| close == Close::Local)?;
         let (all, kept) = (ports.usable * self.addresses, self.kept(ports));
@@ -119,17 +119,17 @@ fn per_s(ports: u64, kept: Nanos) -> f64 {
     ports as f64 * 1e9 / kept.0.max(1) as f64
 }
 
-/// Local addresses of `--bind A,B`.
+/// Local addresses from `--bind A,B`.
 ///
 /// # Errors
-/// One is no address.
+/// An entry is not an address.
 pub fn addresses(spec: &ConnectSpec) -> crate::Result<Vec<IpAddr>> {
     let Some(text) = &spec.common.bind else { return Ok(vec![]) };
     text.split(',').map(|a| crate::net::target::local_address(a.trim())).collect()
 }
 
-/// Says before a run that it would use up the local ports; nothing where it would not, or where
-/// the target is not to be reached anyway.
+/// Warning before a run that it would exhaust the local ports; `None` if it would not, or if the
+/// target cannot be reached anyway.
 pub fn forecast(spec: &ConnectSpec) -> Option<String> {
     if spec.common.transport != Transport::Tcp {
         return None;
@@ -141,7 +141,7 @@ pub fn forecast(spec: &ConnectSpec) -> Option<String> {
     ports.forecast(spec.close, spec.rate_per_s, whole_ns(spec))
 }
 
-/// How long connections are made.
+/// Total time during which connections are made, warm-up included.
 pub fn whole_ns(spec: &ConnectSpec) -> u64 {
     let c = &spec.common;
     c.warmup_ns.0.saturating_add(c.duration_ns.0).saturating_add(c.cooldown_ns.0)

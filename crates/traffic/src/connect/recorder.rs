@@ -1,4 +1,4 @@
-//! What a near thread keeps of its connections, in memory that does not grow with them.
+//! Per-thread record of connections, in bounded memory.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use crate::engine::{
     window::Window,
 };
 
-/// Batches kept for each thread.
+/// Number of batches kept for each thread.
 const BATCHES: usize = 64;
 
 /// Why an attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failed {
-    /// The kernel said so, before it was established.
+    /// The kernel's errno before the connection was established.
     Connecting(i32),
-    /// The kernel said so, afterwards.
+    /// The kernel's errno after that.
     Talking(i32),
     /// Not established in time.
     NoConnection,
@@ -27,47 +27,47 @@ pub enum Failed {
     ClosedEarly,
 }
 
-/// A connection that was made, used and ended.
+/// A connection that completed.
 #[derive(Debug, Clone, Copy)]
 pub struct MadeConnection {
-    /// From when it counts: the schedule's time in open loop, else the call of `connect`.
+    /// Start of its measured time: the schedule's time in open loop, else the call of `connect`.
     pub due_ns: u64,
-    /// When it was begun.
+    /// Time of the call of `connect`.
     pub begun_ns: u64,
     pub connected_ns: u64,
-    /// The response's first byte; 0 where there is no response.
+    /// Time of the response's first byte; 0 without a response.
     pub first_ns: u64,
-    /// When it was over.
+    /// Time when it ended.
     pub ended_ns: u64,
 }
 
-/// One near thread's record.
+/// The record of one client thread.
 #[derive(Debug)]
 pub struct Recorder {
-    /// Times to connect of connections within the window.
+    /// Connect times within the window.
     pub connect: Histogram,
-    /// Times to the first byte.
+    /// Times to the first byte; `None` without a response.
     pub first_byte: Option<Histogram>,
-    /// Open loop: how late each attempt began.
+    /// Open loop: how late each attempt began (schedule lag).
     pub lag: Option<Histogram>,
     pub batches: Option<Batches>,
     batch_ns: u64,
     /// Failed attempts within the window.
     pub failed: BTreeMap<Failed, u64>,
-    /// Connections established in all.
+    /// Connections established in total.
     pub established: u64,
-    /// Times that there was no local port, within the window and outside.
+    /// Attempts without a free local port, within the window and outside.
     pub portless: u64,
-    /// Attempts without an end when the run ended.
+    /// Attempts that had not ended when the run ended.
     pub unfinished: u64,
-    /// Open loop: attempts of the window that no flow was free for.
+    /// Open loop: scheduled attempts of the window for which no flow was free.
     pub never_begun: u64,
-    /// Where the thread ran.
+    /// CPUs that the thread ran on.
     pub ran_on: RanOn,
 }
 
 impl Recorder {
-    /// For one thread; `batch_ns` is the first length of the batches.
+    /// The record of one thread; `batch_ns` is the initial batch length.
     pub fn new(response: bool, open_loop: bool, batch_ns: u64) -> Self {
         Self {
             connect: Histogram::new(),
@@ -84,8 +84,8 @@ impl Recorder {
         }
     }
 
-    /// A connection; it counts for the moment it ended in closed loop, for the one that the
-    /// schedule gave it in open loop.
+    /// Records a connection. In closed loop it counts at the time it ended, in open loop at its
+    /// scheduled time.
     #[inline]
     pub fn record(&mut self, window: &Window, made: &MadeConnection) {
         let when = if self.lag.is_some() { made.due_ns } else { made.ended_ns };
@@ -111,7 +111,7 @@ impl Recorder {
         }
     }
 
-    /// An attempt that failed, which counts for the same moment as if it had succeeded.
+    /// Records a failed attempt; it counts at the time a success would.
     #[cold]
     pub fn fail(&mut self, window: &Window, due_ns: u64, now: u64, why: Failed) {
         if matches!(why, Failed::Connecting(libc::EADDRNOTAVAIL)) {

@@ -1,4 +1,4 @@
-//! From what the threads recorded to a run of the document.
+//! Combines the threads' records into one run of the result document.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use crate::{
     net::errno::errno_text,
 };
 
-/// What one round of a run left behind.
+/// Records of one round.
 #[derive(Debug)]
 pub struct Round {
     pub way: ConnectPath,
@@ -36,7 +36,7 @@ pub struct Round {
     pub broken: Option<Error>,
 }
 
-/// What to show while a run goes on.
+/// Status line while a run is in progress.
 pub fn progress_text(spec: &ConnectSpec, flows: u32, rounds: usize) -> String {
     let again = match (spec.common.confidence_per_mille, rounds) {
         (Some(_), n) => format!(", round {}", n + 1),
@@ -45,7 +45,7 @@ pub fn progress_text(spec: &ConnectSpec, flows: u32, rounds: usize) -> String {
     format!("connect, {flows} at once{again}")
 }
 
-/// All threads' batches of all rounds, one after the other.
+/// The batches of all threads and rounds, concatenated.
 fn series(rounds: &[Round]) -> Option<Series> {
     let mut all: Option<Series> = None;
     for round in rounds {
@@ -53,7 +53,7 @@ fn series(rounds: &[Round]) -> Option<Series> {
         let mut parts =
             round.recorders.iter().filter_map(|r| Some(r.batches.as_ref()?.series(until)));
         let mut one = parts.next()?;
-        // Batches of one beginning and of lengths that double are always alike.
+        // Batches from one start that double in length always align.
         parts.for_each(|p| {
             let _ = one.add(&p);
         });
@@ -67,15 +67,14 @@ fn series(rounds: &[Round]) -> Option<Series> {
     all
 }
 
-/// Connections by second.
+/// Connections per second, estimated from the batches; `None` with too few.
 fn rate(rounds: &[Round]) -> Option<Estimate> {
     stats::interval::of_rate(&series(rounds)?).ok()
 }
 
-/// Whether the rounds suffice for the interval that was asked for: that of the connections by
-/// second.
+/// Whether the rounds reach the requested precision of connections per second.
 pub fn next(spec: &ConnectSpec, rounds: &[Round], took_ns: u64) -> Next {
-    // Cheap where nothing was asked for.
+    // Skips the estimate if no precision was requested.
     let wanted = spec.common.confidence_per_mille.is_some();
     confidence::next(&spec.common, &[wanted.then(|| rate(rounds)).flatten()], took_ns)
 }
@@ -140,7 +139,7 @@ fn failed<'a>(
     all
 }
 
-/// In words; what the kernel said, with its name.
+/// Text of a failure; an errno with its name.
 fn named(why: Failed, limit: Nanos) -> String {
     match why {
         Failed::Connecting(errno) => errno_text(errno),

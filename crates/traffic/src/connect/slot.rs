@@ -1,4 +1,4 @@
-//! One near flow: a connection from its making to its end.
+//! One client flow: a connection from its start to its end.
 
 use std::{
     io,
@@ -20,7 +20,7 @@ use crate::net::sys;
 #[derive(Debug, Default)]
 pub struct Slot {
     socket: Option<Socket>,
-    /// See [`MadeConnection`].
+    /// Start of its measured time, as in [`MadeConnection`].
     pub due_ns: u64,
     /// When `connect` was called; 0 before the first attempt.
     pub begun_ns: u64,
@@ -31,17 +31,17 @@ pub struct Slot {
     ended: bool,
 }
 
-/// What became of a connection.
+/// State of a connection after an event.
 #[derive(Debug, Clone, Copy)]
 pub enum ConnectionEnd {
-    /// There is more to come.
+    /// More events must follow.
     Waits,
     Made(MadeConnection),
     Failed(Failed),
 }
 
 impl Slot {
-    /// Takes a socket whose `connect` was called.
+    /// Takes a socket after `connect` was called on it.
     pub fn take(&mut self, socket: Socket, shape: &ConnectShape) {
         self.socket = Some(socket);
         (self.connected_ns, self.first_ns, self.ended) = (0, 0, false);
@@ -52,7 +52,7 @@ impl Slot {
         self.socket.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// Whether it has a connection in the making or made.
+    /// Whether it has a connection, established or not.
     pub fn is_busy(&self) -> bool {
         self.socket.is_some()
     }
@@ -62,7 +62,7 @@ impl Slot {
         self.connected_ns > 0
     }
 
-    /// Goes on after the kernel told of a change. `now` is when it told.
+    /// Handles an event of the socket; `now` is the time of the event.
     pub fn changed(
         &mut self,
         shape: &ConnectShape,
@@ -82,13 +82,13 @@ impl Slot {
         self.go_on(shape, ready.readable, now, room)
     }
 
-    /// It was established by `connect` itself.
+    /// Handles a connection that `connect` established at once.
     pub fn connected(&mut self, shape: &ConnectShape, now: u64, room: &mut [u8]) -> ConnectionEnd {
         self.connected_ns = now;
         self.go_on(shape, false, now, room)
     }
 
-    /// Sends, reads and ends, as far as that goes.
+    /// Sends, reads and closes, as far as possible without blocking.
     fn go_on(
         &mut self,
         shape: &ConnectShape,
@@ -130,7 +130,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Reads all there is: the kernel tells of it only once.
+    /// Reads all available bytes: epoll reports them only once.
     fn read(&mut self, shape: &ConnectShape, now: u64, room: &mut [u8]) -> Result<(), Failed> {
         let Some(fd) = self.fd() else { return Ok(()) };
         loop {
@@ -145,7 +145,7 @@ impl Slot {
                         self.first_ns = now;
                     }
                     self.awaited = self.awaited.saturating_sub(n);
-                    // Whoever closes itself needs to hear no more.
+                    // If we close, no further event is needed.
                     if self.awaited == 0 && shape.close != Close::Peer {
                         return Ok(());
                     }
@@ -159,7 +159,7 @@ impl Slot {
         }
     }
 
-    /// Ends the connection, by reset where that is asked for.
+    /// Closes the connection, by reset if requested.
     pub fn end(&mut self, close: Close) {
         if let Some(socket) = self.socket.take()
             && close == Close::Reset

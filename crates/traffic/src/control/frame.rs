@@ -1,4 +1,4 @@
-//! Frames: four bytes that say who speaks, a length, a JSON text.
+//! Frames of the control connection: four magic bytes, a length, a JSON text.
 
 use std::io::{Read, Write};
 
@@ -9,17 +9,17 @@ use crate::{Error, Result};
 pub const MAGIC: [u8; 4] = *b"NWT1";
 const HEAD: usize = 8;
 
-/// The largest frame before the other end has proved who it is.
+/// Size limit of a frame before the other end is authenticated, in bytes.
 pub const SMALL: usize = 4 << 10;
-/// The largest frame that asks for a test: 256 addresses, and the CPUs of a large host.
+/// Size limit of a test request: room for 256 addresses and the CPUs of a large host.
 pub const ASKED: usize = 64 << 10;
-/// The largest frame at all.
+/// Size limit of any frame.
 pub const LARGE: usize = 4 << 20;
 
-/// Makes a frame of a message.
+/// Encodes a message as a frame.
 ///
 /// # Errors
-/// A message that is no JSON or larger than [`LARGE`].
+/// The message is not valid JSON, or larger than [`LARGE`].
 pub fn encode(message: &impl Serialize) -> Result<Vec<u8>> {
     let text = serde_json::to_vec(message).map_err(|e| Error::Environment(e.to_string()))?;
     if text.len() > LARGE {
@@ -35,15 +35,15 @@ pub fn encode(message: &impl Serialize) -> Result<Vec<u8>> {
 /// Sends a message on a blocking connection.
 ///
 /// # Errors
-/// As the connection says.
+/// As the connection reports.
 pub fn send(to: &mut impl Write, message: &impl Serialize) -> Result<()> {
     to.write_all(&encode(message)?).map_err(|e| lost(&e))
 }
 
-/// Awaits a message on a blocking connection, whose read timeout bounds the wait.
+/// Receives a message on a blocking connection; its read timeout limits the wait.
 ///
 /// # Errors
-/// The connection ended, was silent for too long, or speaks another protocol.
+/// The connection ended, timed out, or speaks another protocol.
 pub fn receive<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> Result<T> {
     let mut inbox = Inbox::default();
     let mut chunk = [0u8; 4096];
@@ -51,7 +51,7 @@ pub fn receive<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> Result
         if let Some(message) = inbox.next(most)? {
             return Ok(message);
         }
-        // Never beyond this frame: what follows is another message's.
+        // Never reads beyond this frame: the next bytes belong to another message.
         let want = inbox.missing().min(chunk.len());
         let room = chunk.get_mut(..want).unwrap_or_default();
         match from.read(room) {
@@ -76,7 +76,7 @@ fn lost(e: &std::io::Error) -> Error {
     }
 }
 
-/// Bytes on their way to becoming a message.
+/// Received bytes that do not form a whole message yet.
 #[derive(Debug, Default)]
 pub struct Inbox {
     bytes: Vec<u8>,
@@ -87,12 +87,12 @@ impl Inbox {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Whether nothing waits in it.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// How many bytes the message in the making still lacks; more than 0.
+    /// Bytes that the current message still lacks; more than 0.
     pub fn missing(&self) -> usize {
         let whole = self.length().map_or(HEAD, |n| HEAD + n);
         whole.saturating_sub(self.bytes.len()).max(1)
@@ -103,14 +103,14 @@ impl Inbox {
         Some(u32::from_be_bytes(word.try_into().ok()?) as usize)
     }
 
-    /// A message, when it is whole.
+    /// The next message, once it is whole.
     ///
     /// # Errors
-    /// What came is not our protocol, or longer than `most`.
+    /// The bytes are not our protocol, or the message is longer than `most`.
     pub fn next<T: DeserializeOwned>(&mut self, most: usize) -> Result<Option<T>> {
         let begun = self.bytes.len().min(MAGIC.len());
         if self.bytes.get(..begun) != MAGIC.get(..begun) {
-            // The last byte of ours is the protocol's version.
+            // The last magic byte is the protocol version.
             if begun == MAGIC.len() && self.bytes.get(..begun - 1) == MAGIC.get(..begun - 1) {
                 return Err(Error::Environment(
                     "a netwright of another version answers there; run the same at both ends"

@@ -1,4 +1,4 @@
-//! The messages.
+//! Messages of the control connection.
 
 use std::{collections::BTreeMap, net::IpAddr};
 
@@ -13,66 +13,66 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Version of the protocol; the ends must agree.
+/// Protocol version; both ends must have the same one.
 pub const PROTOCOL: u32 = 1;
 
-/// What begins a data connection: [`DATA_MAGIC`], the session's token, the flow's number.
+/// Length in bytes of a data connection's greeting: [`DATA_MAGIC`], session token, flow number.
 pub const PREAMBLE: usize = 4 + 16 + 4;
-/// See [`PREAMBLE`].
+/// First four bytes of a data connection, see [`PREAMBLE`].
 pub const DATA_MAGIC: [u8; 4] = *b"NWD1";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToClient {
     Hello {
-        /// See [`PROTOCOL`].
+        /// The server's protocol version, [`PROTOCOL`].
         protocol: u32,
         program: String,
         nonce: String,
-        /// Whether a proof is demanded.
+        /// Whether the client must prove that it has the secret.
         secret: bool,
     },
-    /// The client may ask.
+    /// The client may request tests.
     Welcome {
-        /// The server's own proof, where a secret is used.
+        /// The server's proof, if a secret is used.
         proof: Option<String>,
         end: End,
-        /// Tells whether both ends are one host.
+        /// Boot id of the server: shows whether both ends run on one host.
         boot_id: String,
     },
-    /// Not with this secret.
+    /// The secret is wrong.
     Denied { why: String },
-    /// Not this test.
+    /// The server refuses this test.
     Refused {
         why: String,
-        /// Who can do something about it.
+        /// Who can resolve the refusal.
         #[serde(default)]
         kind: RefusalKind,
     },
-    /// Data connections are awaited.
+    /// The server waits for the data connections.
     Ready(Ready),
-    /// All data connections are there.
+    /// All data connections have arrived.
     Connected {
-        /// What could not be set up as asked.
+        /// Settings that could not be applied.
         warnings: Vec<Warning>,
     },
     /// The answer to a mark.
     Marked(Box<Counters>),
     /// The answer to `Finish`.
     Report(Box<PeerReport>),
-    /// The test broke off.
+    /// The test failed while running.
     Failed { why: String },
 }
 
-/// Who can do something about a refusal.
+/// Who can resolve a refusal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalKind {
-    /// The one who typed: it makes no sense, or is beyond this server's limits.
+    /// The user: the request is invalid, or exceeds this server's limits.
     Usage,
-    /// The server may not.
+    /// The server lacks a permission.
     Denied,
-    /// The server cannot now.
+    /// The server's host: resources are short at the moment.
     #[default]
     Environment,
 }
@@ -97,20 +97,20 @@ impl RefusalKind {
     }
 }
 
-/// Where the data goes.
+/// Where the client's data connections go.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ready {
-    /// Names the session on its data connections, in hex.
+    /// Session token for the data connections, in hex.
     pub token: String,
-    /// TCP: one port. UDP: one for each server's thread.
+    /// One port for TCP; for UDP one for each server thread.
     pub ports: Vec<u16>,
     pub path: Option<String>,
-    /// Where the far threads are pinned, in thread order; empty when they are not.
+    /// CPUs of the server's threads, in thread order; empty if not pinned.
     pub pinned: Vec<CpuId>,
     pub why: String,
-    /// The CPUs that the far process may use.
+    /// CPUs that the server process may use.
     pub allowed: CpuSet,
-    /// What the server adds to every response on purpose.
+    /// Service time that the server adds to each response.
     pub service_ns: Nanos,
 }
 
@@ -118,51 +118,50 @@ pub struct Ready {
 #[serde(rename_all = "snake_case")]
 pub enum ToServer {
     Hello {
-        /// See [`PROTOCOL`].
+        /// The client's protocol version, [`PROTOCOL`].
         protocol: u32,
         program: String,
         nonce: String,
-        /// Proof of the secret, where one is demanded.
+        /// The client's proof of the secret, if required.
         proof: Option<String>,
-        /// Tells whether both ends are one host.
+        /// Boot id of the client: shows whether both ends run on one host.
         boot_id: String,
     },
     Test(Box<Test>),
-    /// Look at yourself now.
+    /// Take a mark and return the counters.
     Mark,
-    /// Streams: send nothing more, and say what the counters are; the window does not reach
-    /// until here.
+    /// Streams: stop sending and return the counters; the window ended before.
     Quiet,
     /// The test is over.
     Finish,
 }
 
-/// What the server must know of a test.
+/// Parameters of a test that the server needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Test {
     pub kind: TestKind,
-    /// What carries the bytes.
+    /// Transport of the data connections.
     pub transport: Transport,
     pub flows: u32,
     pub threads: u32,
     pub wait: Wait,
     pub pin: Pin,
-    /// CPUs that the client's threads use, where both are on one host.
+    /// CPUs of the client's threads, if both ends are on one host.
     pub local_cpus: CpuSet,
     /// Options of the data sockets.
     pub socket: SocketOptions,
-    /// The longest it may take, all in all.
+    /// Longest duration of the whole test.
     pub max_time_ns: Nanos,
-    /// What shall move the bytes of many streams.
+    /// I/O engine for many streams.
     #[serde(default)]
     pub engine: Engine,
-    /// Spin so long before each response, instead of what the server was told.
+    /// Service time before each response; `None` for the server's own setting.
     #[serde(default)]
     pub service_ns: Option<Nanos>,
 }
 
 impl Test {
-    /// Data connections of both directions.
+    /// Number of data connections of both directions.
     pub fn total_flows(&self) -> u32 {
         match &self.kind {
             TestKind::Stream { direction: Direction::Both, .. } => self.flows * 2,
@@ -170,7 +169,7 @@ impl Test {
         }
     }
 
-    /// Small messages shall not wait for others; bulk may.
+    /// Whether to set `TCP_NODELAY`: small messages must not wait, bulk data may.
     pub fn nodelay(&self) -> bool {
         !matches!(self.kind, TestKind::Stream { .. })
     }
@@ -180,105 +179,105 @@ impl Test {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestKind {
-    /// A response to every request.
+    /// Request and response.
     Rtt {
-        /// Bytes of a request.
+        /// Request size in bytes.
         request_bytes: u64,
-        /// Bytes of a response.
+        /// Response size in bytes.
         response_bytes: u64,
-        /// Requests outstanding on one flow at most.
+        /// Most requests outstanding on one flow.
         queue_depth: u32,
     },
-    /// Bytes one way or both.
+    /// Bulk data in one direction or both.
     Stream {
-        /// Seen from the client. `Both` has twice `flows` connections: the even ones go
-        /// forward, the odd ones reverse.
+        /// As seen from the client. `Both` has twice `flows` connections: even ones are forward,
+        /// odd ones reverse.
         direction: Direction,
-        /// Bytes of one send or datagram.
+        /// Bytes per send call or datagram.
         message_bytes: u64,
-        /// Bits a second over all flows of a direction.
+        /// Bits per second over all flows of one direction.
         rate_bps: Option<u64>,
-        /// How a sender spares copies.
+        /// How a sender avoids copies.
         zerocopy: Option<ZeroCopy>,
-        /// Throw bytes away within the kernel.
+        /// Discard received bytes in the kernel (`MSG_TRUNC`).
         skip_receive_copy: bool,
     },
-    /// Connections made and ended.
+    /// Connections made and closed.
     Connect {
-        /// Bytes of the request on each; 0 for none.
+        /// Request size in bytes on each; 0 for none.
         request_bytes: u64,
-        /// Bytes of the response on each; 0 for none.
+        /// Response size in bytes on each; 0 for none.
         response_bytes: u64,
         close: Close,
-        /// Addresses that connections come from beside the control connection's.
+        /// Client addresses besides that of the control connection.
         #[serde(default)]
         from: Vec<IpAddr>,
     },
-    /// Nothing is sent: the server only looks at its host. No flows, no threads.
+    /// No data: the server only observes its host. No flows, no threads.
     Look,
 }
 
-/// The server at one moment. Counters only grow.
+/// The server's counters at one time; they only grow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counters {
-    /// On the server's clock.
+    /// Time on the server's clock.
     pub at_ns: u64,
     /// Requests answered, or connections accepted.
     pub transactions: u64,
-    /// Payload bytes received, by flow (streams).
+    /// Payload bytes received, for each flow (streams).
     pub received_bytes: Vec<u64>,
-    /// UDP streams, by flow: the number that the next datagram gets where this end sends, else
-    /// one more than the highest that came.
+    /// UDP streams, for each flow: the next sequence number if this end sends, else the highest
+    /// received plus one.
     #[serde(default)]
     pub next_sequence: Vec<u64>,
-    /// Payload bytes sent.
+    /// Payload bytes sent, summed over flows.
     pub sent_bytes: u64,
     /// Segments retransmitted, summed over flows.
     pub retransmits: Reading<u64>,
-    /// Congestion windows of the flows it sends on, summed.
+    /// Congestion windows in bytes, summed over the flows it sends on.
     pub cwnd_bytes: Reading<u64>,
-    /// Smoothed round-trip times of those flows, their mean.
+    /// Mean smoothed RTT of those flows.
     pub rtt_ns: Reading<u64>,
-    /// Moves of its threads to other CPUs.
+    /// Migrations of its threads between CPUs.
     pub migrations: Reading<u64>,
-    /// UDP: what came, and what did not.
+    /// UDP: datagrams received, lost, reordered.
     pub datagrams: Option<Datagrams>,
-    /// `MSG_ZEROCOPY` completions.
+    /// `MSG_ZEROCOPY` completions; `None` without zero copy.
     pub zerocopy: Option<ZeroCopyCount>,
 }
 
-/// The server over the window between the first and the last mark.
+/// The server's report on the window between its first and last mark.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PeerReport {
     pub cpu: Reading<EndCpu>,
-    /// Its counters that moved.
+    /// Kernel counters that changed.
     pub moved: Moved,
-    /// Messages or bytes handled by the CPU that the thread ran on.
+    /// Messages or bytes handled, by the CPU that the thread ran on.
     pub ran_on: BTreeMap<CpuId, u64>,
-    /// Looks at the CPU that received, by CPU.
+    /// Samples of the receiving CPU, by CPU.
     pub received_on: BTreeMap<CpuId, u64>,
-    /// Looks at the NAPI id that received, by id.
+    /// Samples of the receiving NAPI instance, by NAPI id.
     pub napi_ids: BTreeMap<u32, u64>,
-    /// Moves of its threads to other CPUs.
+    /// Migrations of its threads between CPUs.
     pub migrations: Reading<u64>,
-    /// The congestion control it sent with.
+    /// Congestion control algorithm of its sockets.
     pub congestion: Reading<String>,
     pub mss_bytes: Reading<u64>,
-    /// Connections accepted in all, within the window and outside (connections).
+    /// Connections accepted, in the window and outside (`connect`).
     #[serde(default)]
     pub accepted: Option<u64>,
-    /// Streams: times on its clock within the window, and all bytes received until then.
+    /// Streams: time on its clock within the window, and total bytes received until then.
     #[serde(default)]
     pub received: Vec<(u64, u64)>,
-    /// What threads, its own and others', ran on each CPU that its own are pinned to.
+    /// CPU time of all threads, its own and others, on each CPU that its threads are pinned to.
     #[serde(default)]
     pub busy_ns: BTreeMap<CpuId, u64>,
-    /// What moved the bytes of request and response; empty where it was not reported.
+    /// I/O engine of request and response; empty if not reported.
     #[serde(default)]
     pub engine: String,
-    /// How long it spun before a response on purpose, in the mean over the whole test.
+    /// Mean time spun before a response, over the whole test; `None` without a service time.
     #[serde(default)]
     pub service_ns: Option<f64>,
-    /// What to know before trusting the figures.
+    /// Warnings on these figures.
     pub warnings: Vec<Warning>,
 }

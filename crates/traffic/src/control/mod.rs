@@ -1,8 +1,8 @@
-//! What the two ends say to each other beside the data: frames of JSON on one connection.
+//! The control connection between client and server: JSON frames.
 //!
-//! The server speaks first (`Hello` with a nonce), the client answers with its own nonce and,
-//! where a secret is demanded, the proof that it has it; then one test after the other:
-//! `Test`, `Ready`, data connections, `Connected`, any number of `Mark`s, `Finish`, `Report`.
+//! The server sends `Hello` with a nonce. The client answers with its own nonce and, if a secret is
+//! required, its proof. Then tests follow one after the other: `Test`, `Ready`, data connections,
+//! `Connected`, any number of `Mark`s, `Finish`, `Report`.
 
 pub mod frame;
 pub mod message;

@@ -1,15 +1,15 @@
-//! Proof that both ends know the same secret, without sending it: HMAC-SHA256 (RFC 2104) over
-//! both ends' nonces, and over which end speaks, so that neither's proof can be sent back.
+//! Proves that both ends know a secret without sending it: HMAC-SHA256 (RFC 2104) over both nonces
+//! and the role of the prover, so that a proof cannot be reflected.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use crate::{Error, ErrorContext, Result};
 
-/// Bytes of a nonce.
+/// Length of a nonce in bytes.
 const NONCE: usize = 16;
 
-/// A secret that both ends know; never printed, never sent.
+/// A shared secret; never printed, never sent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
@@ -21,17 +21,17 @@ impl std::fmt::Debug for Secret {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndRole {
-    /// The end that serves.
+    /// The server of the test.
     Server,
-    /// The end that measures.
+    /// The client of the test.
     Client,
 }
 
 impl Secret {
-    /// Of a text, without the white space around it.
+    /// A secret from a text, without surrounding white space.
     ///
     /// # Errors
-    /// Fewer than 8 characters: whoever records a handshake could try them all.
+    /// It has fewer than 8 characters: a recorded handshake would allow trying them all.
     pub fn new(text: &str) -> Result<Self> {
         let text = text.trim();
         match text.len() {
@@ -40,7 +40,7 @@ impl Secret {
         }
     }
 
-    /// A new one of 128 random bits, and the text to hand on.
+    /// A new secret of 128 random bits, and its text for the other end.
     ///
     /// # Errors
     /// The kernel gives no random bytes.
@@ -61,13 +61,13 @@ impl Secret {
         Some(mac)
     }
 
-    /// The proof of one end over both nonces, in hex.
+    /// The proof of one role over both nonces, in hex.
     pub fn proof(&self, who: EndRole, server_nonce: &str, client_nonce: &str) -> String {
         let mac = self.mac(who, server_nonce, client_nonce);
         mac.map(|m| hex(&m.finalize().into_bytes())).unwrap_or_default()
     }
 
-    /// Whether a proof is right; takes as long for any wrong one.
+    /// Checks a proof in constant time.
     pub fn accepts(
         &self,
         who: EndRole,
@@ -90,7 +90,7 @@ impl Secret {
 /// The kernel gives none (before 3.17).
 pub fn nonce() -> Result<String> {
     let mut bytes = [0u8; NONCE];
-    // Up to 256 bytes come whole.
+    // The kernel returns up to 256 bytes in one call.
     let done = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
     done.map_err(std::io::Error::from).doing(|| "no random bytes from the kernel")?;
     Ok(hex(&bytes))

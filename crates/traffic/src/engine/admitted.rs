@@ -1,32 +1,32 @@
-//! What is said of connections that the server did not take, ended, or did not answer.
+//! Warns of connections that the server refused, closed, or did not answer.
 
 use model::{Warning, units::grouped};
 
 use super::connection_counts::ConnectionCounts;
 
-/// A run's connections, as they were to be; a [`ConnectionCounts`] says how they fared.
+/// The connections of a run as requested; a [`ConnectionCounts`] has the results.
 #[derive(Debug, Clone)]
 pub struct Admitted<'a> {
-    /// `clients`.
+    /// Word for the connections in messages, such as `clients`.
     pub who: &'a str,
-    /// What limits them at a server.
+    /// The server setting that limits them.
     pub limit: &'a str,
-    /// How many were asked for.
+    /// Number of connections requested.
     pub asked: u32,
-    /// Whether they are kept: else to have none is no wonder.
+    /// Whether connections are kept open; otherwise having none is normal.
     pub kept: bool,
-    /// Whether the server was asked anything: else to have no answer is none either.
+    /// Whether requests were sent; otherwise having no answer is normal.
     pub answers: bool,
-    /// How a server is had to keep them, and how one that does not is measured.
+    /// How to make the server keep them, and how to measure one that does not.
     pub keep: &'a str,
     pub window_ns: u64,
 }
 
-/// As many in the mean are worth a word: a server that ends connections now and then costs less.
+/// Share of missing connections that is worth a warning.
 const AWAY: f64 = 0.02;
 
 impl Admitted<'_> {
-    /// A line, where fewer than were asked for were at work; failures are `named`.
+    /// A warning if fewer connections worked than requested; `named` gives failure texts.
     pub fn warning<F>(
         &self,
         fate: &ConnectionCounts<F>,
@@ -34,7 +34,7 @@ impl Admitted<'_> {
     ) -> Option<Warning> {
         let Self { who, asked, .. } = self;
         let silent = if self.answers { fate.silent } else { 0 };
-        // In the mean over the window.
+        // Mean over the window.
         let away = fate.disconnected_ns as f64 / self.window_ns.max(1) as f64;
         let away = away.min(f64::from(*asked));
         let mut parts = vec![];
@@ -68,7 +68,7 @@ impl Admitted<'_> {
             let (asked, ended) = (*asked, fate.reconnects);
             Some(Warning::NotAllServed { asked, disconnected: away, silent, failed, ended, text })
         };
-        // All were served that it did not end itself: fewer of them would fare no better.
+        // Every connection was served until the server closed it: fewer connections would not help.
         if silent == 0 && failed == 0 && fate.reconnects > 0 {
             return warned(format!(
                 "{}: the server ended {} connections between answers, and no time has what it took to \
@@ -84,7 +84,7 @@ impl Admitted<'_> {
         warned(format!("{}. {}", parts.join("; "), self.advice(silent, failed)))
     }
 
-    /// What to do, by what kept them from being served.
+    /// Advice, by the reason why connections were not served.
     fn advice(&self, silent: u64, failed: u64) -> String {
         if self.kept && silent >= u64::from(self.asked) {
             return "Every connection failed".into();

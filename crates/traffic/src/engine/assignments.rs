@@ -1,4 +1,4 @@
-//! Which CPUs one end's threads run on.
+//! CPU assignment of one end's threads.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,20 +14,20 @@ use crate::{
     },
 };
 
-/// Where one end's threads run.
+/// CPU assignment of one end.
 #[derive(Debug, Clone, Default)]
 pub struct Assignments {
-    /// In thread order; none when not pinned.
+    /// CPUs in thread order; empty if not pinned.
     pub cpus: Vec<CpuId>,
     pub why: String,
-    /// All that this process may use.
+    /// All CPUs that this process may use.
     pub allowed: CpuSet,
 }
 
-/// The client's assigned CPUs; `to` is where the packets go, `None` for a Unix socket.
+/// CPU assignment of the client; `to` is the server's address, `None` for a Unix socket.
 ///
 /// # Errors
-/// A CPU that was asked for is not there or not ours to use.
+/// A requested CPU does not exist or may not be used.
 pub fn local(
     pin: &Pin,
     threads: u32,
@@ -39,9 +39,9 @@ pub fn local(
     take(pin, Role::LocalEnd, same_host, threads, interface.as_deref(), &partner, &taken)
 }
 
-/// The client's assigned CPUs where the other end may be on this host and pinning costs then: a server
-/// of another program, whose threads go anywhere, and streams, of which both ends and the kernel's
-/// work between them keep several CPUs busy.
+/// CPU assignment of the client if the server may be on this host and pinning then hurts: for
+/// another program's server, whose threads run anywhere, and for streams, which keep several CPUs
+/// busy on both ends and in the kernel.
 ///
 /// # Errors
 /// As [`local`].
@@ -57,7 +57,7 @@ pub fn beside(
     unpinned("server")
 }
 
-/// Not pinned, for the other end is on this host.
+/// Unpinned, because the other end is on this host.
 fn unpinned(other: &str) -> Result<Assignments> {
     let why = format!("not pinned: the {other} is on this host, and the scheduler places both");
     Ok(Assignments {
@@ -67,11 +67,11 @@ fn unpinned(other: &str) -> Result<Assignments> {
     })
 }
 
-/// The server's assigned CPUs: `local` are the other end's CPUs, `local` is the address of ours that the
-/// packets come to.
+/// CPU assignment of the server; `local` is our address that receives the packets, `taken` are CPUs
+/// of other sessions.
 ///
 /// # Errors
-/// A CPU that was asked for is not there or not ours to use.
+/// A requested CPU does not exist or may not be used.
 pub fn peer(
     test: &Test,
     pin: &Pin,
@@ -107,10 +107,10 @@ fn take(
     Ok(Assignments { cpus, why, allowed: here.allowed })
 }
 
-/// Whether a list of CPUs can be pinned to by this process, before any test comes.
+/// Checks before any test that this process can pin to these CPUs.
 ///
 /// # Errors
-/// [`crate::Error::Usage`] when a CPU of it is not there or not ours to use.
+/// [`crate::Error::Usage`]: a CPU does not exist or may not be used.
 pub fn check(pin: &Pin) -> Result<()> {
     match pin {
         Pin::List(list) => placement::check(list, &LocalPlacement::read(&probe::Root::live())?),
@@ -118,7 +118,7 @@ pub fn check(pin: &Pin) -> Result<()> {
     }
 }
 
-/// Pins the calling thread for good.
+/// Pins the calling thread until it ends.
 ///
 /// # Errors
 /// As the kernel says.

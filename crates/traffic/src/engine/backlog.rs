@@ -1,18 +1,18 @@
-//! What is said of a schedule that was not kept.
+//! Warns of a schedule that was not kept.
 
 use model::{Nanos, Warning};
 
-/// What a schedule has left at the end of a run.
+/// Lag of a schedule at the end of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScheduleLeft {
-    /// How far behind it the thread was that was the farthest.
+    /// Schedule lag of the slowest thread.
     pub schedule_lag_ns: u64,
-    /// What was due within the window and had no place to begin.
+    /// Requests due within the window that never began.
     pub not_started: u64,
 }
 
 impl ScheduleLeft {
-    /// Adds another thread's, or another round's.
+    /// Adds another thread or round.
     pub fn add(&mut self, other: Self) {
         self.schedule_lag_ns = self.schedule_lag_ns.max(other.schedule_lag_ns);
         self.not_started += other.not_started;
@@ -22,25 +22,25 @@ impl ScheduleLeft {
 /// A run by schedule, at its end.
 #[derive(Debug, Clone, Copy)]
 pub struct Backlog {
-    /// What was scheduled, in the plural.
+    /// Word for the scheduled items, in the plural.
     pub what: &'static str,
-    /// What gives more of them room at once.
+    /// The setting that allows more of them at once.
     pub places: &'static str,
     pub rate_per_s: u64,
-    /// As answered within the window.
+    /// Rate of answers within the window, per second.
     pub per_s: f64,
-    /// How many could be under way at once.
+    /// Most requests under way at once.
     pub at_once: u64,
     pub left: ScheduleLeft,
     pub window_ns: u64,
 }
 
-/// Part of the rate that is missing where a server cannot keep up: less is the end of a stall.
+/// Missing share of the rate from which a server counts as overloaded; less is the end of a stall.
 const MISSING: f64 = 0.02;
 
 impl Backlog {
-    /// A line, where anything that was due in the window was left, or the end was late by a
-    /// hundredth of it.
+    /// A warning if requests due in the window were left, or the final lag exceeded a hundredth of
+    /// the window.
     pub fn warning(&self) -> Option<Warning> {
         let Self { what, places, rate_per_s, per_s, at_once, .. } = *self;
         let ScheduleLeft { schedule_lag_ns, not_started } = self.left;
@@ -63,25 +63,26 @@ impl Backlog {
     }
 }
 
-/// A run by another program's schedule, which says how late each was begun and not how many were left.
+/// A run on another program's schedule, which reports how late requests began but not how many were
+/// left.
 #[derive(Debug, Clone, Copy)]
 pub struct Late {
-    /// What gives more of them room at once.
+    /// The setting that allows more of them at once.
     pub places: &'static str,
     pub rate_per_s: u64,
-    /// As answered within the window.
+    /// Rate of answers within the window, per second.
     pub per_s: f64,
-    /// How many could be under way at once.
+    /// Most requests under way at once.
     pub at_once: u64,
-    /// In the mean and at most, where it says so.
+    /// Mean and maximum lag, if the program reports them.
     pub lag_ns: Option<(f64, f64)>,
     pub window_ns: u64,
 }
 
 impl Late {
-    /// A line, where part of the rate is missing, and not by the chance of a schedule of random gaps. Who
-    /// cannot keep up is late at the end by as large a part of the window as is missing of the rate: half
-    /// of that is enough.
+    /// A warning if part of the rate is missing beyond the chance of random gaps. An overloaded
+    /// server's final lag is as large a share of the window as its missing rate; half of that is
+    /// enough.
     pub fn warning(&self, who: &str) -> Option<Warning> {
         let Self { places, rate_per_s, per_s, at_once, lag_ns, window_ns } = *self;
         let missing = 1.0 - per_s / rate_per_s as f64;

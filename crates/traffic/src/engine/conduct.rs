@@ -1,5 +1,5 @@
-//! The course of one test at the client: warm-up, both ends' first look at themselves, the
-//! window, their last look, cool-down.
+//! The course of one test at the client: warm-up, first mark at both ends, window, last mark,
+//! cool-down.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,23 +13,23 @@ use super::{
 };
 use crate::{Error, client::Peer, control::message::Counters, host::Mark, net::now_ns};
 
-/// Hears how far a measurement has come: what is being done and the share of it, 0 to 1.
+/// Called with the current activity and its share done, 0 to 1.
 pub type Progress<'a> = &'a (dyn Fn(&str, f64) + Sync);
 
-/// What every measurement is given besides its request.
+/// Callbacks and the stop flag of a measurement.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
     /// Set by Ctrl-C: end early and report.
     pub stop: &'a AtomicBool,
-    /// See [`Progress`].
+    /// Progress callback, see [`Progress`].
     pub progress: Progress<'a>,
-    /// Called right before each window begins and right after it has ended, while the traffic
-    /// goes on: for who wants to look at something else at the same moments.
+    /// Called right before and right after each window, while traffic continues: for other
+    /// observers of the same period.
     pub beside: Option<&'a (dyn Fn() + Sync)>,
-    /// Hears of each interval of a server's answers (`http`, `pg`) as soon as it is over.
+    /// Called after each interval of a server's answers (`http`, `pg`).
     pub heard: Option<&'a (dyn Fn(&ServedInterval) + Sync)>,
-    /// Hears each second of a window of `rtt` or `connect`: its end in seconds since the window
-    /// began, and round trips or connections a second.
+    /// Called each second of an `rtt` or `connect` window: seconds since its start, and round trips
+    /// or connections per second.
     pub second: Option<&'a (dyn Fn(f64, f64) + Sync)>,
 }
 
@@ -45,30 +45,29 @@ impl std::fmt::Debug for Run<'_> {
     }
 }
 
-/// A window that is over.
+/// A completed window.
 #[derive(Debug)]
 pub struct MeasuredWindow {
-    /// This end's first and last look.
+    /// First and last mark of this end.
     pub marks: (Mark, Mark),
-    /// The server's first and last counters; the last only if it lived to tell.
+    /// First and last counters of the server; the last is `None` if the server failed.
     #[allow(dead_code, reason = "streams count at the server")]
     pub peer: (Option<Counters>, Option<Counters>),
-    /// When the window began, on this end's clock.
+    /// Start of the window, on this end's clock.
     pub start_ns: u64,
-    /// The window's real length.
+    /// Actual length of the window.
     pub window_ns: u64,
-    /// Whether it ended before its time.
+    /// Whether it ended early.
     pub interrupted: bool,
-    /// Why the server fell silent.
+    /// Why the server stopped answering.
     pub silent: Option<Error>,
 }
 
-/// What is done now and then while the window is open: hears the time since its beginning.
+/// Called during the window with the time since its start.
 pub type Tick<'a> = &'a mut dyn FnMut(u64);
 
-/// Conducts one test whose threads run already; without a `peer` where the server is another
-/// program, which cannot be asked. `tick` is called about every 50 ms, and the
-/// sleep between is cut to `every_ns` where that is shorter.
+/// Conducts one test on running threads; `peer` is `None` if the server is another program. `tick`
+/// is called about every 50 ms, or every `every_ns` if that is shorter.
 pub fn conduct(
     run: Run<'_>,
     peer: Option<&Peer>,
@@ -91,16 +90,16 @@ pub fn conduct(
             second.into_iter().for_each(|s| hear(s.end_s, s.transactions_per_s));
         }
         (run.progress)(what, (now - begun) as f64 / whole);
-        // Its data sockets may say nothing of it: there may be none now, or no answer to miss.
+        // Its data sockets may not show it: perhaps there are none now, or no answer is due.
         if let Some(peer) = peer.filter(|p| p.is_gone()) {
             pool.break_off(Error::Environment(format!("{}: the server is gone", peer.name)));
         }
         tick(window_from.map_or(0, |from| now - from));
     };
     sleep_until(begun + common.warmup_ns.0, &over, &mut || look(None));
-    // The looks come before the window, not within: what they cost shall not be in its samples.
+    // Marks are taken outside the window, so that their cost is in no sample.
     let mut silent = None;
-    // One that did not answer is not waited for again.
+    // A server that did not answer is not asked again.
     let mut ask_peer = || match peer.filter(|_| silent.is_none()).map(Peer::mark) {
         Some(Ok(counters)) => Some(counters),
         Some(Err(e)) => {
@@ -114,13 +113,13 @@ pub fn conduct(
     let first = Mark::take(&pool.tids(), &root);
     let peer_first = ask_peer();
     let start = now_ns();
-    // Ended while it warmed up there is no window: the few samples of one would be no result.
+    // A run stopped during warm-up has no window: its few samples are no result.
     let end = if over() {
         start
     } else {
         window.open_at(start);
         sleep_until(start + common.duration_ns.0, &over, &mut || look(Some(start)));
-        // An interval may end with the window.
+        // An interval may end together with the window.
         look(Some(start));
         now_ns()
     };
@@ -140,7 +139,7 @@ pub fn conduct(
     }
 }
 
-/// Sleeps until then or until `over`, looking about every 50 ms.
+/// Sleeps until a time or until `over`; calls `look` about every 50 ms.
 pub fn sleep_until(until: u64, over: &dyn Fn() -> bool, look: &mut dyn FnMut()) {
     let never = AtomicBool::new(false);
     loop {

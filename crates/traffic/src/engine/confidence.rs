@@ -1,4 +1,4 @@
-//! Whether the rounds of a run suffice for `--precision`, and what would do where they do not.
+//! Decides whether a run's rounds reach `--precision`; if not, advises what would.
 
 use model::{
     Nanos, Warning,
@@ -7,16 +7,16 @@ use model::{
 };
 use stats::{Enough, Estimate};
 
-/// What to do after a round.
+/// Decision after a round.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     Again,
-    /// It suffices, or nothing was asked; or why it never will.
+    /// Enough, or no precision was requested; or the reason why it cannot be reached.
     Done(Option<Warning>),
 }
 
-/// Whether estimates, each `None` where its batches are too few, are as narrow as was asked for
-/// after `took_ns`.
+/// Whether all estimates reach the requested precision after `took_ns`; an estimate is `None` with
+/// too few batches.
 pub fn next(common: &Common, estimates: &[Option<Estimate>], took_ns: u64) -> Next {
     let Some(per_mille) = common.confidence_per_mille else { return Next::Done(None) };
     let goal = f64::from(per_mille) / 1000.0;
@@ -34,7 +34,7 @@ pub fn next(common: &Common, estimates: &[Option<Estimate>], took_ns: u64) -> Ne
     done
 }
 
-/// The same for one; or why it never will.
+/// The same for one estimate; or why it cannot be reached.
 fn one(
     common: &Common,
     estimate: Option<&Estimate>,
@@ -92,7 +92,7 @@ mod tests {
         .unwrap()
     }
 
-    /// 50 batches that alternate about 100 by so much.
+    /// 50 batches that alternate around 100 by this much.
     fn estimate(by: f64) -> Option<Estimate> {
         let sign = |i: i32| if (i * 7919) % 13 < 6 { by } else { -by };
         let values: Vec<f64> = (0..50).map(|i| 100.0 + sign(i)).collect();
@@ -108,7 +108,7 @@ mod tests {
         }
     }
 
-    /// The seconds of `--max-time 90s` or `--max-time 12m`.
+    /// Seconds in the advice `--max-time 90s` or `--max-time 12m`.
     fn advised(why: &str) -> u64 {
         let flag = why.split("--max-time ").nth(1).unwrap().split(' ').next().unwrap();
         flag.parse::<Nanos>().unwrap().0 / 1_000_000_000

@@ -1,4 +1,4 @@
-//! One connection, or the place of one: its socket and how far it is.
+//! One connection slot: its socket and its state.
 
 use socket2::Socket;
 
@@ -8,48 +8,48 @@ use crate::net::{
     tls::{Tls, fault::Fault},
 };
 
-/// How far a connection is.
+/// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     Closed,
     Connecting,
-    /// Connected; TLS was asked for.
+    /// Connected; the request for TLS was sent.
     Asking,
-    /// Connected; TLS is being agreed on.
+    /// Connected; TLS handshake in progress.
     Shaking,
-    /// The protocol's own beginning: who we are.
+    /// The protocol's own greeting.
     Greeting,
     Open,
     /// Answered; the server is about to close.
     Lingering,
 }
 
-/// A connection, or the place of one; `S` is what the protocol keeps of it.
+/// A connection slot; `S` is the protocol's state.
 #[derive(Debug)]
 pub struct Conn<S> {
     pub link: Link,
     pub phase: Phase,
-    /// When it began to connect.
+    /// Time of the call of `connect`.
     pub begun_ns: u64,
-    /// Since when the queue of the server's Unix socket has no room for it.
+    /// Time since when the server's Unix socket queue has been full.
     pub full_ns: Option<u64>,
-    /// When it was connected and the handshake began.
+    /// Time when it was connected and the handshake began.
     pub shaking_ns: u64,
-    /// Requests that were answered on this connection.
+    /// Requests answered on this connection.
     pub answered: u64,
-    /// The last answer said that no other follows.
+    /// Whether the last answer announced the close.
     pub closing: bool,
-    /// Until when it is to sleep; 0 where it is not.
+    /// End of its sleep; 0 if it does not sleep.
     pub wake_ns: u64,
-    /// When the last answer came, on whichever connection.
+    /// Time of the last answer on any connection of this slot.
     pub last_ns: u64,
-    /// Since when this place has no connection that can be asked; `None` where it has one.
+    /// Time since when the slot has no usable connection; `None` if it has one.
     pub away_since_ns: Option<u64>,
     pub state: S,
 }
 
 impl<S> Conn<S> {
-    /// A place without a connection.
+    /// A slot without a connection.
     pub fn new(state: S) -> Self {
         Self {
             link: Link::default(),
@@ -66,20 +66,20 @@ impl<S> Conn<S> {
         }
     }
 
-    /// Takes a socket that is connecting since then.
+    /// Takes a socket that began to connect at `begun_ns`.
     pub(super) fn take(&mut self, socket: Socket, begun_ns: u64) {
         (self.link, self.phase, self.begun_ns) = (Link::new(socket), Phase::Connecting, begun_ns);
         (self.answered, self.wake_ns) = (0, 0);
         (self.closing, self.full_ns) = (false, None);
     }
 
-    /// Closes; what was asked and not answered stays with the protocol.
+    /// Closes the socket; the protocol keeps the unanswered requests.
     pub(super) fn close(&mut self) {
         (self.link, self.phase) = (Link::default(), Phase::Closed);
         self.away_since_ns.get_or_insert_with(now_ns);
     }
 
-    /// Begins TLS on a connection that is established.
+    /// Begins TLS on an established connection.
     pub(super) fn shake(&mut self, tls: &Tls) -> Result<(), Fault> {
         self.phase = Phase::Shaking;
         self.link.shake(tls)

@@ -1,34 +1,34 @@
-//! What became of a thread's connections, and of what it was to begin, beside the answers that came.
+//! Counts of a thread's connections, and of requests without an answer.
 
 use std::collections::BTreeMap;
 
 use super::{backlog::ScheduleLeft, workers::WorkerTask};
 
-/// The counts; failures are told apart by `F`.
+/// The counts; `F` distinguishes failures.
 #[derive(Debug)]
 pub struct ConnectionCounts<F> {
-    /// Connections made anew after the server ended them between answers.
+    /// Reconnects after the server closed a connection between answers.
     pub reconnects: u64,
-    /// What was begun in the window and has no end.
+    /// Requests begun in the window that did not end.
     pub unfinished: u64,
-    /// Open loop: what the schedule has left.
+    /// Open loop: lag of the schedule at the end.
     pub left: ScheduleLeft,
-    /// Places of connections without an answer within the window though one was due.
+    /// Connection slots without any answer in the window though one was due.
     pub silent: u64,
-    /// Time of the window that places had no connection, summed.
+    /// Time without a connection within the window, summed over slots.
     pub disconnected_ns: u64,
-    /// Connections that served nothing, warm-up included.
+    /// Connections that served no request, warm-up included, by reason.
     pub refused: BTreeMap<F, u64>,
 }
 
-/// The place of a connection, as it stands when the run ends.
+/// State of a connection slot when the run ends.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestTiming {
-    /// Whether it has no connection that waits to be asked: it connects, or an answer is due.
+    /// Whether it is connecting or waits for an answer.
     pub busy: bool,
-    /// When the last answer came, on whichever connection.
+    /// Time of the last answer on any connection of this slot.
     pub last_ns: u64,
-    /// Since when it has no connection; `None` where it has one.
+    /// Time since when it has no connection; `None` if it has one.
     pub away_since_ns: Option<u64>,
 }
 
@@ -46,14 +46,14 @@ impl<F> Default for ConnectionCounts<F> {
 }
 
 impl<F: Ord + Clone> ConnectionCounts<F> {
-    /// A connection that served nothing.
+    /// Counts a connection that served no request.
     #[cold]
     pub fn refuse(&mut self, why: F) {
         *self.refused.entry(why).or_default() += 1;
     }
 
-    /// The run ends: what the schedule has left, of which `next` would be begun next, and which places
-    /// had no answer, or no connection.
+    /// Ends the run: counts the schedule's remainder, where `next` would begin next, and the slots
+    /// without an answer or a connection.
     pub fn ends(
         &mut self,
         duty: &WorkerTask<'_>,
@@ -66,7 +66,7 @@ impl<F: Ord + Clone> ConnectionCounts<F> {
             schedule_lag_ns: pace.schedule_lag_ns(next, now),
             not_started: pace.not_started(window, next, now),
         };
-        // One that never opened holds nothing.
+        // A window that never opened holds nothing.
         if window.start_ns() == u64::MAX {
             return;
         }
@@ -78,7 +78,7 @@ impl<F: Ord + Clone> ConnectionCounts<F> {
         }
     }
 
-    /// Adds another thread's, or another round's.
+    /// Adds another thread or round.
     pub fn add(&mut self, other: &Self) {
         self.reconnects += other.reconnects;
         self.unfinished += other.unfinished;

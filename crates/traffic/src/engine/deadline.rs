@@ -1,7 +1,8 @@
-//! How long something may take in all, whatever comes in between, and who can end it before.
+//! A time limit for a whole operation, which a stop flag can end early.
 //!
-//! A time limit of a socket starts anew with each byte: a server that sends one now and then is
-//! never late. Sockets here do not block; all waiting is here, and each step looks at both.
+//! A socket's timeout restarts with each byte, so a server that sends one byte now and then is
+//! never late. Sockets here do not block; all waits are here, and each step checks the limit and
+//! the flag.
 
 use std::{
     io,
@@ -15,10 +16,10 @@ use model::Nanos;
 use crate::net::now_ns;
 use crate::net::sys;
 
-/// How long a wait goes on without a look at whether it is to end.
+/// Longest wait without a check of the stop flag.
 const STEP: Duration = Duration::from_millis(50);
 
-/// When it is to be over at the latest.
+/// The latest end of an operation.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline<'a> {
     until_ns: u64,
@@ -27,28 +28,28 @@ pub struct Deadline<'a> {
 }
 
 impl<'a> Deadline<'a> {
-    /// So long from now; `stop` ends it at once.
+    /// A deadline `limit` from now; `stop` ends it at once.
     pub fn after(limit: Duration, stop: &'a AtomicBool) -> Self {
         let limit = Nanos(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
         Self { until_ns: now_ns().saturating_add(limit.0), limit, stop }
     }
 
-    /// So long from now, but no longer than this one.
+    /// A deadline `limit` from now, but not later than this one.
     pub fn at_most(&self, limit: Duration) -> Self {
         let other = Self::after(limit, self.stop);
         if other.until_ns <= self.until_ns { other } else { *self }
     }
 
-    /// What was allowed in all.
+    /// The whole time allowed.
     pub fn limit(&self) -> Nanos {
         self.limit
     }
 
-    /// The time that is left.
+    /// The remaining time.
     ///
     /// # Errors
-    /// [`io::ErrorKind::TimedOut`] where there is none, [`io::ErrorKind::Interrupted`] where it is
-    /// to end: neither has a number of the kernel's.
+    /// [`io::ErrorKind::TimedOut`] if none is left, [`io::ErrorKind::Interrupted`] if stopped;
+    /// neither has an errno.
     pub fn left(&self) -> io::Result<Duration> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::Interrupted.into());
@@ -59,7 +60,7 @@ impl<'a> Deadline<'a> {
         }
     }
 
-    /// The same, but for one step.
+    /// The remaining time, at most one step.
     ///
     /// # Errors
     /// As [`Self::left`].
@@ -67,7 +68,7 @@ impl<'a> Deadline<'a> {
         self.left().map(|left| left.min(STEP))
     }
 
-    /// Waits until the descriptor can be read from or written to, as `events` has it, or is broken.
+    /// Waits until the descriptor is ready for `events`, or broken.
     ///
     /// # Errors
     /// As [`Self::left`].
@@ -75,7 +76,7 @@ impl<'a> Deadline<'a> {
         loop {
             let step = self.step()?;
             let mut one = [libc::pollfd { fd, events, revents: 0 }];
-            // Rounded up: the last part of a millisecond is not spent polling.
+            // Rounded up: avoids polling for the last fraction of a millisecond.
             let ms = step.as_micros().div_ceil(1000) as libc::c_int;
             if sys::poll(&mut one, ms).is_ok_and(|n| n > 0) {
                 return Ok(());
@@ -83,12 +84,12 @@ impl<'a> Deadline<'a> {
         }
     }
 
-    /// Whether this error is the deadline's own: that time is up.
+    /// Whether this error means that the deadline passed.
     pub fn is_late(e: &io::Error) -> bool {
         e.kind() == io::ErrorKind::TimedOut && e.raw_os_error().is_none()
     }
 
-    /// Whether this error is the deadline's own: that it was to end.
+    /// Whether this error means that the deadline was stopped.
     pub fn is_stopped(e: &io::Error) -> bool {
         e.kind() == io::ErrorKind::Interrupted && e.raw_os_error().is_none()
     }

@@ -1,4 +1,4 @@
-//! Sockets on their way to a server.
+//! Connects sockets to a server.
 
 use std::{
     fs, io,
@@ -16,27 +16,27 @@ use crate::{
     net::{now_ns, options, target::local_address, unix::connect_within},
 };
 
-/// Sockets that are named instead of one that is not there.
+/// Most Unix sockets suggested in place of a missing one.
 const MOST_NAMED: usize = 4;
 
-/// Where connections go, and how.
+/// Destination and options of connections.
 #[derive(Debug)]
 pub struct DialPath {
     pub to: SockAddr,
     pub transport: Transport,
-    /// The address to send from, where one was asked for.
+    /// Requested local address.
     pub from: Option<IpAddr>,
     pub socket: SocketOptions,
     pub wait: Wait,
-    /// A connection serves once: it needs no option that was not asked for, each is a call.
+    /// Whether a connection serves one request: only requested options are set, each costs a call.
     pub once: bool,
 }
 
 impl DialPath {
-    /// To this address, as was asked.
+    /// A path to this address with the requested options.
     ///
     /// # Errors
-    /// The local address that was asked for is none.
+    /// The requested local address is invalid.
     pub fn new(to: SockAddr, transport: Transport, common: &Common, once: bool) -> Result<Self> {
         Ok(Self {
             to,
@@ -48,11 +48,11 @@ impl DialPath {
         })
     }
 
-    /// A socket that is connecting and the time since when, or the errno of why there is none:
-    /// also of descriptors and memory.
+    /// A connecting socket with its start time, or the errno of its failure, including shortage of
+    /// descriptors or memory.
     ///
     /// # Errors
-    /// An option or address that was asked for is refused: that will not get better.
+    /// The kernel refuses a requested option or address; retrying does not help.
     pub fn connect(&self) -> Result<std::result::Result<(Socket, u64), i32>> {
         let socket = match self.socket()? {
             Ok(socket) => socket,
@@ -88,11 +88,10 @@ impl DialPath {
     }
 }
 
-/// A connection that does not block, with a line of what is wrong where none comes about; `name`
-/// is the server's.
+/// A connected non-blocking socket; the error line uses the server's `name`.
 ///
 /// # Errors
-/// As said.
+/// The connection failed, in one line.
 pub fn dial(
     to: &SockAddr,
     transport: Transport,
@@ -132,7 +131,7 @@ pub fn dial(
     }
 }
 
-/// What is said where Ctrl-C came before there was anything to report.
+/// Error for Ctrl-C before there was anything to report.
 pub fn ended_early(name: &str) -> Error {
     Error::Environment(format!("{name}: ended before the measurement began"))
 }
@@ -147,7 +146,7 @@ fn at_address(socket: &Socket, to: &SockAddr, deadline: &Deadline<'_>) -> io::Re
     socket.take_error()?.map_or(Ok(()), Err)
 }
 
-/// A Unix socket whose queue is full says so at once where it does not block: it waits in steps.
+/// A non-blocking Unix socket reports a full queue at once, so this retries in steps.
 fn at_socket(socket: &Socket, to: &SockAddr, deadline: &Deadline<'_>) -> io::Result<()> {
     loop {
         match connect_within(socket, to, deadline.step()?) {
@@ -157,7 +156,7 @@ fn at_socket(socket: &Socket, to: &SockAddr, deadline: &Deadline<'_>) -> io::Res
     }
 }
 
-/// Why nobody takes a connection, at an address or a Unix socket's path, and what to look at.
+/// Explains a refused connection to an address or a Unix socket's path, with a hint.
 fn nobody(path: Option<&Path>) -> String {
     let Some(path) = path else {
         return "connection refused; no server listens there: is it started, and are address and port \
@@ -195,7 +194,7 @@ fn nobody(path: Option<&Path>) -> String {
     }
 }
 
-/// Whether an address is one of this network namespace's: only such can be sent from.
+/// Whether an address is local to this network namespace; only local addresses can be bound.
 pub fn is_here(to: SocketAddr) -> bool {
     to.ip().is_loopback() || UdpSocket::bind(SocketAddr::new(to.ip(), 0)).is_ok()
 }

@@ -1,5 +1,4 @@
-//! What stood around a run at both ends, of all its rounds together: placement, CPU, evidence,
-//! warnings.
+//! Context of a run at both ends, over all its rounds: placement, CPU, evidence, warnings.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +13,14 @@ use crate::{
     host::{self, Mark},
 };
 
-/// One round, apart from its samples.
+/// One round without its samples.
 #[derive(Debug)]
 pub struct Ended {
     pub ready: Ready,
     pub course: MeasuredWindow,
     pub seen: ThreadReport,
     pub report: Option<PeerReport>,
-    /// What could not be set up as asked.
+    /// Settings that could not be applied.
     pub warnings: Vec<Warning>,
 }
 
@@ -37,19 +36,19 @@ impl Ended {
     }
 }
 
-/// What of a round stands around it.
+/// Context of one round.
 #[derive(Debug, Clone, Copy)]
 pub struct Around<'a> {
     pub ready: &'a Ready,
-    /// Before and after the window.
+    /// Marks before and after the window.
     pub marks: &'a (Mark, Mark),
     pub seen: &'a ThreadReport,
     pub report: Option<&'a PeerReport>,
-    /// What could not be set up as asked.
+    /// Settings that could not be applied.
     pub warnings: &'a [Warning],
 }
 
-/// The rounds so far, in memory that does not grow with their number.
+/// The rounds so far, in bounded memory.
 #[derive(Debug, Default)]
 pub struct Ends {
     local: EndPlacement,
@@ -75,7 +74,7 @@ impl Ends {
         self.add_around(round.around());
     }
 
-    /// Adds a round of another shape.
+    /// Adds the context of a round.
     pub fn add_around(&mut self, round: Around<'_>) {
         let Around { ready, marks, seen, report, warnings } = round;
         let here = host::between(&marks.0, &marks.1);
@@ -117,13 +116,12 @@ impl Ends {
         }
     }
 
-    /// Samples by the CPU of the near thread, where they are counted elsewhere than in
-    /// [`ThreadReport::ran_on`].
+    /// Samples by CPU of the client thread, if they are not counted in [`ThreadReport::ran_on`].
     pub fn add_local_ran_on(&mut self, ran_on: &BTreeMap<CpuId, u64>) {
         add(&mut self.local.ran_on, ran_on);
     }
 
-    /// Where both ends ran.
+    /// Placement of both ends.
     pub fn placement(&self, assignments: &Assignments, same_host: bool) -> Placement {
         let local = EndPlacement {
             pinned: assignments.cpus.clone(),
@@ -136,7 +134,8 @@ impl Ends {
         Placement { local, peer: EndPlacement { migrations, ..self.peer.clone() }, same_host }
     }
 
-    /// CPU of both ends, also by unit; `units` says how many went with an end's window.
+    /// CPU time of both ends, total and per unit; `units` gives the number of units in an end's
+    /// window.
     pub fn cpu(&self, units: impl Fn(&EndCpu) -> u64) -> BothCpu {
         let share = |cpu: EndCpu| {
             let units = units(&cpu);
@@ -150,21 +149,21 @@ impl Ends {
         BothCpu { local: share(local), peer: peer.map(share) }
     }
 
-    /// The counters that moved.
+    /// Kernel counters that changed at both ends.
     pub fn evidence(&self) -> BothEvidence {
         self.evidence.clone()
     }
 
-    /// What both ends had to say, each thing once.
+    /// Warnings of both ends, without duplicates.
     pub fn warnings(&self) -> Vec<Warning> {
         self.warnings.clone()
     }
 
-    /// What the placement's CPUs did for others than the threads that were pinned to them.
+    /// Warnings on CPU time that other tasks took on the placement's CPUs.
     pub fn others(&self, placement: &Placement) -> Vec<Warning> {
         let (client, server) = (&placement.local.pinned, &placement.peer.pinned);
         if placement.same_host && client.iter().any(|c| server.contains(c)) {
-            // Each is the other's other.
+            // On one host, each end is the other's other task.
             return vec![];
         }
         let client =
@@ -174,7 +173,7 @@ impl Ends {
         client.into_iter().chain(server).collect()
     }
 
-    /// Lost datagrams whose receiver had no room for them; `client` and `server` say who receives.
+    /// Warns of datagrams lost for lack of receive buffer; `client` and `server` say who receives.
     pub fn no_room(&self, lost: u64, same_host: bool, client: bool, server: bool) -> Vec<Warning> {
         let of = |moved: &Moved| {
             let sum = |counter: &str| {
@@ -195,7 +194,7 @@ impl Ends {
         let (here, there) = (&self.evidence.local, &self.evidence.peer);
         let client = client.then(|| of(here)).flatten().map(|drops| ("client", drops));
         let server = server.then(|| of(there)).flatten().map(|drops| ("server", drops));
-        // On one host both may be the one kernel's.
+        // On one host both counters may be the same kernel's.
         let server = server.filter(|(_, drops)| !same_host || client.is_none_or(|n| n.1 != *drops));
         let say = |(end, (dropped, buffer_full)): (&str, _)| Warning::DatagramsDropped {
             lost,
@@ -206,7 +205,7 @@ impl Ends {
         client.into_iter().chain(server).map(say).collect()
     }
 
-    /// Two spinning threads on one CPU wait for each other's time slice to end.
+    /// Warns if both ends spin on one CPU: each waits for the other's time slice.
     pub fn spinning_on_one_cpu(&self, test: &Test, wait: Wait, same_host: bool) -> Option<Warning> {
         let shared = same_host && self.peer.pinned.iter().any(|c| test.local_cpus.contains(*c));
         let spins = [wait, test.wait].contains(&Wait::Spin);
@@ -214,8 +213,8 @@ impl Ends {
     }
 }
 
-/// Others' time on the CPUs is worth a word from this share of the window on, and from this
-/// time on: `/proc/stat` counts in ticks.
+/// Share of the window from which other tasks' CPU time is reported; it must also exceed a minimum,
+/// since `/proc/stat` counts in ticks.
 const OTHERS_SHARE: f64 = 0.1;
 const OTHERS_NS: u64 = 200_000_000;
 
@@ -236,27 +235,26 @@ fn others(
     })
 }
 
-/// What the server warned of.
+/// Marks a warning as the server's.
 pub fn at_server(warning: Warning) -> Warning {
     Warning::AtServer(Box::new(warning))
 }
 
 const SILENT: &str = "the server did not report";
 
-/// How many went with a window at that rate: each end's looks enclose the measured window and
-/// are a little longer than it.
+/// Number of units at a rate: each end's marks enclose the window and are slightly longer.
 pub fn at_rate(per_s: f64) -> impl Fn(&EndCpu) -> u64 {
     move |cpu| (per_s * cpu.window_ns.0 as f64 / 1e9).round() as u64
 }
 
-/// The sum, where every part is known.
+/// The sum; known only if every part is known.
 pub fn sum(parts: impl Iterator<Item = Reading<u64>>) -> Reading<u64> {
     let mut all = None;
     parts.for_each(|p| plus(&mut all, p, u64::saturating_add));
     all.unwrap_or_default()
 }
 
-/// One more part of a sum that is known where every part is.
+/// Adds a part to such a sum.
 fn plus<T>(sum: &mut Option<Reading<T>>, more: Reading<T>, add: impl FnOnce(T, T) -> T) {
     *sum = Some(match sum.take() {
         None => more,
@@ -267,7 +265,7 @@ fn plus<T>(sum: &mut Option<Reading<T>>, more: Reading<T>, add: impl FnOnce(T, T
 fn add<K: Ord + Clone>(to: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
     for (k, n) in from {
         let sum = to.entry(k.clone()).or_default();
-        // A server may say anything.
+        // A server may send any number: saturate.
         *sum = sum.saturating_add(*n);
     }
 }
@@ -308,7 +306,7 @@ mod tests {
         };
         let end = |n| EndPlacement { pinned: vec![CpuId(n)], ..EndPlacement::default() };
         let mut p = Placement { local: end(1), peer: end(0), same_host: true };
-        // 0.9 of 2 s near; 0.1 s far are too few ticks.
+        // The client lost 0.9 of 2 s; the server's 0.1 s are too few ticks.
         let reported = ends.others(&p);
         assert!(
             reported.len() == 1

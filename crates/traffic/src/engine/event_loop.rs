@@ -1,4 +1,4 @@
-//! One thread: its connections on one epoll, whatever the protocol.
+//! The event loop of one thread: its connections on one epoll, for any protocol.
 
 mod answer;
 mod begin;
@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-/// Room for what is received at a time.
+/// Size of the receive buffer.
 const ROOM: usize = 64 << 10;
 
 pub struct EventLoop<'a, P: Protocol> {
@@ -33,31 +33,31 @@ pub struct EventLoop<'a, P: Protocol> {
 
 struct Loop<'r, P: Protocol> {
     conns: Vec<Conn<P::State>>,
-    /// Those that may be asked.
+    /// Slots that may begin a request.
     idle: Queue,
     resting: Until,
-    /// Those whose request sleeps.
+    /// Slots with a sleeping request.
     sleeping: Until,
     epoll: Epoll,
     rooms: Rooms,
     recorder: &'r mut P::Recorder,
     looks: Looks,
-    /// Those whose requests have begun and are not handed over yet.
+    /// Slots with requests begun but not sent yet.
     begun: Vec<usize>,
     /// Requests that ended with an answer.
     done: u64,
-    /// Requests begun: which time of the schedule is next.
+    /// Requests begun: index of the schedule's next time.
     next: u64,
-    /// Connections that were open for the first time, or again.
+    /// Connections opened, first ones and reconnects.
     opened: usize,
-    /// Requests that are over, well or not.
+    /// Requests that ended, with or without success.
     settled: u64,
-    /// Nothing more is begun.
+    /// Whether no more requests are begun.
     draining: bool,
 }
 
 impl<P: Protocol> EventLoop<'_, P> {
-    /// Runs until the pool ends or the quota is fulfilled.
+    /// Runs until the pool ends or the quota is reached.
     pub fn run(&self, states: Vec<P::State>, recorder: &mut P::Recorder) {
         if let Err(why) = self.go(states, recorder) {
             self.task.pool.break_off(why);
@@ -100,7 +100,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         Ok(())
     }
 
-    /// Hears what changed until a time.
+    /// Handles socket events until a time.
     fn turn(&self, all: &mut Loop<'_, P>, until: u64) -> Result<(), Error> {
         all.epoll.wait(self.protocol.connecting().way.wait, until);
         let mut n = 0;
@@ -141,7 +141,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         }
     }
 
-    /// Sends what is to be sent; false where that ended the connection.
+    /// Sends pending bytes; `false` if that ended the connection.
     #[inline]
     fn push(&self, all: &mut Loop<'_, P>, key: usize) -> Result<bool, Error> {
         let Some(conn) = all.conns.get_mut(key) else { return Ok(false) };
@@ -150,7 +150,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         }
         match self.protocol.push(conn) {
             Ok(()) => Ok(true),
-            // It may have answered before it hung up.
+            // The server may have answered before it closed.
             Err(e) => self.hear(all, key, true, Some(e)).map(|()| false),
         }
     }

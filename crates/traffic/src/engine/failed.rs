@@ -1,4 +1,4 @@
-//! Why a request came to nothing.
+//! Reasons why a request failed.
 
 use std::{collections::BTreeMap, io};
 
@@ -9,25 +9,25 @@ use crate::net::{
     tls::fault::{Fault, named},
 };
 
-/// Why a request, or a transaction, failed.
+/// Why a request or a transaction failed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failed {
-    /// The kernel said so, before a connection was established.
+    /// The kernel's errno before the connection was established.
     Connecting(i32),
-    /// No connection, or no session, in time.
+    /// No connection or session in time.
     NoConnection,
-    /// The kernel said so, afterwards.
+    /// The kernel's errno after that.
     Talking(i32),
-    /// No whole answer in time.
+    /// No complete answer in time.
     NoAnswer,
-    /// The server closed before the answer's first byte.
+    /// The server closed before the first byte of the answer.
     ClosedBefore,
     /// The server closed within the answer.
     ClosedWithin,
-    /// The answer is none of this protocol's.
+    /// The answer violates the protocol; the text says how.
     Bad(&'static str),
     Tls(&'static str),
-    /// The server said so: its code.
+    /// The server's error code.
     Server(String),
 }
 
@@ -37,7 +37,7 @@ impl From<&Fault> for Failed {
             Fault::Tls(why) => Self::Tls(named(why)),
             Fault::Io(e) if e.kind() == io::ErrorKind::UnexpectedEof => Self::ClosedBefore,
             Fault::Io(e) => match e.raw_os_error() {
-                // After a reset the kernel says this of a write.
+                // A write after a reset gets this error.
                 Some(libc::EPIPE) | None => Self::Talking(libc::ECONNRESET),
                 Some(errno) => Self::Talking(errno),
             },
@@ -45,18 +45,18 @@ impl From<&Fault> for Failed {
     }
 }
 
-/// What a protocol calls things.
+/// A protocol's words for messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Words {
-    /// What was not there in time: `not connected`.
+    /// Text for a missing connection, such as `not connected`.
     pub unconnected: &'static str,
-    /// `response`.
+    /// Word for an answer, such as `response`.
     pub answer: &'static str,
 }
 
 impl Failed {
-    /// In words; what the kernel or the server said, with its name. `messages` has the server's, by
-    /// code.
+    /// Text of the failure; an errno or a server code with its name. `messages` maps server codes
+    /// to texts.
     pub fn text(&self, limit: Nanos, words: Words, messages: &BTreeMap<String, String>) -> String {
         let Words { unconnected, answer } = words;
         match self {

@@ -1,19 +1,18 @@
-//! What the generator itself costs, and below which value its figures are not to be trusted.
+//! Cost of the load generator, and the smallest figures that it can measure.
 //!
 //! # The rule
-//! - Between a response and the next request a thread reads the clock once and records one
-//!   sample, and that is part of the next round trip. So a figure below 100 times that cost is
-//!   to more than 1% the generator's own. The cost is measured with the recorder that the
-//!   generator uses, in a loop of its own where everything is in the caches; between system
-//!   calls it may be twice that.
-//! - A figure below 100 steps of the clock is not known to 1%, either.
-//! - A thread that waits in the kernel is woken late now and then, by the timer, the idle CPU
-//!   or the scheduler: excursions of upper quantiles that are no longer than that lateness can
-//!   be this machine's own and not the network's.
-//! - While the hypervisor runs something else no figure is the network's. When it took a share
-//!   s of the CPUs' time, what is above the quantile 1 − s can be its doing.
+//! - Between a response and the next request a thread reads the clock once and records one sample;
+//!   both are part of the next round trip. A figure below 100 times that cost contains more than 1%
+//!   generator cost. The cost is measured with the generator's own recorder, in a loop with warm
+//!   caches; between system calls it may be twice that.
+//! - A figure below 100 clock steps is not accurate to 1% either.
+//! - A thread that blocks is sometimes woken late, by the timer, the idle CPU or the scheduler.
+//!   Excursions of high quantiles up to that lateness can come from this machine instead of the
+//!   network.
+//! - While the hypervisor runs another guest, no figure is the network's. If it took a share s of
+//!   CPU time, values above the quantile 1 − s can be due to it.
 //!
-//! All of it is measured on the CPU that the generator will be pinned to.
+//! All of this is measured on the CPU that the generator will be pinned to.
 
 use model::{
     CpuId, Nanos, Reading,
@@ -28,44 +27,44 @@ use crate::{
     host::{clocks::monotonic_ns, pin::Pinned},
 };
 
-/// A figure is to be trusted from this many times the generator's cost on: 1%.
+/// Figures from this multiple of the generator's cost on are accurate to 1%.
 const TIMES: f64 = 100.0;
 
-/// Each of the two loops runs this long: enough for the median of its rounds to stand.
+/// Duration of each of the two loops: enough for a stable median of rounds.
 const LOOP_NS: u64 = 5_000_000;
 const PER_ROUND: u64 = 1_000;
 const MAX_ROUNDS: usize = 1_000;
 
-/// Sleeps, and for how long.
+/// Number of sleeps, and the length of each.
 const SLEEPS: u32 = 100;
 const SLEEP_NS: u64 = 100_000;
-/// On a host that wakes a thread milliseconds late, fewer sleeps tell enough.
+/// Time limit: a host that wakes threads milliseconds late needs fewer sleeps.
 const LONGEST_NS: u64 = 250_000_000;
 
-/// A clock dearer than this is asked for by a system call.
+/// A clock that costs more than this is read by a system call.
 const DEAR_CLOCK_NS: f64 = 100.0;
 
-/// What was measured before the run.
+/// Result of the calibration before a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
-    /// One reading of the clock.
+    /// Cost of one clock reading.
     pub clock_ns: f64,
-    /// The clock's smallest step seen.
+    /// Smallest step of the clock that was seen.
     pub clock_step_ns: u64,
-    /// Recording one sample, the clock's reading included.
+    /// Cost of recording one sample, including the clock reading.
     pub sample_ns: f64,
-    /// How late sleeps of 100 µs ended.
+    /// Lateness of 100 µs sleeps.
     pub timer_lateness_ns: Quantiles,
 }
 
-/// Measures it, 20 to 30 ms on an idle host and 0.3 s at most, on a thread of its own with the
-/// timer slack that a new thread of this process has; `cpu` is the one it is pinned to.
+/// Calibrates on a new thread with its default timer slack, pinned to `cpu` if given. Takes 20 to
+/// 30 ms on an idle host, at most 0.3 s.
 ///
 /// # Errors
-/// When the CPU cannot be pinned to or no thread can be made.
+/// The CPU cannot be pinned to, or no thread can be made.
 pub fn calibrate(cpu: Option<CpuId>) -> Result<Calibration> {
     let work = move || {
-        // Held until the end.
+        // Pinned until the end of the scope.
         let _pinned = cpu.map(Pinned::to).transpose()?;
         Ok(measure())
     };
@@ -84,8 +83,8 @@ fn measure() -> Calibration {
     }
 }
 
-/// Nanoseconds for one of what `round` does [`PER_ROUND`] times; the median of the rounds,
-/// for an interruption adds to some of them.
+/// Nanoseconds for one of [`PER_ROUND`] operations of `round`; the median over rounds, since
+/// interruptions lengthen some.
 fn cost(mut round: impl FnMut()) -> f64 {
     round(); // caches and page tables
     let mut rounds = Vec::with_capacity(MAX_ROUNDS);
@@ -102,7 +101,7 @@ fn cost(mut round: impl FnMut()) -> f64 {
     median as f64 / PER_ROUND as f64
 }
 
-/// A reading's cost and the smallest step between two.
+/// Cost of a clock reading, and the smallest step between two.
 fn clock() -> (f64, u64) {
     let mut step = u64::MAX;
     let mut last = monotonic_ns();
@@ -118,7 +117,7 @@ fn clock() -> (f64, u64) {
     (cost, if step == u64::MAX { 0 } else { step })
 }
 
-/// What a near thread does for each round trip beside sending and receiving.
+/// Cost of a client thread's bookkeeping per round trip.
 fn sample() -> f64 {
     let window = Window::closed();
     window.open_at(monotonic_ns());
@@ -128,7 +127,7 @@ fn sample() -> f64 {
     cost(|| {
         for _ in 0..PER_ROUND {
             let now = monotonic_ns();
-            // Round trips are not all alike: 8 to 24 µs, in many of the histogram's buckets.
+            // Round-trip times vary: 8 to 24 µs, over many buckets of the histogram.
             spread = spread.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let rtt = 8_000 + (spread >> 50) + (now - last) % 64;
             last = now;
@@ -138,7 +137,7 @@ fn sample() -> f64 {
     })
 }
 
-/// How late absolute sleeps end.
+/// Lateness of absolute sleeps.
 fn lateness() -> Histogram {
     let mut late = Histogram::new();
     let begun = monotonic_ns();
@@ -146,7 +145,7 @@ fn lateness() -> Histogram {
         let due = monotonic_ns().saturating_add(SLEEP_NS);
         sleep_until(due);
         let now = monotonic_ns();
-        // A signal may end a sleep early; that says nothing of timers.
+        // A signal may end a sleep early; such a sleep does not count.
         if now >= due {
             late.record(now - due);
         }
@@ -157,7 +156,7 @@ fn lateness() -> Histogram {
     late
 }
 
-/// The certificate of a measurement without a calibration.
+/// The noise report without a calibration.
 pub fn not_measured(why: &str) -> Floor {
     Floor {
         clock_ns: 0.0,
@@ -171,7 +170,7 @@ pub fn not_measured(why: &str) -> Floor {
 }
 
 impl Calibration {
-    /// The certificate of a measurement, of what its windows at this end say.
+    /// The noise report, with the steal time of this end's windows.
     pub fn certificate<'a>(&self, windows: impl IntoIterator<Item = &'a EndCpu>) -> Floor {
         let limit = TIMES * self.sample_ns.max(self.clock_step_ns as f64);
         let trust_above_ns = limit.ceil() as u64;
@@ -221,8 +220,8 @@ impl Calibration {
     }
 }
 
-/// What the hypervisor took, and all CPU time that there was to take it from. Two runs that are
-/// the two ways of one window tell it both, and it counts once.
+/// Stolen time, and the total CPU time. Two runs that are the two directions of one window report
+/// the same time, which counts once.
 fn preempted<'a>(windows: impl IntoIterator<Item = &'a EndCpu>) -> (Reading<u64>, u64) {
     let (mut steal, mut capacity) = (Reading::absent("nothing was measured"), 0u64);
     let mut before = None;
@@ -255,7 +254,7 @@ mod tests {
     fn this_machine_s_floor_is_of_the_right_size() {
         let cpu = allowed().unwrap().first();
         let c = calibrate(cpu).unwrap();
-        // Unoptimised and on a busy machine: what is impossible, not what is good.
+        // A debug build on a busy machine: only impossible values fail.
         assert!((1.0..100_000.0).contains(&c.clock_ns), "{c:?}");
         assert!(c.sample_ns > c.clock_ns && c.sample_ns < 1_000_000.0, "{c:?}");
         assert!(c.clock_step_ns > 0 && c.clock_step_ns < 20_000_000, "{c:?}");
@@ -296,7 +295,7 @@ mod tests {
         }
     }
 
-    /// A window in which 2 CPUs had a second each.
+    /// A window in which 2 CPUs had one second each.
     fn window(steal_ns: Option<u64>) -> EndCpu {
         let mut host = BTreeMap::from([("idle".to_owned(), 2_000_000_000 - steal_ns.unwrap_or(0))]);
         host.extend(steal_ns.map(|ns| ("steal".to_owned(), ns)));

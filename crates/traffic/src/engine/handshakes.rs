@@ -1,34 +1,34 @@
-//! TLS handshakes that were made.
+//! Statistics of TLS handshakes.
 
 use model::measure::TlsRun;
 use stats::Histogram;
 
 use crate::net::tls::conn::Agreed;
 
-/// Of one thread, or of all.
+/// Handshakes of one thread, or of all.
 #[derive(Debug, Default)]
 pub struct Handshakes {
-    /// How long they took.
+    /// Duration of the handshakes.
     pub took: Histogram,
-    /// How many of them took up an earlier session.
+    /// Number of resumed sessions.
     resumed: u64,
-    /// What the first of them agreed on.
+    /// TLS parameters of the first handshake.
     agreed: Option<Agreed>,
-    /// What the cipher took here, and how many requests or transactions it was for: all of them,
-    /// also those outside of the window.
+    /// CPU time of the cipher on this end, and the number of requests or transactions, including
+    /// those outside the window.
     cipher_ns: u64,
     ciphered: u64,
 }
 
 impl Handshakes {
-    /// One that is done.
+    /// Records a completed handshake.
     pub fn record(&mut self, took: u64, agreed: Agreed) {
         self.took.record(took);
         self.resumed += u64::from(agreed.resumed);
         self.agreed.get_or_insert(agreed);
     }
 
-    /// What the cipher took for so many requests or transactions.
+    /// Adds cipher time for a number of requests or transactions.
     pub fn ciphered(&mut self, ns: u64, n: u64) {
         self.cipher_ns += ns;
         self.ciphered += n;
@@ -41,8 +41,8 @@ impl Handshakes {
         self.agreed = self.agreed.or(other.agreed);
     }
 
-    /// What was agreed on, where there was a handshake; `verified` where certificates were
-    /// checked.
+    /// The TLS part of the result; `None` without a handshake. `verified` says whether certificates
+    /// were checked.
     pub fn run(&self, verified: bool) -> Option<TlsRun> {
         let agreed = self.agreed?;
         Some(TlsRun {

@@ -1,5 +1,5 @@
-//! What came of each interval of a window, from what the threads count: for progress while it goes
-//! on, and for the result.
+//! Intervals of a window, computed from the threads' counters: for progress output and for the
+//! result.
 
 use model::{Reading, measure::ServedInterval};
 
@@ -10,20 +10,20 @@ use super::worker_pool::AskedUntilNow;
 pub struct Intervals {
     every_ns: u64,
     window_ns: u64,
-    /// When the present interval began, since the window's beginning, and the counts then.
+    /// Start of the current interval since the window began, and the counters then.
     before: Option<(u64, AskedUntilNow)>,
-    /// Whole intervals so far.
+    /// Completed intervals.
     pub all: Vec<ServedInterval>,
 }
 
 impl Intervals {
-    /// Of this length, in a window of that.
+    /// Intervals of `every_ns` in a window of `window_ns`.
     pub fn new(every_ns: u64, window_ns: u64) -> Self {
         Self { every_ns: every_ns.max(1), window_ns, before: None, all: vec![] }
     }
 
-    /// Looks at the counts, so long after the window's beginning (0: before it); an interval that
-    /// is over by that. It reaches from look to look, so that its rate is what was counted.
+    /// Reads the counters at a time since the window began (0: before it); returns an interval that
+    /// this completes. The interval spans the two reads, so that its rate matches its counts.
     pub fn look(&mut self, since_ns: u64, now: AskedUntilNow) -> Option<&ServedInterval> {
         if since_ns == 0 {
             return None;
@@ -33,7 +33,7 @@ impl Intervals {
             return None;
         };
         let end_ns = (from_ns / self.every_ns + 1) * self.every_ns;
-        // What comes after the window is none of it.
+        // Counts after the window do not belong to it.
         if since_ns < end_ns || from_ns >= self.window_ns {
             return None;
         }

@@ -1,4 +1,4 @@
-//! A socket to a server, with TLS or without.
+//! A socket to a server, with or without TLS.
 
 use std::{
     io,
@@ -15,23 +15,23 @@ use crate::net::tls::{
     fault::Fault,
 };
 
-/// Room for what a thread receives at a time, from whichever connection.
+/// Receive buffers of a thread, shared by its connections.
 #[derive(Debug)]
 pub struct Rooms {
     raw: Vec<u8>,
-    /// Without TLS; unused where there is none.
+    /// Decrypted bytes; unused without TLS.
     plain: Vec<u8>,
 }
 
 impl Rooms {
-    /// For so many bytes at a time.
+    /// Buffers for reads of this many bytes.
     pub fn new(bytes: usize, tls: bool) -> Self {
         let plain = if tls { room_for(bytes) } else { 0 };
         Self { raw: vec![0; bytes], plain: vec![0; plain] }
     }
 }
 
-/// A socket, or the place of one.
+/// A socket, or an empty slot.
 #[derive(Debug, Default)]
 pub struct Link {
     socket: Option<Socket>,
@@ -39,7 +39,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Of a socket, without TLS so far.
+    /// A link on a socket, without TLS so far.
     pub fn new(socket: Socket) -> Self {
         Self { socket: Some(socket), tls: None }
     }
@@ -48,13 +48,13 @@ impl Link {
         self.socket.as_ref()
     }
 
-    /// Its descriptor; −1 where it has none.
+    /// Its descriptor; −1 if there is none.
     #[inline]
     pub fn fd(&self) -> RawFd {
         self.socket.as_ref().map_or(-1, AsRawFd::as_raw_fd)
     }
 
-    /// Whether connecting went well; the errno if not.
+    /// Result of connecting: the errno on failure.
     pub fn outcome(&self) -> Result<(), i32> {
         match self.socket.as_ref().map(Socket::take_error) {
             Some(Ok(None)) => Ok(()),
@@ -63,7 +63,7 @@ impl Link {
         }
     }
 
-    /// Begins TLS on a connection that is established.
+    /// Begins TLS on an established connection.
     ///
     /// # Errors
     /// As [`Tls::begin`].
@@ -72,7 +72,7 @@ impl Link {
         Ok(())
     }
 
-    /// Goes on with the handshake; what was agreed on once it is done.
+    /// Continues the handshake; returns the TLS parameters once it is done.
     ///
     /// # Errors
     /// As [`TlsConn::handshake`].
@@ -82,7 +82,7 @@ impl Link {
         Ok(if tls.handshake(fd, &mut rooms.raw)? { tls.agreed() } else { None })
     }
 
-    /// A whole handshake on a connection that is established.
+    /// Completes a handshake on an established connection, within a deadline.
     ///
     /// # Errors
     /// As [`Self::shake`] and [`Self::shaken`]; [`Fault::Io`] of [`Deadline::left`].
@@ -105,8 +105,8 @@ impl Link {
     /// Sends all bytes.
     ///
     /// # Errors
-    /// As [`Self::send`]; [`Fault::Io`] of [`Deadline::left`], and of
-    /// [`io::ErrorKind::WriteZero`] where TLS takes nothing any more.
+    /// As [`Self::send`]; [`Fault::Io`] of [`Deadline::left`], and [`io::ErrorKind::WriteZero`] if
+    /// TLS accepts no more bytes.
     pub fn send_within(&mut self, mut bytes: &[u8], deadline: &Deadline<'_>) -> Result<(), Fault> {
         loop {
             let n = self.send(bytes)?;
@@ -122,22 +122,22 @@ impl Link {
         }
     }
 
-    /// Whether TLS has taken bytes that the kernel has not.
+    /// Whether TLS holds bytes that the kernel has not taken.
     #[inline]
     pub fn is_unsent(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.is_unsent())
     }
 
-    /// TLS, where it is spoken.
+    /// The TLS connection, if TLS is used.
     #[inline]
     pub fn tls(&mut self) -> Option<&mut TlsConn> {
         self.tls.as_deref_mut()
     }
 
-    /// What the kernel has for us, and those bytes in the rooms.
+    /// Receives available bytes into the buffers.
     ///
     /// # Errors
-    /// As the kernel says, or TLS.
+    /// Errors of the kernel or of TLS.
     #[inline]
     pub fn receive<'r>(&mut self, rooms: &'r mut Rooms) -> Result<(Received, &'r [u8]), Fault> {
         let fd = self.fd();
@@ -154,16 +154,16 @@ impl Link {
         Ok((received, from.get(..n).unwrap_or_default()))
     }
 
-    /// Whether the server said, under TLS, that it sends no more.
+    /// Whether the server sent the TLS close notification.
     #[inline]
     pub fn has_ended(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.has_ended())
     }
 
-    /// Sends bytes as far as the kernel takes them; how many it, or TLS, took.
+    /// Sends bytes without blocking; returns how many were taken.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// Errors of the kernel or of TLS.
     #[inline]
     pub fn send(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
         let fd = self.fd();
@@ -182,7 +182,7 @@ impl Link {
         loop {
             let n = tls.accept(bytes.get(sent..).unwrap_or_default());
             sent += n;
-            // After a handshake that failed it takes nothing any more.
+            // After a failed handshake TLS accepts nothing.
             if !tls.flush(fd)? || sent == bytes.len() || n == 0 {
                 return Ok(sent);
             }

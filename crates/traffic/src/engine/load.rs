@@ -1,4 +1,4 @@
-//! What every workload is asked, and its runs, one for each number of connections.
+//! Parameters that all workloads share, and their runs, one for each number of connections.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,16 +6,16 @@ use model::{Nanos, measure::Common};
 
 use crate::{Error, Result};
 
-/// More requests than this under way on one connection are a mistake.
+/// Largest pipeline depth; more is a mistake.
 const MOST_PIPELINE: u32 = 1024;
 
-/// What is asked of any workload; what it calls a request is `what`, in the plural and as its option.
+/// Parameters of any workload; `what` is its word for requests, in the plural and as its option.
 #[derive(Debug, Clone, Copy)]
 pub struct Load<'a> {
     pub common: &'a Common,
     pub flows: &'a [u32],
     pub pipeline: u32,
-    /// Each request has a connection of its own.
+    /// Whether each request uses a new connection.
     pub one_each: bool,
     pub rate_per_s: Option<u64>,
     pub total: Option<u64>,
@@ -26,10 +26,10 @@ pub struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Refuses what makes no sense.
+    /// Checks the parameters for contradictions.
     ///
     /// # Errors
-    /// [`Error::Usage`], with what to leave out.
+    /// [`Error::Usage`], with the option to drop.
     pub fn check(&self) -> Result<()> {
         let Self { common, pipeline, what, option, .. } = *self;
         let usage = |why: String| Err(Error::Usage(why));
@@ -71,10 +71,10 @@ impl Load<'_> {
     }
 }
 
-/// One run, and what else came of it.
+/// One run and its end.
 pub struct OneRun<R> {
     pub run: R,
-    /// Whether it ended before its time.
+    /// Whether it ended early.
     pub interrupted: bool,
     pub broken: Option<Error>,
 }
@@ -83,11 +83,11 @@ pub struct OneRun<R> {
 pub struct Sweep<R> {
     pub runs: Vec<R>,
     pub interrupted: bool,
-    /// What broke the last one off, or kept it from beginning.
+    /// Why the last run failed or could not begin.
     pub broken: Option<Error>,
 }
 
-/// Runs for each number, until one breaks off or `stop` is set.
+/// Runs once for each number of connections, until one fails or `stop` is set.
 pub fn sweep<R>(
     numbers: &[u32],
     stop: &AtomicBool,

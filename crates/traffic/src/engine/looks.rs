@@ -1,4 +1,4 @@
-//! Which CPU and which NAPI instance received a socket's last packets.
+//! Samples which CPU and NAPI instance received a socket's last packets.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use model::CpuId;
 use super::worker_pool::ThreadReport;
 use crate::host::incoming;
 
-/// Looks taken now and then, counted.
+/// Counts of the samples taken.
 #[derive(Debug)]
 pub struct Looks {
     fd: RawFd,
@@ -23,17 +23,17 @@ impl Looks {
         Self { fd, cpus: BTreeMap::new(), napi_ids: BTreeMap::new() }
     }
 
-    /// At another socket from now on.
+    /// Samples another socket from now on.
     pub fn turn_to(&mut self, fd: RawFd) {
         self.fd = fd;
     }
 
-    /// Takes a look: two system calls.
+    /// Takes a sample: two system calls.
     pub fn look(&mut self) {
         if self.fd < 0 {
             return;
         }
-        // SAFETY: whoever made this keeps the socket open as long as it looks.
+        // SAFETY: the owner keeps the socket open while it is sampled.
         let socket = unsafe { BorrowedFd::borrow_raw(self.fd) };
         if let Some(cpu) = incoming::cpu(socket) {
             *self.cpus.entry(cpu).or_default() += 1;
@@ -43,7 +43,7 @@ impl Looks {
         }
     }
 
-    /// Hands the counts over.
+    /// Adds the counts to the thread's report.
     pub fn tell(&self, seen: &mut ThreadReport) {
         for (cpu, n) in &self.cpus {
             *seen.received_on.entry(*cpu).or_default() += n;

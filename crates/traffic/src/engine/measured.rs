@@ -1,19 +1,19 @@
-//! What a measurement gives back.
+//! The return value of a measurement.
 
 use crate::Error;
 
-/// First length of the batches for the intervals.
+/// Initial length of a batch for the confidence intervals.
 pub const BATCH_NS: u64 = 20_000_000;
 
-/// A result, and what broke it off.
+/// A result, and the error that ended it early.
 #[derive(Debug)]
 pub struct Measured<D> {
     pub document: D,
-    /// Why there is no more of it.
+    /// Why the measurement is incomplete.
     pub broken: Option<Error>,
 }
 
-/// Seconds since 1970.
+/// Current time in seconds since 1970 (Unix epoch).
 pub fn unix_s() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |d| d.as_secs())

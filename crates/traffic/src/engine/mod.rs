@@ -1,31 +1,33 @@
-//! What runs load: for our own tests between both ends, and against servers of any kind.
+//! The load engine: for netwright's own tests, and for servers of other protocols.
 //!
 //! For every measurement:
 //!
 //! - [`window`], [`conduct`]: the window with its warm-up and cool-down, and the course of a test.
 //! - [`schedule`]: when requests are due in open loop.
-//! - [`worker_pool`], [`wait`]: the threads of one end, and how they wait for bytes.
-//! - [`assignments`]: which CPUs they run on; [`ran_on`], [`looks`]: which they and their packets were on.
-//! - [`service_time`]: a service time that is known.
-//! - [`rtt_recorder`]: what a thread keeps of its round trips; [`floor`]: what keeping it costs.
-//! - [`ends`], [`confidence`]: what stood around a run's rounds, and whether they suffice.
-//! - [`measured`]: what a measurement gives back.
+//! - [`worker_pool`], [`wait`]: the threads of one end, and how they wait for data.
+//! - [`assignments`]: CPU assignment; [`ran_on`], [`looks`]: the CPUs that threads and packets were
+//!   on.
+//! - [`service_time`]: a simulated service time.
+//! - [`rtt_recorder`]: a thread's record of round trips; [`floor`]: the cost of recording.
+//! - [`ends`], [`confidence`]: the context of a run's rounds, and whether the rounds suffice.
+//! - [`measured`]: the return value of a measurement.
 //!
-//! Against servers that speak another protocol, which a workload brings:
+//! For servers of other protocols, which a workload implements:
 //!
-//! - [`protocol`]: what a protocol is to the event loop.
-//! - [`event_loop`]: one thread's connections on one epoll: connects, begins what is due, gives up.
-//! - [`conn`], [`link`], [`places`]: a connection, its socket, and which of them waits for what.
+//! - [`protocol`]: the interface between a protocol and the event loop.
+//! - [`event_loop`]: one thread's connections on one epoll: connects, begins due requests, times
+//!   out.
+//! - [`conn`], [`link`], [`places`]: a connection, its socket, and queues of waiting connections.
 //! - [`pace`]: when the next request or transaction may begin.
-//! - [`recorder`], [`failed`], [`handshakes`], [`connection_counts`]: what a thread keeps.
-//! - [`load`]: what every workload is asked, and its runs over numbers of connections.
-//! - [`workers`]: the threads of a round, and what each is to do.
-//! - [`intervals`]: what came of each second, while it goes on.
-//! - [`sums`]: rounds added up.
-//! - [`reach`], [`dial`], [`deadline`]: the server before the first run, sockets on their way to a
-//!   server, and how long all that comes before the traffic may take.
-//! - [`admitted`], [`backlog`]: what is said of connections that the server did not take, and of a
-//!   schedule that was not kept.
+//! - [`recorder`], [`failed`], [`handshakes`], [`connection_counts`]: a thread's record.
+//! - [`load`]: parameters of all workloads, and runs over numbers of connections.
+//! - [`workers`]: the threads of a round and their tasks.
+//! - [`intervals`]: results of each interval while a run goes on.
+//! - [`sums`]: totals over rounds.
+//! - [`reach`], [`dial`], [`deadline`]: finding the server, connecting to it, and the time limit
+//!   for both.
+//! - [`admitted`], [`backlog`]: warnings on connections that the server refused, and on a schedule
+//!   that was not kept.
 
 pub mod admitted;
 pub mod assignments;

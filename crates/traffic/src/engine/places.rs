@@ -1,12 +1,12 @@
-//! Which of a thread's connections, by their numbers, waits for what.
+//! Queues of a thread's connection slots, by slot number.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// How long a connection rests after it failed without an answer: whoever refuses shall not be
-/// flooded.
+/// How long a connection rests after it failed without an answer, to avoid flooding a server that
+/// refuses.
 pub const REST_NS: u64 = 10_000_000;
 
-/// Those that wait for a time, the earliest first.
+/// Slots that wait for a time, earliest first.
 #[derive(Debug, Default)]
 pub struct Until(BTreeSet<(u64, usize)>);
 
@@ -15,19 +15,19 @@ impl Until {
         self.0.insert((until, key));
     }
 
-    /// The first of those whose time has come, which waits no more.
+    /// Removes and returns the first slot whose time has come.
     pub fn come(&mut self, now: u64) -> Option<usize> {
         self.0.first().filter(|(until, _)| *until <= now)?;
         self.0.pop_first().map(|(_, key)| key)
     }
 
-    /// When the next one's time comes; `u64::MAX` where none waits.
+    /// The earliest time; `u64::MAX` if none waits.
     pub fn next(&self) -> u64 {
         self.0.first().map_or(u64::MAX, |(until, _)| *until)
     }
 }
 
-/// Those that may begin something, in their order, each once.
+/// A FIFO of slots that may begin something, each at most once.
 #[derive(Debug)]
 pub struct Queue {
     keys: VecDeque<usize>,
@@ -35,12 +35,12 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// For so many connections.
+    /// A queue for this many slots.
     pub fn new(places: usize) -> Self {
         Self { keys: VecDeque::with_capacity(places), within: vec![false; places] }
     }
 
-    /// Puts one at the end, if it is not in it.
+    /// Appends a slot unless it is queued already.
     #[inline]
     pub fn add(&mut self, key: usize) {
         if let Some(within) = self.within.get_mut(key).filter(|w| !**w) {
@@ -54,7 +54,7 @@ impl Queue {
         self.keys.front().copied()
     }
 
-    /// Takes the first out.
+    /// Removes the first slot.
     #[inline]
     pub fn take(&mut self) {
         if let Some(within) = self.keys.pop_front().and_then(|key| self.within.get_mut(key)) {

@@ -1,4 +1,4 @@
-//! What a protocol is to the event loop: what it asks on a connection, and what the answers mean.
+//! The interface of a protocol to the event loop: its requests, and the meaning of the answers.
 
 use super::{
     conn::Conn, dial::DialPath, failed::Failed, recorder::Recorder, window::Window,
@@ -14,105 +14,105 @@ use crate::{
 pub struct Connecting {
     pub way: DialPath,
     pub tls: Option<Tls>,
-    /// Each request has a connection of its own.
+    /// Whether each request uses a new connection.
     pub one_each: bool,
-    /// How long a connection, or an answer, may take.
+    /// Timeout of a connection and of an answer.
     pub timeout_ns: u64,
 }
 
-/// What a thread keeps: what every protocol does, and what this one adds.
+/// A thread's record: the common part, and the protocol's own.
 pub trait Record {
     fn requests(&self) -> &Recorder;
     fn requests_mut(&mut self) -> &mut Recorder;
-    /// Adds another's, without its batches.
+    /// Adds another record, without its batches.
     fn add(&mut self, other: &Self);
 }
 
-/// Where what came is counted.
+/// The record in which received data is counted.
 pub struct Counting<'a, R> {
     pub window: &'a Window,
     pub asked: &'a RequestCounts,
     pub recorder: &'a mut R,
 }
 
-/// What the bytes that came mean.
+/// Meaning of received bytes.
 #[derive(Debug)]
 pub enum Taken {
-    /// Nothing yet.
+    /// Incomplete: more bytes are needed.
     Nothing,
-    /// The request under way may go on.
+    /// The current request may continue.
     Progress,
-    /// So many requests are answered.
+    /// This many requests are answered.
     Answers(u64),
-    /// The server takes requests from now on.
+    /// The server accepts requests from now on.
     Greeted,
-    /// It does not let us in now.
+    /// The server refuses this connection for now.
     Refused(Failed),
-    /// It is not this protocol; so many requests were answered before.
+    /// Not this protocol; the number of requests answered before.
     Bad(&'static str, u64),
 }
 
-/// How a connection goes on.
+/// How a connection continues.
 #[derive(Debug)]
 pub enum Advance<O> {
-    /// With the server's answer.
+    /// When the server answers.
     Waits,
-    /// At this time.
+    /// At this time, in nanoseconds.
     Sleeps(u64),
     /// Another request may begin.
     Free,
-    /// The request is over.
+    /// The request ended.
     Over(O),
 }
 
-/// A protocol over a byte stream. All of it is of one connection and without I/O but for `push`;
-/// the event loop connects, waits, keeps the schedule and gives up.
+/// A protocol over a byte stream. Each call concerns one connection and does no I/O except `push`;
+/// the event loop connects, waits, keeps the schedule and times out.
 pub trait Protocol: Sync {
-    /// What it keeps of a connection, or of the place of one.
+    /// The protocol's state of a connection slot.
     type State;
     type Recorder: Record;
-    /// How a request ended that needs no answer to be over.
+    /// Outcome of a request that ends without an answer.
     type Outcome;
 
-    /// Whether it begins with a greeting that the server answers; the time to connect has it in it.
+    /// Whether it begins with a greeting that the server answers; the connect time then includes
+    /// it.
     const GREETS: bool;
-    /// Whether requests that begin in one turn of the loop are handed over together at its end: a
-    /// call like the last one finds its code and data at hand, and a server that sleeps is woken
-    /// once.
+    /// Whether requests begun in one turn of the loop are sent together at its end. Then calls find
+    /// their code and data cached, and a sleeping server is woken once.
     const TOGETHER: bool;
 
     fn connecting(&self) -> &Connecting;
 
-    /// A new connection: nothing is known there.
+    /// Resets the state for a new connection.
     fn reset(&self, state: &mut Self::State);
 
-    /// What asks for TLS before it begins, and the byte by which the server grants it.
+    /// The message that requests TLS, and the byte by which the server agrees.
     fn ask_for_tls(&self) -> Option<(&'static [u8], u8)> {
         None
     }
 
-    /// Writes the greeting.
+    /// Writes the greeting into the connection's send buffer; nothing by default.
     fn greet(&self, _conn: &mut Conn<Self::State>) {}
 
-    /// The connection is about to be closed by us.
+    /// Called before we close the connection.
     fn close(&self, _conn: &mut Conn<Self::State>) {}
 
     /// Whether a request is under way, or waits for its connection.
     fn waits(&self, state: &Self::State) -> bool;
 
-    /// Whether another request may be begun before that.
+    /// Whether another request may begin before that one ends.
     fn has_room(&self, state: &Self::State) -> bool;
 
-    /// Begins the request of this number, due then.
+    /// Begins the request with this number, due at `due_ns`.
     fn begin(&self, state: &mut Self::State, due_ns: u64, now: u64, number: u64);
 
-    /// What has begun is handed over `now`, where [`Protocol::TOGETHER`] has it wait.
+    /// Called when requests are sent at `now`, if [`Protocol::TOGETHER`] delays them.
     fn handed_over(&self, _state: &mut Self::State, _now: u64, _closed_loop: bool) {}
 
-    /// Requests that waited for the connection are sent from `now` on.
+    /// Called when requests that waited for the connection are sent, at `now`.
     fn opened(&self, _state: &mut Self::State, _now: u64) {}
 
-    /// Goes on with what is under way.
+    /// Continues the current request.
     ///
     /// # Errors
     /// The measurement cannot go on.
@@ -122,7 +122,7 @@ pub trait Protocol: Sync {
         now: u64,
     ) -> Result<Advance<Self::Outcome>, Error>;
 
-    /// A request is over that [`Protocol::advance`] ended.
+    /// Records a request that [`Protocol::advance`] ended.
     fn over(
         &self,
         _conn: &mut Conn<Self::State>,
@@ -132,16 +132,16 @@ pub trait Protocol: Sync {
     ) {
     }
 
-    /// Whether something may be left to be sent.
+    /// Whether bytes may be left to send.
     fn is_unsent(&self, conn: &mut Conn<Self::State>) -> bool;
 
-    /// Hands over what is to be sent, as far as the kernel takes it.
+    /// Sends pending bytes, as far as the kernel takes them.
     ///
     /// # Errors
-    /// As the kernel says, or TLS.
+    /// Errors of the kernel or of TLS.
     fn push(&self, conn: &mut Conn<Self::State>) -> Result<(), Fault>;
 
-    /// Takes bytes that came `now`.
+    /// Takes bytes received at `now`.
     ///
     /// # Errors
     /// The measurement cannot go on.
@@ -153,8 +153,8 @@ pub trait Protocol: Sync {
         counting: &mut Counting<'_, Self::Recorder>,
     ) -> Result<Taken, Error>;
 
-    /// The server sends no more; `clean` where nothing is cut off. How many answers end with it,
-    /// and what it means for a request that has none.
+    /// Handles the end of the server's data; `clean` if nothing is cut off. Returns the answers
+    /// that it completes, and its meaning for a request without one.
     fn ended(
         &self,
         _conn: &mut Conn<Self::State>,
@@ -165,15 +165,15 @@ pub trait Protocol: Sync {
         (0, Failed::ClosedBefore)
     }
 
-    /// Since when the server owes an answer.
+    /// Time since when the server owes an answer.
     fn asked_since(&self, state: &Self::State) -> Option<u64>;
 
-    /// Why a connection was lost, where the server said something of it before.
+    /// Why the connection was lost, if the server gave a reason before.
     fn because(&self, _state: &mut Self::State, _recorder: &mut Self::Recorder) -> Option<Failed> {
         None
     }
 
-    /// The request whose turn it is fails; false where there is none.
+    /// Fails the current request; `false` if there is none.
     fn fail(
         &self,
         state: &mut Self::State,
@@ -182,14 +182,14 @@ pub trait Protocol: Sync {
         counting: &mut Counting<'_, Self::Recorder>,
     ) -> bool;
 
-    /// What is said where connection after connection ended so and none ever served.
+    /// Message if every connection ended this way and none was ever served.
     fn is_another(&self, _why: &Failed) -> Option<(&'static str, &'static str)> {
         None
     }
 
-    /// How many requests under way are of the window.
+    /// Number of requests under way that belong to the window.
     fn under_way(&self, state: &Self::State, window: &Window) -> u64;
 
-    /// The thread ends.
+    /// Called when the thread ends, to complete its record.
     fn end(&self, _conns: &mut [Conn<Self::State>], _recorder: &mut Self::Recorder) {}
 }

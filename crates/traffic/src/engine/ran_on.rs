@@ -1,4 +1,4 @@
-//! Which CPU a thread runs on, and how often it was where.
+//! The CPU that a thread runs on, and counts by CPU.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use model::CpuId;
 use super::worker_pool::ThreadReport;
 use crate::host::incoming;
 
-/// A CPU that nobody told.
+/// Stands for an unknown CPU.
 pub const UNKNOWN_CPU: u16 = u16::MAX;
 
-/// The CPU this thread runs on. About 2 ns where the C library keeps it (glibc 2.35), 20 ns
-/// elsewhere.
+/// The CPU this thread runs on. Costs about 2 ns where the C library caches it (glibc 2.35), else
+/// 20 ns.
 #[inline]
 pub fn current_cpu() -> u16 {
     let cpu = incoming::current_cpu().and_then(|cpu| u16::try_from(cpu.0).ok());
     cpu.unwrap_or(UNKNOWN_CPU)
 }
 
-/// Counts by CPU without a search while it stays the same.
+/// Counts by CPU; fast while the CPU stays the same.
 #[derive(Debug, Default)]
 pub struct RanOn {
     cpu: u16,
@@ -27,7 +27,7 @@ pub struct RanOn {
 }
 
 impl RanOn {
-    /// One more on this CPU.
+    /// Counts one more on this CPU.
     #[inline]
     pub fn on(&mut self, cpu: u16) {
         if cpu != self.cpu {
@@ -44,7 +44,7 @@ impl RanOn {
         }
     }
 
-    /// Hands the counts over.
+    /// Adds the counts to the thread's report.
     pub fn tell(&mut self, seen: &mut ThreadReport) {
         self.flush();
         for (cpu, n) in &self.before {

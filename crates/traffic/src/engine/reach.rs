@@ -1,4 +1,4 @@
-//! The server before the first run: its address that answers, and whether TLS can be spoken.
+//! Finds the server before the first run: the address that answers, and whether TLS works.
 
 use std::{net::SocketAddr, path::Path, sync::atomic::AtomicBool, time::Duration};
 
@@ -21,31 +21,31 @@ use crate::{
     },
 };
 
-/// How long the first connection may take at each address, with its handshake.
+/// Timeout of the first connection to each address, with its handshake.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long it may take over all addresses of the name.
+/// Timeout over all addresses of the name.
 const WHOLE: Duration = Duration::from_secs(30);
-/// Room for what a server says in its handshake, at a time.
+/// Size of the buffer for the handshake.
 const ROOM: usize = 16 << 10;
 
-/// A server, before its address is known.
+/// A server before its address is resolved.
 #[derive(Debug)]
 pub struct Server<'a> {
-    /// A name or address; as TLS checks it.
+    /// Name or address, as checked against the certificate.
     pub host: &'a str,
     pub port: u16,
-    /// The Unix socket that is connected to instead.
+    /// The Unix socket to connect to instead.
     pub socket: Option<&'a Path>,
-    /// For people: `host:8443`.
+    /// Name for messages, such as `host:8443`.
     pub name: String,
-    /// What may be meant where TLS does not come about: `is it a port without, for http://?`
+    /// Hint if TLS fails: `is it a port without, for http://?`
     pub plain: &'static str,
 }
 
-/// How TLS is spoken to the server; `speaks` names its protocol to it, where it has a name.
+/// The TLS settings for the server; `speaks` is the protocol's ALPN name, if it has one.
 ///
 /// # Errors
-/// Nothing to trust was found.
+/// No trusted certificates were found.
 pub fn tls_of(asked: &TlsSpec, server: &Server<'_>, speaks: Option<&'static str>) -> Result<Tls> {
     Tls::new(
         server.host,
@@ -64,19 +64,18 @@ pub fn tls_of(asked: &TlsSpec, server: &Server<'_>, speaks: Option<&'static str>
 pub struct ServerAddress {
     pub to: SockAddr,
     pub transport: Transport,
-    /// The same for people.
+    /// Its name for messages.
     pub name: String,
-    /// Its address; none of a Unix socket.
+    /// Its address; `None` for a Unix socket.
     pub ip: Option<SocketAddr>,
-    /// This end, with the address that it has towards it.
+    /// This end, with its address towards the server.
     pub local: End,
 }
 
-/// The server's address that answers, and a connection to it, with TLS where it is spoken; `stop`
-/// ends the looking.
+/// The first address that answers, with a connection to it and TLS if used; `stop` ends the search.
 ///
 /// # Errors
-/// No server, or one that TLS cannot be spoken with: what to do.
+/// No address answers, or TLS fails: with advice.
 pub fn reach(
     common: &Common,
     server: &Server<'_>,
@@ -103,7 +102,7 @@ pub fn reach(
     Err(last)
 }
 
-/// Where it may be.
+/// Addresses to try.
 fn doors(common: &Common, server: &Server<'_>) -> Result<Vec<ServerAddress>> {
     let local = crate::host::identity::of_this_host().end;
     let Some(path) = server.socket else {
@@ -146,7 +145,7 @@ fn shake(tls: &Tls, link: &mut Link, server: &Server<'_>, deadline: &Deadline<'_
     }
 }
 
-/// `unix:/run/app.sock`: a socket, for people.
+/// The name of a Unix socket for messages: `unix:/run/app.sock`.
 pub fn name_of(path: &Path) -> String {
     format!("unix:{}", path.display())
 }

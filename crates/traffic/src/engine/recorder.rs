@@ -1,5 +1,4 @@
-//! What a thread keeps of its requests, whatever the protocol, in memory that does not grow with
-//! them.
+//! A thread's record of its requests, for any protocol, in bounded memory.
 
 use std::collections::BTreeMap;
 
@@ -14,43 +13,43 @@ use super::{
     window::{Counts, Window},
 };
 
-/// Batches kept for each thread.
+/// Number of batches kept for each thread.
 const BATCHES: usize = 64;
 
 #[derive(Debug)]
 pub struct Recorder {
     /// Latencies of requests within the window.
     pub latency: Histogram,
-    /// From the call of `connect` until it is connected; until the server takes requests, where
-    /// the protocol begins with a greeting.
+    /// Time from the call of `connect` until connected; with a greeting, until the server takes
+    /// requests.
     pub connect: Histogram,
     pub handshakes: Handshakes,
-    /// Open loop: from the moment of sending.
+    /// Open loop: latency from the time of sending.
     pub from_send: Option<Histogram>,
-    /// Open loop: how late each was sent.
+    /// Open loop: how late each request was sent (schedule lag).
     pub lag: Option<Histogram>,
     pub batches: Option<Batches>,
     batch_ns: u64,
-    /// When the last request was over, well or not.
+    /// Time when the last request ended, with or without success.
     pub last_ns: u64,
-    /// How long it took until each connection was there for the first time.
+    /// Time until every connection was open for the first time.
     pub connecting_ns: u64,
     /// Requests that failed within the window.
     pub failed: BTreeMap<Failed, u64>,
-    /// The first message of each code of the server's errors.
+    /// First message for each server error code.
     pub messages: BTreeMap<String, String>,
-    /// What became of connections and of the schedule.
+    /// Results of connections and of the schedule.
     pub fate: ConnectionCounts<Failed>,
-    /// Requests that ended well within the window.
+    /// Requests that succeeded within the window.
     pub answered: u64,
-    /// Connections that were there again within the window.
+    /// Reconnects completed within the window.
     pub reopened: u64,
-    /// Where the thread ran.
+    /// CPUs that the thread ran on.
     pub ran_on: RanOn,
 }
 
 impl Recorder {
-    /// For one thread; `batch_ns` is the first length of the batches.
+    /// The record of one thread; `batch_ns` is the initial batch length.
     pub fn new(open_loop: bool, batch_ns: u64) -> Self {
         let more = || open_loop.then(Histogram::new);
         Self {
@@ -72,13 +71,13 @@ impl Recorder {
         }
     }
 
-    /// What the server's error is called here; its first message is kept.
+    /// The failure for a server error code; keeps its first message.
     pub fn named(&mut self, code: &str, message: &str) -> Failed {
         self.messages.entry(code.into()).or_insert_with(|| message.into());
         Failed::Server(code.into())
     }
 
-    /// Failures of the window, in words.
+    /// Failures of the window, by text.
     pub fn failures_by_text(&self, limit: Nanos, words: Words) -> BTreeMap<String, u64> {
         let mut by_text = BTreeMap::new();
         for (why, n) in &self.failed {
@@ -91,7 +90,7 @@ impl Recorder {
         self.failed.values().sum()
     }
 
-    /// How many of the window are over, well or not.
+    /// Requests of the window that ended, with or without success.
     pub fn settled(&self) -> u64 {
         self.answered + self.failures()
     }
@@ -101,7 +100,7 @@ impl Recorder {
         window.counts(self.lag.is_some().then_some(due_ns), now)
     }
 
-    /// A request that went well: due then, sent then, over `now`. What it counts for.
+    /// Records a success: due and sent at these times, ended at `now`. Returns what it counts for.
     #[inline]
     pub fn record(&mut self, window: &Window, due_ns: u64, sent_ns: u64, now: u64) -> Counts {
         let counts = self.counts(window, due_ns, now);
@@ -121,7 +120,7 @@ impl Recorder {
         counts
     }
 
-    /// Keeps a latency by its time.
+    /// Adds a latency to the batch of its time.
     #[inline]
     pub fn batch(&mut self, start_ns: u64, now: u64, latency: u64) {
         match &mut self.batches {
@@ -134,7 +133,7 @@ impl Recorder {
         }
     }
 
-    /// A request that failed, which counts for the same moment as if it had not; whether it does.
+    /// Records a failure; it counts at the time a success would. Returns whether it counts.
     #[cold]
     pub fn fail(&mut self, window: &Window, due_ns: u64, now: u64, why: Failed) -> bool {
         let counts = self.counts(window, due_ns, now) != Counts::Not;
@@ -145,7 +144,7 @@ impl Recorder {
         counts
     }
 
-    /// Adds another's, without its batches.
+    /// Adds another record, without its batches.
     pub fn add(&mut self, other: &Self) {
         self.latency.add(&other.latency);
         self.connect.add(&other.connect);
@@ -161,7 +160,7 @@ impl Recorder {
         for (why, n) in &other.failed {
             *self.failed.entry(why.clone()).or_default() += n;
         }
-        // Of all threads the first one's: else one failure would have several names.
+        // The first thread's message wins, so that a failure has one text.
         for (code, message) in &other.messages {
             self.messages.entry(code.clone()).or_insert_with(|| message.clone());
         }

@@ -1,4 +1,4 @@
-//! What a near thread keeps of its round trips, in memory that does not grow with them.
+//! A client thread's record of round trips, in bounded memory.
 
 use std::collections::BTreeMap;
 
@@ -10,49 +10,49 @@ use super::{
     window::{Counts, Window},
 };
 
-/// Placements told apart; what is beyond falls into the last.
+/// Most placements recorded; further ones count as the last.
 const MOST_PLACEMENTS: usize = 64;
 
-/// Batches kept for each thread.
+/// Number of batches kept for each thread.
 const BATCHES: usize = 64;
 
 /// CPUs of both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Placed {
     pub local: u16,
-    /// The server's thread's; [`UNKNOWN_CPU`] when it was not reported.
+    /// CPU of the server's thread; [`UNKNOWN_CPU`] if not reported.
     pub peer: u16,
 }
 
-/// One near thread's record.
+/// The record of one client thread.
 #[derive(Debug)]
 pub struct RttRecorder {
-    /// Round trips by placement.
+    /// Round-trip times by placement.
     pub by_placement: Vec<(Placed, Histogram)>,
     last: usize,
-    /// Round trips by time.
+    /// Round-trip times in batches over time.
     pub batches: Option<Batches>,
     batch_ns: u64,
-    /// Open loop: from the moment of sending.
+    /// Open loop: latency from the time of sending.
     pub from_send: Option<Histogram>,
-    /// Open loop: how late each was sent.
+    /// Open loop: how late each request was sent (schedule lag).
     pub lag: Option<Histogram>,
     /// Round trips that ended within the window.
     pub answered: u64,
-    /// Open loop: how far behind the schedule the thread was at its end.
+    /// Open loop: the thread's schedule lag at its end.
     pub schedule_lag_ns: u64,
-    /// Open loop: requests due within the window that were not sent until the end.
+    /// Open loop: requests due within the window but never sent.
     pub not_started: u64,
     /// UDP requests without an answer in time.
     pub lost: u64,
-    /// UDP answers after their time, or to no question.
+    /// UDP answers after the timeout, or without a request.
     pub late: u64,
-    /// Changes of the near thread's CPU between two samples.
+    /// Changes of the thread's CPU between two samples.
     pub moves: u64,
 }
 
 impl RttRecorder {
-    /// For one thread; `batch_ns` is the first length of the batches.
+    /// The record of one thread; `batch_ns` is the initial batch length.
     pub fn new(open_loop: bool, batch_ns: u64) -> Self {
         let more = || open_loop.then(Histogram::new);
         Self {
@@ -71,8 +71,7 @@ impl RttRecorder {
         }
     }
 
-    /// A round trip that ended `now`; `due_ns` is the time that the schedule gave it in open
-    /// loop.
+    /// Records a round trip that ended `now`; `due_ns` is its scheduled time in open loop.
     #[inline]
     pub fn record(&mut self, window: &Window, due_ns: Option<u64>, now: u64, rtt: u64, peer: u16) {
         match window.counts(due_ns, now) {
@@ -91,7 +90,7 @@ impl RttRecorder {
         }
     }
 
-    /// Open loop: what else there is of it.
+    /// Open loop: records send latency and lag.
     #[inline]
     pub fn record_open(&mut self, window: &Window, due_ns: u64, sent_ns: u64, now: u64) {
         if window.counts(Some(due_ns), now) == Counts::Not {
@@ -127,7 +126,7 @@ impl RttRecorder {
         }
     }
 
-    /// Samples by the near thread's CPU.
+    /// Samples by CPU of the client thread.
     pub fn ran_on(&self) -> BTreeMap<CpuId, u64> {
         let mut out = BTreeMap::new();
         for (p, h) in self.by_placement.iter().filter(|(p, _)| p.local != UNKNOWN_CPU) {

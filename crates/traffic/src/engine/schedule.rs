@@ -1,21 +1,21 @@
-//! When requests are due in open loop.
+//! The open-loop schedule.
 
-/// When requests are due in open loop.
+/// The times when a thread's requests are due in open loop.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
-    /// The first, a time of the clock.
+    /// Time of the first request, on the monotonic clock.
     pub start_ns: u64,
-    /// From one to the next on this thread, all its flows together.
+    /// Gap between requests of this thread, all its flows together.
     pub gap_ns: f64,
 }
 
 impl Schedule {
-    /// When the n-th is due.
+    /// Due time of request `n`.
     pub fn due(&self, n: u64) -> u64 {
         self.start_ns + (n as f64 * self.gap_ns) as u64
     }
 
-    /// How many are due before a time.
+    /// Number of requests due before a time.
     pub fn number_at(&self, ns: u64) -> u64 {
         (ns.saturating_sub(self.start_ns) as f64 / self.gap_ns).ceil() as u64
     }

@@ -1,11 +1,11 @@
-//! A service time that is known, for it is spun.
+//! A simulated service time: a busy loop of known length.
 
 use std::cell::Cell;
 
 use super::worker_pool::WorkerPool;
 use crate::net::now_ns;
 
-/// Spins for the injected service time, or until the pool ends.
+/// Spins for the service time, or until the pool ends.
 #[inline]
 pub fn serve_for(ns: u64, pool: &WorkerPool) {
     if ns > 0 {
@@ -24,8 +24,8 @@ thread_local! {
     static SERVED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How long this thread has spun on purpose: what was asked for, and more where somebody else
-/// took the CPU meanwhile.
+/// Time this thread has spent in such loops: the requested time, plus time when other tasks took
+/// the CPU.
 pub fn served_ns() -> u64 {
     SERVED.get()
 }

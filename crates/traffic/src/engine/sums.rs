@@ -1,4 +1,4 @@
-//! All rounds of a run added up, in memory that does not grow with their number.
+//! Totals over all rounds of a run, in bounded memory.
 
 use model::{
     Reading, Warning,
@@ -16,20 +16,20 @@ use super::{
 };
 use crate::{Error, Result, control::message::Ready, net::now_ns};
 
-/// A run: a round, or as many as `--precision` needs.
+/// A run: one round, or as many as `--precision` needs.
 #[derive(Debug)]
 pub struct Rounds<R> {
     pub sums: Sums<R>,
-    /// Why the interval that was asked for was not reached.
+    /// Why the requested precision was not reached.
     pub why: Option<Warning>,
-    /// What broke the last one off.
+    /// The error that ended the last round early.
     pub broken: Option<Error>,
 }
 
-/// Repeats rounds while their interval is wider than was asked for.
+/// Repeats rounds until the requested precision is reached.
 ///
 /// # Errors
-/// The first one could not begin.
+/// The first round could not begin.
 pub fn rounds<R: Record + Send>(
     workers: &Workers<'_>,
     run: Run<'_>,
@@ -59,16 +59,16 @@ pub fn rounds<R: Record + Send>(
     }
 }
 
-/// What is known of the two ends beside what was counted.
+/// Facts about both ends besides the counters.
 #[derive(Debug, Clone, Copy)]
 pub struct EndsAsked<'a> {
-    /// Whether a number in all was asked for instead of a duration.
+    /// Whether a total number was requested instead of a duration.
     pub total: bool,
-    /// Whether a responder on the server's host tells.
+    /// Whether a responder on the server's host reports.
     pub responder: bool,
     pub assignments: &'a Assignments,
     pub same_host: bool,
-    /// What is said where it does not.
+    /// The text for the server's missing figures without a responder.
     pub untold: &'static str,
 }
 
@@ -76,28 +76,28 @@ pub struct EndsAsked<'a> {
 #[derive(Debug)]
 pub struct Sums<R> {
     pub rounds: usize,
-    /// The windows: with a number of requests it ends with the last of them.
+    /// Length of the windows; with a total, each ends with its last request.
     pub window_ns: u64,
-    /// Whether one ended before its time, or before all that was asked for.
+    /// Whether a round ended early, by time or by number.
     pub interrupted: bool,
-    /// All threads' records; of batches see `series`.
+    /// All threads' records; their batches are in `series`.
     pub all: R,
-    /// All threads' batches, one round after the other.
+    /// All threads' batches, round after round.
     series: Option<Series>,
-    /// What stood around them.
+    /// Context of the rounds.
     pub ends: Ends,
-    /// Their intervals, one round after the other.
+    /// Intervals of the rounds, concatenated.
     pub intervals: Vec<ServedInterval>,
 }
 
 impl<R: Record> Sums<R> {
-    /// Of no round yet; `all` is an empty record.
+    /// No rounds yet; `all` is an empty record.
     pub fn new(all: R) -> Self {
         let (series, ends, intervals) = (None, Ends::default(), vec![]);
         Self { rounds: 0, window_ns: 0, interrupted: false, all, series, ends, intervals }
     }
 
-    /// Adds a round, of which a number in all was asked for or not.
+    /// Adds a round; `total` is the number of requests, if one was requested.
     pub fn add(&mut self, total: Option<u64>, round: &Round<R>) {
         let Round { course, seen, report, .. } = round;
         let settled: u64 = round.recorders.iter().map(|r| r.requests().settled()).sum();
@@ -136,7 +136,7 @@ impl<R: Record> Sums<R> {
             .iter()
             .filter_map(|r| Some(r.requests().batches.as_ref()?.series(until)));
         let Some(mut one) = parts.next() else { return };
-        // Batches of one beginning and of lengths that double are always alike.
+        // Batches from one start that double in length always align.
         parts.for_each(|p| {
             let _ = one.add(&p);
         });
@@ -148,21 +148,21 @@ impl<R: Record> Sums<R> {
         }
     }
 
-    /// The estimates that a run rests on: its median and its rate.
+    /// The estimates of the median and of the rate.
     pub fn estimates(&self) -> (Option<Estimate>, Option<Estimate>) {
         let Some(series) = &self.series else { return (None, None) };
         let median = interval::of_quantile(series, &self.all.requests().latency, 0.5);
         (median.ok(), interval::of_rate(series).ok())
     }
 
-    /// CPU and placement of both ends. The counts are those of a `total` that was asked for, or of a
-    /// window; what the server did where no responder tells is `untold`.
+    /// CPU and placement of both ends. Counts are those of the requested `total` or of the window;
+    /// without a responder the server's are `untold`.
     pub fn both_ends(
         &self,
         asked: &EndsAsked<'_>,
         (transactions, per_s): (u64, f64),
     ) -> (BothCpu, Placement) {
-        // The looks enclose the window; with a number of them nothing moved in the rest.
+        // Marks enclose the window; with a total, nothing happens outside the requests.
         let mut cpu = match asked.total {
             true => self.ends.cpu(|_| transactions),
             false => self.ends.cpu(ends::at_rate(per_s)),
@@ -175,8 +175,7 @@ impl<R: Record> Sums<R> {
         (cpu, placement)
     }
 
-    /// Whether the rounds suffice for the interval that was asked for, that of the median
-    /// latency, after so long.
+    /// Whether the rounds reach the requested precision of the median latency.
     pub fn next(&self, common: &Common, took_ns: u64) -> Next {
         confidence::next(common, &[self.estimates().0], took_ns)
     }

@@ -1,4 +1,4 @@
-//! Waiting for bytes on one socket, in each of the ways.
+//! Waits for bytes on one socket, by blocking or spinning.
 
 use std::{io, os::fd::RawFd};
 
@@ -10,19 +10,19 @@ use crate::{
     net::{now_ns, sys},
 };
 
-/// Why there are no bytes.
+/// Why no bytes were received.
 #[derive(Debug)]
 pub enum Nothing {
     Stop,
-    /// A wait was interrupted or lasted a while; look at the time and wait on.
+    /// The wait was interrupted or took a while; check the time and continue.
     Look,
     /// The other end closed.
     End,
-    /// The kernel says why.
+    /// The kernel's error.
     Broken(io::Error),
 }
 
-/// What the client of a flow says when it ends of itself.
+/// Error for a flow that the server ended.
 pub fn server_gone(e: Option<&io::Error>) -> Error {
     match e {
         None => Error::Environment("the server closed a data connection".into()),
@@ -30,17 +30,17 @@ pub fn server_gone(e: Option<&io::Error>) -> Error {
     }
 }
 
-/// So many questions in vain between two looks at the time.
+/// Polls without data between two checks of the time.
 const QUESTIONS: u32 = 256;
 
 fn recv(fd: RawFd, room: &mut [u8], flags: i32) -> io::Result<usize> {
     sys::recv(fd, room, flags)
 }
 
-/// Receives at least a byte.
+/// Receives at least one byte.
 ///
 /// # Errors
-/// See [`Nothing`]; a datagram of no bytes is an end only where `stream` says so.
+/// See [`Nothing`]; an empty datagram is an end only if `stream` is set.
 #[inline]
 pub fn receive(
     fd: RawFd,
@@ -70,7 +70,7 @@ pub fn receive(
     }
 }
 
-/// Asks until there is an answer; `WouldBlock` after a while, or after `most` nanoseconds.
+/// Polls until data arrives; `WouldBlock` after a while, or after `most` nanoseconds.
 #[inline]
 fn spin(fd: RawFd, room: &mut [u8], pool: &WorkerPool, most: u64) -> io::Result<usize> {
     let begun = if most == u64::MAX { 0 } else { now_ns() };
@@ -90,10 +90,10 @@ fn spin(fd: RawFd, room: &mut [u8], pool: &WorkerPool, most: u64) -> io::Result<
     Err(io::ErrorKind::WouldBlock.into())
 }
 
-/// Sends all of it, sleeping where the socket is full.
+/// Sends all bytes; sleeps while the socket is full.
 ///
 /// # Errors
-/// As the kernel says; `Interrupted` when everybody shall end.
+/// As the kernel says; `Interrupted` when the pool ends.
 #[inline]
 pub fn send_all(fd: RawFd, bytes: &[u8], pool: &WorkerPool) -> io::Result<()> {
     let mut left = bytes;

@@ -1,5 +1,5 @@
-//! The threads that move data at one end: each pinned, countable from outside while it runs,
-//! and woken when it shall end.
+//! The threads of one end: each is pinned, exposes its counters while running, and can be woken to
+//! end.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,42 +16,42 @@ use crate::{
     net::wake::{self, Sleeper},
 };
 
-/// What a thread saw of itself; handed over when it ends.
+/// A thread's own observations, handed over when it ends.
 #[derive(Debug, Default, Clone)]
 pub struct ThreadReport {
-    /// Messages handled, by the CPU it ran on.
+    /// Messages handled, by CPU of the thread.
     pub ran_on: BTreeMap<CpuId, u64>,
-    /// Looks at the CPU that received its packets.
+    /// Samples of the CPU that received its packets.
     pub received_on: BTreeMap<CpuId, u64>,
-    /// Looks at the NAPI id that received them.
+    /// Samples of the NAPI id that received them.
     pub napi_ids: BTreeMap<u32, u64>,
-    /// What moved its bytes.
+    /// I/O engines that it used.
     pub engines: BTreeSet<&'static str>,
-    /// How long it spun on purpose before its responses.
+    /// Total service time that it spun.
     pub served_ns: u64,
     pub warnings: Vec<Warning>,
 }
 
 impl ThreadReport {
-    /// Its bytes were moved by this.
+    /// Records the I/O engine that it used.
     pub fn used(&mut self, engine: &'static str) {
         self.engines.insert(engine);
     }
 }
 
-/// One thread, apart in memory from its neighbours: its counters are written in the hot loop.
+/// One thread's shared state, on its own cache line: the hot loop writes its counters.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Worker {
     pub sleeper: Sleeper,
     /// Messages handled so far.
     pub transactions: AtomicU64,
-    /// What it asked a server so far, for intervals.
+    /// Its requests to a server, for intervals.
     pub asked: RequestCounts,
     pub seen: Mutex<ThreadReport>,
 }
 
-/// What a thread asked a server so far. Only that thread writes: a load and a store are enough.
+/// A thread's requests to a server. Only that thread writes: a load and a store are enough.
 #[derive(Debug, Default)]
 pub struct RequestCounts {
     answered: AtomicU64,
@@ -60,14 +60,14 @@ pub struct RequestCounts {
 }
 
 impl RequestCounts {
-    /// An answer came after so long.
+    /// Counts an answer with this latency.
     #[inline]
     pub fn answered(&self, latency_ns: u64) {
         add(&self.answered, 1);
         add(&self.latency_ns, latency_ns);
     }
 
-    /// None came, or an error.
+    /// Counts a missing answer or an error.
     #[cold]
     pub fn failed(&self) {
         add(&self.failed, 1);
@@ -79,7 +79,7 @@ fn add(to: &AtomicU64, more: u64) {
     to.store(to.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
 }
 
-/// What all threads asked a server so far.
+/// Requests of all threads so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct AskedUntilNow {
     pub answered: u64,
@@ -88,13 +88,13 @@ pub struct AskedUntilNow {
 }
 
 impl Worker {
-    /// Counts in the hot loop: a plain store, for no other thread writes.
+    /// Sets the count in the hot loop: a plain store, since no other thread writes.
     #[inline]
     pub fn handled(&self, total: u64) {
         self.transactions.store(total, Ordering::Relaxed);
     }
 
-    /// Changes what it saw.
+    /// Updates its observations.
     pub fn see(&self, change: impl FnOnce(&mut ThreadReport)) {
         change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -103,17 +103,17 @@ impl Worker {
 /// All threads of one end.
 #[derive(Debug)]
 pub struct WorkerPool {
-    /// Set once: all shall end.
+    /// Set once: all threads must end.
     stop: AtomicBool,
-    /// The first thing that went wrong.
+    /// The first error.
     broken: Mutex<Option<Error>>,
-    /// Threads that did all they were asked for.
+    /// Threads that reached their quota.
     fulfilled: AtomicUsize,
     pub workers: Vec<Worker>,
 }
 
 impl WorkerPool {
-    /// Of so many threads, none begun.
+    /// A pool for this many threads, none begun.
     pub fn new(threads: usize) -> Self {
         wake::install();
         Self {
@@ -124,18 +124,19 @@ impl WorkerPool {
         }
     }
 
-    /// Whether to end; for the loops.
+    /// Whether the loops must end.
     #[inline]
     pub fn stopping(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Tells all to end, without waiting.
+    /// Makes all threads end, without waiting.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Ends all for a reason; the first one counts, and none once they are ending anyway.
+    /// Ends all threads with an error; only the first error counts, and none after they began to
+    /// end.
     pub fn break_off(&self, why: Error) {
         let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.stop.swap(true, Ordering::Relaxed) {
@@ -143,28 +144,28 @@ impl WorkerPool {
         }
     }
 
-    /// Why it broke off.
+    /// The error that ended the pool.
     pub fn broken(&self) -> Option<Error> {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// One more thread did all it was asked for; whether it was the last.
+    /// Counts a thread that reached its quota; returns whether it was the last.
     pub fn fulfilled(&self) -> bool {
         self.fulfilled.fetch_add(1, Ordering::AcqRel) + 1 == self.workers.len()
     }
 
-    /// Tells all to end and wakes them until they have.
+    /// Makes all threads end, waking them until they have.
     pub fn end(&self) {
         self.stop();
         wake::end_all(self.workers.iter().map(|m| &m.sleeper));
     }
 
-    /// Messages handled by all so far.
+    /// Messages handled by all threads so far.
     pub fn transactions(&self) -> u64 {
         self.workers.iter().map(|m| m.transactions.load(Ordering::Relaxed)).sum()
     }
 
-    /// What all asked a server so far.
+    /// Requests of all threads so far.
     pub fn asked(&self) -> AskedUntilNow {
         let sum = |of: fn(&RequestCounts) -> &AtomicU64| {
             let each = self.workers.iter().map(|m| of(&m.asked).load(Ordering::Relaxed));
@@ -177,12 +178,12 @@ impl WorkerPool {
         }
     }
 
-    /// Thread ids of those that have begun.
+    /// Thread ids of the threads that have begun.
     pub fn tids(&self) -> Vec<i32> {
         self.workers.iter().map(|m| m.sleeper.tid()).filter(|t| *t != 0).collect()
     }
 
-    /// What all saw together.
+    /// Combined observations of all threads.
     pub fn seen(&self) -> ThreadReport {
         let mut all = ThreadReport::default();
         for worker in &self.workers {

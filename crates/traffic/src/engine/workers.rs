@@ -1,5 +1,4 @@
-//! The threads of one round: each pinned, with its part of the connections, of the schedule and
-//! of the number that was asked for.
+//! The threads of one round: each is pinned and has its share of connections, schedule and total.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -26,7 +25,7 @@ use crate::{
     net::{self, now_ns},
 };
 
-/// What a round is to do.
+/// The task of a round.
 #[derive(Clone, Copy)]
 pub struct Workers<'a> {
     pub common: &'a Common,
@@ -35,44 +34,45 @@ pub struct Workers<'a> {
     pub onlooker: Option<&'a Peer>,
     pub connections: u32,
     pub rate_per_s: Option<u64>,
-    /// So many requests or transactions instead of a duration.
+    /// Number of requests or transactions, instead of a duration.
     pub total: Option<u64>,
-    /// The length of the intervals; [`INTERVAL`] where none was asked for.
+    /// Interval length; [`INTERVAL`] if not requested.
     pub interval_ns: Option<Nanos>,
 }
 
-/// The length of intervals where none was asked for.
+/// Default length of intervals.
 pub const INTERVAL: Nanos = Nanos(1_000_000_000);
 
-/// What one thread is to do.
+/// The task of one thread.
 pub struct WorkerTask<'a> {
     pub window: &'a Window,
     pub pool: &'a WorkerPool,
     pub worker: &'a Worker,
     pub pace: Pace,
-    /// Its connections of all, by their numbers.
+    /// Numbers of its connections.
     pub connections: Vec<u32>,
-    /// When the round was begun.
+    /// Start time of the round.
     pub begun_ns: u64,
 }
 
-/// What a round left behind.
+/// Result of a round.
 #[derive(Debug)]
 pub struct Round<R> {
     pub recorders: Vec<R>,
     pub course: MeasuredWindow,
     pub seen: ThreadReport,
-    /// Of a responder on the server's host, where there is one.
+    /// Report of the responder on the server's host, if there is one.
     pub report: Option<PeerReport>,
     pub broken: Option<Error>,
     pub intervals: Vec<ServedInterval>,
 }
 
 impl Workers<'_> {
-    /// Runs a round: `recorder` makes what a thread keeps, `work` is what it does.
+    /// Runs a round: `recorder` makes a thread's record, `work` is its loop.
     ///
     /// # Errors
-    /// It could not begin, or the responder is gone; what breaks later is in [`Round::broken`].
+    /// The round could not begin, or the responder has gone; later failures are in
+    /// [`Round::broken`].
     pub fn work<R: Send>(
         &self,
         run: Run<'_>,
@@ -132,7 +132,7 @@ impl Workers<'_> {
         worker: &'a Worker,
     ) -> WorkerTask<'a> {
         let threads = self.common.threads;
-        // The first of the schedule is not due before all threads have begun.
+        // The first request of the schedule is due after all threads have begun.
         let begin_ns = begun_ns + 1_000_000;
         WorkerTask {
             window,
@@ -155,7 +155,7 @@ impl Workers<'_> {
             if pool.fulfilled() {
                 pool.stop();
             }
-            // What a thread has used of the CPU is lost with its end.
+            // A thread's CPU time is lost when it ends.
             while !over.load(Ordering::Acquire) {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -163,11 +163,11 @@ impl Workers<'_> {
     }
 }
 
-/// Whether this process may have so many sockets.
+/// Checks that this process may open this many sockets.
 fn descriptors(connections: u32) -> Result<()> {
     net::raise_descriptor_limit();
     let limit = net::descriptor_limit();
-    // The program's own, and what the kernel has not taken back yet.
+    // Reserve for the program's own descriptors and for sockets being closed.
     if u64::from(connections) + 64 > limit {
         return Err(Error::Environment(format!(
             "{connections} connections need more descriptors than the {limit} that this process \

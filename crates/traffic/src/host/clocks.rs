@@ -1,4 +1,4 @@
-//! CPU clocks of threads, of the process, and the clock of the window.
+//! Clocks: CPU time of threads and of the process, and the monotonic clock of the window.
 
 use model::Reading;
 
@@ -11,7 +11,7 @@ pub fn monotonic_ns() -> u64 {
 /// `PID_MAX_LIMIT` of the kernel's `include/linux/threads.h`.
 const MAX_TID: i32 = 4 << 20;
 
-/// The clock that tells the CPU time of a thread of this process, from any of its threads.
+/// The CPU-time clock of a thread of this process, readable from any of its threads.
 ///
 /// **Source**: `make_thread_cpuclock` in the kernel's `include/linux/posix-timers.h`, which
 /// `pthread_getcpuclockid` follows: the id inverted, three bits up, `CPUCLOCK_PERTHREAD` (4) and
@@ -22,9 +22,10 @@ const fn thread_clock(tid: i32) -> libc::clockid_t {
 
 /// CPU time that a thread of this process has used since it began.
 ///
-/// Absent when it has ended or is of another process (the kernel says `EINVAL` for both).
+/// Absent if the thread has ended or belongs to another process (the kernel answers `EINVAL` for
+/// both).
 pub fn thread_ns(tid: i32) -> Reading<u64> {
-    // 0 is the calling thread to the kernel; larger ones than there can be would lose bits.
+    // To the kernel, 0 is the calling thread; a number above the maximum would lose bits.
     let known = if (1..=MAX_TID).contains(&tid) { read(thread_clock(tid)) } else { None };
     known.map_or_else(
         || {
@@ -36,7 +37,7 @@ pub fn thread_ns(tid: i32) -> Reading<u64> {
     )
 }
 
-/// CPU time that this process has used, all its threads together, ended ones too.
+/// CPU time of this process: all its threads, including those that ended.
 pub fn process_ns() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
 }
@@ -50,19 +51,19 @@ fn read(clock: libc::clockid_t) -> Option<u64> {
     (r == 0).then(|| seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
 }
 
-/// All clocks, one right after the other.
+/// All clocks, read one right after the other.
 #[derive(Debug, Clone)]
 pub struct Clocks {
-    /// [`monotonic_ns`].
+    /// Value of [`monotonic_ns`], read first.
     pub monotonic_ns: u64,
-    /// [`process_ns`].
+    /// CPU time of the process, from [`process_ns`].
     pub process_ns: u64,
     /// [`thread_ns`] of each thread, in the order asked.
     pub threads_ns: Vec<Reading<u64>>,
 }
 
 impl Clocks {
-    /// Reads them: a system call for each thread, 0.4 µs measured.
+    /// Reads the clocks: one system call for each thread, 0.4 µs measured.
     pub fn read(tids: &[i32]) -> Self {
         Self {
             monotonic_ns: monotonic_ns(),

@@ -1,8 +1,8 @@
-//! Kernel counters that say something about a measurement, and which of them moved.
+//! Kernel counters that can explain a measurement, and their changes in a window.
 //!
 //! Names are `source.counter`: `softnet.time_squeeze`, `softirq.NET_RX`, `Tcp.RetransSegs`,
-//! `eth0.rx_dropped`, `eth0.qdisc_drops`. They count for the whole host (the protocols': for
-//! this network namespace): other traffic moves them, too.
+//! `eth0.rx_dropped`, `eth0.qdisc_drops`. They count for the whole host (protocol counters for this
+//! network namespace), so other traffic changes them too.
 
 use std::collections::BTreeMap;
 
@@ -29,8 +29,8 @@ const DEVICE: [&str; 9] = [
     "tx_carrier_errors",
 ];
 
-/// Protocol counters that mean trouble or explain a figure; those that only count the traffic
-/// itself are left out. A kernel that lacks one lacks it here.
+/// Protocol counters that show trouble or explain a figure. Counters of the traffic itself are left
+/// out. A counter that the kernel lacks is not reported.
 ///
 /// **Source**: `Documentation/networking/snmp_counter.rst`, `net/ipv4/proc.c`.
 #[rustfmt::skip]
@@ -40,13 +40,13 @@ const PROTOCOLS: &[(&str, &[&str])] = &[
     ("Icmp", &["InDestUnreachs", "OutDestUnreachs"]),
     ("Icmp6", &["InDestUnreachs", "OutDestUnreachs"]),
     ("Udp", UDP), ("Udp6", UDP),
-    // Segments lost or spoilt, connections refused, reset or failed.
+    // Segments lost or corrupt; connections refused, reset or failed.
     ("Tcp", &["RetransSegs", "InErrs", "InCsumErrors", "AttemptFails", "EstabResets", "OutRsts"]),
     ("TcpExt", &[
-        // Sent again, and how it was noticed.
+        // Retransmissions, and how each loss was detected.
         "TCPTimeouts", "TCPLossProbes", "TCPLossProbeRecovery", "TCPFastRetrans",
         "TCPSlowStartRetrans", "TCPLostRetransmit", "TCPSynRetrans", "TCPRetransFail",
-        // Sent again for nothing.
+        // Spurious retransmissions.
         "TCPSpuriousRTOs", "TCPDSACKRecv", "TCPDSACKUndo",
         // Out of order.
         "TCPOFOQueue", "TCPOFODrop", "TCPSACKReorder", "TCPTSReorder", "OutOfWindowIcmps",
@@ -62,7 +62,7 @@ const PROTOCOLS: &[(&str, &[&str])] = &[
         // Connections that ended badly.
         "TCPAbortOnTimeout", "TCPAbortOnMemory", "TCPAbortOnData", "TCPAbortOnClose",
         "TCPAbortFailed",
-        // Time spent waiting on purpose: for more data, for an acknowledgement, in a poll.
+        // Deliberate waits: for more data, for an acknowledgement, in a poll.
         "DelayedACKs", "DelayedACKLost", "TCPAutoCorking", "BusyPollRxPackets",
     ]),
 ];
@@ -71,14 +71,14 @@ const IP: &[&str] =
 const UDP: &[&str] =
     &["InErrors", "RcvbufErrors", "SndbufErrors", "NoPorts", "InCsumErrors", "MemErrors"];
 
-/// Whether `Tcp.RetransSegs` is one of them.
+/// Whether a counter such as `Tcp.RetransSegs` is in this list.
 fn tells(name: &str) -> bool {
     name.split_once('.').is_some_and(|(protocol, counter)| {
         PROTOCOLS.iter().any(|(p, counters)| *p == protocol && counters.contains(&counter))
     })
 }
 
-/// The counters that moved, and a line for every source that could not be read.
+/// The counters that changed, and a line for each source that could not be read.
 pub fn moved(growth: &Growth) -> (Moved, Vec<String>) {
     let mut found = EvidenceDeltas::default();
     found.softnet(growth);
@@ -95,7 +95,7 @@ pub fn moved(growth: &Growth) -> (Moved, Vec<String>) {
     }
     match &growth.qdisc_drops {
         Reading::Known(all) => {
-            // Only what moved is worth asking for its name.
+            // Names are looked up only for counters that changed.
             all.iter().filter(|(_, d)| d.get() != Some(0)).for_each(|(&index, d)| {
                 found.one(&format!("{}.qdisc_drops", interface(index)), d);
             });
@@ -105,7 +105,7 @@ pub fn moved(growth: &Growth) -> (Moved, Vec<String>) {
     (found.moved, found.unread)
 }
 
-/// The name of an interface, or its number where it is gone.
+/// Name of an interface; its number if it is gone.
 fn interface(index: u32) -> String {
     super::route::interface_name(index).unwrap_or_else(|| format!("if{index}"))
 }
@@ -117,7 +117,7 @@ struct EvidenceDeltas {
 }
 
 impl EvidenceDeltas {
-    /// Said once, however many counters it holds of.
+    /// Adds a line unless it is there already: several counters may share a reason.
     fn unread(&mut self, why: String) {
         if !self.unread.contains(&why) {
             self.unread.push(why);
@@ -135,8 +135,8 @@ impl EvidenceDeltas {
         }
     }
 
-    /// `eth0.rx_dropped` and the like. An interface of which no counter is known came or went, which is
-    /// said once.
+    /// Changes of `eth0.rx_dropped` and the like. An interface without any known counter appeared
+    /// or disappeared; that gives one line.
     fn devices(&mut self, all: &BTreeMap<String, Delta>) {
         let mut known = BTreeMap::new();
         for (name, delta) in all {
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn this_kernel_has_the_counters_that_are_asked_for() {
-        // A name that no kernel knows would never be missed. Later kernels may drop some.
+        // A misspelled name would go unnoticed. Later kernels may drop some.
         let root = probe::Root::live();
         let g = probe::samples::brief::Brief::read(&root, &[])
             .growth(&probe::samples::brief::Brief::read(&root, &[]));

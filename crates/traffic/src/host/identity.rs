@@ -1,4 +1,4 @@
-//! Who this end is, and whether both ends are one host.
+//! Identity of this end, and whether both ends run on one host.
 
 use model::measure::End;
 use probe::{Root, facts::topology};
@@ -7,18 +7,18 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Identity {
-    /// Program, kernel, machine; the address is for others to fill in.
+    /// Program, kernel and machine; the caller adds the address.
     pub end: End,
-    /// A random number of the running kernel, made when it started; empty when not known.
+    /// Random id of the running kernel, made at boot; empty if unknown.
     pub boot_id: String,
 }
 
-/// This end, of the running host.
+/// Identity of the running host.
 pub fn of_this_host() -> Identity {
     identity(&Root::live())
 }
 
-/// Reads it. What cannot be read is empty, or 0.
+/// Reads the identity. A field that cannot be read is empty, or 0.
 pub fn identity(root: &Root) -> Identity {
     let word = |path: &str| root.word(path).into_known().unwrap_or_default();
     let cpus = topology::online(root).map_or(0, |c| c.len());
@@ -27,7 +27,7 @@ pub fn identity(root: &Root) -> Identity {
         end: End {
             program: crate::PROGRAM.into(),
             kernel: word("/proc/sys/kernel/osrelease"),
-            // The machine that this was built for is the one it runs on.
+            // The program's build architecture is that of the machine.
             arch: std::env::consts::ARCH.into(),
             cpus: u32::try_from(cpus).unwrap_or(u32::MAX),
             address: String::new(),
@@ -36,8 +36,8 @@ pub fn identity(root: &Root) -> Identity {
     }
 }
 
-/// A UUID as the kernel prints it. The other end's word comes from the network, and nothing but
-/// an equal one of this shape shall make two hosts one.
+/// Whether this is a UUID as the kernel prints it. The other end's id comes from the network; only
+/// an equal and well-formed id may make two hosts one.
 fn is_boot_id(text: &str) -> bool {
     text.len() == 36
         && text.bytes().enumerate().all(|(i, b)| match i {
@@ -46,9 +46,9 @@ fn is_boot_id(text: &str) -> bool {
         })
 }
 
-/// Whether two ends are one host: one running kernel. Containers and network namespaces of one
-/// host are; virtual machines of one host are not. Two virtual machines restored from one
-/// snapshot of memory have one boot id, too, and would be taken for one host.
+/// Whether two ends run on one host, which means on one kernel. Containers and network namespaces
+/// share a kernel; virtual machines do not. Exception: two virtual machines restored from one
+/// memory snapshot share a boot id and count as one host.
 pub fn same_host(a: &str, b: &str) -> bool {
     is_boot_id(a) && a == b
 }
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn in_another_network_namespace_it_is_the_same_host() {
-        // Of this host's own processes, whatever namespaces they are in, one answer.
+        // All processes of this host get one answer, in any namespace.
         let own = identity(&Root::live()).boot_id;
         let read = std::thread::spawn(|| {
             // SAFETY: takes a number; only this thread is moved. Needs CAP_SYS_ADMIN.

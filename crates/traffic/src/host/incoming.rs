@@ -1,4 +1,4 @@
-//! Where packets arrive, and where this thread is.
+//! Where a socket's packets arrive, and the CPU of this thread.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -6,11 +6,11 @@ use model::CpuId;
 
 use crate::net::sys;
 
-/// `SO_INCOMING_NAPI_ID` of `include/uapi/asm-generic/socket.h`, the same on every architecture
-/// that this runs on.
+/// `SO_INCOMING_NAPI_ID` of `include/uapi/asm-generic/socket.h`; the same on all supported
+/// architectures.
 const SO_INCOMING_NAPI_ID: libc::c_int = 56;
 
-/// The CPU that this thread is on at this moment.
+/// The CPU that this thread runs on now.
 ///
 /// **Cost**, measured: 1 ns with glibc 2.35 or later, which reads it from the memory that it
 /// shares with the kernel (rseq); otherwise the vDSO's `getcpu`, about 20 ns.
@@ -19,9 +19,8 @@ pub fn current_cpu() -> Option<CpuId> {
     u32::try_from(rustix::thread::sched_getcpu()).ok().map(CpuId)
 }
 
-/// The CPU on which the kernel last handled a packet for this socket; `None` before the first,
-/// and for sockets of other families. A system call, 0.2 µs measured: a look now and then, not one
-/// for each sample.
+/// The CPU that last handled a packet for this socket; `None` before the first packet and for other
+/// socket families. A system call of 0.2 µs: for occasional sampling.
 ///
 /// **Source**: `SO_INCOMING_CPU`, since 3.19.
 pub fn cpu(socket: BorrowedFd<'_>) -> Option<CpuId> {
@@ -29,8 +28,8 @@ pub fn cpu(socket: BorrowedFd<'_>) -> Option<CpuId> {
     u32::try_from(option(socket, libc::SO_INCOMING_CPU)?).ok().map(CpuId)
 }
 
-/// The NAPI instance (a NIC's receive queue) that last received a packet for this socket; 0
-/// where none did, as on loopback. `None` where the kernel does not tell.
+/// The NAPI instance (a NIC's receive queue) that last received a packet for this socket; 0 if
+/// there was none, as on loopback. `None` if the kernel does not report it.
 ///
 /// **Source**: `SO_INCOMING_NAPI_ID`, since 4.12, with `CONFIG_NET_RX_BUSY_POLL`.
 pub fn napi_id(socket: BorrowedFd<'_>) -> Option<u32> {
@@ -64,7 +63,7 @@ mod tests {
             local.write_all(b"x").unwrap();
             peer.read_exact(&mut [0]).unwrap();
             let seen = cpu(peer.as_fd()).unwrap();
-            // RPS may hand it on; without, it is the sender's.
+            // RPS may move the packet to another CPU; without RPS it is the sender's.
             let rps = std::fs::read_to_string("/sys/class/net/lo/queues/rx-0/rps_cpus");
             if rps.is_ok_and(|m| m.trim().bytes().all(|b| b == b'0' || b == b',')) {
                 assert_eq!(seen, sender);

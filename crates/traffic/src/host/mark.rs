@@ -1,4 +1,4 @@
-//! One moment at one end.
+//! A mark: one end's clocks and counters at one time.
 
 use model::watch::ByContext;
 use probe::{Root, samples::brief::Brief};
@@ -6,15 +6,14 @@ use probe::{Root, samples::brief::Brief};
 use super::{clocks::Clocks, softirq};
 
 /// Clocks and kernel counters at one moment. Two of them make a [`super::Window`].
-///
-/// The clocks are read twice, before the counters and after them, and a window reaches from the
-/// end of its first mark to the beginning of its second: what taking the marks costs is in
-/// neither its length nor its CPU time. The kernel's counters, read in between, cover up to the
-/// two readings more ([`super::Extras::reading_ns`]).
+/// The clocks are read before the counters and again after them. A window runs from the end of its
+/// first mark to the start of its second, so the cost of taking marks is neither in its length nor
+/// in its CPU time. The kernel's counters cover up to two counter readings more
+/// ([`super::Extras::reading_ns`]).
 ///
 /// **Cost**, measured (2 CPUs, 4 interfaces, Linux 6.18): 0.15 ms, and 0.03 ms more for each
-/// thread; nearly half is `/proc/net/netstat`, where the kernel adds 130 counters up over all
-/// CPUs. Nothing of it grows with connections, interrupts or processes.
+/// thread. Nearly half is `/proc/net/netstat`, where the kernel sums 130 counters over all CPUs.
+/// The cost does not grow with connections, interrupts or processes.
 #[derive(Debug, Clone)]
 pub struct Mark {
     pub(super) tids: Vec<i32>,
@@ -25,10 +24,10 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Looks at the clocks and counters of these threads of this process and of the host.
+    /// Reads the clocks and counters of the host and of these threads of this process.
     ///
-    /// Any thread may call it. The threads must still be there: what one has used is lost with
-    /// its end.
+    /// Any thread may call it. The threads must still run: a thread's CPU time is lost when it
+    /// ends.
     pub fn take(tids: &[i32], root: &Root) -> Self {
         let before = Clocks::read(tids);
         let ids: Vec<u32> = tids.iter().filter_map(|&t| u32::try_from(t).ok()).collect();
@@ -37,12 +36,12 @@ impl Mark {
         Self { tids: tids.to_vec(), before, counters, softirq, after: Clocks::read(tids) }
     }
 
-    /// When a window that this mark begins has begun, on `CLOCK_MONOTONIC`.
+    /// Start of a window that begins with this mark, on `CLOCK_MONOTONIC`.
     pub fn begins_ns(&self) -> u64 {
         self.after.monotonic_ns
     }
 
-    /// When a window that this mark ends has ended.
+    /// End of a window that ends with this mark.
     pub fn ends_ns(&self) -> u64 {
         self.before.monotonic_ns
     }

@@ -1,12 +1,11 @@
-//! What one end knows of itself during a measurement. Both ends run this code.
+//! What one end observes of its host during a measurement. Client and server run this code.
 //!
-//! - [`mark`] and [`window`]: a look at clocks and kernel counters before and after, and what
-//!   happened in between.
-//! - [`placement`] and [`pin`]: on which CPUs the threads run and why, and putting them there.
-//! - [`incoming`]: which CPU received the packets, and which one the thread is on.
-//! - [`mod@identity`]: who this end is, and whether both ends are one host.
-//! - [`softirq`]: softirq time by context, where it was asked for.
-//! - [`route`]: by which interface the other end is reached.
+//! - [`mark`] and [`window`]: clocks and kernel counters before and after, and their changes.
+//! - [`placement`] and [`pin`]: choosing CPUs for the threads, and pinning them.
+//! - [`incoming`]: the CPU that received the packets, and the CPU of the thread.
+//! - [`mod@identity`]: identity of this end, and whether both ends run on one host.
+//! - [`softirq`]: softirq time by context, if requested.
+//! - [`route`]: the interface towards the other end.
 
 pub mod clocks;
 pub mod evidence;

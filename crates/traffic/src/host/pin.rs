@@ -1,4 +1,4 @@
-//! Putting a thread on a CPU.
+//! CPU affinity of threads.
 
 use std::{io, marker::PhantomData};
 
@@ -6,15 +6,15 @@ use model::{CpuId, CpuSet, cpuset::MAX_ID};
 
 use crate::{ErrorContext, Result};
 
-/// Masks begin at this many 64-bit words (1,024 CPUs) and double.
+/// Initial length of an affinity mask in 64-bit words (1,024 CPUs); it doubles as needed.
 const WORDS: usize = 16;
 const MAX_WORDS: usize = (MAX_ID as usize + 1) / 64;
 
-/// The CPUs that the calling thread may use: those of its cpuset and its affinity that are
-/// online. **Source**: `sched_getaffinity`.
+/// The online CPUs that the calling thread may use, by its cpuset and affinity. **Source**:
+/// `sched_getaffinity`.
 ///
 /// # Errors
-/// When the kernel refuses.
+/// The kernel refuses.
 pub fn allowed() -> Result<CpuSet> {
     let mut words = vec![0u64; WORDS];
     loop {
@@ -27,7 +27,7 @@ pub fn allowed() -> Result<CpuSet> {
             words.truncate(bytes.div_ceil(8));
             return Ok(CpuSet::from_words(words));
         }
-        // EINVAL: the kernel was built for more CPUs than the mask has bits.
+        // EINVAL: the kernel supports more CPUs than the mask has bits.
         let e = io::Error::last_os_error();
         if e.raw_os_error() != Some(libc::EINVAL) || words.len() >= MAX_WORDS {
             return Err(e).doing(|| "sched_getaffinity");
@@ -36,10 +36,10 @@ pub fn allowed() -> Result<CpuSet> {
     }
 }
 
-/// Confines the calling thread to these CPUs.
+/// Restricts the calling thread to these CPUs.
 ///
 /// # Errors
-/// When none of them is online and in the thread's cpuset, naming those that are.
+/// None of them is online and in the thread's cpuset; names those that are.
 pub fn set(cpus: &CpuSet) -> Result<()> {
     let words = cpus.words();
     // SAFETY: the kernel reads the size given; 0 is the calling thread.
@@ -55,7 +55,7 @@ pub fn set(cpus: &CpuSet) -> Result<()> {
     })
 }
 
-/// The calling thread on one CPU, until this is dropped; on the same thread, so it stays there.
+/// Pins the calling thread to one CPU until dropped; must stay on that thread.
 #[derive(Debug)]
 pub struct Pinned {
     before: CpuSet,
@@ -63,10 +63,10 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// Moves the calling thread to `cpu`, where it is when this returns.
+    /// Moves the calling thread to `cpu`; returns when it runs there.
     ///
     /// # Errors
-    /// When the CPU is offline or not in the thread's cpuset.
+    /// The CPU is offline or not in the thread's cpuset.
     pub fn to(cpu: CpuId) -> Result<Self> {
         let before = allowed()?;
         set(&CpuSet::from_iter([cpu]))?;
@@ -76,7 +76,7 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // CPUs may have gone offline meanwhile; then the thread stays where it is.
+        // CPUs may have gone offline since; then the thread stays where it is.
         let _ = set(&self.before);
     }
 }

@@ -1,27 +1,24 @@
-//! On which CPUs the threads of one end run. Pure: facts in, CPUs and the reason out.
+//! Chooses the CPUs for one end's threads. Pure: facts in, CPUs and the reason out.
 //!
 //! # The policy
-//! A measurement that the scheduler moves about is several measurements in one, so both ends
-//! are pinned unless told otherwise; but never where that costs: an end that has fewer cores than
-//! threads is not pinned, for threads that are held on one core wait for each other while the
-//! rest of the host idles. The choice, from the most to the least important:
+//! A measurement whose threads migrate mixes several conditions, so both ends are pinned by
+//! default. An end with fewer cores than threads is not pinned: threads held on one core would wait
+//! for each other while the rest of the host idles. The criteria, most important first:
 //!
-//! 1. Only CPUs that this process may use (cpuset, `taskset`), and as long as there are others
-//!    none that another session of this server uses.
-//! 2. A physical core for each thread, whole: two hardware threads of one core slow each other
-//!    down.
-//! 3. When both ends are on one host: different cores for the two, each end at most half of
-//!    them, in the same L3, else on the same node. What the two then measure is the stack and
-//!    not a way between caches. With one core only they take its hardware threads, with one CPU
-//!    only that one.
-//! 4. Near the NIC: the node that it is attached to; of it the L3 whose CPUs take its
-//!    interrupts, but not those CPUs themselves: a thread that spins there would keep the
-//!    softirq waiting, and the softirq would interrupt the thread.
-//! 5. Without a NIC and on one host: the L3 with the most cores to choose from.
-//! 6. Not the core of CPU 0, which does housekeeping for the host (timers, unbound work).
+//! 1. Only CPUs that this process may use (cpuset, `taskset`), without CPUs of other sessions of
+//!    this server if others are left.
+//! 2. A whole physical core for each thread: two hardware threads of one core slow each other down.
+//! 3. Both ends on one host: separate cores, each end at most half of them, in the same L3, else on
+//!    the same node. The result then shows the stack and not a transfer between caches. With a
+//!    single core, the ends share its hardware threads; with a single CPU, that CPU.
+//! 4. Near the NIC: on its node, in the L3 with the CPUs that take its interrupts, but not on those
+//!    CPUs. A thread that spins there would delay the softirq, and the softirq would interrupt the
+//!    thread.
+//! 5. Without a NIC and on one host: the L3 with the most available cores.
+//! 6. Not the core of CPU 0, the housekeeping CPU (timers, unbound work).
 //! 7. The lowest numbers.
 //!
-//! Thread n runs on the n-th CPU of the choice, of a list that was asked for round and round.
+//! Thread n runs on CPU n of the choice; a list given by the user is used in rotation.
 
 use model::{CpuId, CpuSet, NumaNode, measure::Pin};
 use probe::{
@@ -37,33 +34,33 @@ mod why;
 
 use cores::Core;
 
-/// Which end of the measurement.
+/// Role of this end in the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The one that asks.
+    /// The client, which sends requests.
     LocalEnd,
-    /// The one that answers.
+    /// The server, which answers.
     PeerEnd,
 }
 
-/// The CPUs of this end.
+/// The CPUs available to this end.
 #[derive(Debug, Clone)]
 pub struct LocalPlacement {
     /// CPUs that this process may use.
     pub allowed: CpuSet,
     pub online: CpuSet,
-    /// Where each allowed one stands, ascending.
+    /// Topology of each allowed CPU, ascending.
     pub places: Vec<CpuLocation>,
 }
 
 impl LocalPlacement {
-    /// Reads them. To be called by a thread that is not pinned, for what it may use is taken
-    /// for what the process may use.
+    /// Reads them. Must be called on an unpinned thread: its CPUs are taken for those of the
+    /// process.
     ///
-    /// **Cost**: see [`topology`]; once for a session.
+    /// **Cost**: see [`topology`]; paid once for each session.
     ///
     /// # Errors
-    /// When the kernel does not say what this thread may use.
+    /// The kernel does not report the CPUs of this thread.
     pub fn read(root: &Root) -> Result<Self> {
         let allowed = pin::allowed()?;
         let online = topology::online(root).unwrap_or_else(|| allowed.clone());
@@ -71,40 +68,40 @@ impl LocalPlacement {
     }
 }
 
-/// What the choice is made for.
+/// Inputs of the choice.
 #[derive(Debug, Clone)]
 pub struct ChangeRequest<'a> {
-    /// Which end this is.
+    /// Role of this end.
     pub role: Role,
     /// Whether both ends are on this host.
     pub same_host: bool,
-    /// The CPUs that the other end has chosen, where it is on this host and they are known.
-    /// Unknown, both ends come to choices that fit as long as they may use the same CPUs.
+    /// CPUs that the other end has chosen, if it is on this host and they are known. If unknown,
+    /// both ends arrive at compatible choices when they may use the same CPUs.
     pub partner: &'a CpuSet,
-    /// The hardware that carries the packets, if any does.
+    /// The NIC that carries the packets, if any.
     pub nic: Option<&'a NicPlace>,
-    /// Threads of this end.
+    /// Number of threads of this end.
     pub threads: u32,
     /// CPUs that other sessions of this process use.
     pub taken: &'a CpuSet,
 }
 
-/// The CPUs of one end.
+/// The chosen CPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// A CPU for each thread, in thread order; empty when they are not to be pinned.
+    /// A CPU for each thread, in thread order; empty if not pinned.
     pub cpus: Vec<CpuId>,
-    /// Why these, in words.
+    /// The reason, for the result.
     pub why: String,
 }
 
-/// More threads than this are not pinned one by one in the result.
+/// Above this number of threads, the result does not list a CPU for each.
 const MAX_THREADS: u32 = 65_536;
 
-/// What `pin` says for this end, checked, or the policy's choice.
+/// The CPUs that `pin` requests, checked, or the policy's choice.
 ///
 /// # Errors
-/// [`Error::Usage`] when a CPU that was asked for is offline or not for this process.
+/// [`Error::Usage`]: a requested CPU is offline or not allowed for this process.
 pub fn decide(
     pin: &Pin,
     here: &LocalPlacement,
@@ -121,10 +118,10 @@ pub fn decide(
     }
 }
 
-/// Whether CPUs that are asked for by number are this process's to use.
+/// Checks that this process may use these CPUs.
 ///
 /// # Errors
-/// [`Error::Usage`] when one of them is not.
+/// [`Error::Usage`]: it may not use one of them.
 pub fn check(list: &CpuSet, here: &LocalPlacement) -> Result<()> {
     let Some(bad) = list.difference(&here.allowed).first() else {
         return match list.is_empty() {
@@ -140,12 +137,12 @@ pub fn check(list: &CpuSet, here: &LocalPlacement) -> Result<()> {
     Err(Error::Usage(format!("CPU {bad} {what}; it may use {}", here.allowed)))
 }
 
-/// One CPU for each thread, round and round.
+/// Assigns the CPUs to the threads in rotation.
 fn round(cpus: &[CpuId], threads: u32) -> Vec<CpuId> {
     cpus.iter().copied().cycle().take(threads.min(MAX_THREADS) as usize).collect()
 }
 
-/// The choice of the policy, see [the module](self).
+/// The policy's choice, see [the module](self).
 pub fn choose(here: &LocalPlacement, change_request: &ChangeRequest<'_>) -> Choice {
     let free = here.allowed.difference(change_request.taken);
     let usable = if free.is_empty() { &here.allowed } else { &free };
@@ -169,7 +166,8 @@ pub fn choose(here: &LocalPlacement, change_request: &ChangeRequest<'_>) -> Choi
     Choice { cpus, why }
 }
 
-/// The cores of one end of two on this host, best first; never none where there was one.
+/// One end's share of the cores when both ends are on this host, best first; never empty if there
+/// was a core.
 fn share(mut cores: Vec<Core>, change_request: &ChangeRequest<'_>) -> Vec<Core> {
     let threads = change_request.threads.max(1) as usize;
     if !change_request.partner.is_empty() {
@@ -203,12 +201,12 @@ fn share(mut cores: Vec<Core>, change_request: &ChangeRequest<'_>) -> Vec<Core> 
     }
 }
 
-/// The place of a CPU.
+/// Topology of a CPU.
 fn place(here: &LocalPlacement, cpu: CpuId) -> Option<&CpuLocation> {
     here.places.binary_search_by_key(&cpu, |p| p.cpu).ok().and_then(|at| here.places.get(at))
 }
 
-/// The node of a CPU.
+/// NUMA node of a CPU.
 fn node(here: &LocalPlacement, cpu: CpuId) -> Option<NumaNode> {
     place(here, cpu)?.node
 }

@@ -1,4 +1,4 @@
-//! By which interface an address is reached.
+//! Finds the interface towards an address.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
@@ -8,10 +8,10 @@ use std::{
 use probe::{Root, ask::rtnl};
 use rustix::net::netdevice::index_to_name;
 
-/// The interface that has the local address from which the kernel would send to `peer`; `None`
-/// when there is no route, or the address is on none. A host's own address is on `lo`.
+/// The interface with the source address that the kernel would use towards `peer`; `None` without a
+/// route, or if no interface has the address. A host's own address is on `lo`.
 ///
-/// No packet is sent: connecting a datagram socket only looks the route up.
+/// Sends no packet: connecting a datagram socket only looks up the route.
 pub fn interface_to(peer: SocketAddr) -> Option<String> {
     let any: SocketAddr = match peer {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -26,14 +26,14 @@ pub fn interface_to(peer: SocketAddr) -> Option<String> {
     interface_of(local)
 }
 
-/// The interface that has this address.
+/// The interface with this address.
 pub fn interface_of(address: IpAddr) -> Option<String> {
     let all = rtnl::addresses(&Root::live()).ok()?;
     let owner = all.entries.iter().find(|a| a.address == address)?;
     interface_name(owner.ifindex)
 }
 
-/// The name of an interface of this network namespace.
+/// Name of an interface in this network namespace.
 pub fn interface_name(index: u32) -> Option<String> {
     index_to_name(UnixDatagram::unbound().ok()?, index).ok()
 }

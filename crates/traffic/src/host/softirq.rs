@@ -1,7 +1,8 @@
-//! Softirq time by context in the evidence, for those who ask for it.
+//! Softirq time by context, if requested.
 //!
-//! The programs run on every softirq of the host, some 100 ns each: part of what is measured. So
-//! they are attached only when asked for, for the whole process, and every mark reads them.
+//! The BPF programs run on every softirq of the host and cost about 100 ns each, which is part of
+//! the measurement. They are attached only on request, for the whole process, and every mark reads
+//! them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,10 +13,10 @@ use crate::{Error, Result};
 
 static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 
-/// Attaches the programs until the process ends.
+/// Attaches the programs until this process ends.
 ///
 /// # Errors
-/// Not permitted, or the kernel cannot.
+/// No permission, or no support in the kernel.
 pub fn attach() -> Result<()> {
     let running = match Running::begin() {
         Reading::Known(running) => running,
@@ -26,19 +27,19 @@ pub fn attach() -> Result<()> {
     Ok(())
 }
 
-/// Why `--softirq` cannot be had, and the way on.
+/// Why `--softirq` is unavailable, with advice.
 fn without(why: &str) -> String {
     format!("--softirq: {why}; or leave --softirq out: only softirq time is missing then")
 }
 
-/// Until now; `None` where nobody asked for it.
+/// Totals so far; `None` if not requested.
 pub(super) fn until_now() -> Option<ByContext> {
     let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     running.as_mut()?.until_now().into_known()
 }
 
-/// Softirq time between two moments, nanoseconds: `softirq_ns.syscall`,
-/// `softirq_ns.syscall.pacing`, …; where any time passed.
+/// Softirq time between two marks, in nanoseconds: `softirq_ns.syscall`,
+/// `softirq_ns.syscall.pacing`, …; only contexts with any.
 pub(super) fn moved(first: &ByContext, last: &ByContext, into: &mut Moved) {
     let contexts = [
         ("syscall", first.syscall, last.syscall),

@@ -1,4 +1,4 @@
-//! What happened at one end between two marks.
+//! Changes at one end between two marks.
 
 use std::collections::BTreeMap;
 
@@ -11,54 +11,54 @@ use probe::samples::brief::Growth;
 
 use super::{Mark, evidence, softirq};
 
-/// One end, from one mark to the next.
+/// One end between two marks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Window {
     pub cpu: EndCpu,
-    /// Kernel counters that moved, see [`evidence`].
+    /// Kernel counters that changed, see [`evidence`].
     pub moved: Moved,
-    /// What the result keeps elsewhere.
+    /// Figures that the result shows elsewhere.
     pub extras: Extras,
 }
 
-/// What else is known of a window.
+/// Further figures of a window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Extras {
-    /// Times that any of the threads was moved to another CPU.
+    /// Migrations of the threads, summed.
     pub migrations: Reading<u64>,
-    /// Each thread, in the order of the first mark.
+    /// Figures of each thread, in the order of the first mark.
     pub threads: Vec<ThreadWindow>,
-    /// Time that the hypervisor took, all CPUs together. **Source**: `/proc/stat`, in ticks.
+    /// Steal time, summed over CPUs. **Source**: `/proc/stat`, in ticks.
     pub steal_ns: Reading<u64>,
-    /// How long the longer of the two marks took: what the counters may cover beyond the window
-    /// at each end. More than 1 ms is worth a word: somebody held the kernel's lock for
+    /// Duration of the slower of the two marks: the counters may cover this much beyond the window
+    /// at each end. More than 1 ms gives a warning: another process held the kernel's lock for
     /// configuring interfaces.
     pub reading_ns: u64,
-    /// CPUs that went on- or offline within the window.
+    /// CPUs that went online or offline within the window.
     pub cpu_changes: Vec<HostChange>,
     /// Counters that could not be read, each with the reason.
     pub unread: Vec<String>,
-    /// What threads ran on each CPU, whosever they were (user, nice, system); those that tell.
+    /// CPU time of all threads on each CPU (user, nice, system), for CPUs that report it.
     pub busy_ns: BTreeMap<CpuId, u64>,
 }
 
-/// One measuring thread over the window.
+/// One measuring thread within the window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadWindow {
     pub tid: i32,
-    /// CPU time, of its own clock.
+    /// CPU time from the thread's clock.
     pub cpu_ns: Reading<u64>,
-    /// Time that it could have run and had no CPU. **Source**: `schedstat`.
+    /// Time runnable without a CPU. **Source**: `schedstat`.
     pub run_queue_ns: Reading<u64>,
-    /// Times that it was moved to another CPU. **Source**: `sched`, with `CONFIG_SCHED_DEBUG`.
+    /// Migrations to another CPU. **Source**: `sched`, with `CONFIG_SCHED_DEBUG`.
     pub migrations: Reading<u64>,
-    /// Times that it went to sleep.
+    /// Voluntary context switches.
     pub voluntary_switches: Reading<u64>,
-    /// Times that it was taken off its CPU.
+    /// Involuntary context switches.
     pub involuntary_switches: Reading<u64>,
 }
 
-/// What happened from `first` to `last`, of the threads that both name.
+/// Changes from `first` to `last`, for threads in both marks.
 pub fn between(first: &Mark, last: &Mark) -> Window {
     let growth = first.counters.growth(&last.counters);
     let threads: Vec<ThreadWindow> = first
@@ -140,7 +140,7 @@ fn thread(first: &Mark, last: &Mark, index: usize, tid: i32, growth: &Growth) ->
     }
 }
 
-/// All together; with one missing the sum is not known, for its reason.
+/// The sum; unknown if one part is, with that part's reason.
 fn sum(parts: impl Iterator<Item = Reading<u64>>) -> Reading<u64> {
     let mut total = None;
     for part in parts {
@@ -152,7 +152,7 @@ fn sum(parts: impl Iterator<Item = Reading<u64>>) -> Reading<u64> {
     total.map_or_else(|| Reading::absent("no measuring thread was named"), Reading::Known)
 }
 
-/// States of a CPU by the names of proc_stat(5), and whether the CPU is busy in them.
+/// CPU states by their proc_stat(5) names, and whether the CPU is busy in each.
 type CpuTimeState = (&'static str, bool, fn(&ProcStat) -> &Reading<u64>);
 const STATES: [CpuTimeState; 8] = [
     ("user", true, |p| &p.user_ns),
@@ -165,8 +165,8 @@ const STATES: [CpuTimeState; 8] = [
     ("idle", false, |p| &p.idle_ns),
 ];
 
-/// Every state summed over the CPUs that were online all along. A state that one of them does
-/// not tell is left out: `iowait` may shrink, and then its growth is not known.
+/// Every state, summed over CPUs online for the whole window. A state that one of them does not
+/// report is left out: `iowait` may decrease, and then its change is unknown.
 fn host(growth: &Growth) -> Reading<BTreeMap<String, u64>> {
     let mut rows = Vec::new();
     for (_, row) in growth.cpus() {
@@ -186,7 +186,8 @@ fn host(growth: &Growth) -> Reading<BTreeMap<String, u64>> {
     Reading::Known(STATES.iter().filter_map(of).collect())
 }
 
-/// What threads ran on each CPU. Softirqs and interrupts are left out: they may be the traffic's.
+/// CPU time of threads on each CPU. Softirqs and interrupts are left out: they may belong to the
+/// traffic.
 fn busy(growth: &Growth) -> BTreeMap<CpuId, u64> {
     let of = |p: &ProcStat| {
         [&p.user_ns, &p.nice_ns, &p.system_ns]
@@ -196,16 +197,16 @@ fn busy(growth: &Growth) -> BTreeMap<CpuId, u64> {
     growth.cpus().filter_map(|(cpu, row)| Some((cpu, of(row.known()?)?))).collect()
 }
 
-/// A tick as `/proc` and `getrusage` tell of it, `USER_HZ`.
+/// Tick length of `/proc` and `getrusage`, `USER_HZ`.
 const TICK_NS: u64 = 10_000_000;
-/// With fewer ticks a share of a half is off by 7 points and more, one standard error.
+/// Below this number of ticks, a share of one half has a standard error above 7 points.
 const FEWEST_TICKS: u64 = 50;
 
-/// The split into user and system time, where it says something.
+/// The split into user and system time, if it is significant.
 ///
-/// The kernel knows a thread's CPU time exactly, but splits it by what ticks came upon
-/// (`CONFIG_TICK_CPU_ACCOUNTING`, `cputime_adjust`): with few ticks the split is chance, 100% in
-/// one run and 0% in the next. Nothing that a process may read is exact: `schedstat` has no split.
+/// The kernel knows a thread's CPU time exactly, but splits it by the ticks that hit each mode
+/// (`CONFIG_TICK_CPU_ACCOUNTING`, `cputime_adjust`). With few ticks the split is random, 100% in
+/// one run and 0% in the next. A process has no exact source: `schedstat` has no split.
 fn split(cpu: &EndCpu) -> Option<String> {
     let both = cpu.threads_user_ns.get()?.saturating_add(cpu.threads_system_ns.get()?);
     let exact = cpu.threads_ns.get().unwrap_or(both);
@@ -215,16 +216,17 @@ fn split(cpu: &EndCpu) -> Option<String> {
             "split by ticks of 10 ms, of which there were {ticks}; {FEWEST_TICKS} are needed"
         ));
     }
-    // Each thread's part is rounded to whole ticks: of many threads' little nothing is left.
+    // Each thread's part is rounded down to whole ticks: many threads with little time add up to
+    // none.
     (both.abs_diff(exact) > exact / 10)
         .then(|| format!("split by ticks of 10 ms, which say {} of {}", Nanos(both), Nanos(exact)))
 }
 
-/// The same with its costs divided by what was achieved: transactions, or bytes received; its
-/// split into user and system time only where enough ticks made it.
+/// The same with costs divided by the units achieved (transactions or bytes received). Includes the
+/// user/system split only with enough ticks.
 ///
-/// The host's busy time is everything but `idle` and `iowait`, time that the hypervisor took
-/// included; it is not known when one of its parts is not.
+/// The host's busy time is all time except `idle` and `iowait`, steal time included. It is unknown
+/// if one of its parts is.
 #[must_use]
 pub fn per_unit(cpu: EndCpu, units: u64) -> EndCpu {
     let divided = |ns: Reading<u64>| {
@@ -250,7 +252,7 @@ pub fn per_unit(cpu: EndCpu, units: u64) -> EndCpu {
     }
 }
 
-/// Two windows' costs together; what is by unit is not.
+/// Sums the costs of two windows; figures by unit are dropped.
 #[must_use]
 pub fn added(a: EndCpu, b: EndCpu) -> EndCpu {
     let two = |a: Reading<u64>, b: Reading<u64>| a.and_then(|a| b.map(|b| a + b));

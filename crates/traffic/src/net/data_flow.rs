@@ -1,15 +1,15 @@
-//! A data connection of a test at its server.
+//! A data connection of a test, at the server.
 
 use std::{collections::BTreeMap, net::SocketAddr};
 
 use socket2::Socket;
 
-/// A data connection, or for UDP one thread's socket and whom it may answer.
+/// A data connection; for UDP, a thread's socket and the clients that it may answer.
 #[derive(Debug)]
 pub struct DataFlow {
     pub socket: Socket,
-    /// The flow's number; for UDP sockets of many flows, the first one's.
+    /// Flow number; for a UDP socket of several flows, the first one's.
     pub index: u32,
-    /// UDP: the clients' addresses with their flows' numbers, empty for connected sockets.
+    /// UDP: client addresses with their flow numbers; empty for connected sockets.
     pub peers: BTreeMap<SocketAddr, u32>,
 }

@@ -1,4 +1,5 @@
-//! Many sockets on one thread: registered once, never again but for a socket that is full.
+//! An epoll for many sockets of one thread: each is registered once; only a full socket is
+//! modified.
 
 use std::{
     io,
@@ -10,39 +11,39 @@ use rustix::event::epoll::{self, CreateFlags};
 
 use super::now_ns;
 
-/// So many sockets at once from one call.
+/// Most sockets returned by one call.
 const EVENTS: usize = 512;
 
-/// An epoll instance and room for its answers.
+/// An epoll instance and its event buffer.
 #[derive(Debug)]
 pub struct Epoll {
     fd: OwnedFd,
     events: Vec<libc::epoll_event>,
     ready: usize,
-    /// Whether the kernel has `epoll_pwait2` (5.11): waits shorter than a millisecond.
+    /// Whether the kernel has `epoll_pwait2` (5.11), for waits below a millisecond.
     fine: bool,
 }
 
-/// A socket that something can be done with.
+/// A socket with an event.
 #[derive(Debug, Clone, Copy)]
 pub struct Ready {
-    /// What it was registered as.
+    /// The key it was registered with.
     pub key: usize,
-    /// It has room to send (asked for with [`Epoll::want`]).
+    /// It has room to send (requested with [`Epoll::want`]).
     pub writable: bool,
-    /// It has bytes, or it ended.
+    /// It has bytes, or has ended.
     pub readable: bool,
-    /// It is broken, or ended both ways.
+    /// It has failed, or has ended in both directions.
     pub broken: bool,
     /// The other end sends no more.
     pub ended: bool,
 }
 
 impl Epoll {
-    /// A new one.
+    /// A new instance.
     ///
     /// # Errors
-    /// No descriptor left.
+    /// No descriptor is left.
     pub fn new() -> io::Result<Self> {
         let fd = epoll::create(CreateFlags::CLOEXEC)?;
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
@@ -63,7 +64,7 @@ impl Epoll {
         }
     }
 
-    /// Watches a socket for bytes, from now on and for good.
+    /// Watches a socket for bytes, until removed.
     ///
     /// # Errors
     /// As the kernel says.
@@ -71,8 +72,8 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_ADD, fd, key, false)
     }
 
-    /// Tells once of each change of a socket: connected, bytes, room, end. Whoever hears of
-    /// bytes must take them all.
+    /// Watches a socket edge-triggered: each change is reported once (connected, bytes, room, end).
+    /// The caller must then read all bytes.
     ///
     /// # Errors
     /// As the kernel says.
@@ -81,7 +82,7 @@ impl Epoll {
         self.register(libc::EPOLL_CTL_ADD, fd, key, events)
     }
 
-    /// Watches a listening socket that other threads watch too; one of them is woken.
+    /// Watches a listening socket that other threads watch too; each event wakes one of them.
     ///
     /// # Errors
     /// As the kernel says.
@@ -89,7 +90,7 @@ impl Epoll {
         self.register(libc::EPOLL_CTL_ADD, fd, key, libc::EPOLLIN | libc::EPOLLEXCLUSIVE)
     }
 
-    /// Watches it for room to send too, or no longer.
+    /// Switches watching for send room on or off.
     ///
     /// # Errors
     /// As the kernel says.
@@ -97,7 +98,7 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_MOD, fd, key, write)
     }
 
-    /// Stops watching it.
+    /// Stops watching a socket.
     ///
     /// # Errors
     /// As the kernel says.
@@ -105,8 +106,8 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_DEL, fd, 0, false)
     }
 
-    /// Waits in the given way, at most until `until` (a time of [`now_ns`]; `u64::MAX` is for
-    /// ever). Interrupted, or spinning in vain for a while, it returns with nothing.
+    /// Waits in the given way until `until` (a time of [`now_ns`]; `u64::MAX` for no limit). If
+    /// interrupted, or after spinning a while in vain, returns with no events.
     pub fn wait(&mut self, wait: Wait, until: u64) {
         self.ready = match wait {
             Wait::Block | Wait::BusyPoll => self.sleep(until),
@@ -176,14 +177,14 @@ impl Epoll {
                 return 0;
             }
         }
-        // An older kernel: ppoll on the instance itself is as fine, for one call more.
+        // Older kernels: ppoll on the epoll descriptor has the same precision, for one more call.
         let mut fds = [libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
         // SAFETY: array and time outlive the call; no signal mask is given.
         unsafe { libc::ppoll(fds.as_mut_ptr(), 1, &raw const most, std::ptr::null()) };
         self.ask()
     }
 
-    /// The n-th of what the last wait found.
+    /// Event `n` of the last wait.
     #[inline]
     pub fn nth(&self, n: usize) -> Option<Ready> {
         self.events.get(..self.ready)?.get(n).map(|e| {

@@ -1,6 +1,6 @@
-//! What the kernel said, in words.
+//! Texts for errno values.
 
-/// What the kernel said, with its name: `connection refused (ECONNREFUSED)`.
+/// Text of an errno with its name: `connection refused (ECONNREFUSED)`.
 pub fn errno_text(errno: i32) -> String {
     let text = std::io::Error::from_raw_os_error(errno).to_string();
     let text = text.split(" (os error").next().unwrap_or(&text).to_lowercase();

@@ -1,4 +1,4 @@
-//! Socket options.
+//! Reading, checking and setting socket options.
 
 use std::os::fd::AsRawFd;
 
@@ -11,10 +11,10 @@ use socket2::Socket;
 use super::sys;
 use crate::{Error, ErrorContext, Result};
 
-/// How long the kernel polls the NIC's queue for [`Wait::BusyPoll`], microseconds.
+/// Busy-poll time of the NIC's queue for [`Wait::BusyPoll`], in microseconds.
 const BUSY_POLL_US: i32 = 50;
 
-/// One integer option.
+/// Sets one integer option.
 ///
 /// # Errors
 /// As the kernel says.
@@ -22,18 +22,18 @@ pub fn set(socket: &impl AsRawFd, level: i32, name: i32, value: i32) -> std::io:
     sys::set_option(socket.as_raw_fd(), level, name, &value)
 }
 
-/// One integer option's value.
+/// Reads one integer option; `None` if the kernel refuses.
 pub fn get(socket: &impl AsRawFd, level: i32, name: i32) -> Option<i32> {
     let mut value = 0;
     sys::option(socket.as_raw_fd(), level, name, &mut value).ok()?;
     Some(value)
 }
 
-/// Applies what must be set before `connect` or `listen`; `nodelay` where nothing was asked.
-/// What the kernel refuses is an error: a figure under other options than asked for would lie.
+/// Applies options that must be set before `connect` or `listen`; `nodelay` is the default of
+/// `TCP_NODELAY`. A refused option is an error: figures under other options would mislead.
 ///
 /// # Errors
-/// One line that names the option.
+/// The refused option.
 pub fn apply(
     socket: &Socket,
     transport: Transport,
@@ -71,11 +71,11 @@ pub fn apply(
     Ok(())
 }
 
-/// Whether a peer may choose a congestion control: only one that is loaded. Setting another one
-/// has the kernel load a module where we are root, and no peer shall make it do that.
+/// Checks a congestion control that a peer chose: it must be loaded. Otherwise the kernel would
+/// load a module if we are root, which no peer may cause.
 ///
 /// # Errors
-/// One line that names those that are loaded.
+/// Names the algorithms that are loaded.
 pub fn is_loaded(name: &str) -> Result<()> {
     const KEY: &str = "net.ipv4.tcp_available_congestion_control";
     let path = format!("/proc/sys/{}", KEY.replace('.', "/"));
@@ -92,17 +92,17 @@ pub fn is_loaded(name: &str) -> Result<()> {
     }
 }
 
-/// Refuses at once what no socket here will take.
+/// Checks options that no socket on this host would accept.
 ///
 /// # Errors
-/// One line that names what this kernel has instead.
+/// Names what this kernel has instead.
 pub fn check(common: &Common) -> Result<()> {
     let Some(name) =
         common.socket.congestion.as_ref().filter(|_| common.transport == Transport::Tcp)
     else {
         return Ok(());
     };
-    // A socket that nobody connects: the kernel also loads a module for it, where it may.
+    // On an unconnected socket; here too the kernel loads a module if permitted.
     let Ok(socket) = Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None) else {
         return Ok(());
     };
@@ -124,7 +124,7 @@ pub fn check(common: &Common) -> Result<()> {
     }
 }
 
-/// Prepares a data socket for a way of waiting; a warning where the kernel cannot.
+/// Prepares a data socket for a way of waiting; returns a warning if the kernel cannot.
 pub fn prepare(socket: &impl AsRawFd, wait: Wait) -> Option<Warning> {
     const SO_PREFER_BUSY_POLL: i32 = 69;
     if wait != Wait::BusyPoll {
@@ -132,7 +132,7 @@ pub fn prepare(socket: &impl AsRawFd, wait: Wait) -> Option<Warning> {
     }
     match set(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, BUSY_POLL_US) {
         Ok(()) => {
-            // Since 5.11; without it the poll only yields to interrupts earlier.
+            // Since 5.11; without it, interrupts only end the busy poll earlier.
             let _ = set(socket, libc::SOL_SOCKET, SO_PREFER_BUSY_POLL, 1);
             None
         }

@@ -1,4 +1,4 @@
-//! System calls on a socket's number, which the loops keep where another part owns the socket.
+//! System calls on raw descriptors, for loops whose sockets another part owns.
 
 use std::{
     io,
@@ -9,7 +9,7 @@ fn count(n: isize) -> io::Result<usize> {
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
-/// `recv`: how many bytes came.
+/// `recv`: returns the bytes received.
 ///
 /// # Errors
 /// As the kernel says; `WouldBlock` and `Interrupted` are among them.
@@ -19,7 +19,7 @@ pub fn recv(fd: RawFd, into: &mut [u8], flags: i32) -> io::Result<usize> {
     count(unsafe { libc::recv(fd, into.as_mut_ptr().cast(), into.len(), flags) })
 }
 
-/// `send`, without a signal when the peer is gone: how many bytes the kernel took.
+/// `send` without SIGPIPE: returns the bytes that the kernel took.
 ///
 /// # Errors
 /// As the kernel says; `WouldBlock` and `Interrupted` are among them.
@@ -30,7 +30,7 @@ pub fn send(fd: RawFd, bytes: &[u8], flags: i32) -> io::Result<usize> {
     count(unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) })
 }
 
-/// `sendfile` of the first `length` bytes of a file: how many the kernel took.
+/// `sendfile` of the first `length` bytes of a file: returns the bytes that the kernel took.
 ///
 /// # Errors
 /// As the kernel says.
@@ -41,7 +41,8 @@ pub fn send_file(fd: RawFd, file: &impl AsRawFd, length: usize) -> io::Result<us
     count(unsafe { libc::sendfile(fd, file.as_raw_fd(), &raw mut offset, length) })
 }
 
-/// `poll`: how many are ready after at most `ms` milliseconds, -1 for any time.
+/// `poll`: returns the number of ready descriptors after at most `ms` milliseconds, -1 for no
+/// limit.
 ///
 /// # Errors
 /// As the kernel says; `Interrupted` is among them.
@@ -52,7 +53,7 @@ pub fn poll(fds: &mut [libc::pollfd], ms: i32) -> io::Result<usize> {
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
-/// Has calls on it say `WouldBlock` instead of sleeping.
+/// Makes calls on it return `WouldBlock` instead of sleeping.
 pub fn set_nonblocking(fd: RawFd) {
     // SAFETY: takes numbers only.
     unsafe { libc::fcntl(fd, libc::F_SETFL, libc::fcntl(fd, libc::F_GETFL) | libc::O_NONBLOCK) };
@@ -82,7 +83,7 @@ unsafe impl Plain for i32 {}
 // SAFETY: numbers.
 unsafe impl Plain for [u8; 16] {}
 
-/// Reads an option: how many bytes of the value the kernel wrote.
+/// Reads an option; returns the bytes that the kernel wrote.
 ///
 /// # Errors
 /// As the kernel says.
@@ -97,7 +98,7 @@ pub fn option<T: Plain>(fd: RawFd, level: i32, name: i32, into: &mut T) -> io::R
     }
 }
 
-/// Has this thread run on one CPU.
+/// Pins this thread to one CPU.
 ///
 /// # Errors
 /// As the kernel says; `EINVAL` for a CPU that no set of `sched_setaffinity(2)`'s wrapper holds.

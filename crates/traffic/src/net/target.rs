@@ -1,4 +1,4 @@
-//! Where to: what was typed, made an address.
+//! Parses and resolves a measurement's target.
 
 use std::{
     fmt,
@@ -9,15 +9,15 @@ use std::{
 
 use crate::{Error, Result};
 
-/// The control port when none is named.
+/// Default control port.
 pub const PORT: u16 = 7471;
 
-/// A server as it was typed.
+/// A target as the user gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A name or address, with a port when one was typed.
+    /// A name or address, and a port if given.
     Host(String, Option<u16>),
-    /// `unix:PATH`.
+    /// `unix:PATH`; the path of the server's Unix socket.
     Unix(PathBuf),
 }
 
@@ -68,9 +68,9 @@ impl FromStr for Target {
     }
 }
 
-/// `::1` and `7471` of `::1:7471`, which is an IPv6 address, too, but not what one has: the port
-/// is meant. An address with a whole interface identifier (`fe80::a00:27ff:fe4e:1234`), or whose
-/// last group is no port of four digits, is taken for an address.
+/// Splits `::1:7471` into `::1` and `7471`. The text is also a valid IPv6 address, but more likely
+/// means a port. An address with a full interface identifier (`fe80::a00:27ff:fe4e:1234`), or with
+/// a last group that is no four-digit port, stays an address.
 fn port_without_brackets(text: &str) -> Option<(&str, &str)> {
     let (host, p) = text.rsplit_once(':')?;
     let port: u16 = p.parse().ok().filter(|_| !p.starts_with(['0', '+']))?;
@@ -91,12 +91,12 @@ impl fmt::Display for Target {
     }
 }
 
-/// The addresses of a host, those of `family` (4 or 6) only, in the resolver's order.
+/// The host's addresses of `family` (4 or 6; `None` for both), in the resolver's order.
 ///
 /// # Errors
-/// [`Error::Environment`] when the name does not resolve or has no address of that family.
+/// [`Error::Environment`]: the name does not resolve, or has no address of that family.
 pub fn resolve(host: &str, port: u16, family: Option<u8>) -> Result<Vec<SocketAddr>> {
-    // A scope (`fe80::1%eth0`) is the resolver's business too.
+    // The resolver also handles a scope (`fe80::1%eth0`).
     let all = (host, port).to_socket_addrs().map_err(|e| {
         let text = e.to_string();
         let why = text.rsplit(": ").next().unwrap_or(&text);
@@ -115,10 +115,10 @@ pub fn resolve(host: &str, port: u16, family: Option<u8>) -> Result<Vec<SocketAd
     }
 }
 
-/// A local address to send from.
+/// Parses a local address to bind to.
 ///
 /// # Errors
-/// [`Error::Usage`] when it is no address.
+/// [`Error::Usage`]: the text is not an address.
 pub fn local_address(text: &str) -> Result<IpAddr> {
     text.parse().map_err(|_| {
         Error::Usage(format!("{text:?} is no local address; write an IPv4 or IPv6 address"))

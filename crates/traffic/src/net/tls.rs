@@ -1,11 +1,11 @@
-//! TLS as a client, without input or output of its own: bytes go through a non-blocking
-//! descriptor that the caller owns and watches.
+//! TLS client without I/O of its own: bytes go through a non-blocking descriptor that the caller
+//! owns and watches.
 //!
-//! - [`Tls`]: what is trusted and asked for, made once for all connections to one server.
+//! - [`Tls`]: trust and options, made once for all connections to one server.
 //! - [`conn`]: one connection: handshake, read, write.
-//! - `trust`: the system's authorities, a file's, or nobody's.
-//! - `binding`: what ties a login to a connection.
-//! - [`fault`]: what went wrong, in words.
+//! - `trust`: the trust anchors: the system's, a file's, or none.
+//! - `binding`: the channel binding of a login.
+//! - [`fault`]: error texts.
 
 mod binding;
 pub mod conn;
@@ -25,26 +25,26 @@ use rustls::{
 use self::{conn::TlsConn, fault::Fault};
 use crate::{Error, Result};
 
-/// What a client asks of TLS.
+/// TLS options of a client.
 #[derive(Debug, Clone, Default)]
 pub struct TlsRequest<'a> {
-    /// A PEM file whose certificates are trusted instead of the system's.
+    /// PEM file with the trusted certificates, instead of the system's.
     pub ca: Option<&'a str>,
-    /// Whether any certificate will do.
+    /// Accept any certificate.
     pub insecure: bool,
-    /// Whether one for another name will do.
+    /// Accept a certificate for another name.
     pub any_name: bool,
-    /// Whether the server is not reported which name was asked for (SNI).
+    /// Do not send the server name (SNI).
     pub untold: bool,
-    /// Files in PEM: a certificate of our own, and its key.
+    /// PEM files with a client certificate and its key.
     pub own: Option<(&'a str, &'a str)>,
-    /// Whether a connection takes up the session of an earlier one.
+    /// Resume the sessions of earlier connections.
     pub resume: bool,
-    /// What is spoken within, by its ALPN name: `http/1.1`.
+    /// ALPN name of the protocol: `http/1.1`.
     pub speaks: Option<&'static str>,
 }
 
-/// What all connections to one server have in common.
+/// TLS settings shared by all connections to one server.
 #[derive(Debug, Clone)]
 pub struct Tls {
     config: Arc<ClientConfig>,
@@ -52,12 +52,12 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// For a server of this name or address, which its certificate must name; a name is sent too
-    /// (SNI).
+    /// Settings for a server of this name or address; its certificate must contain it. A name is
+    /// also sent as SNI.
     ///
     /// # Errors
-    /// The name cannot stand in a certificate; nothing to trust was found; our own certificate
-    /// cannot be read.
+    /// The name is not valid in a certificate, no trusted certificates were found, or the client
+    /// certificate cannot be read.
     pub fn new(host: &str, asked: &TlsRequest<'_>) -> Result<Self> {
         let name = ServerName::try_from(host.to_owned()).map_err(|_| {
             Error::Usage(format!("{host}: TLS needs a host name or an address, which this is not"))
@@ -81,10 +81,10 @@ impl Tls {
         Ok(Self { config: Arc::new(config), name })
     }
 
-    /// For a connection that is established: nothing is sent yet.
+    /// TLS for an established connection; sends nothing yet.
     ///
     /// # Errors
-    /// [`Fault::Tls`]: no random numbers, which no kernel of ours lacks.
+    /// [`Fault::Tls`]: no random numbers; does not occur on supported kernels.
     pub fn begin(&self) -> std::result::Result<TlsConn, Fault> {
         let conn = ClientConnection::new(Arc::clone(&self.config), self.name.clone());
         Ok(TlsConn::new(conn.map_err(Fault::Tls)?))

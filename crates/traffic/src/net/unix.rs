@@ -1,10 +1,10 @@
-//! Unix sockets of a server.
+//! Connecting to a server's Unix socket.
 
 use std::{io, time::Duration};
 
 use socket2::{SockAddr, Socket};
 
-/// Connects a Unix socket, which waits where the server's queue is full, but not for ever.
+/// Connects a Unix socket; waits for room in the server's queue, but not without limit.
 pub fn connect_within(socket: &Socket, to: &SockAddr, patience: Duration) -> io::Result<()> {
     socket.set_write_timeout(Some(patience))?;
     let connected = socket.connect(to).map_err(|e| match e.kind() {

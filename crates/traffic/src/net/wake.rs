@@ -1,6 +1,5 @@
-//! Waking a thread that sleeps in a system call, without making that call dearer: a signal
-//! whose handler does nothing, so that the call ends with `EINTR`. (A timeout on the socket
-//! would arm a timer on every sleep.)
+//! Wakes a thread that sleeps in a system call, without making that call slower: a signal with an
+//! empty handler ends the call with `EINTR`. (A socket timeout would arm a timer on every sleep.)
 
 use std::{
     sync::{
@@ -12,12 +11,12 @@ use std::{
 
 extern "C" fn nothing(_: libc::c_int) {}
 
-/// The real-time signal used; not the first few, which threading libraries use.
+/// The real-time signal used; threading libraries use the first few.
 fn signal() -> libc::c_int {
     libc::SIGRTMIN() + 5
 }
 
-/// Makes the signal harmless; once for the process.
+/// Installs the empty handler; once for the process.
 pub fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -32,12 +31,12 @@ pub fn install() {
     });
 }
 
-/// This thread's id as the kernel has it.
+/// Kernel id of this thread.
 pub fn current_tid() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// A thread that others may wake: it says its id when it begins and when it has ended.
+/// A thread that others can wake: it registers its id when it begins and clears it when it ends.
 #[derive(Debug, Default)]
 pub struct Sleeper {
     tid: AtomicI32,
@@ -45,13 +44,13 @@ pub struct Sleeper {
 }
 
 impl Sleeper {
-    /// The calling thread is the one.
+    /// Registers the calling thread.
     pub fn begin(&self) -> Running<'_> {
         self.tid.store(current_tid(), Ordering::Release);
         Running(self)
     }
 
-    /// Its thread id; 0 before it has begun.
+    /// Its thread id; 0 before it begins.
     pub fn tid(&self) -> i32 {
         self.tid.load(Ordering::Acquire)
     }
@@ -61,8 +60,8 @@ impl Sleeper {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Ends the system call it sleeps in, if it sleeps. It may have been about to: the caller
-    /// repeats until it sees the effect.
+    /// Interrupts its system call, if it sleeps in one. It may be just about to: the caller repeats
+    /// this until it sees the effect.
     pub fn wake(&self) {
         let tid = self.tid();
         if tid != 0 && !self.has_ended() {
@@ -73,7 +72,7 @@ impl Sleeper {
     }
 }
 
-/// While it lives, its thread runs.
+/// Registration of the running thread; ends when dropped.
 pub struct Running<'a>(&'a Sleeper);
 
 impl Drop for Running<'_> {
@@ -82,7 +81,7 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Wakes all of them until all have ended.
+/// Wakes all of them repeatedly until all have ended.
 pub fn end_all<'a>(sleepers: impl Iterator<Item = &'a Sleeper> + Clone) {
     loop {
         let mut left = false;

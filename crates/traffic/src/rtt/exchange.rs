@@ -1,20 +1,20 @@
-//! What stands in a request and a response: nothing but what the measurement needs, in the few
-//! first bytes, as far as there is room.
+//! Content of requests and responses: a few leading bytes that the measurement needs, as far as
+//! they fit.
 //!
-//! A TCP or Unix response begins with the CPU its sender ran on (16 bits, little-endian; the
-//! lower 8 alone where the response is a single byte). A UDP request begins with its number (32
-//! bits, little-endian); the response gives it back around the CPU: number's lowest byte, CPU,
-//! the number's other bytes.
+//! A TCP or Unix response begins with the CPU of its sender (16 bits, little-endian; only the low 8
+//! in a one-byte response). A UDP request begins with its sequence number (32 bits, little-endian).
+//! The response returns that number around the CPU: number's low byte, CPU, the number's other
+//! bytes.
 
 use model::measure::Transport;
 
 use crate::engine::ran_on::UNKNOWN_CPU;
 
-/// Bytes of a UDP request's number, where it has room for all of them.
+/// Length in bytes of a UDP request's number, if it fits.
 pub const NUMBER: usize = 4;
-/// Where the number's bytes stand in a UDP response.
+/// Positions of the number's bytes in a UDP response.
 const NUMBER_AT: [usize; 4] = [0, 3, 4, 5];
-/// Where the CPU stands in a UDP response.
+/// Position of the CPU in a UDP response.
 const UDP_CPU_AT: usize = 1;
 
 /// Writes the sender's CPU into a response.
@@ -26,7 +26,7 @@ pub fn stamp_cpu(transport: Transport, response: &mut [u8], cpu: u16) {
     }
 }
 
-/// The sender's CPU in a response of `length` bytes whose first bytes these are.
+/// The sender's CPU from a response of `length` bytes, given its first bytes.
 #[inline]
 pub fn read_cpu(transport: Transport, length: u64, head: &[u8]) -> u16 {
     let at = if transport == Transport::Udp { UDP_CPU_AT } else { 0 };
@@ -45,7 +45,7 @@ pub fn stamp_number(request: &mut [u8], number: u32) {
     }
 }
 
-/// Gives a UDP request's number back in its response.
+/// Copies a UDP request's number into its response.
 #[inline]
 pub fn echo_number(request: &[u8], response: &mut [u8]) {
     for (byte, at) in request.iter().zip(NUMBER_AT) {
@@ -55,7 +55,7 @@ pub fn echo_number(request: &[u8], response: &mut [u8]) {
     }
 }
 
-/// Whether a UDP response answers this number, as far as both had room for it.
+/// Whether a UDP response answers this number, compared as far as both have room.
 #[inline]
 pub fn answers(response: &[u8], request_bytes: u64, number: u32) -> bool {
     let bytes = number.to_le_bytes();
@@ -76,7 +76,7 @@ mod tests {
             stamp_cpu(Transport::Udp, &mut response, cpu);
             echo_number(&request, &mut response);
             prop_assert!(answers(&response, req as u64, n));
-            // The lowest byte always has room.
+            // The low byte always fits.
             prop_assert!(!answers(&response, req as u64, n ^ 1));
             let got = read_cpu(Transport::Udp, resp as u64, &response);
             prop_assert_eq!(got, if resp >= 3 { cpu } else { UNKNOWN_CPU });

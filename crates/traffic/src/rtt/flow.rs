@@ -1,4 +1,4 @@
-//! A near flow among many: what it has sent and what it awaits.
+//! One of several client flows on a thread: its outstanding requests.
 
 use std::{collections::VecDeque, io, os::fd::RawFd};
 
@@ -10,12 +10,12 @@ use super::{
 };
 use crate::{engine::ran_on::UNKNOWN_CPU, net::sys};
 
-/// A request on its way.
+/// An outstanding request.
 #[derive(Debug, Clone, Copy)]
 pub struct PendingRequest {
-    /// From when its round trip counts: the schedule's time in open loop.
+    /// Start of its round trip; in open loop the schedule's time.
     pub due_ns: u64,
-    /// When it was sent.
+    /// Time of its send call.
     pub sent_ns: u64,
     pub number: u32,
 }
@@ -23,18 +23,18 @@ pub struct PendingRequest {
 #[derive(Debug)]
 pub struct Flow {
     pub fd: RawFd,
-    /// On their way, oldest first. Its room is for all that may be outstanding.
+    /// Outstanding requests, oldest first; allocated for the full queue depth.
     pub asked: VecDeque<PendingRequest>,
-    /// Bytes of requests that the socket had no room for.
+    /// Request bytes that the socket had no room for.
     pub unsent: u64,
-    /// Whether it waits for room.
+    /// Whether it waits for send room.
     pub full: bool,
-    /// Bytes of the current response that came.
+    /// Bytes received of the current response.
     got: u64,
-    /// Its first bytes, which may come in pieces.
+    /// First bytes of the response, which may arrive in pieces.
     head: [u8; 6],
     number: u32,
-    /// Open loop: requests of its own schedule that were sent.
+    /// Open loop: requests of this flow's schedule that were sent.
     pub turns: u64,
 }
 
@@ -46,11 +46,11 @@ pub struct Answer {
 
 #[derive(Debug)]
 pub enum Read {
-    /// Bytes were taken; there may be answers.
+    /// Bytes were received; they may complete answers.
     Some,
     Nothing,
     End,
-    /// The kernel says why.
+    /// The kernel's error.
     Broken(io::Error),
 }
 
@@ -68,14 +68,14 @@ impl Flow {
         }
     }
 
-    /// Notes that a request goes.
+    /// Adds an outstanding request.
     #[inline]
     pub fn expect(&mut self, due_ns: u64, now: u64) {
         self.number = self.number.wrapping_add(1);
         self.asked.push_back(PendingRequest { due_ns, sent_ns: now, number: self.number });
     }
 
-    /// Sends a request; what the socket has no room for is left in `unsent`.
+    /// Sends a request; bytes that the socket has no room for stay in `unsent`.
     pub fn ask(
         &mut self,
         shape: &RttShape,
@@ -88,7 +88,7 @@ impl Flow {
             stamp_number(request, self.number);
             return match send(self.fd, request) {
                 Ok(_) => Ok(()),
-                // As good as lost on the way; the time limit counts it.
+                // Equivalent to a loss on the way; the timeout counts it.
                 Err(e) if e.kind() != io::ErrorKind::ConnectionRefused => Ok(()),
                 Err(e) => Err(e),
             };
@@ -97,7 +97,7 @@ impl Flow {
         self.push(request)
     }
 
-    /// Sends what is unsent, as far as there is room.
+    /// Sends `unsent` bytes while the socket has room.
     pub fn push(&mut self, request: &[u8]) -> io::Result<()> {
         while self.unsent > 0 {
             let length = (self.unsent).min(request.len() as u64) as usize;
@@ -111,8 +111,8 @@ impl Flow {
         Ok(())
     }
 
-    /// Reads once, and hears of every answer that is whole then. `late` counts datagrams that
-    /// answer nothing.
+    /// Reads once and reports every completed answer. `late` counts datagrams that answer no
+    /// request.
     pub fn read(
         &mut self,
         shape: &RttShape,
@@ -147,7 +147,7 @@ impl Flow {
         Read::Some
     }
 
-    /// The question that a datagram answers; those before it stay, for UDP may reorder.
+    /// The request that a datagram answers; earlier ones stay outstanding, since UDP may reorder.
     fn answered(&mut self, shape: &RttShape, bytes: &[u8]) -> Option<PendingRequest> {
         if bytes.len() as u64 != shape.response_bytes {
             return None;
@@ -157,7 +157,7 @@ impl Flow {
         self.asked.remove(at)
     }
 
-    /// Takes bytes of a stream of responses, and hears of every one that is whole then.
+    /// Takes bytes of a response stream and reports every completed answer.
     pub fn take(&mut self, shape: &RttShape, mut bytes: &[u8], mut hear: impl FnMut(Answer)) {
         while !bytes.is_empty() {
             let wanted = shape.response_bytes - self.got;
@@ -178,7 +178,7 @@ impl Flow {
                 0 => UNKNOWN_CPU,
                 _ => read_cpu(shape.transport, shape.response_bytes, head),
             };
-            // More responses than requests: not ours to count.
+            // Responses without a request are not counted.
             if let Some(asked) = self.asked.pop_front() {
                 hear(Answer { asked, peer_cpu });
             }

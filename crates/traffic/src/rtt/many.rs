@@ -1,5 +1,5 @@
-//! Many near flows, or many requests on one, or requests by a schedule: one epoll on each
-//! thread, and for each answer one `recv` and one `send`.
+//! Client threads with many flows, many requests per flow, or a schedule: one epoll for each
+//! thread; one `recv` and one `send` for each answer.
 
 use std::{io, os::fd::RawFd};
 
@@ -21,7 +21,7 @@ use crate::{
     net::{epoll::Epoll, now_ns},
 };
 
-/// Looks at the receiving CPU once in so many answers.
+/// Reads the receiving CPU once per this many answers.
 const LOOK_EVERY: u64 = 1024;
 
 pub struct RttClient<'a> {
@@ -33,7 +33,7 @@ pub struct RttClient<'a> {
     pub schedule: Option<Schedule>,
 }
 
-/// What a thread holds.
+/// State of a thread.
 struct RttLoop<'r> {
     flows: Vec<Flow>,
     epoll: Epoll,
@@ -42,7 +42,7 @@ struct RttLoop<'r> {
     recorder: &'r mut RttRecorder,
     looks: Looks,
     done: u64,
-    /// Open loop: the first number of the schedule that was not due yet; flow n mod flows sends it.
+    /// Open loop: the schedule's first index that was not due yet; flow n mod flows sends it.
     next: u64,
 }
 
@@ -104,7 +104,7 @@ impl RttClient<'_> {
         Ok(())
     }
 
-    /// Open loop, at the end: what was due and had not been sent.
+    /// Open loop, at the end: records requests that were due and not sent.
     fn tell_behind(&self, schedule: &Schedule, state: &mut RttLoop<'_>) {
         let now = now_ns();
         let within = schedule.number_at(self.window.end_ns().min(now));
@@ -117,7 +117,7 @@ impl RttClient<'_> {
         }
     }
 
-    /// Closed loop: every flow gets its requests.
+    /// Closed loop: sends every flow its initial requests.
     fn fill(&self, state: &mut RttLoop<'_>) -> Result<(), Error> {
         for key in 0..state.flows.len() {
             for _ in 0..self.queue_depth {
@@ -153,11 +153,11 @@ impl RttClient<'_> {
         server_gone(Some(e))
     }
 
-    /// Open loop: sends what is due on flows that may, and says when the next is due.
+    /// Open loop: sends due requests on flows with room; returns when the next is due.
     fn send_due(&self, schedule: &Schedule, state: &mut RttLoop<'_>) -> Result<u64, Error> {
         let (now, flows) = (now_ns(), state.flows.len() as u64);
         let due = schedule.number_at(now + 1);
-        // Far behind, one look at each flow is enough: it knows itself what it has to send.
+        // If far behind, one pass over the flows is enough: each sends all it owes.
         let looks = due.saturating_sub(state.next).min(flows);
         let mut sent = false;
         for number in due - looks..due {
@@ -165,15 +165,14 @@ impl RttClient<'_> {
             sent |= self.catch_up(schedule, state, key, now_ns())?;
         }
         state.next = state.next.max(due);
-        // Nothing may be sent before an answer: to wake up for the schedule would only take the
-        // CPU from whoever answers.
+        // With all flows full, nothing can be sent before an answer: waking for the schedule would
+        // only take CPU from the server.
         let full = |f: &Flow| f.asked.len() >= self.queue_depth as usize;
         let waits = !sent && state.flows.iter().all(full);
         Ok(if waits { u64::MAX } else { schedule.due(state.next) })
     }
 
-    /// Sends the requests of one flow that are due and not sent, as far as it may; whether there
-    /// was one.
+    /// Sends one flow's due requests as far as it has room; returns whether there was one.
     fn catch_up(
         &self,
         schedule: &Schedule,
@@ -228,7 +227,7 @@ impl RttClient<'_> {
         self.after(state, key, heard, now)
     }
 
-    /// What follows so many answers on a flow.
+    /// Follow-up after answers on a flow.
     fn after(
         &self,
         state: &mut RttLoop<'_>,
@@ -255,7 +254,7 @@ impl RttClient<'_> {
         }
     }
 
-    /// UDP: what was asked too long ago is lost; closed loop asks anew.
+    /// UDP: counts requests past their timeout as lost; closed loop sends a new one.
     fn give_up_lost(&self, state: &mut RttLoop<'_>) -> Result<(), Error> {
         let now = now_ns();
         for key in 0..state.flows.len() {

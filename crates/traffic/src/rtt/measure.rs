@@ -1,4 +1,4 @@
-//! `measure rtt`: one run after the other.
+//! `measure rtt`: runs one combination of parameters after the other.
 
 use std::{
     os::fd::{AsRawFd, RawFd},
@@ -41,7 +41,7 @@ use crate::{
     net::{LARGEST_DATAGRAM, now_ns, options, own_files},
 };
 
-/// One combination of a request's sizes and flows.
+/// One combination of message sizes and number of flows.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     request_bytes: u64,
@@ -64,10 +64,10 @@ fn points(spec: &RttSpec) -> Vec<Point> {
     all
 }
 
-/// Measures round trips as asked.
+/// Measures round trips as requested.
 ///
 /// # Errors
-/// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
+/// Nothing could be measured; later failures are in [`Measured::broken`].
 pub fn measure(
     spec: &RttSpec,
     secret: Option<&Secret>,
@@ -201,7 +201,7 @@ fn check(spec: &RttSpec) -> Result<()> {
     Ok(())
 }
 
-/// The test that the server is asked for.
+/// The test to request from the server.
 fn test_of(spec: &RttSpec, point: Point, assignments: &Assignments) -> Test {
     let Common { warmup_ns, duration_ns, cooldown_ns, .. } = &spec.common;
     Test {
@@ -223,7 +223,7 @@ fn test_of(spec: &RttSpec, point: Point, assignments: &Assignments) -> Test {
     }
 }
 
-/// One point, repeated while its interval is wider than was asked for.
+/// One point, repeated until its interval meets `--precision`.
 fn one(
     spec: &RttSpec,
     point: Point,
@@ -258,7 +258,7 @@ fn one(
     }
 }
 
-/// One round: connections, threads, window, report.
+/// One round: opens connections, starts threads, runs the window, fetches the report.
 fn round(
     spec: &RttSpec,
     test: &Test,
@@ -331,7 +331,7 @@ fn shape_of(spec: &RttSpec, test: &Test) -> RttShape {
     }
 }
 
-/// What a thread here computes upon a response; by schedule nothing waits for it.
+/// Think time of a thread after a response; not used with a schedule.
 fn think_time_ns(spec: &RttSpec) -> u64 {
     spec.think_time_ns.filter(|_| spec.rate_per_s.is_none()).map_or(0, |ns| ns.0)
 }
@@ -359,7 +359,7 @@ fn local_thread(
     let _running = worker.sleeper.begin();
     let schedule = spec.rate_per_s.map(|rate| {
         let gap_ns = 1e9 * threads as f64 / rate as f64;
-        // Threads take turns, and the first requests are not due before all have begun.
+        // Threads take turns in the schedule; the first requests are due after all have begun.
         let start_ns = now_ns() + 1_000_000 + (gap_ns * n as f64 / threads as f64) as u64;
         Schedule { start_ns, gap_ns }
     });
@@ -370,8 +370,8 @@ fn local_thread(
         }
         (fds, _) => {
             let queue_depth = spec.queue_depth;
-            // A schedule needs to wake up in time, a datagram its own time limit, and who computes
-            // does so between two messages.
+            // A schedule needs timed wake-ups, a datagram a timeout, and think time a pause between
+            // messages.
             let streams = schedule.is_none()
                 && spec.common.transport != Transport::Udp
                 && think_time_ns(spec) == 0;
@@ -390,7 +390,7 @@ fn local_thread(
     }
 }
 
-/// Wakes threads that wait for a datagram which will not come, so that they look at the time.
+/// Wakes threads that wait for a lost datagram, so that they check the time.
 struct Watchdog {
     every_ns: u64,
     since: u64,

@@ -1,8 +1,8 @@
-//! Request and response.
+//! Round-trip time: request and response.
 //!
-//! `measure` runs one combination of sizes and flows after the other; a thread's work is
-//! [`single`] where it has one flow and one request outstanding, else `many`; the server's is
-//! [`single`] or `peer`. Where a thread has many streams, `uring` takes the place of both.
+//! `measure` runs one combination of sizes and flows after the other. A client thread uses
+//! [`single`] for one flow with one outstanding request, else `many`; a server thread uses
+//! [`single`] or `peer`. With many streams on a thread, `uring` replaces both.
 
 pub(crate) mod exchange;
 mod flow;

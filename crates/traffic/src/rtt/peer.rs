@@ -1,4 +1,4 @@
-//! The server of many flows on one thread.
+//! A server thread with many flows.
 
 use std::{
     collections::HashMap,
@@ -27,13 +27,13 @@ use crate::{
 
 const LOOK_EVERY: u64 = 1024;
 
-/// Room for as many messages as may come at once, within bounds.
+/// Buffer size for as many messages as can arrive at once, within bounds.
 pub fn several(bytes: u64, queue_depth: u32) -> u64 {
     bytes.saturating_mul(queue_depth.into()).min(256 << 10).max(bytes).max(64)
 }
 
-/// Answers on this thread's flows until the pool ends. `greeting` is how a UDP greeting of this
-/// session begins.
+/// Answers on this thread's flows until the pool ends. `greeting` is the start of this session's
+/// UDP greetings.
 pub fn run(
     flows: &[DataFlow],
     shape: &RttShape,
@@ -55,7 +55,7 @@ pub fn run(
             uses(uring::EPOLL);
             datagrams(one, shape, greeting, pool, worker);
         }
-        // A datagram is a message, however many are on their way.
+        // A datagram is one message, however many are in transit.
         [one] if !shape.stream() || queue_depth == 1 && engine != Engine::Epoll => {
             uses(single::PLAIN);
             single::peer(one.socket.as_raw_fd(), shape, greeting, pool, worker);
@@ -74,7 +74,7 @@ pub fn run(
     }
 }
 
-/// A stream of requests.
+/// State of a request stream.
 #[derive(Debug, Clone, Copy)]
 struct Asking {
     fd: RawFd,
@@ -102,7 +102,7 @@ fn streams(fds: &[RawFd], shape: &RttShape, queue_depth: u32, pool: &WorkerPool,
         }
     }
     let several = |bytes| several(bytes, queue_depth);
-    // Responses are sent several at once only where several requests came at once.
+    // Responses are sent together only if requests arrived together.
     let batch = (several(shape.response_bytes) / shape.response_bytes).max(1);
     let mut all = Streams {
         shape,
@@ -176,11 +176,11 @@ impl Streams<'_> {
         self.push(key);
     }
 
-    /// Sends what is unsent on a flow, as far as there is room.
+    /// Sends a flow's pending bytes while the socket has room.
     fn push(&mut self, key: usize) {
         let Some(flow) = self.flows.get_mut(key).filter(|f| f.open) else { return };
         while flow.unsent > 0 {
-            // From the middle of a response on where the last send ended there.
+            // Continues within a response if the last send ended there.
             let into = (self.shape.response_bytes - flow.unsent % self.shape.response_bytes)
                 % self.shape.response_bytes;
             let most = self.responses.len() as u64 - into;
@@ -207,7 +207,7 @@ impl Streams<'_> {
     }
 }
 
-/// UDP flows that share one socket: answered to whoever greeted, and to nobody else.
+/// Serves UDP flows that share one socket: answers only clients that greeted.
 fn datagrams(
     flow: &DataFlow,
     shape: &RttShape,
@@ -228,7 +228,7 @@ fn datagrams(
         (0u64, RanOn::default(), Looks::new(socket.as_raw_fd()));
     while !pool.stopping() {
         epoll.wait(shape.wait, u64::MAX);
-        // As many as are there, bounded so that the end is noticed.
+        // Reads all available datagrams, up to a bound so that the end is noticed.
         for _ in 0..256 {
             let Some((n, from)) = receive_from(socket, &mut room) else { break };
             let Some(to) = from.and_then(|a| known.get(&a)) else { continue };

@@ -1,4 +1,4 @@
-//! From what the threads recorded to a run of the document.
+//! Combines the threads' records into one run of the result document.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// What to show while a run goes on.
+/// Status line while a run is in progress.
 pub fn progress_text(spec: &RttSpec, bytes: u64, flows: u32, rounds: usize) -> String {
     let again = match (spec.common.confidence_per_mille, rounds) {
         (Some(_), n) => format!(", round {}", n + 1),
@@ -31,8 +31,7 @@ pub fn progress_text(spec: &RttSpec, bytes: u64, flows: u32, rounds: usize) -> S
     format!("rtt {bytes} B, {flows} flow{s}{again}")
 }
 
-/// Whether the rounds suffice for the interval that was asked for: that of the median round
-/// trip.
+/// Whether the rounds reach the requested precision of the median round trip.
 pub fn next(spec: &RttSpec, sums: &Sums, took_ns: u64) -> Next {
     confidence::next(&spec.common, &[sums.estimates().0], took_ns)
 }
@@ -95,7 +94,7 @@ pub fn rtt_run(
     }
 }
 
-/// The modes, each with where the ends ran.
+/// The modes of the distribution, each with the CPUs of both ends.
 fn modes(
     all: &Histogram,
     by_placement: BTreeMap<Placed, Histogram>,
@@ -109,7 +108,7 @@ fn modes(
     stats::modes::describe(all, &parts, same_host, clock_step_ns)
 }
 
-/// What is said of a schedule that was not kept.
+/// A warning if the schedule was not kept.
 fn behind(spec: &RttSpec, flows: u32, per_s: f64, sums: &Sums) -> Option<Warning> {
     Backlog {
         what: "round trips",
@@ -123,7 +122,7 @@ fn behind(spec: &RttSpec, flows: u32, per_s: f64, sums: &Sums) -> Option<Warning
     .warning()
 }
 
-/// What makes the interval itself doubtful.
+/// A warning if the confidence interval itself is doubtful.
 fn doubt(median: &Estimate) -> Option<Warning> {
     if let Some(trend) = median.trend {
         return Some(Warning::MedianDrifts { trend });

@@ -1,5 +1,5 @@
-//! One flow on one thread, one request outstanding: a plain `send` and `recv` at each end, and
-//! nothing else that costs. Sockets are blocking; spinning asks with `MSG_DONTWAIT`.
+//! One flow on one thread, one request outstanding: a plain `send` and `recv` at each end, with no
+//! other cost. Sockets are blocking; spinning uses `MSG_DONTWAIT`.
 
 use std::{io, os::fd::RawFd};
 
@@ -20,7 +20,7 @@ use crate::{
     net::now_ns,
 };
 
-/// A call for each message, on the only socket.
+/// I/O engine: one call for each message on the thread's only socket.
 pub const PLAIN: &str = "send/recv";
 
 #[derive(Debug, Clone, Copy)]
@@ -29,12 +29,12 @@ pub struct RttShape {
     pub request_bytes: u64,
     pub response_bytes: u64,
     pub wait: Wait,
-    /// UDP: when a request counts as lost.
+    /// UDP: timeout after which a request counts as lost.
     pub timeout_ns: u64,
-    /// What this end computes upon each message: at the server the injected service time, at the
-    /// near one its own time between a response and the next request.
+    /// Time this end spins for each message: the service time at the server, the think time between
+    /// a response and the next request at the client.
     pub service_ns: u64,
-    /// The server is another program that gives each request back as it came.
+    /// Whether the server is another program that echoes each request.
     pub echo: bool,
 }
 
@@ -43,7 +43,7 @@ impl RttShape {
         self.transport != Transport::Udp
     }
 
-    /// The CPU that a response names.
+    /// The server's CPU from a response.
     #[inline]
     fn peer_cpu(&self, response: &[u8]) -> u16 {
         if self.echo {
@@ -53,7 +53,7 @@ impl RttShape {
         }
     }
 
-    /// Whether a datagram answers the last request, whose number is this.
+    /// Whether a datagram answers the last request, by its number.
     #[inline]
     fn answers(&self, response: &[u8], request: &[u8], number: u32) -> bool {
         if self.echo {
@@ -64,10 +64,10 @@ impl RttShape {
     }
 }
 
-/// Looks at the receiving CPU once in so many round trips.
+/// Reads the receiving CPU once per this many round trips.
 const LOOK_EVERY: u64 = 1024;
 
-/// Asks and awaits the answer, again and again.
+/// Sends requests and waits for each answer.
 pub fn local(
     fd: RawFd,
     shape: &RttShape,
@@ -139,7 +139,7 @@ fn local_datagrams(
     looks: &mut Looks,
 ) -> Result<(), Error> {
     let mut request = vec![0u8; shape.request_bytes as usize];
-    // One byte more, so that a longer datagram shows itself.
+    // One byte more, to detect a longer datagram.
     let mut room = vec![0u8; shape.response_bytes as usize + 1];
     let (mut done, mut number) = (0u64, 0u32);
     while !pool.stopping() {
@@ -149,11 +149,11 @@ fn local_datagrams(
         match send_all(fd, &request, pool) {
             Ok(()) => {}
             Err(_) if pool.stopping() => return Ok(()),
-            // Nobody listens there, as an ICMP message just said: lost at once, and no flood.
+            // An ICMP error says that nothing listens: count a loss at once, and limit the rate.
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
                 return Err(server_gone(Some(&e)));
             }
-            // No room in the queue: as good as lost on the way, but not at full speed.
+            // No room in the queue: equivalent to a loss, but at a limited rate.
             Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
         }
         loop {
@@ -191,7 +191,7 @@ fn local_datagrams(
     Ok(())
 }
 
-/// Answers. `greeting` is what a late UDP greeting looks like, which is answered as it is.
+/// Answers requests. `greeting` is the UDP greeting, which is echoed if it arrives late.
 pub fn peer(fd: RawFd, shape: &RttShape, greeting: &[u8], pool: &WorkerPool, worker: &Worker) {
     let mut looks = Looks::new(fd);
     let mut ran_on = RanOn::default();
@@ -215,7 +215,7 @@ pub fn peer(fd: RawFd, shape: &RttShape, greeting: &[u8], pool: &WorkerPool, wor
                     got = shape.request_bytes as usize;
                 }
                 Err(Nothing::Look) => {}
-                // A port that is closed at the client now: it is over there.
+                // The client closed its port: it has ended.
                 Err(Nothing::Broken(_)) if !shape.stream() => {}
                 Err(_) => break 'requests,
             }

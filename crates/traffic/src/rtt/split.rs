@@ -1,23 +1,23 @@
-//! The wait split: how much of a round trip is the stack, and how much is waking up.
+//! The wait split: network stack time against wake-up latency in a round trip.
 //!
-//! Both ends spinning on two CPUs wake nobody: what remains is the stack (and the wire). Both
-//! blocking on two CPUs is the same and two wake-ups of an idle CPU. Both on one CPU switch
-//! tasks, but no CPU has to leave idle. Medians, since they hold still.
+//! With both ends spinning on two CPUs there are no wake-ups: the rest is the stack (and the wire).
+//! Both blocking on two CPUs adds two wake-ups of an idle CPU. Both on one CPU switch tasks, but no
+//! CPU has to leave idle. The split compares medians, which are stable.
 
 use model::{
     CpuId, CpuSet, Nanos,
     measure::{Pin, Placement, RttSpec, SplitAnswer, Wait, WaitSplit, WaitVariant},
 };
 
-/// A variant of the request.
+/// A variant of the measurement.
 pub struct Variant {
     pub name: &'static str,
     pub spec: RttSpec,
-    /// Why both ends are where they are, where the variant and nobody else wants it.
+    /// Reason of the placement, if the variant requires it.
     pub why: Option<&'static str>,
 }
 
-/// The variants of a request whose near thread runs on `local`.
+/// The variants of a measurement with its client thread on CPU `local`.
 pub fn variants(spec: &RttSpec, local: Option<CpuId>, same_host: bool) -> Vec<Variant> {
     let with = |name, wait, one_cpu: bool| {
         let mut spec = spec.clone();
@@ -40,7 +40,7 @@ const BLOCKING: &str = "two CPUs, blocking";
 const SPINNING: &str = "two CPUs, spinning";
 const ONE_CPU: &str = "one CPU, blocking";
 
-/// A run's median, and the ends of its interval where it has one.
+/// A run's median with the bounds of its interval, if there is one.
 #[derive(Debug, Clone, Copy)]
 struct Median {
     ns: u64,
@@ -48,7 +48,7 @@ struct Median {
     high: f64,
 }
 
-/// The median of the variant of that name, or why there is none.
+/// The median of a variant by name, or why there is none.
 fn median(variants: &[WaitVariant], name: &str) -> Result<Median, SplitAnswer> {
     let run = variants.iter().find(|v| v.name == name).map(|v| &v.run);
     let Some(run) = run.filter(|r| r.transactions > 0) else {
@@ -62,7 +62,8 @@ fn median(variants: &[WaitVariant], name: &str) -> Result<Median, SplitAnswer> {
     Ok(Median { ns, low, high })
 }
 
-/// Whether the ends were on CPUs of their own, as the two first variants mean it; else why not.
+/// Checks that the ends ran on separate CPUs, as the first two variants require; else returns why
+/// not.
 fn apart(at: &Placement) -> Result<(), SplitAnswer> {
     let (here, there) = (&at.local.pinned, &at.peer.pinned);
     let shared: CpuSet = here.iter().copied().filter(|c| there.contains(c)).collect();
@@ -76,7 +77,7 @@ fn apart(at: &Placement) -> Result<(), SplitAnswer> {
     Err(SplitAnswer::SharedCpus { cpus: shared, server_why: at.peer.why.clone() })
 }
 
-/// What blocking takes more than spinning, or why that is not reported.
+/// Extra time of blocking over spinning, or why it is not reported.
 fn waking(blocking: Median, spinning: Median) -> Result<Nanos, SplitAnswer> {
     let (blocking_ns, spinning_ns) = (Nanos(blocking.ns), Nanos(spinning.ns));
     if spinning.ns >= blocking.ns {
@@ -88,7 +89,7 @@ fn waking(blocking: Median, spinning: Median) -> Result<Nanos, SplitAnswer> {
     Ok(Nanos(blocking.ns - spinning.ns))
 }
 
-/// What the variants say together.
+/// The split computed from all variants.
 pub fn split(variants: Vec<WaitVariant>) -> WaitSplit {
     let of = |name: &str| {
         let seen = median(&variants, name)?;

@@ -1,4 +1,4 @@
-//! All rounds of a run added up, in memory that does not grow with their number.
+//! Totals over all rounds of a run, in bounded memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// What one round of a run left behind.
+/// Result of one round.
 #[derive(Debug)]
 pub struct Round {
     pub ended: Ended,
@@ -24,33 +24,33 @@ pub struct Round {
 #[derive(Debug, Default)]
 pub struct Sums {
     pub rounds: usize,
-    /// The clock's smallest step: what it alone parts are no modes.
+    /// Smallest step of the clock: values apart by only this are no separate modes.
     pub clock_step_ns: u64,
     pub window_ns: u64,
     pub by_placement: BTreeMap<Placed, Histogram>,
-    /// All threads' batches, one round after the other.
+    /// All threads' batches, round after round.
     series: Option<Series>,
     pub from_send: Histogram,
     pub lag: Histogram,
     /// Round trips that ended within the windows.
     pub answered: u64,
-    /// Open loop: how far behind its schedule the slowest thread was at a round's end.
+    /// Open loop: schedule lag of the slowest thread at a round's end.
     pub schedule_lag_ns: u64,
-    /// Open loop: requests due within the windows that were not sent.
+    /// Open loop: requests due within the windows but never sent.
     pub not_started: u64,
     pub lost: u64,
     pub late: u64,
-    /// What stood around them.
+    /// Context of the rounds.
     pub ends: Ends,
-    /// What moved the bytes.
+    /// I/O engines that the client used.
     local_engines: BTreeSet<&'static str>,
     peer_engine: String,
-    /// What the server said that it spun.
+    /// The server's mean service time, as reported.
     pub peer_service_time_ns: Option<f64>,
 }
 
 impl Sums {
-    /// Of no round yet.
+    /// No rounds yet.
     pub fn new(clock_step_ns: u64) -> Self {
         Self { clock_step_ns, ..Self::default() }
     }
@@ -71,7 +71,7 @@ impl Sums {
         self.rounds += 1;
     }
 
-    /// What moved the bytes at both ends; the client alone where the far one does not tell.
+    /// I/O engines of both ends; the client's alone if the server reports none.
     pub fn engine(&self) -> String {
         let local = self.local_engines.iter().copied().collect::<Vec<_>>().join(" and ");
         match self.peer_engine.as_str() {
@@ -102,7 +102,7 @@ impl Sums {
         let mut parts =
             round.recorders.iter().filter_map(|r| Some(r.batches.as_ref()?.series(until)));
         let Some(mut one) = parts.next() else { return };
-        // Batches of one beginning and of lengths that double are always alike.
+        // Batches from one start that double in length always align.
         parts.for_each(|p| {
             let _ = one.add(&p);
         });
@@ -120,7 +120,7 @@ impl Sums {
         sum
     }
 
-    /// The estimates that a run rests on: its median and its rate.
+    /// The estimates of the median and of the rate.
     pub fn estimates(&self) -> (Option<Estimate>, Option<Estimate>) {
         let Some(series) = &self.series else { return (None, None) };
         let median = interval::of_quantile(series, &self.total(), 0.5);

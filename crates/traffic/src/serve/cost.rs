@@ -1,5 +1,5 @@
-//! The memory that a test takes, found from what is asked before anything is done. Buffers in
-//! the kernel are not counted: it has bounds of its own for them.
+//! Memory that a test needs, computed from its request before anything is allocated. Kernel buffers
+//! are not counted: the kernel limits them itself.
 
 use model::measure::{Transport, ZeroCopy};
 
@@ -10,17 +10,17 @@ use crate::{
     stream::receive,
 };
 
-/// The session's thread, its messages and its report.
+/// The session's thread, its messages and its report, in bytes.
 const SESSION: u64 = 512 << 10;
-/// What a thread touches of its stack, and its counters.
+/// A thread's touched stack and its counters, in bytes.
 const THREAD: u64 = 64 << 10;
-/// What is kept of a data connection: its socket, its counters, its place in an io_uring.
+/// A data connection, in bytes: its socket, counters, and place in an io_uring.
 const FLOW: u64 = 1 << 10;
-/// What a connection costs that is open at the moment, where they are made and ended.
+/// A connection open in a `connect` test, in bytes.
 const OPEN: u64 = 256;
 const DATAGRAM: u64 = 64 << 10;
 
-/// Bytes of all that a test allocates. Saturates, so any numbers may be asked for.
+/// Bytes that a test allocates. Saturates, so any numbers are accepted.
 pub fn memory_bytes(test: &Test) -> u64 {
     let threads = u64::from(test.threads);
     let flows = u64::from(test.flows);
@@ -39,7 +39,7 @@ pub fn memory_bytes(test: &Test) -> u64 {
             };
             several(*request_bytes).saturating_add(several(*response_bytes)).saturating_add(ring)
         }
-        // To send from, a datagram, a file of it where one is sent, and room to receive into.
+        // A buffer to send from, a datagram, a file copy if one is sent, and a receive buffer.
         TestKind::Stream { message_bytes, zerocopy, .. } => {
             let copies = if *zerocopy == Some(ZeroCopy::Sendfile) { 3 } else { 2 };
             message_bytes.saturating_mul(copies).saturating_add(receive::ROOM as u64)

@@ -1,5 +1,5 @@
-//! Where a test's data comes in: ports or a path of its own, and only for connections that
-//! know the session's token.
+//! Accepts a test's data connections: on the test's own ports or path, and only with the session's
+//! token.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -25,20 +25,20 @@ use crate::{
     net::{data_flow::DataFlow, options, sys},
 };
 
-/// How long all data connections may take to come.
+/// Timeout for all data connections to arrive.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Where a control connection came in, and so where its data shall.
+/// Address of a control connection, where its data connections must arrive too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataAddress {
-    /// Our address it came to, and the client's.
+    /// Our address, and the client's.
     Ip(IpAddr, IpAddr),
-    /// The path it came to.
+    /// Path of the Unix socket.
     Unix(PathBuf),
 }
 
 impl std::fmt::Display for DataAddress {
-    /// The client, as the log names it.
+    /// Prints the client as the log names it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Ip(_, theirs) => theirs.fmt(f),
@@ -47,13 +47,13 @@ impl std::fmt::Display for DataAddress {
     }
 }
 
-/// A test's sockets before the test.
+/// A test's sockets before the test starts.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// Names the session, in hex.
+    /// Session token, in hex.
     pub token: String,
     sockets: Vec<Socket>,
-    /// The ports, one for TCP, one for each thread for UDP.
+    /// The ports: one for TCP; for UDP one for each thread.
     pub ports: Vec<u16>,
     pub path: Option<PathBuf>,
     transport: Transport,
@@ -68,23 +68,23 @@ impl Drop for Endpoint {
     }
 }
 
-/// Which of the data ports is tried first.
+/// Rotates the data port that is tried first.
 static TURN: AtomicUsize = AtomicUsize::new(0);
 
-/// A socket of the session's own on a port of `ports`, or on one that the kernel chooses.
+/// A socket bound to a port of `ports`, or to a port that the kernel chooses.
 fn bound(address: IpAddr, kind: Type, ports: Option<&RangeInclusive<u16>>) -> Result<Socket> {
     let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
     let any = 0..=0;
     let mut last = io::Error::from(io::ErrorKind::AddrInUse);
-    // From another one each time: connections of the last test, in TIME_WAIT at either end,
-    // shall not take the next one's ports.
+    // Each time from another port: connections of the last test in TIME_WAIT, at either end, must
+    // not block the next test's ports.
     let ports_in_turn = ports.unwrap_or(&any);
     let count = usize::from(*ports_in_turn.end()) + 1 - usize::from(*ports_in_turn.start());
     let first = TURN.fetch_add(1, Ordering::Relaxed) % count;
     for port in ports_in_turn.clone().cycle().skip(first).take(count) {
         let socket = Socket::new(domain, kind, None).doing(|| "cannot open a data socket")?;
         if kind == Type::STREAM {
-            // A port whose last connections are in TIME_WAIT is free.
+            // A port whose last connections are in TIME_WAIT can be used.
             let _ = socket.set_reuse_address(true);
         }
         match socket.bind(&SocketAddr::new(address, port).into()) {
@@ -102,7 +102,7 @@ fn bound(address: IpAddr, kind: Type, ports: Option<&RangeInclusive<u16>>) -> Re
     }
 }
 
-/// Whether the range has as many ports as the test needs at once.
+/// Whether the range has as many ports as the test needs.
 fn enough_ports(test: &Test, ports: Option<&RangeInclusive<u16>>) -> Result<()> {
     let needs = if test.transport == Transport::Udp { test.threads as usize } else { 1 };
     match ports {
@@ -120,10 +120,10 @@ fn enough_ports(test: &Test, ports: Option<&RangeInclusive<u16>>) -> Result<()> 
 }
 
 impl Endpoint {
-    /// Opens what a test needs.
+    /// Opens the sockets of a test.
     ///
     /// # Errors
-    /// No port is free, or the kernel refuses an option that was asked for.
+    /// No port is free, or the kernel refuses a requested option.
     pub fn open(
         local: &DataAddress,
         test: &Test,
@@ -146,7 +146,8 @@ impl Endpoint {
             }
             (Transport::Tcp, _) => {
                 let socket = bound(address, Type::STREAM, ports)?;
-                // Inherited by what is accepted, so that buffers count for the window.
+                // Accepted sockets inherit these options; buffer sizes must be set before, to
+                // affect the window.
                 options::apply(&socket, test.transport, &test.socket, test.nodelay())?;
                 socket.listen(backlog(test)).doing(|| "cannot listen for data")?;
                 this.add(socket)?;
@@ -185,15 +186,15 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The listening socket of a test whose connections need no token (`connect`).
+    /// The listening socket of a test without tokens (`connect`).
     pub fn listener(&self) -> Option<&Socket> {
         self.sockets.first()
     }
 
-    /// Awaits every data connection, and tells which of them are which.
+    /// Waits for every data connection and assigns them to flows.
     ///
     /// # Errors
-    /// Not all came in time, or the client went away.
+    /// Not all arrived in time, or the client disconnected.
     pub fn gather(&mut self, test: &Test, watch: &Watch<'_>) -> Result<Vec<DataFlow>> {
         let token = unhex(&self.token).unwrap_or_default();
         let until = Instant::now() + PATIENCE;
@@ -225,7 +226,7 @@ impl Endpoint {
             let mut fds = vec![listener.as_raw_fd()];
             fds.extend(silent.iter().map(|s: &Silent| s.socket.as_raw_fd()));
             watch.wait(&fds, left)?;
-            // A bounded number, so that the time and the client are minded in a flood, too.
+            // A bounded number, so that time and client are checked during a flood too.
             for _ in 0..MOST_SILENT {
                 match listener.accept() {
                     Ok((socket, _)) => {
@@ -233,13 +234,13 @@ impl Endpoint {
                     }
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                     Err(_) => {
-                        // Out of descriptors, most likely: not in a hot loop.
+                        // Probably out of descriptors: avoids a busy loop.
                         std::thread::sleep(Duration::from_millis(5));
                         break;
                     }
                 }
             }
-            // Whoever does not say the token is not our client, and is not waited for.
+            // A connection without the token is not our client's, and is not waited for.
             for mut one in std::mem::take(&mut silent) {
                 match one.hear() {
                     Heard::Less => silent.push_back(one),
@@ -303,8 +304,7 @@ impl Endpoint {
     }
 }
 
-/// Room for connections that wait to be accepted; the kernel gives at most
-/// `net.core.somaxconn`.
+/// Backlog of the listening socket; the kernel caps it at `net.core.somaxconn`.
 fn backlog(test: &Test) -> i32 {
     match &test.kind {
         TestKind::Connect { .. } => 65_535,
@@ -312,8 +312,8 @@ fn backlog(test: &Test) -> i32 {
     }
 }
 
-/// Answers greetings on a UDP socket and remembers who greeted. Only the client's own address
-/// may: a sender can write any into a datagram, and answers would go there.
+/// Answers greetings on a UDP socket and records their senders. Only the client's own address is
+/// answered: source addresses can be forged, and answers would go there.
 fn hear(
     socket: &Socket,
     token: &[u8],
@@ -335,16 +335,16 @@ fn hear(
     }
 }
 
-/// The flow's number, of a greeting with the right token.
+/// The flow number from a greeting with the right token.
 pub fn greeting(bytes: &[u8], token: &[u8]) -> Option<u32> {
     let rest = bytes.strip_prefix(DATA_MAGIC.as_slice())?.strip_prefix(token)?;
     Some(u32::from_be_bytes(rest.try_into().ok()?))
 }
 
-/// Connections at once whose first words have not all come.
+/// Most connections that have not sent their whole greeting.
 const MOST_SILENT: usize = 1024;
 
-/// A data connection that has not said which it is.
+/// A data connection that has not sent its greeting.
 struct Silent {
     socket: Socket,
     said: [u8; PREAMBLE],
@@ -374,10 +374,10 @@ impl Silent {
     }
 }
 
-/// Removes what an earlier run that was killed left at a path: a socket that nobody listens on.
+/// Removes a stale Unix socket of a killed run, if nothing listens on it.
 ///
 /// # Errors
-/// Something else is there, or somebody listens.
+/// Another kind of file is there, or a process listens.
 pub fn clear_stale(path: &Path) -> Result<()> {
     let Ok(kind) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !kind.file_type().is_socket() {

@@ -1,4 +1,4 @@
-//! What a client may cost.
+//! Limits on a client's resource use.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,28 +16,28 @@ use crate::{
     stream::datagram::HEADER,
 };
 
-/// Bounds on what the server does for its clients, one and all.
+/// Limits of the server, for each client and for all together.
 #[derive(Debug, Clone)]
 pub struct Limits {
     pub sessions: usize,
-    /// Connections that have not asked for anything yet; the oldest goes when one more comes.
+    /// Most connections without a request; a further one replaces the oldest.
     pub waiting: usize,
-    /// How long a connection may say nothing before its first test, and between tests.
+    /// Idle timeout before the first test and between tests.
     pub idle: Duration,
     pub longest: Duration,
-    /// Data connections of one test.
+    /// Most data connections of one test.
     pub flows: u32,
-    /// Threads of one test.
+    /// Most threads of one test.
     pub threads: u32,
-    /// Bytes of one message.
+    /// Largest message in bytes.
     pub message_bytes: u64,
-    /// Memory for all tests together, those in other protocols too where they share it.
+    /// Memory of all tests together, shared with other protocols' tests if configured.
     pub memory: Arc<Budget>,
-    /// Threads of one test that never sleep: as many as there are CPUs for them.
+    /// Most spinning threads of one test: the number of CPUs for them.
     pub spinning: u32,
 }
 
-/// Memory for all tests, unless told otherwise.
+/// Default memory limit of all tests, in bytes.
 pub const MEMORY_BYTES: usize = 512 << 20;
 
 impl Default for Limits {
@@ -56,30 +56,29 @@ impl Default for Limits {
     }
 }
 
-/// Addresses that one test's connections come from.
+/// Most client addresses of one test.
 const MOST_ADDRESSES: usize = 256;
 
-/// The longest service time that a client may ask for.
+/// Longest service time that a client may request.
 const MOST_SERVICE: Nanos = Nanos(100_000_000);
 
-/// Requests outstanding on one flow.
+/// Most requests outstanding on one flow.
 const MOST_OUTSTANDING: u32 = 65_536;
 
-/// The longest name of a congestion control (`TCP_CA_NAME_MAX` with its NUL is 16).
+/// Longest congestion control name (`TCP_CA_NAME_MAX` with its NUL is 16).
 const LONGEST_NAME: usize = 15;
 
-/// Fails with a line unless this holds.
+/// Fails with a line unless `holds` is true.
 fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why()) }
 }
 
 impl Limits {
-    /// The memory that a test may have, taken from everybody's; given back when dropped. Every
-    /// number that came from outside is checked here, of whatever kind the test is, before
-    /// anything is sized by it.
+    /// Reserves a test's memory from the shared budget; dropping it returns the memory. Checks
+    /// every number of the request, for any kind of test, before anything is sized by it.
     ///
     /// # Errors
-    /// Why the test is refused, in a line.
+    /// The reason for refusing the test, in one line.
     pub fn admit(&self, test: &Test) -> Result<Share<'_>> {
         self.check(test).map_err(Error::Usage)?;
         self.memory(test)
@@ -161,7 +160,7 @@ impl Limits {
         })
     }
 
-    /// What does not go together.
+    /// Checks for options that contradict each other.
     fn ways(&self, test: &Test) -> Result<(), String> {
         match (&test.kind, test.transport) {
             (TestKind::Stream { rate_bps: Some(0), .. }, _) => {
@@ -261,8 +260,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever numbers come, a test that is let in takes no more than there is, and
-        /// everything that is sized by one of them is within its bound.
+        /// For any request, an admitted test stays within the memory budget, and every size derived
+        /// from it within its limit.
         #[test]
         fn what_is_let_in_is_bounded(
             kind in prop_oneof![

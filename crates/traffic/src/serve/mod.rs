@@ -1,8 +1,8 @@
-//! The server: it sends, receives and reports for whoever may ask, and nothing else.
+//! The measurement server: sends, receives and reports for authorized clients.
 //!
-//! `pending` is one thread for all connections that have not asked yet; each client that has
-//! gets a thread (`session`) which runs its tests (`peer`) on sockets of their own
-//! (`endpoint`), within [`Limits`].
+//! `pending` is one thread for all connections without a request. A client with a request gets a
+//! thread (`session`) that runs its tests (`peer`) on their own sockets (`endpoint`), within
+//! [`Limits`].
 
 mod cost;
 pub(crate) mod endpoint;
@@ -42,30 +42,30 @@ pub enum Listen {
     Unix(PathBuf),
 }
 
-/// What to serve, to whom.
+/// Options of the server.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub listen: Vec<Listen>,
-    /// Ports for data; `None` lets the kernel choose.
+    /// Ports for data connections; `None` lets the kernel choose.
     pub data_ports: Option<RangeInclusive<u16>>,
-    /// The secret demanded, if one is.
+    /// The secret that clients must prove, if any.
     pub secret: Option<Secret>,
-    /// What a client may cost.
+    /// Limits on each client's resource use.
     pub limits: Limits,
-    /// Spin so long before each response: an injected service time.
+    /// Service time: busy loop before each response.
     pub service_ns: Nanos,
-    /// Where the far threads run, unless the client asks for something else.
+    /// CPU assignment of the server's threads, unless the client requests another.
     pub pin: Pin,
 }
 
-/// What happened, for the log.
+/// An event for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A connection was turned away.
+    /// A connection was refused; the text gives the reason.
     TurnedAway(String),
-    /// A client ended after so many tests.
+    /// A client disconnected; its name and number of tests.
     Served(String, u32),
-    /// A client's session broke off.
+    /// A client's session failed; its name and the reason.
     Broken(String, String),
 }
 
@@ -84,10 +84,10 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Begins to listen.
+    /// Opens the listening sockets.
     ///
     /// # Errors
-    /// One line for the first address where it cannot, or for a CPU that it may not use.
+    /// The first address that cannot be bound, or a CPU that may not be used.
     pub fn bind(options: Options) -> Result<Self> {
         assignments::check(&options.pin)?;
         net::raise_descriptor_limit();
@@ -103,7 +103,7 @@ impl Server {
         Ok(this)
     }
 
-    /// Where it listens, with the ports that the kernel chose.
+    /// The listening addresses, with the ports that the kernel chose.
     pub fn listening(&self) -> Vec<Listen> {
         let of = |(socket, path): &(Socket, Option<PathBuf>)| match path {
             Some(path) => Some(Listen::Unix(path.clone())),
@@ -112,10 +112,10 @@ impl Server {
         self.sockets.iter().filter_map(of).collect()
     }
 
-    /// Serves until `stop`.
+    /// Serves clients until `stop` is set.
     ///
     /// # Errors
-    /// No descriptors to begin with.
+    /// No descriptor is left at the start.
     pub fn run(&self, stop: &AtomicBool, on_event: &(dyn Fn(Event) + Sync)) -> Result<()> {
         let listeners = self.sockets.iter().map(|(s, p)| (s, p.clone())).collect();
         let mut pending = pending::PendingConnections::open(listeners, &self.options)?;
@@ -152,7 +152,7 @@ impl Server {
                         }
                         active.fetch_sub(1, Ordering::Relaxed);
                     };
-                    // No thread to be had: the client sees its connection close.
+                    // No thread could be started: the client sees its connection close.
                     if std::thread::Builder::new().spawn_scoped(threads, serve).is_err() {
                         active.fetch_sub(1, Ordering::Relaxed);
                     }
@@ -169,7 +169,7 @@ fn bind_tcp(address: SocketAddr) -> Result<Socket> {
     let socket = Socket::new(domain, Type::STREAM, None).doing(what)?;
     let _ = socket.set_reuse_address(true);
     if address.is_ipv6() {
-        // 0.0.0.0 and [::] are named apart.
+        // 0.0.0.0 and [::] are bound separately.
         let _ = socket.set_only_v6(true);
     }
     socket.bind(&address.into()).map_err(|e| match e.kind() {

@@ -1,4 +1,4 @@
-//! One test at the server: its threads, its looks at itself, its report.
+//! One test at the server: its threads, marks and report.
 
 use std::{
     os::fd::AsRawFd,
@@ -36,52 +36,52 @@ use crate::{
     stream,
 };
 
-/// What setting up and ending may take beside the test itself.
+/// Time allowed for setup and end, in addition to the test.
 pub const SLACK: Duration = Duration::from_secs(60);
 
-/// Whom a test serves, and how.
+/// The client of a test.
 #[derive(Debug)]
 pub struct Client<'a> {
     pub local: &'a DataAddress,
-    /// Whether the client runs on this very host.
+    /// Whether the client runs on this host.
     pub same_host: bool,
     pub options: &'a Options,
     pub watch: Watch<'a>,
 }
 
 impl Client<'_> {
-    /// How long to spin before each response.
+    /// Service time before each response: the client's, else the server's.
     pub fn service_ns(&self, test: &Test) -> Nanos {
         test.service_ns.unwrap_or(self.options.service_ns)
     }
 }
 
-/// The server of one test.
+/// A test at the server.
 pub struct PeerTest<'a> {
     test: &'a Test,
     pool: WorkerPool,
     cpus: Vec<CpuId>,
     service_ns: u64,
-    /// How a UDP greeting of this session begins.
+    /// Start of this session's UDP greetings.
     greeting: Vec<u8>,
-    /// Each thread's flows. They stay here, to be closed by whoever shares the session's table
-    /// of descriptors: the thread may have one of its own.
+    /// Each thread's flows. They stay here and are closed by a thread that shares the session's
+    /// descriptor table: a flow's own thread may have a separate table.
     flows: Vec<Mutex<Vec<DataFlow>>>,
-    /// Where connections come in that are the test themselves.
+    /// The listener of a test that measures connections.
     door: Option<SharedTest>,
-    /// Streams keep their flows together: they are looked at from outside.
+    /// State of a stream test, kept together because other threads read its counters.
     stream: Option<stream::peer::PeerEnd>,
     marks: Mutex<Option<(Mark, Mark)>>,
     root: probe::Root,
 }
 
-/// Where this test's threads go.
+/// CPUs of this test's threads.
 ///
 /// # Errors
-/// A CPU that was asked for is not there or not ours to use.
+/// A requested CPU does not exist or may not be used.
 pub fn choose_cpus(test: &Test, client: &Client<'_>, taken: &[CpuId]) -> Result<Assignments> {
     let asked = match (&test.kind, &test.pin) {
-        // It has no threads to pin.
+        // A `Look` test has no threads to pin.
         (TestKind::Look, _) => &Pin::No,
         (_, Pin::Auto | Pin::Apart) => &client.options.pin,
         (_, asked) => asked,
@@ -94,10 +94,10 @@ pub fn choose_cpus(test: &Test, client: &Client<'_>, taken: &[CpuId]) -> Result<
 }
 
 impl<'a> PeerTest<'a> {
-    /// Awaits the data connections and gets everything ready.
+    /// Waits for the data connections and prepares the threads' state.
     ///
     /// # Errors
-    /// Not all connections came.
+    /// Not all connections arrived.
     pub fn prepare(
         endpoint: &mut Endpoint,
         test: &'a Test,
@@ -138,7 +138,7 @@ impl<'a> PeerTest<'a> {
         })
     }
 
-    /// Starts the threads and waits until each has its id.
+    /// Starts the threads and waits until each has registered its id.
     pub fn start<'scope, 'env>(&'env self, threads: &'scope Scope<'scope, 'env>) {
         let mut begun = 0;
         for n in 0..self.flows.len() {
@@ -208,18 +208,18 @@ impl<'a> PeerTest<'a> {
         }
     }
 
-    /// Why the test cannot go on, where a thread could not be made.
+    /// Why the test cannot continue, if a thread could not be started.
     pub fn broken(&self) -> Option<Error> {
         self.pool.broken()
     }
 
-    /// What to tell when everything is set up.
+    /// Warnings on the setup.
     pub fn warnings(&self) -> Vec<Warning> {
         let ours = self.stream.iter().flat_map(|s| s.warnings.clone());
         ours.chain(self.pool.seen().warnings).collect()
     }
 
-    /// Looks at itself; the first and the last look make the window.
+    /// Takes a mark; the first and the last mark delimit the window.
     pub fn mark(&self) -> Counters {
         let mark = Mark::take(&self.pool.tids(), &self.root);
         let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -230,7 +230,7 @@ impl<'a> PeerTest<'a> {
         self.counters()
     }
 
-    /// What the threads count, now.
+    /// Current counters of the threads.
     fn counters(&self) -> Counters {
         match &self.stream {
             Some(stream) => stream.side.counters(&self.pool),
@@ -242,7 +242,7 @@ impl<'a> PeerTest<'a> {
         }
     }
 
-    /// Streams: sends nothing more; tells the counters. No mark.
+    /// Streams: stops sending and returns the counters, without a mark.
     pub fn quiet(&self) -> Counters {
         if let Some(stream) = &self.stream {
             stream.side.ledger.be_quiet();
@@ -254,7 +254,7 @@ impl<'a> PeerTest<'a> {
         self.pool.end();
     }
 
-    /// The report, when the threads have ended.
+    /// The report; call it when the threads have ended.
     pub fn report(&self) -> PeerReport {
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         let reach = marks.as_ref().map(|(first, last)| (first.begins_ns(), last.ends_ns()));
@@ -301,14 +301,14 @@ impl<'a> PeerTest<'a> {
     }
 }
 
-/// Sets what a listening socket did not hand on.
+/// Sets options that a listening socket does not pass on.
 fn set_late(socket: &Socket, test: &Test) {
     if test.transport == Transport::Tcp {
         let _ = socket.set_tcp_nodelay(test.socket.nodelay.unwrap_or_else(|| test.nodelay()));
     }
 }
 
-/// The open door of a test whose connections are what is measured.
+/// Opens the listener of a test that measures connections.
 fn door(endpoint: &Endpoint, test: &Test, client: &Client<'_>) -> Result<Option<SharedTest>> {
     let (TestKind::Connect { from, .. }, Some(listener)) = (&test.kind, endpoint.listener()) else {
         return Ok(None);

@@ -1,6 +1,5 @@
-//! Connections before their first test: one thread, one epoll, however many there are. What
-//! comes in here may be garbage, slow, or never say a word; each costs a descriptor and a few
-//! hundred bytes until its time is over.
+//! Connections before their first test: one thread and one epoll for all. Input may be garbage,
+//! slow, or missing; each connection costs a descriptor and a few hundred bytes until its timeout.
 
 use std::{
     collections::HashMap,
@@ -24,24 +23,24 @@ use crate::{
     net::{descriptor_limit, epoll::Epoll, now_ns},
 };
 
-/// How long a connection may take to say who it is.
+/// Timeout for a connection's greeting.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Descriptors kept for tests: the pending connections may fill the rest.
+/// One in this many descriptors is reserved for tests; pending connections may use the rest.
 const SPARE_SHARE: u64 = 4;
 
-/// A connection that has not asked for anything yet.
+/// A connection without a request.
 struct Waiting {
     socket: Socket,
     local: DataAddress,
     nonce: String,
     inbox: Inbox,
     since: Instant,
-    /// Whether it has greeted as it must, and runs on this host.
+    /// `None` before its greeting; then whether it runs on this host.
     admitted: Option<bool>,
 }
 
-/// A connection that may ask for tests.
+/// A client that may request tests.
 pub struct Admitted {
     pub socket: Socket,
     pub local: DataAddress,
@@ -50,11 +49,11 @@ pub struct Admitted {
 }
 
 pub struct PendingConnections<'a> {
-    /// Each socket is registered as its number.
+    /// Sockets are registered under their descriptor numbers.
     epoll: Epoll,
     listeners: Vec<(&'a Socket, Option<std::path::PathBuf>)>,
     waiting: HashMap<RawFd, Waiting>,
-    /// How many may wait.
+    /// Most pending connections.
     most: usize,
     options: &'a Options,
     side_effects: Instant,
@@ -62,10 +61,10 @@ pub struct PendingConnections<'a> {
 }
 
 impl<'a> PendingConnections<'a> {
-    /// Watches the listening sockets.
+    /// Opens the epoll on the listening sockets.
     ///
     /// # Errors
-    /// No descriptors left.
+    /// No descriptor is left.
     pub fn open(
         listeners: Vec<(&'a Socket, Option<std::path::PathBuf>)>,
         options: &'a Options,
@@ -83,8 +82,7 @@ impl<'a> PendingConnections<'a> {
         Ok(Self { epoll, listeners, waiting, most, options, side_effects, wrong })
     }
 
-    /// Sleeps up to `most` and gives those that were admitted and those that were turned away
-    /// with the reason.
+    /// Waits up to `most`; returns clients with a request, and a line for each connection refused.
     pub fn turn(&mut self, most: Duration) -> (Vec<Admitted>, Vec<String>) {
         let most = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
         self.epoll.wait(Wait::Block, now_ns().saturating_add(most));
@@ -99,7 +97,7 @@ impl<'a> PendingConnections<'a> {
                 Ok(None) => {}
                 Ok(Some(client)) => admitted.push(client),
                 Err(why) => {
-                    // Closing it also ends its watch.
+                    // Closing it also removes it from the epoll.
                     self.waiting.remove(&fd);
                     away.push(why.to_string());
                 }
@@ -110,7 +108,7 @@ impl<'a> PendingConnections<'a> {
     }
 
     fn accept(&mut self, at: usize) {
-        // A bounded number for each turn, so that a flood does not starve those that talk.
+        // A bounded number in each turn, so that a flood does not starve other connections.
         for _ in 0..256 {
             let Some((listener, path)) = self.listeners.get(at) else { return };
             match listener.accept() {
@@ -119,7 +117,7 @@ impl<'a> PendingConnections<'a> {
                     self.greet(socket, &from, path);
                 }
                 Err(e) if matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
-                    // Out of descriptors: whoever has waited longest makes room.
+                    // Out of descriptors: the oldest pending connection is closed.
                     if !self.drop_oldest() {
                         std::thread::sleep(Duration::from_millis(20));
                         return;
@@ -157,7 +155,7 @@ impl<'a> PendingConnections<'a> {
         if socket.set_nonblocking(true).is_err() {
             return;
         }
-        // A new connection has room for so little; one that has not is no client of ours.
+        // A new connection has room for this; if not, it is not our client.
         if socket.send(&frame).ok() != Some(frame.len()) {
             return;
         }
@@ -176,11 +174,11 @@ impl<'a> PendingConnections<'a> {
         oldest.and_then(|fd| self.waiting.remove(&fd)).is_some()
     }
 
-    /// Reads what a connection says.
+    /// Reads and handles a connection's input.
     fn hear(&mut self, fd: RawFd) -> Result<Option<Admitted>> {
         let Some(waiting) = self.waiting.get_mut(&fd) else { return Ok(None) };
         if waiting.admitted.is_some() {
-            // It asks for something: from now on it has a thread of its own.
+            // It requests a test: from now on it has its own thread.
             return Ok(self.hand_over(fd));
         }
         let mut chunk = [0u8; 1024];
@@ -197,13 +195,13 @@ impl<'a> PendingConnections<'a> {
         waiting.inbox.push(chunk.get(..n).unwrap_or_default());
         let Some(hello) = waiting.inbox.next::<ToServer>(SMALL)? else { return Ok(None) };
         self.admit(fd, &hello)?;
-        // What it asks for may have come with its greeting.
+        // Its request may have arrived with the greeting.
         let more = self.waiting.get(&fd).is_some_and(|w| !w.inbox.is_empty());
         Ok(if more { self.hand_over(fd) } else { None })
     }
 
-    /// Welcomes a client. It waits on here until it asks for something: greeting alone takes
-    /// no thread and no test's place.
+    /// Admits a client. It stays pending until it requests a test: a greeting alone takes no thread
+    /// and no test slot.
     fn admit(&mut self, fd: RawFd, hello: &ToServer) -> Result<()> {
         let gone = || Error::Environment("went away".into());
         let waiting = self.waiting.get(&fd).ok_or_else(gone)?;
@@ -257,14 +255,14 @@ impl<'a> PendingConnections<'a> {
 
     fn hand_over(&mut self, fd: RawFd) -> Option<Admitted> {
         let w = self.waiting.remove(&fd)?;
-        // The socket lives on with the session.
+        // The session keeps the socket.
         let _ = self.epoll.remove(fd);
         let same_host = w.admitted.unwrap_or(false);
         let Waiting { socket, local, inbox, .. } = w;
         Some(Admitted { socket, local, same_host, inbox })
     }
 
-    /// Forgets those whose time is over, once a second.
+    /// Closes connections past their timeout, once a second.
     fn sweep(&mut self) {
         if self.side_effects.elapsed() >= Duration::from_secs(1) {
             self.side_effects = Instant::now();

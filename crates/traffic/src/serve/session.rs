@@ -1,4 +1,4 @@
-//! One client's tests, one after the other, on a thread of their own.
+//! One client's tests, in sequence, on its own thread.
 
 use std::{
     io,
@@ -28,12 +28,12 @@ use crate::{
     engine::assignments::Assignments,
 };
 
-/// A control connection whose client has proved that it may ask.
+/// The control connection of an authenticated client.
 #[derive(Debug)]
 pub struct Session<'a> {
     pub socket: Socket,
     pub local: DataAddress,
-    /// Whether the client runs on this very host.
+    /// Whether the client runs on this host.
     pub same_host: bool,
     pub inbox: Inbox,
     pub options: &'a Options,
@@ -60,7 +60,7 @@ impl Session<'_> {
         self.send(&ToClient::Refused { why: e.to_string(), kind: RefusalKind::of(e) })
     }
 
-    /// The next message; `None` when there was none in time.
+    /// The next message; `None` if none arrives in time.
     fn next(&mut self, most: Duration) -> Result<Option<ToServer>> {
         let until = Instant::now() + most;
         let mut chunk = [0u8; 4096];
@@ -87,12 +87,12 @@ impl Session<'_> {
         }
     }
 
-    /// Serves until the client goes, is silent for too long, or the server stops.
+    /// Serves until the client disconnects or is idle for too long, or the server stops.
     ///
     /// # Errors
-    /// Why it ended, for the log; a client that simply goes is no error.
+    /// Why the session ended, for the log; a client that disconnects is no error.
     pub fn run(mut self) -> Result<u32> {
-        // A client whose host vanished is forgotten within half a minute.
+        // A client on a vanished host is detected within half a minute.
         let control = SockRef::from(&self.socket);
         let _ = control.set_nonblocking(false);
         let _ = control.set_write_timeout(Some(Duration::from_secs(10)));
@@ -108,7 +108,7 @@ impl Session<'_> {
         loop {
             match self.next(self.options.limits.idle) {
                 Ok(Some(ToServer::Test(test))) => {
-                    // Held until the test is over: everybody's memory, of which it takes a part.
+                    // Held until the test ends: its share of the memory budget.
                     match self.options.limits.admit(&test) {
                         Err(e) => self.refuse(&e)?,
                         Ok(_memory) => match self.one(&test) {
@@ -136,7 +136,7 @@ impl Session<'_> {
         }
     }
 
-    /// One test from its request to its report.
+    /// Runs one test, from its request to its report.
     fn one(&mut self, test: &Test) -> Result<()> {
         let mut endpoint = match Endpoint::open(&self.local, test, self.options.data_ports.as_ref())
         {
@@ -171,10 +171,10 @@ impl Session<'_> {
         self.send(&ToClient::Report(Box::new(peer.report())))
     }
 
-    /// Answers marks until the client says that the test is over.
+    /// Answers marks until the client ends the test.
     fn conduct(&mut self, peer: &PeerTest<'_>, test: &Test) -> Result<()> {
         self.send(&ToClient::Connected { warnings: peer.warnings() })?;
-        // Setting up and ending take their time too.
+        // Setup and end take time too.
         let until = Instant::now() + Duration::from_nanos(test.max_time_ns.0) + peer::SLACK;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -194,7 +194,7 @@ impl Session<'_> {
     }
 }
 
-/// The CPUs that a test's threads sit on, given back when it ends.
+/// The CPUs of a test's threads, released when dropped.
 struct Assignment<'a> {
     assignments: Assignments,
     taken: &'a Mutex<Vec<CpuId>>,

@@ -1,4 +1,4 @@
-//! Waiting for a test's sockets.
+//! Waits for a test's sockets.
 
 use std::{
     io,
@@ -9,7 +9,7 @@ use std::{
 
 use crate::{Error, Result, net::sys};
 
-/// Waits for sockets while minding that the client may go and that the server may be stopped.
+/// Waits for sockets, while checking for a lost client and for the server's stop flag.
 #[derive(Debug)]
 pub struct Watch<'a> {
     pub control: RawFd,
@@ -18,14 +18,14 @@ pub struct Watch<'a> {
 
 pub const OUT_OF_TURN: &str = "a message out of turn";
 
-/// How long to sleep without a look at `stop`.
+/// Interval of checking `stop`.
 pub const LOOK: Duration = Duration::from_millis(50);
 
 impl Watch<'_> {
-    /// Returns when one of the sockets is readable or the time is over.
+    /// Returns when one of the sockets is readable, or after `most`.
     ///
     /// # Errors
-    /// The client closed the control connection, or the server is being stopped.
+    /// The client closed the control connection, or the server is stopping.
     pub fn wait(&self, fds: &[RawFd], most: Duration) -> Result<()> {
         let until = Instant::now() + most;
         loop {
@@ -44,8 +44,8 @@ impl Watch<'_> {
         }
     }
 
-    /// A peek that finds the end, an error, or words: nothing is to be said now, and left
-    /// unread they would keep us from sleeping.
+    /// Peeks for an end, an error, or data. No data is expected now; left unread, it would keep us
+    /// from sleeping.
     fn over(&self) -> Option<&'static str> {
         match sys::recv(self.control, &mut [0], libc::MSG_PEEK | libc::MSG_DONTWAIT) {
             Ok(1..) => Some(OUT_OF_TURN),
@@ -55,7 +55,7 @@ impl Watch<'_> {
     }
 }
 
-/// Which of the descriptors are readable or broken, after at most `most`.
+/// For each descriptor, whether it is readable or has failed, after at most `most`.
 pub fn poll(fds: &[RawFd], most: Duration) -> Vec<bool> {
     let mut all: Vec<libc::pollfd> =
         fds.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();

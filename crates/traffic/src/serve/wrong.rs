@@ -1,4 +1,4 @@
-//! Wrong secrets, counted by the address that they came from: nobody tries out many.
+//! Counts wrong secrets by client address, to prevent guessing.
 
 use std::{
     collections::HashMap,
@@ -8,11 +8,11 @@ use std::{
 
 use super::endpoint::DataAddress;
 
-/// So many from one address
+/// Most wrong secrets from one address
 const MOST: u32 = 10;
-/// within so long; then nothing more is looked at until it is over.
+/// within this time; further ones are not checked until it has passed.
 const WITHIN: Duration = Duration::from_secs(60);
-/// Addresses remembered; beyond them the oldest is forgotten.
+/// Most addresses remembered; a further one replaces the oldest.
 const ADDRESSES: usize = 4096;
 
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub struct Wrong {
     by: HashMap<IpAddr, (Instant, u32)>,
 }
 
-/// Whoever has an IPv6 address has a network of them.
+/// The address to count by: for IPv6 the network, since a client controls a whole network.
 fn whose(local: &DataAddress) -> Option<IpAddr> {
     match local {
         DataAddress::Ip(_, IpAddr::V6(a)) if a.to_ipv4_mapped().is_none() => {
@@ -33,7 +33,7 @@ fn whose(local: &DataAddress) -> Option<IpAddr> {
 }
 
 impl Wrong {
-    /// Whether so many came from there that no more are looked at now.
+    /// Whether attempts from this address are no longer checked.
     pub fn too_many(&self, local: &DataAddress) -> bool {
         let known = whose(local).and_then(|a| self.by.get(&a));
         known.is_some_and(|(first, n)| *n >= MOST && first.elapsed() < WITHIN)

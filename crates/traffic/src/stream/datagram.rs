@@ -1,20 +1,20 @@
-//! What stands in each datagram, and what the receiver concludes from it.
+//! The header of each datagram, and what the receiver derives from it.
 //!
-//! A datagram begins with its number in its flow, from 0, and the time it was sent on the
+//! A datagram begins with its sequence number in its flow, from 0, and its send time on the
 //! sender's clock in nanoseconds; both 64 bits, big-endian. The rest is padding.
 
 use super::shared_counts::{ReceivedCounts, SharedCounts, add, put};
 
-/// Bytes of number and time.
+/// Length of the header in bytes.
 pub const HEADER: usize = 16;
 
-/// Numbers from here on are no numbers: `DATA_MAGIC` in front, or noise.
+/// Sequence numbers from here on are invalid: `DATA_MAGIC` in front, or noise.
 const MOST: u64 = 1 << 48;
 
-/// So many numbers back it is remembered which came.
+/// Size of the window of remembered sequence numbers.
 const REMEMBERED: u64 = 4096;
 
-/// Writes number and time.
+/// Writes the header.
 #[inline]
 pub fn stamp(datagram: &mut [u8], number: u64, sent_ns: u64) {
     if let Some((a, rest)) = datagram.split_first_chunk_mut::<8>() {
@@ -25,7 +25,7 @@ pub fn stamp(datagram: &mut [u8], number: u64, sent_ns: u64) {
     }
 }
 
-/// Number and time, of what may be a datagram of ours.
+/// Sequence number and send time, if this may be one of our datagrams.
 #[inline]
 pub fn read(datagram: &[u8]) -> Option<(u64, u64)> {
     let (a, rest) = datagram.split_first_chunk::<8>()?;
@@ -34,18 +34,18 @@ pub fn read(datagram: &[u8]) -> Option<(u64, u64)> {
     (number < MOST).then_some((number, u64::from_be_bytes(*b)))
 }
 
-/// What came on one flow.
+/// Datagrams received on one flow.
 #[derive(Debug)]
 pub struct Arrivals {
-    /// One more than the highest number that came.
+    /// Highest sequence number received, plus one.
     next: u64,
-    /// Which of the last [`REMEMBERED`] numbers came, by number modulo that.
+    /// Bitmap of the last [`REMEMBERED`] sequence numbers received, indexed modulo that.
     came: Box<[u64; REMEMBERED as usize / 64]>,
     received: u64,
     bytes: u64,
-    /// The last transit time, on two clocks: only its changes mean something.
+    /// Last transit time, from two unsynchronized clocks: only changes are meaningful.
     transit: Option<i64>,
-    /// Sixteen times the jitter, as RFC 3550 appendix A.8 keeps it.
+    /// Jitter times sixteen, as in RFC 3550 appendix A.8.
     jitter_16: u64,
 }
 
@@ -63,14 +63,14 @@ impl Default for Arrivals {
 }
 
 impl Arrivals {
-    /// A datagram of `bytes` came `now`.
+    /// Records a datagram of `bytes` received at `now`.
     #[inline]
     pub fn take(&mut self, number: u64, sent_ns: u64, now: u64, bytes: u64, tally: &SharedCounts) {
         if number >= self.next {
             self.forget(number - self.next);
             self.next = number + 1;
         } else if self.next - number > REMEMBERED {
-            // Whether it came before is no longer known; a duplicate so late is the rarer thing.
+            // Too old to know whether it is a duplicate, which is less likely this late.
             add(&tally.reordered, 1);
         } else if self.marked(number) {
             add(&tally.duplicates, 1);
@@ -89,12 +89,12 @@ impl Arrivals {
         self.smooth(sent_ns, now, tally);
     }
 
-    /// RFC 3550 section 6.4.1 in the integers of its appendix A.8.
+    /// RFC 3550 section 6.4.1, in the integer form of its appendix A.8.
     #[inline]
     fn smooth(&mut self, sent_ns: u64, now: u64, tally: &SharedCounts) {
         let transit = now.wrapping_sub(sent_ns) as i64;
         if let Some(before) = self.transit.replace(transit) {
-            // A sender that lies about its clock shall not make this overflow.
+            // A sender with a false clock must not cause an overflow.
             let change = transit.wrapping_sub(before).unsigned_abs().min(1 << 56);
             self.jitter_16 = self.jitter_16 + change - ((self.jitter_16 + 8) >> 4);
             put(&tally.jitter_ns, self.jitter_16 >> 4);
@@ -120,7 +120,7 @@ impl Arrivals {
         }
     }
 
-    /// Makes room for the next number and so many that were skipped.
+    /// Clears the bitmap for the next number and the skipped ones.
     #[inline]
     fn forget(&mut self, skipped: u64) {
         if skipped >= REMEMBERED {
@@ -160,7 +160,7 @@ mod tests {
     fn loss_order_and_duplicates_are_told_apart() {
         assert_eq!(counts(&after(&[0, 1, 2, 3])), [4, 4, 0, 0]);
         assert_eq!(counts(&after(&[0, 3, 1, 1, 3, 4])), [5, 4, 1, 2]);
-        // Far ahead, then one that is too old to be remembered, and one that is not.
+        // A jump ahead, then one number too old to be remembered, and one that is not.
         assert_eq!(counts(&after(&[0, 100_000, 0, 99_999, 99_999])), [100_001, 4, 2, 1]);
         assert_eq!(after(&[0, 3, 1, 1]).received_bytes.load(Relaxed), 300);
     }

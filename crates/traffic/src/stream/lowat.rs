@@ -1,25 +1,25 @@
-//! How many bytes a sleeping receiver is woken for.
+//! Sets how many bytes wake a sleeping receiver (`SO_RCVLOWAT`).
 //!
-//! A TCP receiver on a CPU of its own is woken for nearly every segment, and waking costs more
-//! than receiving. `SO_RCVLOWAT` lets it sleep until there is more: here what comes in 0.2 ms at
-//! the rate seen, so that nothing is counted later than that, and at low rates all at once.
-//! Measured on loopback (2 virtual CPUs, Linux 6.18): 25 instead of 13 Gbit/s, and half the CPU
-//! time by bit at both ends together.
+//! A TCP receiver on its own CPU wakes for nearly every segment, and waking costs more than
+//! receiving. `SO_RCVLOWAT` lets it sleep until more bytes are there: at the current rate, those of
+//! 0.2 ms. No byte is counted later than that, and at low rates it wakes for every byte. Measured
+//! on loopback (2 virtual CPUs, Linux 6.18): 25 instead of 13 Gbit/s, and half the CPU time per bit
+//! at both ends together.
 
 use std::os::fd::BorrowedFd;
 
 use crate::net::options;
 
-/// Woken for at most so much: half of the room that is received into.
+/// Largest low-water mark: half of the receive buffer.
 const MOST: u64 = 256 << 10;
-/// Below this a receiver is woken for everything.
+/// Below this the receiver wakes for any byte.
 const LEAST: u64 = 8 << 10;
-/// The time whose bytes are waited for.
+/// The mark is the number of bytes received in this time.
 const WORTH_NS: u64 = 200_000;
-/// How often the rate is looked at.
+/// Interval of updating the rate.
 const EVERY_NS: u64 = 1_000_000;
 
-/// The mark of one socket.
+/// The low-water mark of one socket.
 #[derive(Debug)]
 pub struct LowWater<'a> {
     socket: BorrowedFd<'a>,
@@ -29,12 +29,12 @@ pub struct LowWater<'a> {
 }
 
 impl<'a> LowWater<'a> {
-    /// Woken for everything at first.
+    /// Initially the receiver wakes for any byte.
     pub fn new(socket: BorrowedFd<'a>, now: u64) -> Self {
         Self { socket, value: 1, since_ns: now, bytes: 0 }
     }
 
-    /// So much was received.
+    /// Accounts for received bytes.
     #[inline]
     pub fn received(&mut self, bytes: u64, now: u64) {
         self.bytes += bytes;
@@ -47,7 +47,7 @@ impl<'a> LowWater<'a> {
 
     #[cold]
     fn change(&mut self, wanted: u64) {
-        // Never so much of the buffer that the sender would find it full.
+        // Limited to a part of the socket buffer, so that the sender does not find it full.
         let buffer = options::get(&self.socket, libc::SOL_SOCKET, libc::SO_RCVBUF).unwrap_or(0);
         let value = match wanted.min(u64::try_from(buffer).unwrap_or(0) / 4) {
             0..LEAST => 1,
@@ -55,13 +55,13 @@ impl<'a> LowWater<'a> {
         };
         if value != self.value {
             self.value = value;
-            // Without it a receiver is woken more often, nothing else.
+            // If this fails, the receiver just wakes more often.
             let _ = options::set(&self.socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, value as i32);
         }
     }
 }
 
-/// The power of two below what comes in [`WORTH_NS`], so that it seldom changes.
+/// The power of two below the bytes of [`WORTH_NS`], so that it rarely changes.
 fn wanted(bytes: u64, elapsed_ns: u64) -> u64 {
     let worth = u128::from(bytes) * u128::from(WORTH_NS) / u128::from(elapsed_ns.max(1));
     let worth = u64::try_from(worth).unwrap_or(MOST).min(MOST);

@@ -1,7 +1,7 @@
-//! Several flows on one thread, in both directions: whatever is ready gets its turn.
+//! Several flows on one thread, in both directions, served as they become ready.
 //!
-//! Sockets are registered once, edge-triggered, and never again: each is asked until it says
-//! that it is full or empty, and then the kernel tells when it no longer is.
+//! Sockets are registered once, edge-triggered. Each is used until it is full or empty; the kernel
+//! then reports when that changes.
 
 use model::measure::Wait;
 use probe::samples::clock::sleep_until;
@@ -24,9 +24,9 @@ use crate::{
     net::{epoll::Epoll, now_ns, sys},
 };
 
-/// Receptions of one socket before the others get their turn.
+/// Most receive calls on one socket before the others are served.
 const TURN: usize = 16;
-/// Datagrams that became due meanwhile, sent in one turn.
+/// Most due datagrams sent in one turn.
 const BURST: usize = 64;
 
 struct Out {
@@ -55,16 +55,16 @@ pub struct Many<'a> {
     datagram: Vec<u8>,
     room: Vec<u8>,
     pacer: Option<Pacer>,
-    /// Whose turn it is to send, where there is a schedule.
+    /// Index of the next flow to send, with a schedule.
     turn: usize,
     notes: Notes,
 }
 
 impl<'a> Many<'a> {
-    /// Registers everything.
+    /// Registers all sockets.
     ///
     /// # Errors
-    /// No descriptor or no file in memory left.
+    /// No descriptor is left, or no memory file could be made.
     pub fn new(
         lanes: Vec<Lane>,
         ears: &'a [ReceiveSocket<'a>],
@@ -79,7 +79,7 @@ impl<'a> Many<'a> {
             nonblocking(fd);
             match epoll.add_once(fd, key) {
                 Ok(()) => {}
-                // UDP: flows that share a socket; sending there is not waited for.
+                // UDP: flows that share a socket; its sends need no waiting.
                 Err(e) if e.raw_os_error() == Some(libc::EEXIST) => {}
                 Err(e) => return Err(Error::io("epoll", &e)),
             }
@@ -116,7 +116,7 @@ impl<'a> Many<'a> {
     /// Sends and receives until the pool ends.
     ///
     /// # Errors
-    /// A flow ended before.
+    /// A flow ended early.
     pub fn run(mut self) -> Result<(), Error> {
         let result = self.turns();
         self.notes.tell(self.worker);
@@ -147,7 +147,7 @@ impl<'a> Many<'a> {
         Ok(())
     }
 
-    /// Sends what the schedule says, each flow in its turn.
+    /// Sends by the schedule, flow after flow.
     fn send_due(&mut self) -> Result<(), Error> {
         for _ in 0..BURST {
             let now = now_ns();
@@ -156,7 +156,7 @@ impl<'a> Many<'a> {
                 return Ok(());
             }
             pacer.forgive(now);
-            // A flow that is full is passed over.
+            // A full flow is skipped.
             let n = self.out.len();
             let ready = |at: &usize| self.out.get(*at).is_some_and(|o| o.ready && o.open);
             let next = (self.turn..self.turn + n).map(|at| at % n).find(ready);
@@ -170,7 +170,7 @@ impl<'a> Many<'a> {
         Ok(())
     }
 
-    /// One send; gives the bytes that the schedule moves on by.
+    /// Makes one send call; returns the bytes by which the schedule advances.
     fn send_one(&mut self, at: usize, now: u64) -> Result<usize, Error> {
         let Some(out) = self.out.get_mut(at) else { return Ok(0) };
         let Some(tally) = self.ledger.flows.get(out.lane.index as usize) else { return Ok(0) };
@@ -184,7 +184,7 @@ impl<'a> Many<'a> {
         };
         match sent {
             Ok(n) => {
-                // A short send is a full socket: one question less.
+                // A short send means that the socket is full: saves a call.
                 out.ready = n == self.source.length() || !self.shape.bytes();
                 self.notes.one(self.worker);
                 Ok(n)
@@ -212,7 +212,7 @@ impl<'a> Many<'a> {
         }
     }
 
-    /// A flow is over: at the client that breaks the test off.
+    /// Handles a flow that ended: at the client this fails the test.
     fn over(&self, why: Error) -> Result<(), Error> {
         match self.shape.local && !self.pool.stopping() {
             true => Err(why),
@@ -268,7 +268,7 @@ impl<'a> Many<'a> {
         let nobody = self.out.iter().all(|o| !o.open) && self.inn.iter().all(|i| !i.open);
         match until {
             _ if nobody => sleep_until(now + 20_000_000),
-            // Something is ready anyway: only news.
+            // Something is ready already: only collect new events.
             until if until <= now => self.epoll.wait(Wait::Spin, 0),
             until => self.epoll.wait(self.shape.wait, until),
         }
@@ -288,7 +288,7 @@ impl<'a> Many<'a> {
                 if let (Source::Pinned(_), Some(tally)) = (&self.source, tally) {
                     zerocopy::reap(out.lane.fd, tally);
                 }
-                // UDP: the one registered socket of flows that share it.
+                // UDP: the registered socket of the flows that share it.
                 let fd = out.lane.fd;
                 if !self.shape.bytes() {
                     self.inn.iter_mut().filter(|i| i.ear.fd == fd).for_each(|i| i.ready = true);
@@ -303,7 +303,7 @@ impl<'a> Many<'a> {
     }
 }
 
-/// Receives once; `false` when there is nothing now.
+/// Makes one receive call; `false` if nothing is available.
 fn hear(inn: &mut In<'_>, room: &mut [u8], flags: i32, ledger: &Ledger) -> Result<bool, Error> {
     let Some(tally) = ledger.flows.get(inn.ear.index as usize) else { return Ok(false) };
     match sys::recv(inn.ear.fd, room, flags) {

@@ -1,4 +1,4 @@
-//! `measure stream`: one run after the other.
+//! `measure stream`: runs one combination of parameters after the other.
 
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
@@ -32,10 +32,10 @@ use crate::{
     net::{LARGEST_DATAGRAM, data_flow::DataFlow, now_ns},
 };
 
-/// The shortest interval between two looks: a look costs a round trip and 0.2 ms at both ends.
+/// Shortest interval: each needs a round trip and 0.2 ms of reading counters at both ends.
 const SHORTEST_INTERVAL: Nanos = Nanos(20_000_000);
 
-/// What one measurement has at hand all along.
+/// State shared by all runs of a measurement.
 struct Bench<'a> {
     spec: &'a StreamSpec,
     peer: &'a Peer,
@@ -44,10 +44,10 @@ struct Bench<'a> {
     heard: Heard<'a>,
 }
 
-/// Measures streams as asked; `heard` hears each interval.
+/// Measures streams as requested; `heard` is called for each interval.
 ///
 /// # Errors
-/// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
+/// Nothing could be measured; later failures are in [`Measured::broken`].
 pub fn measure(
     spec: &StreamSpec,
     secret: Option<&Secret>,
@@ -92,7 +92,7 @@ pub fn measure(
         }
     }
     document.interrupted |= run.stop.load(Ordering::Relaxed);
-    // Both directions of a run are one window of this host.
+    // Both directions of a run share one window of this host.
     let twice =
         |r: &&StreamRun| spec.direction == Direction::Both && r.direction == Direction::Reverse;
     let windows = document.runs.iter().filter(|r| !twice(r)).map(|r| &r.cpu.local);
@@ -142,14 +142,14 @@ fn check(spec: &StreamSpec) -> Result<()> {
     Ok(())
 }
 
-/// Seconds since 1970.
+/// Current time in seconds since 1970 (Unix epoch).
 fn unix_s() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |d| d.as_secs())
 }
 
 impl Bench<'_> {
-    /// The test that the server is asked for.
+    /// The test to request from the server.
     fn test_of(&self, flows: u32, message_bytes: u64) -> Test {
         let (spec, common) = (self.spec, &self.spec.common);
         Test {
@@ -173,8 +173,8 @@ impl Bench<'_> {
         }
     }
 
-    /// One combination of size and flows, repeated while its interval is wider than was asked
-    /// for: its runs, whether it was interrupted, and what broke it off.
+    /// One combination of size and flows, repeated until its interval meets `--precision`. Returns
+    /// its runs, whether it was interrupted, and the error that ended it.
     fn point(&self, flows: u32, bytes: u64) -> Result<(Vec<StreamRun>, bool, Option<Error>)> {
         let test = self.test_of(flows, bytes);
         let mut rounds: Vec<Round> = vec![];
@@ -203,7 +203,7 @@ impl Bench<'_> {
         Ok((runs, interrupted, broken))
     }
 
-    /// One round: connections, threads, window, report.
+    /// One round: opens connections, starts threads, runs the window, fetches the report.
     fn round(&self, test: &Test, what: &str) -> Result<Round> {
         let (spec, peer) = (self.spec, self.peer);
         let ready = peer.ask(test)?;
@@ -243,7 +243,7 @@ impl Bench<'_> {
             pool.end();
             course
         });
-        // What a thread saw says more than the silence that followed.
+        // A thread's error explains more than the timeout that followed it.
         let course = course.map_err(|e| pool.broken().unwrap_or(e))?;
         let broken = pool.broken().or_else(|| course.silent.clone());
         let (congestion, mss_bytes) = (side.congestion(), side.mss_bytes());

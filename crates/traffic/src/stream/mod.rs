@@ -1,9 +1,9 @@
-//! Bytes one way, the other way, or both.
+//! Bulk data in one direction or both.
 //!
 //! `measure` runs one combination of sizes and flows after the other; `stream_window` conducts a
-//! run. Both ends are a `side`: threads that send (`send`), receive (`receive`) or, with
-//! several flows each, do both in turn (`many`), and counters by flow (`shared_counts`) that are
-//! looked at from outside. Figures are the receiver's, on its own clock.
+//! run. Both ends are a `side`: threads that send (`send`), receive (`receive`) or, with several
+//! flows each, do both (`many`). Other threads read their counters by flow (`shared_counts`).
+//! Figures are the receiver's, on its own clock.
 
 pub(crate) mod datagram;
 mod lowat;
@@ -25,18 +25,18 @@ mod zerocopy;
 
 use model::measure::{Direction, Transport, Wait, ZeroCopy};
 
-/// One end's part in a stream.
+/// Parameters of one end of a stream.
 #[derive(Debug, Clone, Copy)]
 pub struct StreamShape {
     pub transport: Transport,
-    /// Seen from the client.
+    /// Direction as seen from the client.
     pub direction: Direction,
     /// Whether this is the client.
     pub local: bool,
     pub message_bytes: usize,
-    /// Bits a second over all flows of a direction.
+    /// Bits per second over all flows of one direction.
     pub rate_bps: Option<u64>,
-    /// Flows of a direction.
+    /// Flows of one direction.
     pub flows: u32,
     pub zerocopy: Option<ZeroCopy>,
     pub skip_receive_copy: bool,
@@ -44,7 +44,7 @@ pub struct StreamShape {
 }
 
 impl StreamShape {
-    /// Whether a flow goes from the client to the far one.
+    /// Whether a flow sends from the client to the server.
     pub fn goes_forward(&self, index: u32) -> bool {
         match self.direction {
             Direction::Forward => true,
@@ -58,12 +58,12 @@ impl StreamShape {
         self.goes_forward(index) == self.local
     }
 
-    /// Whether bytes come without the bounds of messages.
+    /// Whether the transport is a byte stream without message boundaries.
     pub fn bytes(&self) -> bool {
         self.transport != Transport::Udp
     }
 
-    /// Connections of all directions.
+    /// Number of connections of all directions.
     pub fn connections(&self) -> u32 {
         match self.direction {
             Direction::Both => self.flows.saturating_mul(2),

@@ -1,4 +1,4 @@
-//! The two throughputs that a stream's intervals settle in, and whether one goes with migrations.
+//! The two throughput levels of a stream's intervals, and whether they correlate with migrations.
 
 use model::{
     Reading,
@@ -6,12 +6,12 @@ use model::{
 };
 use stats::{rank_sum, trial::two_places};
 
-/// Fewer intervals show no two places.
+/// Fewest intervals that can show two levels.
 const FEWEST: usize = 10;
-/// A difference of migrations that chance makes more often is none.
+/// A difference in migrations more likely than this by chance is ignored.
 const BY_CHANCE: f64 = 0.01;
 
-/// The modes, where there are two.
+/// The two modes, if there are two.
 pub fn of(intervals: &[StreamInterval]) -> Option<StreamModes> {
     let some = intervals.iter().filter(|i| i.bits_per_s > 0.0);
     let logs: Vec<f64> = some.clone().map(|i| i.bits_per_s.ln()).collect();
@@ -42,7 +42,7 @@ fn seconds(i: &StreamInterval) -> f64 {
     (i.end_s - i.start_s).max(1e-9)
 }
 
-/// Each interval's migrations by second.
+/// Migrations per second of each interval.
 fn moves(of: &[&StreamInterval]) -> Reading<Vec<f64>> {
     let each = of.iter().map(|i| i.migrations.clone().map(|n| n as f64 / seconds(i)));
     let mut all = vec![];
@@ -74,7 +74,7 @@ fn mode(of: &[&StreamInterval], all: usize) -> StreamMode {
 mod tests {
     use super::*;
 
-    /// Half-second intervals of these rates and migrations.
+    /// Half-second intervals with these rates and migrations.
     fn intervals(of: &[(f64, u64)]) -> Vec<StreamInterval> {
         let one = |(n, (gbit, moved)): (usize, &(f64, u64))| StreamInterval {
             start_s: n as f64 / 2.0,
@@ -90,7 +90,7 @@ mod tests {
         of.iter().enumerate().map(one).collect()
     }
 
-    /// 40 intervals, every third slow; `moved` says how often a slow and a fast one moved.
+    /// 40 intervals, every third one slow; `moved` are the migrations of a slow and of a fast one.
     fn swings(moved: (u64, u64)) -> Vec<StreamInterval> {
         let jitter = |n: u64| (n * 7 % 5) as f64 * 0.1;
         let each = |n: u64| match n % 3 {

@@ -1,5 +1,5 @@
-//! Sending at a rate: each message has its time, found from what was sent so far, so that what
-//! a sleep is late by is made up for and nothing adds up.
+//! Paces a sender at a rate. Each message's due time follows from the bytes sent so far, so that
+//! late wake-ups are made up for and do not accumulate.
 
 use model::measure::{SPIN_NS, Wait};
 use probe::samples::clock::sleep_until;
@@ -7,17 +7,17 @@ use probe::samples::clock::sleep_until;
 use super::shared_counts::Ledger;
 use crate::{engine::worker_pool::WorkerPool, net::now_ns};
 
-/// A sleep costs as much CPU as some ten sends, so none is shorter: at high rates the messages
-/// that became due meanwhile follow each other at once.
+/// Shortest sleep: a sleep costs as much CPU as about ten sends. At high rates, messages that
+/// became due meanwhile are sent back to back.
 const SHORTEST_SLEEP_NS: u64 = 50_000;
 
-/// A sender that is so far behind cannot hold the rate, or was held up; what it missed before
-/// is not made up for, as it would only be a burst.
+/// Largest lag to make up for. A sender further behind cannot hold the rate, or was held up; making
+/// up for more would only cause a burst.
 const MOST_BEHIND_NS: f64 = 100e6;
 
-/// How much of a stream without messages is sent at once: a millisecond's worth.
+/// Part of a second's bytes sent at once on a stream without messages: a millisecond's worth.
 const PIECE_S: f64 = 1e-3;
-/// And at least about a segment.
+/// Smallest such piece in bytes: about a segment.
 const SMALLEST_PIECE: usize = 1400;
 
 /// The schedule of one thread.
@@ -29,35 +29,35 @@ pub struct Pacer {
     wait: Wait,
 }
 
-/// How much to send at once of a message, where a rate is given: a whole message of 128 KiB
-/// would be more than a second's worth at 1 Mbit/s.
+/// Bytes to send at once of a message at a rate: a whole message of 128 KiB would exceed a second's
+/// worth at 1 Mbit/s.
 pub fn piece(message: usize, bits_per_s: f64) -> usize {
     let worth = (bits_per_s / 8.0 * PIECE_S) as usize;
     message.min(worth.max(SMALLEST_PIECE))
 }
 
 impl Pacer {
-    /// Begins now, at a thread's share of a rate.
+    /// Starts the schedule now, with a thread's share of the rate.
     pub fn new(bits_per_s: f64, wait: Wait) -> Self {
-        // The kernel rounds sleeps up by 50 µs to save on timers; here they shall be exact.
+        // The kernel delays sleeps by up to 50 µs to combine timers; here they must be exact.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1_000));
         let ns_per_byte = 8e9 / bits_per_s.max(1e-3);
         Self { begin_ns: now_ns() as f64, bytes: 0, ns_per_byte, wait }
     }
 
-    /// When the next message is due.
+    /// Due time of the next message.
     #[inline]
     pub fn due_ns(&self) -> u64 {
         (self.begin_ns + self.bytes as f64 * self.ns_per_byte) as u64
     }
 
-    /// So much was sent.
+    /// Accounts for sent bytes.
     #[inline]
     pub fn sent(&mut self, bytes: u64) {
         self.bytes += bytes;
     }
 
-    /// Forgives what cannot be made up for.
+    /// Drops lag beyond the limit.
     #[inline]
     pub fn forgive(&mut self, now: u64) {
         let behind = now as f64 - (self.begin_ns + self.bytes as f64 * self.ns_per_byte);
@@ -66,7 +66,7 @@ impl Pacer {
         }
     }
 
-    /// When to wake for the next message that is due at `due`.
+    /// Wake-up time for the next message, due at `due`.
     pub fn wake_ns(&self, now: u64, due: u64) -> u64 {
         match self.wait {
             Wait::Spin => due,
@@ -75,7 +75,7 @@ impl Pacer {
         }
     }
 
-    /// Waits until the next message is due and gives the time; `None` when it is over.
+    /// Waits until the next message is due; returns the time, or `None` when the test is over.
     #[inline]
     pub fn turn(&mut self, pool: &WorkerPool, ledger: &Ledger) -> Option<u64> {
         let due = self.due_ns();
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(p.due_ns() - begin, 1_000_000);
         (0..999).for_each(|_| p.sent(1000));
         assert!((p.due_ns() - begin).abs_diff(1_000_000_000) <= 1_000, "nothing adds up");
-        // Half a second behind: all but a tenth is forgiven.
+        // Half a second behind: all lag but a tenth of a second is dropped.
         let now = begin + 1_500_000_000;
         p.forgive(now);
         assert!((now - p.due_ns()).abs_diff(100_000_000) <= 1_000);

@@ -1,4 +1,4 @@
-//! One direction of a run, between two looks at both ends.
+//! One direction of a run, between two readings of both ends' counters.
 
 use model::{
     Reading,
@@ -8,14 +8,14 @@ use model::{
 use super::StreamShape;
 use crate::control::message::Counters;
 
-/// Both ends at one moment.
+/// Counters of both ends at one time.
 #[derive(Debug, Clone)]
 pub struct StreamCounters {
     pub local: Counters,
     pub peer: Counters,
 }
 
-/// The directions of a run, each on its own.
+/// Splits a run into its single directions.
 pub fn directions(direction: Direction) -> Vec<Direction> {
     match direction {
         Direction::Both => vec![Direction::Forward, Direction::Reverse],
@@ -27,7 +27,7 @@ pub fn directions(direction: Direction) -> Vec<Direction> {
 #[derive(Debug, Clone, Copy)]
 pub struct StreamPart<'a> {
     pub shape: &'a StreamShape,
-    /// [`Direction::Forward`] or [`Direction::Reverse`].
+    /// A single direction, [`Direction::Forward`] or [`Direction::Reverse`]; never `Both`.
     pub direction: Direction,
 }
 
@@ -46,20 +46,19 @@ impl StreamPart<'_> {
         if self.direction == Direction::Forward { &look.local } else { &look.peer }
     }
 
-    /// Bytes received between two looks, by flow.
+    /// Bytes received between two readings, by flow.
     pub fn bytes(&self, before: &StreamCounters, after: &StreamCounters) -> Vec<u64> {
         let (a, b) = (&self.receiver(before).received_bytes, &self.receiver(after).received_bytes);
         self.flows().map(|i| at(b, i).saturating_sub(at(a, i))).collect()
     }
 
-    /// On the receiver's clock.
+    /// Time between two readings, on the receiver's clock.
     pub fn time_ns(&self, before: &StreamCounters, after: &StreamCounters) -> u64 {
         self.receiver(after).at_ns.saturating_sub(self.receiver(before).at_ns)
     }
 
-    /// What became of the datagrams whose numbers the receiver first saw, or passed over,
-    /// between two looks. One that comes late, after a look that counted it as lost, makes up
-    /// for it in the next interval.
+    /// Counts of datagrams whose numbers the receiver saw or skipped between two readings. A late
+    /// datagram that an earlier reading counted as lost reduces the loss of the next interval.
     pub fn datagrams(&self, before: &StreamCounters, after: &StreamCounters) -> Option<Datagrams> {
         let (a, b) = (self.receiver(before), self.receiver(after));
         let (first, last) = (a.datagrams.as_ref()?, b.datagrams.as_ref()?);
@@ -78,8 +77,8 @@ impl StreamPart<'_> {
         })
     }
 
-    /// Datagrams sent within the window of which the receiver, in the end, had seen neither
-    /// them nor any later one: lost, though no number tells it.
+    /// Datagrams sent within the window after the last one received: lost, but no later number
+    /// shows it.
     pub fn tail(
         &self,
         first: &StreamCounters,
@@ -93,7 +92,7 @@ impl StreamPart<'_> {
         self.flows().map(lost).fold(0, u64::saturating_add)
     }
 
-    /// The interval between two looks; `first` is the window's beginning.
+    /// The interval between two readings; `first` is the start of the window.
     pub fn interval(
         &self,
         first: &StreamCounters,
@@ -121,7 +120,7 @@ impl StreamPart<'_> {
     }
 }
 
-/// Growth of a counter that a server tells, which may tell anything.
+/// Difference of a counter that the server reports; checked, since a server may send anything.
 pub fn grown(before: &Reading<u64>, after: &Reading<u64>) -> Reading<u64> {
     before.clone().and_then(|b| after.clone().map(|a| a.saturating_sub(b)))
 }
@@ -172,7 +171,7 @@ mod tests {
     fn what_is_on_its_way_is_neither_sent_nor_lost() {
         let shape = shape();
         let part = StreamPart { shape: &shape, direction: Direction::Forward };
-        // 10 were on their way at the beginning, 20 at the end; 5 in between never came.
+        // 10 in transit at the start, 20 at the end; 5 in between were lost.
         let (first, last, drained) =
             (look(110, 100, 100), look(320, 300, 295), look(400, 400, 395));
         let d = part.datagrams(&first, &last).unwrap();
@@ -185,12 +184,12 @@ mod tests {
     fn what_was_sent_and_followed_by_silence_is_lost() {
         let shape = shape();
         let part = StreamPart { shape: &shape, direction: Direction::Forward };
-        // Nothing came from 150 on; 320 had been sent when the window ended.
+        // Nothing arrived from number 150 on; 320 had been sent when the window ended.
         let (first, last, drained) =
             (look(110, 100, 100), look(320, 150, 150), look(400, 150, 150));
         assert_eq!(part.datagrams(&first, &last).unwrap().lost, 0);
         assert_eq!(part.tail(&first, &last, Some(&drained)), 170);
-        // Nothing came at all.
+        // Nothing arrived at all.
         let (first, last, drained) = (look(110, 0, 0), look(320, 0, 0), look(400, 0, 0));
         assert_eq!(part.tail(&first, &last, Some(&drained)), 210);
         assert_eq!(part.tail(&first, &last, None), 0);

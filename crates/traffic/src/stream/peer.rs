@@ -1,4 +1,4 @@
-//! The server of a stream.
+//! The server of a stream test.
 
 use model::Warning;
 use std::{
@@ -19,24 +19,24 @@ use crate::{
     net::{data_flow::DataFlow, now_ns},
 };
 
-/// The server, and what it received by time.
+/// The server's end, and its received bytes over time.
 #[derive(Debug)]
 pub struct PeerEnd {
     pub side: Side,
-    /// What could not be set up as asked.
+    /// Settings that could not be applied.
     pub warnings: Vec<Warning>,
     series: Mutex<Series>,
 }
 
 impl PeerEnd {
-    /// Of the data connections of a test.
+    /// The server's end with the data connections of a test.
     pub fn new(test: &Test, flows: Vec<DataFlow>, greeting: Vec<u8>) -> Self {
         let shape = StreamShape::of(test, false, test.wait);
         let (side, warnings) = Side::new(shape, flows, test.threads as usize, greeting);
         Self { side, warnings, series: Mutex::default() }
     }
 
-    /// Looks at what was received, until the pool ends.
+    /// Samples the received bytes until the pool ends.
     pub fn watch<'scope, 'env>(
         &'env self,
         threads: &'scope Scope<'scope, 'env>,
@@ -48,7 +48,7 @@ impl PeerEnd {
                 sleep_until(now_ns() + EVERY_NS);
             }
         };
-        // Without it there is no interval, and nothing else is missing.
+        // Without this thread only the confidence interval is missing.
         let _ = std::thread::Builder::new().spawn_scoped(threads, look);
     }
 
@@ -57,14 +57,14 @@ impl PeerEnd {
         series.note(now_ns(), self.side.ledger.received());
     }
 
-    /// What was received by time within a window.
+    /// Samples of received bytes within a window: time and total.
     pub fn received(&self, from_ns: u64, to_ns: u64) -> Vec<(u64, u64)> {
         self.series.lock().unwrap_or_else(PoisonError::into_inner).within(from_ns, to_ns)
     }
 }
 
 impl StreamShape {
-    /// One end's part in a test.
+    /// Parameters of one end of a test.
     pub fn of(test: &Test, local: bool, wait: model::measure::Wait) -> Self {
         let mut shape = Self {
             transport: test.transport,

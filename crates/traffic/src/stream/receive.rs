@@ -1,5 +1,5 @@
-//! Receiving on one socket: everything that is there with each call, into one buffer that stays
-//! in the cache.
+//! Receives on one socket: all available bytes with each call, into one buffer that stays in the
+//! cache.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -28,11 +28,11 @@ use crate::{
     net::{now_ns, sys},
 };
 
-/// Bytes asked for at once: half of a common second-level cache.
+/// Size of the receive buffer: half of a common second-level cache.
 pub const ROOM: usize = 512 << 10;
-/// Looks at the receiving CPU once in so many receptions.
+/// Reads the receiving CPU once per this many receive calls.
 const LOOK_EVERY: u64 = 1024;
-/// So many questions in vain between two looks at the time.
+/// Polls without data between two checks of the time.
 const QUESTIONS: u32 = 256;
 
 /// A socket to receive on.
@@ -41,16 +41,16 @@ pub struct ReceiveSocket<'a> {
     pub socket: BorrowedFd<'a>,
     pub fd: RawFd,
     pub index: u32,
-    /// UDP: whose datagrams belong to which flow, where the socket is not connected.
+    /// UDP: client addresses with their flow numbers; empty for a connected socket.
     pub peers: BTreeMap<SocketAddr, u32>,
 }
 
 /// Why nothing was received.
 #[derive(Debug)]
 pub enum Nothing {
-    /// There is nothing now.
+    /// Nothing is available now.
     Yet,
-    /// The kernel says why.
+    /// The kernel's error.
     Broken(io::Error),
 }
 
@@ -61,7 +61,8 @@ fn recv(fd: RawFd, room: &mut [u8], flags: i32) -> Result<usize, Nothing> {
     })
 }
 
-/// Receives in the given way; [`Nothing::Yet`] now and then, so that the caller looks around.
+/// Receives in the given way; returns [`Nothing::Yet`] at times, so that the caller can check the
+/// time.
 #[inline]
 pub fn wait_for(fd: RawFd, room: &mut [u8], flags: i32, wait: Wait) -> Result<usize, Nothing> {
     if matches!(wait, Wait::Block | Wait::BusyPoll) {
@@ -87,7 +88,7 @@ pub fn wait_for(fd: RawFd, room: &mut [u8], flags: i32, wait: Wait) -> Result<us
     }
 }
 
-/// What one thread notes of its receptions.
+/// A thread's notes on its receive calls.
 #[derive(Debug)]
 pub struct Notes {
     ran_on: RanOn,
@@ -118,7 +119,7 @@ impl Notes {
     }
 }
 
-/// The flag that has the kernel throw the bytes away.
+/// The `recv` flag that makes the kernel discard the bytes.
 pub fn flags(shape: &StreamShape) -> i32 {
     if shape.skip_receive_copy { libc::MSG_TRUNC } else { 0 }
 }
@@ -126,7 +127,7 @@ pub fn flags(shape: &StreamShape) -> i32 {
 /// Receives on one socket until the pool ends.
 ///
 /// # Errors
-/// The flow ended before.
+/// The flow ended early.
 pub fn one(
     ear: &ReceiveSocket<'_>,
     shape: &StreamShape,
@@ -189,7 +190,7 @@ fn datagrams(
         match inbox.take(shape.wait, ledger) {
             Ok(true) => notes.one(worker),
             Ok(false) | Err(Nothing::Yet) => {}
-            // Nobody listens at the other end any more: at the client that is the end.
+            // Nothing listens at the other end: at the client this ends the test.
             Err(Nothing::Broken(e)) if shape.local => return Err(server_gone(Some(&e))),
             Err(Nothing::Broken(_)) => {}
         }
@@ -197,7 +198,7 @@ fn datagrams(
     Ok(())
 }
 
-/// The datagrams of one socket.
+/// Datagrams received on one socket.
 #[derive(Debug)]
 pub struct Inbox<'a> {
     ear: &'a ReceiveSocket<'a>,
@@ -210,10 +211,10 @@ pub struct Inbox<'a> {
 }
 
 impl<'a> Inbox<'a> {
-    /// Empty.
+    /// An inbox that has received nothing.
     pub fn new(ear: &'a ReceiveSocket<'a>, shape: &StreamShape, greeting: &[u8]) -> Self {
-        // The header alone is copied where the rest is thrown away; one byte more than a
-        // datagram has, so that a longer one shows itself.
+        // Copies only the header if the rest is discarded. Otherwise one byte more than a datagram,
+        // to detect a longer one.
         let room = if shape.skip_receive_copy { 64 } else { shape.message_bytes.max(64) + 1 };
         let indices: Vec<u32> = match ear.peers.is_empty() {
             true => vec![ear.index],
@@ -230,7 +231,7 @@ impl<'a> Inbox<'a> {
         }
     }
 
-    /// Receives one; whether it was one of ours.
+    /// Receives one datagram; returns whether it was one of ours.
     ///
     /// # Errors
     /// See [`Nothing`].
@@ -248,10 +249,10 @@ impl<'a> Inbox<'a> {
         }
     }
 
-    /// Receives one that is there already; `None` when there is none. An error is none either:
-    /// it says that nobody listened at some moment.
+    /// Receives an available datagram; `None` if there is none. An error counts as none: it means
+    /// that nothing listened at some time.
     pub fn take_now(&mut self, ledger: &Ledger) -> Option<bool> {
-        // The socket does not block, so asking in any way is asking once.
+        // The socket is non-blocking, so every way of waiting tries once.
         match self.take(Wait::Block, ledger) {
             Ok(ours) => Some(ours),
             Err(Nothing::Broken(_)) => Some(false),
@@ -292,7 +293,7 @@ impl<'a> Inbox<'a> {
         true
     }
 
-    /// A greeting whose answer was lost is answered again.
+    /// Answers a repeated greeting, since the first answer was lost.
     #[cold]
     fn greet_again(&self, n: usize, from: Option<&SockAddr>) {
         let bytes = self.room.get(..n).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! From both ends' counters to a run of the document.
+//! Combines both ends' counters into one run of the result document.
 
 use model::{
     Nanos, Reading, Warning,
@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// What one round of a run left behind.
+/// Result of one round.
 #[derive(Debug)]
 pub struct Round {
     pub ready: Ready,
@@ -52,7 +52,7 @@ impl Round {
     }
 }
 
-/// What to show while a run goes on.
+/// Status line while a run is in progress.
 pub fn progress_text(spec: &StreamSpec, bytes: u64, flows: u32, rounds: usize) -> String {
     let again = match (spec.common.confidence_per_mille, rounds) {
         (Some(_), n) => format!(", round {}", n + 1),
@@ -61,7 +61,7 @@ pub fn progress_text(spec: &StreamSpec, bytes: u64, flows: u32, rounds: usize) -
     format!("stream {bytes} B, {flows} flows{again}")
 }
 
-/// Bits a second by time, and the distance of the values.
+/// Bits per second over time, and the spacing of the values in nanoseconds.
 fn rates(direction: Direction, rounds: &[Round]) -> (Vec<f64>, u64) {
     let (mut all, mut each) = (vec![], 0);
     for round in rounds {
@@ -83,14 +83,14 @@ fn estimate(direction: Direction, rounds: &[Round]) -> Option<Estimate> {
     stats::interval::of_values(&rates, each).ok()
 }
 
-/// Whether the rounds suffice for what was asked.
+/// Whether the rounds reach the requested precision.
 pub fn enough(spec: &StreamSpec, rounds: &[Round], took_ns: u64) -> Next {
     let of = |direction| estimate(direction, rounds);
     let estimates: Vec<_> = directions(spec.direction).into_iter().map(of).collect();
     confidence::next(&spec.common, &estimates, took_ns)
 }
 
-/// The runs, one for each direction.
+/// The runs of the result, one for each direction.
 pub fn runs(
     spec: &StreamSpec,
     test: &Test,
@@ -228,7 +228,7 @@ fn zerocopied(part: &StreamPart<'_>, rounds: &[Round]) -> Option<ZeroCopyCount> 
     Some(all)
 }
 
-/// What the figures themselves give reason to say.
+/// Adds warnings that follow from the figures.
 fn judge(run: &mut StreamRun, part: &StreamPart<'_>, spec: &StreamSpec, rounds: &[Round]) {
     if spec.zerocopy == Some(ZeroCopy::Msg)
         && run.zerocopy_copied.as_ref().is_some_and(|z| z.completed > 0 && z.copied == z.completed)
@@ -264,7 +264,7 @@ fn placement(ends: &Ends, rounds: &[Round], assignments: &Assignments, peer: &Pe
         ends::sum(rounds.iter().map(one))
     };
     let mut placement = ends.placement(assignments, peer.same_host);
-    // Exactly over the window; the marks enclose it.
+    // Exactly the window; the marks enclose it.
     placement.local.migrations = moves(|l| &l.local);
     placement.peer.migrations = moves(|l| &l.peer);
     placement

@@ -1,4 +1,4 @@
-//! Sending on one flow, as fast as it takes it or by schedule.
+//! Sends on one flow, at full speed or by schedule.
 
 use std::{
     io,
@@ -26,24 +26,24 @@ use crate::{
     net::{now_ns, sys},
 };
 
-/// What is sent, again and again.
+/// The data to send repeatedly.
 #[derive(Debug)]
 pub enum Source {
-    /// Copied by the kernel.
+    /// Bytes that the kernel copies.
     Plain(Vec<u8>),
-    /// Pinned by the kernel.
+    /// Bytes that the kernel pins (`MSG_ZEROCOPY`).
     Pinned(Vec<u8>),
-    /// Pages of a file.
+    /// A memory file and its length (`sendfile`).
     File(OwnedFd, usize),
 }
 
 impl Source {
-    /// As asked.
+    /// The source for this kind of sending.
     ///
     /// # Errors
-    /// No file in memory.
+    /// No memory file could be made.
     pub fn new(shape: &StreamShape, length: usize) -> io::Result<Self> {
-        // Written, so that it is memory of its own and not the kernel's one page of zeros.
+        // Written to, so that it is real memory and not the kernel's shared zero page.
         let bytes: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
         Ok(match shape.zerocopy {
             None => Self::Plain(bytes),
@@ -52,7 +52,7 @@ impl Source {
         })
     }
 
-    /// Bytes of one send.
+    /// Bytes of one send call.
     pub fn length(&self) -> usize {
         match self {
             Self::Plain(b) | Self::Pinned(b) => b.len(),
@@ -66,9 +66,9 @@ impl Source {
 pub struct Lane {
     pub fd: RawFd,
     pub index: u32,
-    /// Where to, where the socket is not connected.
+    /// Destination address, if the socket is not connected.
     pub to: Option<SockAddr>,
-    /// Bytes sent.
+    /// Payload bytes sent so far on this flow.
     pub sent: u64,
     number: u64,
     unreaped: u32,
@@ -79,12 +79,12 @@ fn send(fd: RawFd, bytes: &[u8], flags: i32) -> io::Result<usize> {
 }
 
 impl Lane {
-    /// A flow of which nothing was sent yet.
+    /// A flow with nothing sent yet.
     pub fn new(fd: RawFd, index: u32, to: Option<SockAddr>) -> Self {
         Self { fd, index, to, sent: 0, number: 0, unreaped: 0 }
     }
 
-    /// One send of a stream.
+    /// Makes one send call of a stream.
     ///
     /// # Errors
     /// As the kernel says; `WouldBlock` where the socket is full.
@@ -107,7 +107,7 @@ impl Lane {
         Ok(n)
     }
 
-    /// One datagram.
+    /// Sends one datagram.
     ///
     /// # Errors
     /// As the kernel says.
@@ -139,17 +139,17 @@ impl Lane {
     }
 }
 
-/// What an error of a send means.
+/// Meaning of a send error.
 #[derive(Debug)]
 pub enum Trouble {
-    /// No room now.
+    /// The socket has no room now.
     Full,
     Again,
-    /// The flow is over.
+    /// The flow has ended.
     Over(Error),
 }
 
-/// See [`Trouble`]. At the client a connection that ends breaks the test off.
+/// Classifies a send error, see [`Trouble`]. At the client, a closed connection fails the test.
 pub fn trouble(e: &io::Error) -> Trouble {
     match e.raw_os_error() {
         Some(libc::EINTR) => Trouble::Again,
@@ -162,23 +162,23 @@ pub fn trouble(e: &io::Error) -> Trouble {
     }
 }
 
-/// Has a socket say that it is full instead of sleeping.
+/// Makes a socket non-blocking.
 pub fn nonblocking(fd: RawFd) {
     sys::set_nonblocking(fd);
 }
 
-/// Waits for something on one socket; a completion or an error ends it too.
+/// Waits for an event on one socket; a completion or an error ends the wait too.
 pub fn await_room(fd: RawFd) {
-    // A signal ends it.
+    // A signal ends the wait.
     let _ = sys::poll(&mut [libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }], -1);
 }
 
-/// Bits a second of so many flows of one thread.
+/// A thread's share of the rate in bits per second, for its number of flows.
 pub fn share(shape: &StreamShape, lanes: usize) -> Option<f64> {
     shape.rate_bps.map(|r| r as f64 * lanes as f64 / f64::from(shape.flows.max(1)))
 }
 
-/// Bytes of one send.
+/// Bytes of one send call.
 pub fn length(shape: &StreamShape, rate: Option<f64>) -> usize {
     match rate {
         Some(rate) if shape.bytes() => piece(shape.message_bytes, rate),
@@ -189,7 +189,7 @@ pub fn length(shape: &StreamShape, rate: Option<f64>) -> usize {
 /// Sends on one flow until the pool ends.
 ///
 /// # Errors
-/// The flow ended before.
+/// The flow ended early.
 pub fn one(
     mut lane: Lane,
     shape: &StreamShape,
@@ -258,7 +258,7 @@ fn stream(
     Ok(())
 }
 
-/// Waits for room in the given way; gives since when there is none.
+/// Waits for room in the given way; returns the time since when there is none.
 fn full(fd: RawFd, wait: Wait, since: u64) -> u64 {
     match wait {
         Wait::Spin => since,
@@ -319,12 +319,12 @@ fn datagrams(
                     refused += 1;
                     put(&tally.refused, refused);
                 }
-                // A firewall's word for a moment; what it stops is not sent.
+                // A firewall may cause this briefly; a datagram that it blocks is not sent.
                 Trouble::Over(_) if e.raw_os_error() == Some(libc::EPERM) => {
                     refused += 1;
                     put(&tally.refused, refused);
                 }
-                // Nobody listens there any more, as an ICMP message just said.
+                // An ICMP error says that nothing listens any more.
                 Trouble::Over(why) => return Err(why),
             },
         }

@@ -1,13 +1,13 @@
-//! What was received, by time, for the interval of the rate: looked at now and then from
-//! outside, in memory that does not grow.
+//! Received bytes over time, for the rate's confidence interval: sampled by another thread, in
+//! bounded memory.
 
-/// Looks kept at most; beyond that every second one goes.
+/// Most samples kept; beyond that every second one is dropped.
 const MOST: usize = 512;
 
-/// Time between two looks at first.
+/// Initial time between two samples.
 pub const EVERY_NS: u64 = 50_000_000;
 
-/// Times and bytes received until then.
+/// Sample times, and bytes received until each.
 #[derive(Debug, Clone)]
 pub struct Series {
     looks: Vec<(u64, u64)>,
@@ -21,7 +21,7 @@ impl Default for Series {
 }
 
 impl Series {
-    /// Notes a look, unless the last one was just now.
+    /// Adds a sample, unless the last one is too recent.
     pub fn note(&mut self, at_ns: u64, bytes: u64) {
         let last = self.looks.last().map_or(0, |l| l.0);
         if !self.looks.is_empty() && at_ns.saturating_sub(last) < self.every_ns - EVERY_NS / 2 {
@@ -38,14 +38,14 @@ impl Series {
         self.looks.push((at_ns, bytes));
     }
 
-    /// Those within a window.
+    /// Samples within a window.
     pub fn within(&self, from_ns: u64, to_ns: u64) -> Vec<(u64, u64)> {
         let inside = |l: &&(u64, u64)| l.0 >= from_ns && l.0 <= to_ns;
         self.looks.iter().filter(inside).copied().collect()
     }
 }
 
-/// Bits a second between neighbours, and their mean distance.
+/// Bits per second between neighboring samples, and their mean spacing in nanoseconds.
 pub fn rates(looks: &[(u64, u64)]) -> (Vec<f64>, u64) {
     let rate = |pair: &[(u64, u64)]| match pair {
         [(t, b), (u, c)] if u > t => Some(c.saturating_sub(*b) as f64 * 8e9 / (u - t) as f64),

@@ -1,4 +1,4 @@
-//! Counters of each flow, written by the thread that has the flow and read by whoever looks.
+//! Counters of each flow: written by the flow's thread, read by others.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
@@ -6,37 +6,37 @@ use model::measure::{Datagrams, ZeroCopyCount};
 
 use crate::control::message::Counters;
 
-/// One flow's counters, apart in memory from its neighbours': hot loops write them.
+/// One flow's counters, on their own cache line: hot loops write them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct SharedCounts {
-    /// Payload received, each datagram once.
+    /// Payload bytes received, each datagram once.
     pub received_bytes: AtomicU64,
-    /// Payload handed to the kernel.
+    /// Payload bytes handed to the kernel.
     pub sent_bytes: AtomicU64,
-    /// UDP, where it is sent: the number that the next datagram gets.
+    /// UDP sender: the next sequence number.
     pub next_sequence: AtomicU64,
-    /// UDP: what came, in two versions of which the last one is whole.
+    /// UDP receiver: counts in two versions, of which the last one is complete.
     versions: [Version; 2],
     version: AtomicU64,
-    /// UDP: came after a later one.
+    /// UDP: datagrams that arrived after a later one.
     pub reordered: AtomicU64,
     pub duplicates: AtomicU64,
-    /// UDP: smoothed change of the transit time.
+    /// UDP: smoothed jitter of the transit time.
     pub jitter_ns: AtomicU64,
-    /// UDP: the kernel had no room for it.
+    /// UDP: datagrams that the kernel had no room for.
     pub refused: AtomicU64,
-    /// Zero copy: sends whose completion was read.
+    /// Zero copy: sends with their completion read.
     pub completed: AtomicU64,
-    /// Zero copy: those that the kernel copied.
+    /// Zero copy: completions that report a copy.
     pub copied: AtomicU64,
 }
 
-/// The UDP datagrams that came on a flow until one moment. The numbers belong together: read one
-/// by one, a receiver that is preempted between two of them would show a loss that never was.
+/// Consistent counts of a flow's received UDP datagrams. Read one by one, they could show a loss
+/// that never was, if the receiver is preempted between two writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReceivedCounts {
-    /// One more than the highest number.
+    /// Highest sequence number plus one.
     pub next_sequence: u64,
     pub datagrams: u64,
     pub bytes: u64,
@@ -50,13 +50,13 @@ struct Version {
 }
 
 impl SharedCounts {
-    /// What came until now; by the flow's own thread alone.
+    /// Publishes the counts; only the flow's own thread may call this.
     #[inline]
     pub fn put_came(&self, came: ReceivedCounts) {
         let turn = self.version.load(Ordering::Relaxed).wrapping_add(1);
         let [even, odd] = &self.versions;
         let version = if turn & 1 == 0 { even } else { odd };
-        // Who reads this version while it is written again sees that the turn went on.
+        // A reader of a version that is overwritten meanwhile sees that the turn has changed.
         fence(Ordering::Release);
         put(&version.next_sequence, came.next_sequence);
         put(&version.datagrams, came.datagrams);
@@ -65,7 +65,7 @@ impl SharedCounts {
         put(&self.received_bytes, came.bytes);
     }
 
-    /// What came, as of one moment. Never waits for the writer, who may be preempted.
+    /// The counts as of one time. Never waits for the writer, which may be preempted.
     pub fn came(&self) -> ReceivedCounts {
         loop {
             let turn = self.version.load(Ordering::Acquire);
@@ -90,16 +90,16 @@ pub fn put(counter: &AtomicU64, value: u64) {
     counter.store(value, Ordering::Relaxed);
 }
 
-/// One more; no other thread writes.
+/// Adds to a counter; no other thread writes it.
 #[inline]
 pub fn add(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
-/// All flows of one end.
+/// Counters of all flows of one end.
 #[derive(Debug)]
 pub struct Ledger {
-    /// By the flow's number.
+    /// Indexed by flow number.
     pub flows: Vec<SharedCounts>,
     quiet: AtomicBool,
 }
@@ -110,13 +110,13 @@ impl Ledger {
         Self { flows, quiet: AtomicBool::new(false) }
     }
 
-    /// Whether nothing more is to be sent.
+    /// Whether sending has stopped.
     #[inline]
     pub fn is_quiet(&self) -> bool {
         self.quiet.load(Ordering::Relaxed)
     }
 
-    /// From now on nothing is sent, only received.
+    /// Stops sending; receiving continues.
     pub fn be_quiet(&self) {
         self.quiet.store(true, Ordering::Relaxed);
     }
@@ -125,12 +125,12 @@ impl Ledger {
         self.flows.iter().map(|t| of(t).load(Ordering::Relaxed)).sum()
     }
 
-    /// Payload received by all.
+    /// Payload bytes received on all flows.
     pub fn received(&self) -> u64 {
         self.sum(|t| &t.received_bytes)
     }
 
-    /// What the flows' own counters say.
+    /// Sums of the flows' counters.
     pub fn counters(&self, udp: bool, receives: bool, zerocopy: bool) -> Counters {
         let each = |of: fn(&SharedCounts) -> &AtomicU64| -> Vec<u64> {
             self.flows.iter().map(|t| of(t).load(Ordering::Relaxed)).collect()

@@ -1,4 +1,4 @@
-//! One end of a stream: which thread has which flows, and what can be seen from outside.
+//! One end of a stream: the threads' flows, and the counters that other threads read.
 
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
@@ -22,7 +22,7 @@ use crate::{
     net::{data_flow::DataFlow, now_ns, options},
 };
 
-/// One end. It keeps its sockets open until it is dropped.
+/// One end. Its sockets stay open until it is dropped.
 #[derive(Debug)]
 pub struct Side {
     pub shape: StreamShape,
@@ -33,8 +33,8 @@ pub struct Side {
 }
 
 impl Side {
-    /// Of these flows; and what could not be set up as asked. A `greeting` is answered where it
-    /// comes late.
+    /// One end with these flows, and warnings on settings that failed. A late `greeting` is
+    /// answered.
     pub fn new(
         shape: StreamShape,
         flows: Vec<DataFlow>,
@@ -97,7 +97,7 @@ impl Side {
         all
     }
 
-    /// The work of the n-th thread, until the pool ends.
+    /// Runs thread `n` until the pool ends.
     pub fn work(&self, n: usize, pool: &WorkerPool, worker: &Worker) {
         let (mut lanes, ears) = (self.lanes(n), self.ears(n));
         let (shape, ledger) = (&self.shape, &self.ledger);
@@ -114,7 +114,7 @@ impl Side {
         if let Err(why) = result {
             match shape.local {
                 true => pool.break_off(why),
-                // The client closes first when a test is over; it says why when it is not.
+                // At the end of a test the client closes first; if it ended early, it reports why.
                 false if pool.stopping() || shape.bytes() => {}
                 false => {
                     let why = why.to_string();
@@ -138,7 +138,7 @@ impl Side {
         }
     }
 
-    /// Everything that it counts, now.
+    /// All current counters.
     pub fn counters(&self, pool: &WorkerPool) -> Counters {
         let shape = &self.shape;
         let receives = (0..shape.connections()).any(|i| !shape.sends(i));
@@ -152,13 +152,13 @@ impl Side {
             cwnd_bytes: tcp.cwnd_bytes,
             rtt_ns: tcp.rtt_ns,
             migrations: migrations(&tids),
-            // Last, and the time right beside: this is what rates are made of.
+            // Read last, next to the time: rates are computed from both.
             at_ns: now_ns(),
             ..self.ledger.counters(udp, receives, pinned)
         }
     }
 
-    /// The congestion control in use where it sends.
+    /// The congestion control of its sending sockets.
     pub fn congestion(&self) -> Reading<String> {
         match (self.shape.transport, self.senders().next()) {
             (Transport::Tcp, Some(fd)) => tcp_info::congestion(fd),
@@ -167,13 +167,13 @@ impl Side {
         }
     }
 
-    /// The MSS in use where it sends.
+    /// The MSS of its sending sockets.
     pub fn mss_bytes(&self) -> Reading<u64> {
         self.tcp().mss_bytes
     }
 }
 
-/// How often these threads of this process were moved to another CPU since they began.
+/// Migrations of these threads of this process since they began.
 ///
 /// **Source**: `se.nr_migrations` of `/proc/self/task/TID/sched` (`CONFIG_SCHED_DEBUG`).
 fn migrations(tids: &[i32]) -> Reading<u64> {

@@ -1,5 +1,5 @@
-//! The course of one run at the client: warm-up, a look at both ends at every interval,
-//! cool-down, silence, and a last look when everything has arrived that will.
+//! The course of one run at the client: warm-up, counters of both ends at every interval,
+//! cool-down, quiet, and final counters when all data in transit has arrived.
 
 use std::{
     sync::atomic::Ordering,
@@ -28,33 +28,33 @@ use crate::{
     net::now_ns,
 };
 
-/// How long to wait for datagrams that are still on their way.
+/// How long to wait for datagrams in transit.
 const DRAIN: Duration = Duration::from_millis(500);
-/// When nothing more came for so long, nothing will.
+/// After this long without data, nothing more is expected.
 const SILENCE: Duration = Duration::from_millis(100);
 
-/// A window that is over.
+/// A completed window.
 #[derive(Debug)]
 pub struct StreamWindow {
-    /// This end's CPU and kernel counters at the window's ends.
+    /// Marks of this end at the start and the end of the window.
     pub marks: (Mark, Mark),
-    /// Both ends when the window began and ended.
+    /// Counters of both ends at the start of the window.
     pub first: StreamCounters,
-    /// See `first`.
+    /// Counters of both ends at the end of the window.
     pub last: StreamCounters,
-    /// What happened in between, by direction.
+    /// The intervals, by direction.
     pub intervals: Vec<(Direction, StreamInterval)>,
-    /// When everything had arrived; UDP only.
+    /// Counters after all data had arrived; UDP only.
     pub drained: Option<StreamCounters>,
-    /// What this end received by time.
+    /// Bytes that this end received, over time.
     pub series: Series,
-    /// Whether it ended before its time.
+    /// Whether it ended early.
     pub interrupted: bool,
-    /// Why the server fell silent.
+    /// Why the server stopped answering.
     pub silent: Option<Error>,
 }
 
-/// What has been seen so far.
+/// Counters and intervals so far.
 struct Looks {
     first: StreamCounters,
     last: StreamCounters,
@@ -67,7 +67,7 @@ impl From<StreamCounters> for Looks {
     }
 }
 
-/// Hears each interval as soon as it is over.
+/// Called with each interval as soon as it is complete.
 pub type Heard<'a> = &'a (dyn Fn(Direction, &StreamInterval) + Sync);
 
 pub struct Conductor<'a> {
@@ -82,10 +82,10 @@ pub struct Conductor<'a> {
 }
 
 impl Conductor<'_> {
-    /// Conducts one run whose threads run already.
+    /// Conducts one run on running threads.
     ///
     /// # Errors
-    /// The server is gone before the window began.
+    /// The server disconnected before the window began.
     pub fn conduct(&self) -> Result<StreamWindow, Error> {
         let root = probe::Root::live();
         let common = self.common;
@@ -100,11 +100,11 @@ impl Conductor<'_> {
         let start = now_ns();
         let end = start + common.duration_ns.0;
         let mut silent = None;
-        // Ended while it warmed up there is no window: a sliver of one would be no result.
+        // A run stopped during warm-up has no window: a fraction of one would be no result.
         let opens = !self.over();
         for n in 1.. {
             let due = start.saturating_add(self.interval_ns.0.saturating_mul(n));
-            // No sliver of an interval at the end.
+            // Avoids a very short last interval.
             let due = if due.saturating_add(self.interval_ns.0 / 20) > end { end } else { due };
             self.sleep(begun, due, &mut series);
             if due >= end || self.over() {
@@ -152,7 +152,7 @@ impl Conductor<'_> {
         Ok(StreamCounters { local: self.side.counters(self.pool), peer })
     }
 
-    /// Notes a look, and tells of the interval that it ends.
+    /// Records a reading, and reports the interval that it completes.
     fn add(&self, looks: &mut Looks, look: StreamCounters) {
         for direction in directions(self.side.shape.direction) {
             let of = StreamPart { shape: &self.side.shape, direction };
@@ -175,7 +175,7 @@ impl Conductor<'_> {
         series.note(now_ns(), self.side.ledger.received());
     }
 
-    /// After the window: for UDP both ends fall silent, and what is on its way arrives.
+    /// After the window: for UDP both ends stop sending, and datagrams in transit arrive.
     fn cool_down(&self, begun: u64, series: &mut Series) -> Option<StreamCounters> {
         self.sleep(begun, now_ns() + self.common.cooldown_ns.0, series);
         if self.common.transport != Transport::Udp {

@@ -1,8 +1,8 @@
-//! What the kernel knows of a connection that sends.
+//! The kernel's state of a sending TCP connection.
 //!
-//! **Source**: `TCP_INFO` (`struct tcp_info` of the kernel's `include/uapi/linux/tcp.h`). Only
-//! its first 128 bytes are asked for, which every kernel since 4.1 fills; one that gives fewer
-//! leaves out what lies beyond.
+//! **Source**: `TCP_INFO` (`struct tcp_info` of the kernel's `include/uapi/linux/tcp.h`). Reads
+//! only the first 128 bytes, which every kernel since 4.1 fills; fields that a kernel does not fill
+//! are `None`.
 
 use std::os::fd::RawFd;
 
@@ -10,18 +10,18 @@ use model::Reading;
 
 use crate::net::sys;
 
-/// Eight single bytes before the first word.
+/// Number of single-byte fields before the first 32-bit field.
 const HEAD: usize = 8;
 const WORDS: usize = 30;
-/// Places of the words used.
+/// Indices of the 32-bit fields used.
 const SND_MSS: usize = 2;
 const RTT: usize = 15;
 const SND_CWND: usize = 18;
 const TOTAL_RETRANS: usize = 23;
-/// Two words, in the machine's order.
+/// A 64-bit field: two words in native byte order.
 const BYTES_ACKED: usize = 28;
 
-/// As the kernel lays it out.
+/// The structure as the kernel lays it out.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Raw {
@@ -33,7 +33,7 @@ struct Raw {
 unsafe impl sys::Plain for Raw {}
 
 impl Raw {
-    /// A number of 64 bits.
+    /// A 64-bit field.
     fn pair(&self, at: usize) -> Option<u64> {
         let (a, b) = (self.words.get(at)?.to_ne_bytes(), self.words.get(at + 1)?.to_ne_bytes());
         let mut bytes = [0; 8];
@@ -42,17 +42,17 @@ impl Raw {
     }
 }
 
-/// One connection at one moment.
+/// One connection at one time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Segments retransmitted since it began.
+    /// Segments retransmitted since the connection began.
     pub retransmits: Option<u64>,
     pub cwnd_bytes: Option<u64>,
-    /// The smoothed round-trip time.
+    /// Smoothed round-trip time.
     pub rtt_ns: Option<u64>,
-    /// The size of a segment.
+    /// Maximum segment size.
     pub mss_bytes: Option<u64>,
-    /// Payload that the other end's kernel has acknowledged; a SYN counts as one.
+    /// Payload bytes acknowledged by the other end's kernel; a SYN counts as one.
     pub bytes_acked: Option<u64>,
 }
 
@@ -72,7 +72,7 @@ impl TcpInfo {
         }
     }
 
-    /// Asks the kernel; nothing of a socket that is no TCP connection.
+    /// Reads it from the kernel; `None` if the socket is no TCP connection.
     pub fn read(fd: RawFd) -> Option<Self> {
         let mut raw = Raw { head: [0; HEAD], words: [0; WORDS] };
         let length = sys::option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut raw).ok()?;
@@ -80,12 +80,12 @@ impl TcpInfo {
     }
 }
 
-/// All connections that one end sends on.
+/// Sums over all sending connections of one end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sum {
-    /// Segments retransmitted, all together.
+    /// Segments retransmitted, summed.
     pub retransmits: Reading<u64>,
-    /// Congestion windows, all together.
+    /// Congestion windows in bytes, summed.
     pub cwnd_bytes: Reading<u64>,
     /// Mean smoothed round-trip time.
     pub rtt_ns: Reading<u64>,
@@ -116,14 +116,14 @@ impl Sum {
         }
     }
 
-    /// Nothing, for a reason.
+    /// No figures, for this reason.
     pub fn none(why: &str) -> Self {
         let none = || Reading::absent(why);
         Self { retransmits: none(), cwnd_bytes: none(), rtt_ns: none(), mss_bytes: none() }
     }
 }
 
-/// The name of the congestion control that a connection uses.
+/// Name of a connection's congestion control.
 pub fn congestion(fd: RawFd) -> Reading<String> {
     let mut name = [0u8; 16];
     if sys::option(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name).is_err() {

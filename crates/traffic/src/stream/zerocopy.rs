@@ -1,6 +1,6 @@
-//! Sending without a copy: from a file in memory (`sendfile`), or from pages that the kernel
-//! pins (`MSG_ZEROCOPY`, since 4.14), which says on the socket's error queue when it is done with
-//! them and whether it copied them after all.
+//! Sending without a copy: from a memory file (`sendfile`), or from pages that the kernel pins
+//! (`MSG_ZEROCOPY`, since 4.14). For pinned pages, the socket's error queue reports each completion
+//! and whether the kernel copied after all.
 //!
 //! **Source**: the kernel's `Documentation/networking/msg_zerocopy.rst`.
 
@@ -16,13 +16,13 @@ use crate::net::sys;
 const SO_ZEROCOPY: i32 = 60;
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
 const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
-/// Sends between two looks at the error queue.
+/// Number of sends between two readings of the error queue.
 pub const REAP_EVERY: u32 = 16;
 
-/// Has a socket accept `MSG_ZEROCOPY`.
+/// Enables `MSG_ZEROCOPY` on a socket.
 ///
 /// # Errors
-/// The kernel or the transport does not know it.
+/// The kernel or the transport does not support it.
 pub fn enable(fd: &impl AsRawFd) -> io::Result<()> {
     options::set(fd, libc::SOL_SOCKET, SO_ZEROCOPY, 1)
 }
@@ -36,16 +36,16 @@ struct ExtendedError {
     kind: u8,
     code: u8,
     pad: u8,
-    /// The first send that is done with.
+    /// First send that the completion covers.
     info: u32,
     data: u32,
 }
 
-/// Room for a control message with an [`ExtendedError`] and an address.
+/// Buffer for a control message with an [`ExtendedError`] and an address.
 #[repr(C, align(8))]
 struct Room([u8; 128]);
 
-/// Reads completions as long as there are any; gives how many sends they complete.
+/// Reads all available completions; returns the number of sends that they complete.
 pub fn reap(fd: RawFd, tally: &SharedCounts) -> u64 {
     let mut all = 0;
     while let Some((sends, copied)) = one(fd) {
@@ -90,7 +90,7 @@ fn one(fd: RawFd) -> Option<(u64, bool)> {
     Some((0, false))
 }
 
-/// A file in memory with these bytes.
+/// A memory file with these bytes.
 ///
 /// # Errors
 /// As the kernel says (`memfd_create`, since 3.17).
@@ -101,7 +101,7 @@ pub fn file_of(bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Sends from the beginning of a file.
+/// Sends from the start of a file.
 ///
 /// # Errors
 /// As the kernel says.

@@ -130,7 +130,7 @@ fn a_schedule_is_kept_and_what_it_lacks_is_said() {
     }
 }
 
-/// A server that greets and reports as it must, and whose data port is whatever a test wants.
+/// A server that greets and reports correctly, with a data port that each test supplies.
 struct Fake {
     target: String,
     thread: Option<JoinHandle<()>>,
@@ -215,7 +215,7 @@ fn a_target_that_drops_every_syn_is_a_failure_and_no_hang() {
     let port = listener.local_addr().unwrap().port();
     let fake = Fake::with(port);
     let mut s = spec(&fake.target);
-    // The queue takes one or two, which then never close.
+    // The queue takes one or two connections, which then never close.
     (s.flows, s.timeout_ns, s.common.duration_ns) =
         (vec![8], Nanos(100_000_000), Nanos(700_000_000));
     let begun = Instant::now();
@@ -244,7 +244,7 @@ fn a_target_that_refuses_is_not_flooded() {
 
 #[test]
 fn a_target_that_never_answers_is_told_from_one_that_never_accepts() {
-    // Accepted by the kernel, for there is room, and then nothing.
+    // The kernel accepts the connection, since there is room; then nothing follows.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let fake = Fake::with(listener.local_addr().unwrap().port());
     let mut s = spec(&fake.target);

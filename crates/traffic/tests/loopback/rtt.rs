@@ -1,4 +1,4 @@
-//! Both ends in one process over loopback and Unix sockets, and ends that misbehave.
+//! Both ends in one process over loopback and Unix sockets, and peers that misbehave.
 
 use std::{
     sync::{
@@ -142,7 +142,7 @@ fn every_transport_wait_and_shape() {
             (s.rate_per_s, s.response_bytes) = (Some(2000), vec![]);
             for run in measure(&s, None).unwrap() {
                 assert!((250..=450).contains(&run.transactions), "{}", run.transactions);
-                // The times also have those that were due in the window and ended after it.
+                // Latencies also include requests due in the window that ended after it.
                 let times = run.transactions..=run.transactions + 15;
                 assert_eq!(run.send_lag_ns.as_ref().unwrap().count, run.rtt_ns.count);
                 assert!(times.contains(&run.rtt_ns.count), "{run:?}");
@@ -171,15 +171,16 @@ fn a_thread_that_computes_between_two_requests_asks_as_much_less_often() {
     for transport in [Transport::Tcp, Transport::Udp] {
         let mut s = spec(&peer.target, transport);
         s.think_time_ns = Some(Nanos(THINK));
-        // A thread for each flow here, one for all of them there; then one here, too.
+        // The client has a thread for each flow, the server one for all; then the client has one
+        // too.
         for threads in [3, 1] {
             (s.flows, s.common.threads, s.peer_threads) = (vec![3], threads, Some(1));
             for run in measure(&s, None).unwrap() {
                 assert_eq!((run.threads, run.lost), (threads, 0));
-                // No thread does more in the window than fit, of which it may bring one along.
+                // A thread can answer at most this many in the window, plus one begun before.
                 let most = u64::from(threads) * (run.window_ns.0 / THINK + 1);
                 assert!((3..=most).contains(&run.transactions), "{} of {most}", run.transactions);
-                // Where no other flow's thread computes meanwhile it is answered in less.
+                // If no other flow's thread computes meanwhile, the answer takes less.
                 assert!(threads == 1 || run.rtt_ns.min < THINK, "{:?}", run.rtt_ns);
             }
         }
@@ -205,8 +206,8 @@ fn engine_runs(
     for run in measure(&s, None).unwrap() {
         assert_eq!(run.engine, named, "{:?}", run.warnings);
         sane(&run);
-        // Little's law (1961): as many are under way as rate times time, loosely, for the ends
-        // of the window count and a loaded machine starves flows. Far fewer are flows that stand.
+        // Little's law (1961): rate times time is the number under way. Loosely, because of the
+        // ends of the window and flows starved on a loaded machine. Far fewer means stalled flows.
         let (flows, mean) = (f64::from(run.flows * run.queue_depth), run.rtt_ns.mean);
         let under_way = run.transactions_per_s * mean / 1e9;
         let short = mean < 0.05 * run.window_ns.0 as f64;
@@ -224,7 +225,7 @@ fn a_sweep_over_flows_has_one_engine() {
         measure(s, None).unwrap().into_iter().map(|run| run.engine).collect()
     };
     assert_eq!(used(&s), ["epoll here, epoll there"; 3]);
-    // One number of flows has what does best for it.
+    // With one number of flows, the fastest engine is chosen.
     s.flows = vec![1];
     assert_eq!(used(&s), ["send/recv here, send/recv there"]);
 }
@@ -245,7 +246,7 @@ fn both_engines_move_the_same() {
                 (s.common.threads, s.queue_depth, s.flows) = (2, 3, vec![12]);
                 (s.common.wait, s.common.peer_wait) = (Wait::SpinThenBlock, Wait::Spin);
             });
-            // More than the sockets have room for: sends end in the middle.
+            // More than the sockets have room for: sends end within messages.
             engine_runs(peer, *transport, engine, |s| {
                 (s.request_bytes, s.response_bytes) = (vec![60_000], vec![50_000]);
                 (s.queue_depth, s.flows) = (4, vec![3]);

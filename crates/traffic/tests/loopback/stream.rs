@@ -104,7 +104,7 @@ fn measure(spec: &StreamSpec) -> Result<Vec<StreamRun>, Error> {
     Ok(runs)
 }
 
-/// What holds for every run whatever the machine does.
+/// Checks that hold for every run on any machine.
 fn sane(run: &StreamRun, spec: &StreamSpec) {
     assert!(run.bytes > 0, "{run:?}");
     assert_eq!(run.flow_bytes.iter().sum::<u64>(), run.bytes);
@@ -186,7 +186,7 @@ fn copies_are_spared_where_asked_and_told_where_not() {
             s.skip_receive_copy = transport == Transport::Tcp;
             for run in measure(&s).unwrap() {
                 sane(&run, &s);
-                // Loopback copies what was pinned, and the kernel says so.
+                // Loopback copies pinned pages, and the kernel reports that.
                 match (how, &run.zerocopy_copied) {
                     (ZeroCopy::Msg, Some(z)) => {
                         assert!(z.completed > 0 && z.copied == z.completed, "{z:?}");
@@ -218,7 +218,7 @@ fn a_rate_is_kept_from_a_megabit_on() {
             for run in measure(&s).unwrap() {
                 sane(&run, &s);
                 let off = run.bits_per_s / rate - 1.0;
-                // A piece more or less at each end of the window, and a busy machine.
+                // Allows a piece more or less at each end of the window, and a busy machine.
                 assert!(off.abs() < 0.06, "{transport:?} {rate} {wait:?}: {}", run.bits_per_s);
             }
         }

@@ -1,4 +1,4 @@
-//! `irq.affinity=POLICY[:NIC]`: where a NIC's queue interrupts go, by a rule instead of one by one.
+//! `irq.affinity=POLICY[:NIC]`: places a NIC's queue interrupts by a policy.
 
 use std::collections::BTreeMap;
 
@@ -15,26 +15,26 @@ use crate::knob::{Refusal, cannot, cpus_of, usage};
 /// How the policies are spelled.
 pub const SPELLING: &str = "irq.affinity=local|l3|spread|single|CPUS[:NIC]";
 
-/// Which CPUs, and in what order.
+/// Which CPUs to use, and in which order.
 enum Policy {
-    /// The cores of the NIC's node, by turns from each L3 cache, siblings last.
+    /// The cores of the NIC's node, alternating between L3 caches, SMT siblings last.
     Local,
-    /// As local, of the one L3 cache of the node with most cores.
+    /// As `Local`, but only the L3 cache of the node with the most cores.
     L3,
-    /// All cores, the NIC's node's first.
+    /// All cores, those of the NIC's node first.
     Spread,
-    /// The first of local.
+    /// The first CPU of `Local`.
     Single,
     List(CpuSet),
 }
 
-/// One change request for each interrupt of a queue. Queues of one number, receiving and sending, share a
-/// CPU; interrupts without a queue stay where they are.
+/// One change request for each queue interrupt. Receive and transmit queues of one number share a
+/// CPU; interrupts without a queue are not moved.
 ///
 /// # Errors
-/// When it is no policy, or no interrupt or CPU is left for it.
+/// The policy is unknown, or no interrupt or CPU matches.
 pub fn expand(value: &str, facts: &Facts) -> Result<Vec<(String, String)>, Refusal> {
-    // `mask:f0` has a colon of its own.
+    // `mask:f0` holds a colon itself.
     let value = value.strip_prefix("mask:").map_or(value.into(), |m| format!("0x{m}"));
     let (policy, nic) = match value.split_once(':') {
         Some((policy, nic)) => (policy, Some(nic)),
@@ -94,7 +94,7 @@ fn policy_of(text: &str) -> Result<Policy, Refusal> {
     })
 }
 
-/// CPUs for a NIC's queues, the best first.
+/// CPUs for a NIC's queues, best first.
 fn places(policy: &Policy, nic: &Nic, facts: &Facts) -> Result<Vec<CpuId>, Refusal> {
     if let Policy::List(cpus) = policy {
         return Ok(cpus.iter().collect()); // the knob itself refuses those that are offline
@@ -103,7 +103,7 @@ fn places(policy: &Policy, nic: &Nic, facts: &Facts) -> Result<Vec<CpuId>, Refus
     let node = nic.numa_node.get();
     let on_node = |c: &&Cpu| node.is_none() || c.numa_node.get() == node;
     let local: Vec<&Cpu> = free.iter().copied().filter(on_node).collect();
-    // A node of memory alone, or one whose CPUs are all isolated.
+    // A memory-only node, or a node with all CPUs isolated.
     let local = if local.is_empty() { free.clone() } else { local };
     Ok(match policy {
         Policy::Spread => ordered(&free, node),
@@ -113,8 +113,7 @@ fn places(policy: &Policy, nic: &Nic, facts: &Facts) -> Result<Vec<CpuId>, Refus
     })
 }
 
-/// CPUs that take interrupts: online, not isolated, and not kept free of them by irqbalance's
-/// settings.
+/// CPUs that take interrupts: online, not isolated, and not banned by irqbalance's settings.
 fn free(facts: &Facts) -> Vec<&Cpu> {
     let banned: Vec<&CpuSet> = facts.tuners.iter().filter_map(|r| r.banned_cpus.known()).collect();
     let takes = |c: &&Cpu| {
@@ -126,8 +125,8 @@ fn free(facts: &Facts) -> Vec<&Cpu> {
     facts.cpus.iter().filter(takes).collect()
 }
 
-/// Those of the L3 cache with the most cores, the lowest of equals; all where caches are not
-/// known.
+/// The CPUs of the L3 cache with the most cores, the lowest on a tie; all CPUs if caches are
+/// unknown.
 fn largest_l3<'c>(cpus: &[&'c Cpu]) -> Vec<&'c Cpu> {
     let mut sizes: BTreeMap<CpuId, usize> = BTreeMap::new();
     for l3 in cpus.iter().filter_map(|c| c.l3_id.get()) {
@@ -221,7 +220,7 @@ mod tests {
         let tree = tempfile::tempdir().unwrap();
         let facts = host(tree.path(), "");
         assert_eq!(facts.nics[0].numa_node.get(), Some(NumaNode(1)));
-        // Cores 4-7 by turns of the caches (4,5) and (6,7), then their siblings.
+        // Cores 4-7, alternating between the caches (4,5) and (6,7), then their siblings.
         assert_eq!(cpus(&facts, "local"), [4, 6, 5, 7, 12, 14]);
         assert_eq!(cpus(&facts, "local:eth0"), [4, 6, 5, 7, 12, 14]);
         assert_eq!(cpus(&facts, "l3"), [4, 5, 12, 13, 4, 5]);

@@ -7,14 +7,14 @@ use parse::sysctl_conf;
 use super::{ChangeRequest, ChangeRequests, Mode};
 use crate::TuneError;
 
-/// Folders of `/proc/sys`: a name that begins with one is a kernel setting.
+/// Top directories of `/proc/sys`: a name that begins with one of them is a kernel setting.
 const FOLDERS: &[&str] = &["abi", "debug", "dev", "fs", "kernel", "net", "sunrpc", "user", "vm"];
 
-/// `KNOB=VALUE` of an argument or a line. A kernel setting may go without `sysctl.`, and may say
+/// Parses `KNOB=VALUE` of an argument or a line. A kernel setting may omit `sysctl.`, and may use
 /// `=>` for "at least", as in tuned's profiles.
 ///
 /// # Errors
-/// When there is no `=` or nothing before it, or it is tuned's `=<`.
+/// There is no `=`, nothing stands before it, or it is tuned's `=<`.
 pub fn pair(text: &str, asked_by: &str) -> Result<ChangeRequest, TuneError> {
     let (knob, value) = match text.split_once('=') {
         Some((knob, value)) if !knob.trim().is_empty() => (knob.trim(), value.trim()),
@@ -37,9 +37,9 @@ pub fn pair(text: &str, asked_by: &str) -> Result<ChangeRequest, TuneError> {
     })
 }
 
-/// The knob of a name: a kernel setting's may be as sysctl.conf has it.
+/// The full knob name; a kernel setting may be spelled as in sysctl.conf.
 fn full(name: &str) -> String {
-    // In sysctl.d a leading `-` says that failing is no error.
+    // In sysctl.d a leading `-` ignores failures of that key.
     let key = name.strip_prefix('-').unwrap_or(name).trim();
     let path = sysctl_conf::path(key);
     match path.split_once('/') {
@@ -54,14 +54,14 @@ fn full(name: &str) -> String {
 /// and commands that set what knobs set.
 ///
 /// # Errors
-/// Names the first line that is none of these.
+/// The first line that is none of these.
 pub fn read(text: &str) -> Result<ChangeRequests, TuneError> {
     let mut all = ChangeRequests::default();
     let mut section = None;
     for (i, line) in text.lines().enumerate() {
         let asked_by = format!("line {}", i + 1);
         let line = line.split('#').next().unwrap_or_default().trim();
-        // `-KEY` alone keeps patterns of sysctl.d away from a key.
+        // `-KEY` without a value excludes a key from sysctl.d's patterns.
         let excludes = line.starts_with('-') && !line.contains('=');
         if line.is_empty() || line.starts_with(';') || excludes {
             continue;
@@ -91,7 +91,7 @@ pub fn read(text: &str) -> Result<ChangeRequests, TuneError> {
     Ok(all)
 }
 
-/// What a command of a recipe asks for; `None` for a line that is no command that is known.
+/// Change requests from a recipe's command; `None` if the command is unknown.
 fn command(line: &str, asked_by: &str) -> Option<Result<Vec<ChangeRequest>, TuneError>> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words.as_slice() {
@@ -111,7 +111,7 @@ fn command(line: &str, asked_by: &str) -> Option<Result<Vec<ChangeRequest>, Tune
     }
 }
 
-/// What `ip link set` and `ifconfig` set that has a knob.
+/// Change requests for the parameters of `ip link set` and `ifconfig` that have a knob.
 fn link(nic: &str, words: &[&str], asked_by: &str) -> Vec<ChangeRequest> {
     let change_request = |pair: &[&str]| {
         let [name, value] = pair else { return None };

@@ -1,16 +1,16 @@
-//! `setpci -d VENDOR:DEVICE e6.b=2e` (or `-s ADDRESS`), a line of an old recipe: the burst size of one
-//! PCI-X card, by the bare offset that its register has there.
+//! `setpci -d VENDOR:DEVICE e6.b=2e` (or `-s ADDRESS`) from an old recipe: sets the burst size of
+//! one PCI-X card by that card's register offset.
 
 use model::{Facts, nic::Nic};
 
 use crate::knob::{Refusal, cannot, harmful, usage};
 
 const OFFSET: &str = "e6.b";
-/// The register of that card but for the size: data parity recovery and relaxed ordering on.
+/// That card's register without the size: data parity recovery and relaxed ordering on.
 const REST: u8 = 0x22;
 const SIZE: u8 = 0x0c;
 
-/// The knob that the line means, and its value; `None` for anything else.
+/// The knob and value that the line means; `None` for any other line.
 pub fn expand(knob: &str, value: &str, facts: &Facts) -> Option<Result<(String, String), Refusal>> {
     let words: Vec<&str> = knob.split_whitespace().collect();
     let ["setpci", by @ ("-d" | "-s"), which, OFFSET] = words.as_slice() else { return None };
@@ -54,7 +54,7 @@ fn id(nic: &Nic) -> Option<String> {
     Some(format!("{}:{}", pci.vendor_id.known()?, pci.device_id.known()?))
 }
 
-/// The setting that a NIC has instead, and what it is now.
+/// The corresponding setting of this NIC, and its current value.
 fn instead(nic: &Nic) -> Option<String> {
     let (pci, address) = (nic.pci.known()?, nic.bus_address.known()?);
     let (kind, knob, now) = match (pci.pcix_mmrbc_bytes.get(), pci.read_request_bytes.get()) {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use model::tune::RefusedAs;
 
-    /// A NIC with these capabilities in its configuration space, each with a word at its register.
+    /// A NIC with these capabilities in its configuration space, one register word for each.
     fn host(capabilities: &[(u8, u8, usize, u16)]) -> Facts {
         let tree = tempfile::tempdir().unwrap();
         let device = tree.path().join("sys/devices/pci0000:00/0000:02:00.0");

@@ -1,4 +1,4 @@
-//! On a folder laid out like a host, with journals as they would be there.
+//! Uses a directory tree laid out like a host, with journals as netwright writes them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::{fs, path::PathBuf};
@@ -14,7 +14,7 @@ use crate::{
     undo::{self, ASKED, OnDrift},
 };
 
-/// All knobs are of this folder, but for interrupts.
+/// Directory of all test knobs except interrupts.
 const FOLDER: &str = "net/core";
 
 struct Tree(tempfile::TempDir);
@@ -27,7 +27,7 @@ fn knob(key: &str) -> String {
 }
 
 impl Tree {
-    /// Files with their values of now.
+    /// Files and their current values.
     fn new(values: &[(&str, &str)]) -> Self {
         let tree = Self(tempfile::tempdir().unwrap());
         values.iter().for_each(|(key, value)| tree.put(key, value));
@@ -55,13 +55,13 @@ impl Tree {
         Host::tree(self.0.path()).unwrap()
     }
 
-    /// What somebody else set, by knob: what was left, what is found.
+    /// External changes by knob: value left, value found.
     fn found(&self, set: &Set) -> Vec<(String, String, String)> {
         found(&self.host(), set).drifted.into_iter().map(|d| (d.knob, d.written, d.found)).collect()
     }
 }
 
-/// A set that writes 2 over 1 of each of these.
+/// A set that writes 2 over 1 for each of these.
 fn begin(own: &[&str]) -> Event {
     let change = |key: &&str| Planned {
         knob: knob(key),
@@ -93,7 +93,7 @@ fn begin(own: &[&str]) -> Event {
     }
 }
 
-/// The write of a change that moves others along, from what they were.
+/// The write of a change that moves other values from these old ones.
 fn writing(n: usize, own: &str, along: &[(&str, &str)]) -> Event {
     let saved =
         |(key, old): &(&str, &str)| Saved { knob: knob(key), old: format!("{old}\n"), nic: None };
@@ -101,7 +101,7 @@ fn writing(n: usize, own: &str, along: &[(&str, &str)]) -> Event {
     Event::Writing { n, saved: saved(&(own, "1")), coupled_settings }
 }
 
-/// It was made, and left this of them.
+/// The write succeeded and left these values.
 fn written(n: usize, left: &[(&str, &str)]) -> Event {
     let read =
         |(key, left): &(&str, &str)| ReadBack { knob: knob(key), read_back: format!("{left}\n") };
@@ -135,13 +135,13 @@ fn what_was_moved_along_is_held_against_what_the_last_write_left() {
         ("6", one(&[("c", "6")]), None),
         ("5", one(&[("c", "6")]), None),
         ("7", one(&[("c", "5")]), Some("5")),
-        // A journal that does not tell, as they were before.
+        // The journal does not record it: the old values count.
         ("7", one(&[]), None),
-        // The kernel moved it with the second write, which is not known to move it.
+        // The second write moved it, but is not known to.
         ("8", two(&[("c", "8")]), None),
         ("6", two(&[("c", "8")]), Some("8")),
         ("7", two(&[]), Some("6")),
-        // Who knows what a write did that was interrupted.
+        // The effect of an interrupted write is unknown.
         ("7", interrupted(), None),
     ] {
         let tree = Tree::new(&[("a", "2"), ("b", "2"), ("c", now)]);
@@ -153,7 +153,7 @@ fn what_was_moved_along_is_held_against_what_the_last_write_left() {
 
 #[test]
 fn what_was_set_beside_and_written_later_is_held_against_that() {
-    // Moved to 6 with the first write, then written over: 2.
+    // The first write moved it to 6, the second wrote 2 over that.
     let events = vec![
         begin(&["a", "c"]),
         writing(0, "a", &[("c", "5")]),
@@ -175,7 +175,7 @@ fn what_follows_its_knob_or_moves_by_itself_is_nobodys() {
     let events = |key: &'static str, left: &'static str| {
         vec![begin(&["a"]), writing(0, "a", &[(key, "1")]), written(0, &[(key, left)])]
     };
-    // Somebody set the knob, and the value that follows it went along: one line tells it.
+    // Somebody set the knob, and the dependent value followed: one line reports both.
     let tree = Tree::new(&[("a", "9"), ("c", "9")]);
     assert_eq!(tree.found(&fold(events("c", "2"))), [(knob("a"), "2".into(), "9".into())]);
     tree.put("c", "7");
@@ -193,17 +193,17 @@ fn what_follows_its_knob_or_moves_by_itself_is_nobodys() {
     assert_eq!(tree.found(&fold(events("24", "2"))), [], "irqbalance runs");
 }
 
-/// Undoing was killed after it had put the knob back, and with it moved the other.
+/// The undo was killed after it restored the knob, which also moved the other value.
 #[test]
 fn undoing_that_was_cut_short_makes_nobody_of_what_it_moved() {
     let made = vec![begin(&["a"]), writing(0, "a", &[("c", "5")]), written(0, &[("c", "6")])];
     let tree = Tree::new(&[("a", "1"), ("c", "0")]);
     assert_eq!(tree.found(&fold([made.clone(), vec![undoing()]].concat())), []);
-    // Not come so far, it can only be somebody's.
+    // A value that undoing had not reached yet can only be an external change.
     tree.put("a", "2");
     let expected = [(knob("c"), "6".into(), "0".into())];
     assert_eq!(tree.found(&fold([made.clone(), vec![undoing()]].concat())), expected);
-    // What is to stay stands in the journal, and is set again.
+    // The journal lists the value to keep, and it is set again.
     tree.put("a", "1");
     let left = Event::LeftAsFound { knob: knob("c"), found: "7".into(), exact: Some("7\n".into()) };
     let store = Store::at(tree.0.path().join("state"));

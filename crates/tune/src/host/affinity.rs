@@ -1,4 +1,4 @@
-//! On which CPUs a thread may run.
+//! CPU affinity of threads.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Settings that only the ioctl `SIOCETHTOOL` takes. Reading them is probe's.
+//! Settings written through the ioctl `SIOCETHTOOL`. The probe crate reads them.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
@@ -20,7 +20,7 @@ const SFEATURES: u32 = 0x3b;
 const SCHANNELS: u32 = 0x3d;
 const SRSSH: u32 = 0x47;
 
-/// Flow types with the kernel's number.
+/// Flow types and the kernel's number for each.
 const FLOW_TYPES: [(&str, u32); 4] = [("tcp4", 1), ("udp4", 2), ("tcp6", 5), ("udp6", 6)];
 
 impl Host {
@@ -107,7 +107,7 @@ impl Host {
         self.ethtool_set(nic, "-A", &[SPAUSEPARAM, p.autoneg, p.rx_pause, p.tx_pause])
     }
 
-    /// `ethtool -K` of one feature: what is wanted; others that it depends on may keep it from
+    /// `ethtool -K` of one feature: sets the wanted state. A feature it depends on may keep it from
     /// becoming active.
     ///
     /// # Errors
@@ -128,8 +128,8 @@ impl Host {
         self.ethtool_set(nic, "-K", &words)
     }
 
-    /// `ethtool -X … weight`: the table of the default context; key and function stay. An empty
-    /// one is `default`: all queues in turn, and the kernel forgets that it was ever set.
+    /// `ethtool -X … weight`: sets the default context's table; key and function stay. An empty
+    /// table is `default`: all queues in turn, and the kernel forgets that the table was set.
     ///
     /// # Errors
     /// As the driver answered.
@@ -140,7 +140,7 @@ impl Host {
         self.ethtool_set(nic, "-X", &words)
     }
 
-    /// `ethtool -X … hkey`: the key of the default context; table and function stay.
+    /// `ethtool -X … hkey`: sets the default context's key; table and function stay.
     ///
     /// # Errors
     /// As the driver answered.
@@ -175,7 +175,7 @@ impl Host {
         self.ethtool_set(nic, "-N", &words)
     }
 
-    /// One `set` command: the kernel reads the words and writes none back.
+    /// Sends one `set` command: the kernel reads the words and writes none back.
     fn ethtool_set(&self, nic: &str, what: &str, words: &[u32]) -> Result<(), TuneError> {
         let what = format!("ethtool {what} {nic}");
         if !self.is_live() {

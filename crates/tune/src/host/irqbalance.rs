@@ -1,4 +1,4 @@
-//! The running irqbalance: its socket, and stopping it for a while.
+//! The running irqbalance: its socket, and pausing it by signal.
 
 use std::{
     io::ErrorKind,
@@ -17,32 +17,32 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::TuneError;
 
-/// After a change it sleeps for its interval before it listens again; 10 s by default.
+/// After a change irqbalance sleeps for its interval before it listens again; 10 s by default.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// It reads 500 bytes.
+/// irqbalance reads at most 500 bytes.
 const LONGEST_LIST: usize = 480;
-/// Seconds; one that looks more seldom is not waited for.
+/// Seconds. An irqbalance with a longer interval is not waited for.
 const LONGEST_INTERVAL: u64 = 60;
 
-/// One process of that name.
+/// A running irqbalance process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Irqbalance {
     pub pid: u32,
-    /// Its start, in ticks since boot.
+    /// Its start time, in ticks since boot.
     pub start: u64,
 }
 
 impl Host {
-    /// The one that runs.
+    /// The running irqbalance.
     ///
     /// # Errors
-    /// Absent where none does.
+    /// Absent when none runs.
     pub fn irqbalance(&self) -> Result<Irqbalance, TuneError> {
         let all = self.root().entries("/proc").map_err(|e| TuneError::read(&e))?;
         for pid in all.iter().filter_map(|n| n.parse::<u32>().ok()) {
             match self.text(&format!("/proc/{pid}/comm")) {
                 Ok(comm) if comm.trim() == "irqbalance" => {}
-                // It is not known to be another one's.
+                // The process may still be irqbalance.
                 Err(no_answer @ TuneError::Unread(_)) => return Err(no_answer),
                 _ => continue,
             }
@@ -53,7 +53,7 @@ impl Host {
         Err(TuneError::Absent("irqbalance does not run here".into()))
     }
 
-    /// What it is told on its socket, and what it says.
+    /// Sends a command to irqbalance's socket and returns its answer.
     fn ask_irqbalance(&self, it: Irqbalance, text: &str) -> Result<String, TuneError> {
         let path = socket::path(it.pid);
         if !self.is_live() {
@@ -76,19 +76,19 @@ impl Host {
             .map_err(|e| TuneError::Environment(format!("irqbalance's answer to setup: {e}")))
     }
 
-    /// CPUs that it keeps free, as it last looked.
+    /// CPUs that irqbalance keeps free, as of its last scan.
     ///
     /// # Errors
-    /// When its socket cannot be had.
+    /// Its socket gives no answer.
     pub fn banned_cpus(&self, it: Irqbalance) -> Result<CpuSet, TuneError> {
         Ok(self.setup(it)?.banned_cpus)
     }
 
-    /// CPUs that it keeps free when nobody tells it otherwise: those of its environment, else the
-    /// isolated and the `nohz_full` ones.
+    /// CPUs that irqbalance keeps free by default: those of its environment, else the isolated and
+    /// the `nohz_full` CPUs.
     ///
     /// # Errors
-    /// When its environment cannot be read.
+    /// Its environment cannot be read.
     pub fn irqbalance_own_cpus(&self, it: Irqbalance) -> Result<CpuSet, TuneError> {
         let path = format!("/proc/{}/environ", it.pid);
         let bytes = self.root().read(&path).map_err(|e| TuneError::read(&e))?;
@@ -110,14 +110,14 @@ impl Host {
         Ok(cpus("isolated").union(&cpus("nohz_full")))
     }
 
-    /// Tells it which CPUs to keep free, `None` for its own, and waits until it does: it hears of
-    /// them at its next look, and sleeps for its interval in it.
+    /// Sets the CPUs to keep free, `None` for irqbalance's own default, and waits until they apply.
+    /// irqbalance applies them at its next scan and sleeps for its interval in it.
     ///
     /// # Errors
-    /// When its socket cannot be had, or it does not take them within two intervals.
+    /// Its socket gives no answer, or the CPUs do not apply within two intervals.
     pub fn ban_cpus(&self, it: Irqbalance, cpus: Option<&CpuSet>) -> Result<(), TuneError> {
         let list = cpus.map_or_else(|| "NULL".into(), ToString::to_string);
-        // An empty list is its end: it looks into the first word of none.
+        // An empty list would crash irqbalance: it reads the first word of the list.
         if list.is_empty() || list.len() > LONGEST_LIST {
             return Err(TuneError::Environment(format!(
                 "irqbalance's socket takes no list of {} bytes",
@@ -143,29 +143,29 @@ impl Host {
         }
     }
 
-    /// Interrupts that it was told to leave alone, on its command line or since; not those that a
+    /// Interrupts banned on irqbalance's command line or since its start, without those that a
     /// policy script bans.
     ///
     /// # Errors
-    /// When its socket cannot be had.
+    /// Its socket gives no answer.
     pub fn banned_irqs(&self, it: Irqbalance) -> Result<Vec<IrqId>, TuneError> {
         Ok(self.setup(it)?.banned_irqs)
     }
 
-    /// Tells it the whole list.
+    /// Replaces the whole list of banned interrupts.
     ///
     /// # Errors
-    /// When its socket cannot be had.
+    /// Its socket gives no answer.
     pub fn ban_irqs(&self, it: Irqbalance, irqs: &[IrqId]) -> Result<(), TuneError> {
         let list: Vec<String> = irqs.iter().map(ToString::to_string).collect();
         let list = if list.is_empty() { "NONE".into() } else { list.join(" ") };
         self.ask_irqbalance(it, &format!("settings ban irqs {list}")).map(|_| ())
     }
 
-    /// Whether it is stopped by a signal.
+    /// Whether irqbalance is stopped by a signal.
     ///
     /// # Errors
-    /// Absent when it is gone.
+    /// Absent when it has ended.
     pub fn is_paused(&self, it: Irqbalance) -> Result<bool, TuneError> {
         Ok(matches!(self.state_of(it.pid)?, 'T' | 't'))
     }
@@ -177,10 +177,10 @@ impl Host {
         state.ok_or_else(|| TuneError::Environment(format!("{path}: makes no sense")))
     }
 
-    /// Stops it, or lets it go on.
+    /// Stops irqbalance (`on`) or continues it.
     ///
     /// # Errors
-    /// When it is gone, or does not follow within a second.
+    /// It has ended, or does not change state within a second.
     pub fn pause(&self, it: Irqbalance, on: bool) -> Result<(), TuneError> {
         let what = format!("signal to irqbalance ({})", it.pid);
         if !self.is_live() {

@@ -1,4 +1,4 @@
-//! The NAPI instances of an interface and the settings of each.
+//! The NAPI instances of an interface, and their settings.
 
 use model::{QueueId, ids::Direction};
 use parse::{
@@ -17,7 +17,7 @@ const NAPI_SET: u8 = 14;
 const NAPI_ID: u16 = 2;
 
 impl Host {
-    /// The NAPI instances of an interface, each with its name; none while the interface is down.
+    /// The NAPI instances of an interface with their names; empty while the interface is down.
     ///
     /// # Errors
     /// As the kernel answered; absent before Linux 6.8.
@@ -40,7 +40,7 @@ impl Host {
     /// Sets one attribute of a NAPI instance. Since Linux 6.13.
     ///
     /// # Errors
-    /// As the kernel answered; a folder has none.
+    /// As the kernel answered; a directory tree has none.
     pub fn set_napi(&self, id: u32, attribute: u16, value: u32) -> Result<(), TuneError> {
         let what = format!("napi-set of NAPI {id} (netdev family)");
         if !self.is_live() {
@@ -60,10 +60,10 @@ impl Host {
     }
 }
 
-/// Names of the NAPI instances of one interface, by id. An instance is named by the first queue that
-/// it polls, `rx-0`, which a driver that makes its instances anew gives to the new one too. Most
-/// drivers of virtual devices tell no queues: those instances are counted, in the order of their ids,
-/// which is the order in which the driver makes them.
+/// Names of one interface's NAPI instances, by id. An instance is named after the first queue that
+/// it polls (`rx-0`): a driver that recreates its instances gives the new one the same queue. Most
+/// virtual drivers report no queues; their instances are numbered in the order of their ids, which
+/// is the order of creation.
 pub fn names(napis: Vec<(u32, Vec<QueueId>)>) -> std::collections::BTreeMap<u32, String> {
     let mut napis = napis;
     napis.sort_unstable();

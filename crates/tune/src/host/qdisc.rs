@@ -1,4 +1,4 @@
-//! An interface's queueing disciplines, with their options as the kernel wrote them.
+//! An interface's queueing disciplines, with their options in the kernel's encoding.
 
 use parse::netlink::{Request, attributes, i32_at, u32_at};
 use probe::{ReadError, ask::netlink};
@@ -17,17 +17,17 @@ const CREATE_OR_REPLACE: u16 = (libc::NLM_F_CREATE | libc::NLM_F_REPLACE) as u16
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Qdisc {
-    /// `fq`, `mq`, …
+    /// Kind, such as `fq` or `mq`.
     pub kind: String,
-    /// 0 where the kernel put it there by itself.
+    /// Handle; 0 if the kernel created the qdisc by itself.
     pub handle: u32,
-    /// [`ROOT`], or major and minor of its place.
+    /// [`ROOT`], or major and minor of the parent class.
     pub parent: u32,
-    /// `TCA_OPTIONS`, as dumped.
+    /// `TCA_OPTIONS` in the kernel's encoding, unparsed.
     pub options: Vec<u8>,
 }
 
-/// `struct tcmsg`.
+/// A `struct tcmsg` as bytes.
 fn header(ifindex: u32, handle: u32, parent: u32) -> Vec<u8> {
     let mut bytes = vec![0; 4];
     for word in [ifindex, handle, parent, 0] {
@@ -62,10 +62,10 @@ impl Host {
             .map_err(|_| TuneError::Environment(format!("{path}: {:?} is no number", text.trim())))
     }
 
-    /// All of an interface, the root first, then by their places; `ingress` is left out.
+    /// All qdiscs of an interface, the root first, then by parent, without `ingress`.
     ///
     /// # Errors
-    /// As the kernel answered; a folder has none.
+    /// As the kernel answered; a directory tree has none.
     pub fn qdiscs(&self, nic: &str) -> Result<Vec<Qdisc>, TuneError> {
         let what = format!("tc qdisc show dev {nic}");
         let ifindex = self.live_ifindex(nic, &what)?;
@@ -83,7 +83,7 @@ impl Host {
         Ok(all)
     }
 
-    /// How many filters hang on one of them.
+    /// Number of filters attached to one qdisc.
     ///
     /// # Errors
     /// As the kernel answered.
@@ -108,7 +108,8 @@ impl Host {
         let mut request = Request::change(libc::RTM_NEWQDISC, CREATE_OR_REPLACE, &head)
             .with(TCA_KIND, kind.as_bytes());
         if !q.options.is_empty() {
-            // Old kernels take a plain structure for some kinds; none minds the mark on others.
+            // Old kernels take a plain structure for some kinds; the mark does no harm with the
+            // others.
             let mark = if q.kind.ends_with("fifo") { 0 } else { NESTED };
             request = request.with(TCA_OPTIONS | mark, &q.options);
         }
@@ -120,7 +121,7 @@ impl Host {
         }
     }
 
-    /// `tc qdisc del root`: the kernel puts its default there.
+    /// `tc qdisc del root`: the kernel then installs its default.
     ///
     /// # Errors
     /// As the kernel answered.

@@ -1,4 +1,4 @@
-//! Services, by the manager that runs this host.
+//! Services, through the host's service manager.
 
 use std::{
     process::{Command, Stdio},
@@ -10,21 +10,21 @@ use crate::TuneError;
 
 /// systemd kills what does not stop within 90 s.
 const PATIENCE: Duration = Duration::from_secs(100);
-/// Between the manager's word and the process.
+/// Longest time between the manager's answer and the process appearing.
 const SETTLING: Duration = Duration::from_secs(5);
 
-/// Where units are, the foremost first.
+/// Unit directories, highest precedence first.
 const UNIT_FOLDERS: &[&str] =
     &["/etc/systemd/system", RUNTIME, "/usr/lib/systemd/system", "/lib/systemd/system"];
-/// Those of this boot; there where systemd runs the host.
+/// Unit directory of this boot; exists where systemd runs the host.
 pub const RUNTIME: &str = "/run/systemd/system";
 
-/// The file of a unit that counts.
+/// The unit file in effect.
 pub fn unit_file(host: &Host, name: &str) -> Option<String> {
     UNIT_FOLDERS.iter().map(|f| format!("{f}/{name}")).find(|p| host.root().exists(p))
 }
 
-/// Who starts and stops services.
+/// The service manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manager {
     Systemd,
@@ -53,8 +53,8 @@ fn systemctl(words: &[&str]) -> Vec<String> {
     [&["--no-ask-password"], words].concat().into_iter().map(str::to_owned).collect()
 }
 
-/// The manager that runs a service, or would start it; `pid` is its process. One that was started
-/// by hand is nobody's.
+/// The manager that runs a service or would start it; `pid` is its process. A service started by
+/// hand has no manager.
 pub fn manager(host: &Host, service: &str, pid: Option<u32>) -> Option<Manager> {
     let there = |path: &str| host.root().exists(path);
     if there(RUNTIME) {
@@ -73,16 +73,16 @@ pub fn manager(host: &Host, service: &str, pid: Option<u32>) -> Option<Manager> 
     runs.then_some(Manager::OpenRc)
 }
 
-/// Starts or stops it, and waits until the manager says that it is done.
+/// Starts or stops a service and waits until the manager reports success.
 ///
 /// # Errors
-/// What the manager says, or that it did not end in time.
+/// The manager's error, or a timeout.
 pub fn run(host: &Host, manager: Manager, service: &str, on: bool) -> Result<(), TuneError> {
     let (program, arguments) = manager.command(service, if on { "start" } else { "stop" });
     ask(host, program, &arguments)
 }
 
-/// Has systemd read a service's files again, and start it anew if it runs.
+/// Makes systemd reload a service's files, and restart the service if it runs.
 ///
 /// # Errors
 /// As [`run`].
@@ -117,7 +117,7 @@ fn ask(host: &Host, program: &str, arguments: &[String]) -> Result<(), TuneError
     }
 }
 
-/// Waits a while for what the manager began; what is then is read by whoever asks.
+/// Waits up to 5 s for `done`; the caller reads the state afterwards.
 pub fn settle(done: impl Fn() -> bool) {
     let begin = Instant::now();
     while !done() && begin.elapsed() < SETTLING {

@@ -1,4 +1,4 @@
-//! An interface that went to another network namespace keeps its values there.
+//! Finds an interface that moved to another network namespace; it keeps its values there.
 
 use model::tune::{NicId, Saved};
 use parse::rtnl_link::LinkMessage;
@@ -10,7 +10,7 @@ use crate::{
     netns::{self, Namespace},
 };
 
-/// The interfaces of the other network namespaces that are held by a name, a mount or a process.
+/// Interfaces of all other network namespaces that a name, a mount or a process holds.
 pub struct Elsewhere {
     all: Vec<(Namespace, Vec<LinkMessage>)>,
     partial: bool,
@@ -34,12 +34,13 @@ impl Elsewhere {
         Self { all, partial }
     }
 
-    /// Whether there are some that could not be looked into.
+    /// Whether some namespaces could not be read.
     pub fn is_partial(&self) -> bool {
         self.partial
     }
 
-    /// One that was here. `number` is what the other end of a veth, which is still here, calls it.
+    /// Finds an interface that was here. `number` is its ifindex as seen from a veth peer that is
+    /// still here.
     pub fn find(&self, then: &NicId, number: Option<u32>) -> Option<MovedLink<'_>> {
         self.all.iter().find_map(|(namespace, links)| {
             let link = links.iter().find(|l| is_it(l, then, number))?;
@@ -48,9 +49,9 @@ impl Elsewhere {
     }
 }
 
-/// Hardware has its permanent address, a veth its other end, the others the address that they had;
-/// addresses are shared (VLANs) or missing (tun), so name or number must be the same as well. A journal
-/// that tells no address is no ground.
+/// Whether a link is the saved interface. Hardware matches by permanent address, a veth by its
+/// peer, others by address. Addresses can be shared (VLANs) or missing (tun), so name or number
+/// must match as well. A journal without an address proves nothing.
 fn is_it(link: &LinkMessage, then: &NicId, number: Option<u32>) -> bool {
     if link.kind != then.kind {
         return false;
@@ -60,7 +61,7 @@ fn is_it(link: &LinkMessage, then: &NicId, number: Option<u32>) -> bool {
     }
     let (index, name) = (link.ifindex == then.ifindex, link.name == then.name);
     let address = real(link.mac.as_ref());
-    // Numbers alone are those of any pair that was made alike; one with another address now is not reported from it.
+    // Numbers alone match any pair created alike; a different address rules the match out.
     let by_end = number == Some(link.ifindex)
         && then.peer == link.link
         && link.link_netnsid.is_some()
@@ -71,10 +72,10 @@ fn is_it(link: &LinkMessage, then: &NicId, number: Option<u32>) -> bool {
 }
 
 impl MovedLink<'_> {
-    /// What is said of a value: there is nothing to do where it is as it was, and else it is not put back.
+    /// Where a value is: nothing to do if it is as it was, otherwise it is not restored.
     ///
     /// # Errors
-    /// Where it is, and the command that puts it back there.
+    /// The namespace, and the command that restores the value there.
     pub fn place_of(&self, saved: &Saved, then: &NicId) -> Result<Whereabouts, TuneError> {
         let name = called(&saved.knob, &then.name, &self.link.name);
         let as_now = match self.link.name == then.name {
@@ -86,7 +87,7 @@ impl MovedLink<'_> {
             name => name,
         };
         let is = format!("{} went to another network namespace, {place}{as_now}", then.name);
-        // The kernel makes these anew with the interface's place in a namespace.
+        // The kernel recreates these settings when the interface moves between namespaces.
         if place_in(&saved.knob).is_some() {
             return Ok(Whereabouts::Gone(format!("{is}, where this setting begins anew")));
         }
@@ -104,12 +105,12 @@ impl MovedLink<'_> {
     }
 }
 
-/// Of one that is somewhere, and nobody knows where.
+/// Error for an interface that exists in an unknown namespace.
 pub fn unseen(it: &str) -> TuneError {
     TuneError::Environment(format!("{it}, is in another network namespace: bring it back first"))
 }
 
-/// Of one that may be somewhere.
+/// Error for an interface that may exist in another namespace.
 pub fn untold(name: &str) -> TuneError {
     TuneError::Environment(format!(
         "{name} is not in this network namespace; whether it is in another one cannot be told, for \
@@ -148,12 +149,12 @@ mod tests {
             (link(veth, 5, "v0", a), then(veth, a), None, true),
             (link(veth, 5, "eth0", a), then(veth, a), None, true),
             (link(veth, 9, "v0", a), then(veth, a), None, true),
-            // Another number and name: its other end knows it. With another address it may be any that was
-            // made alike.
+            // Another number and name: the peer identifies it. With another address it may be any
+            // pair created alike.
             (link(veth, 9, "eth0", a), then(veth, a), Some(9), true),
             (link(veth, 9, "eth0", a), then(veth, a), Some(8), false),
             (link(veth, 9, "eth0", b), then(veth, a), Some(9), false),
-            // The same name and number in a namespace of the same making.
+            // The same name and number in a namespace set up the same way.
             (link(veth, 5, "v0", b), then(veth, a), None, false),
             (link(veth, 5, "v0", b), then(veth, None), None, false),
             (link(veth, 9, "eth0", a), then(veth, a), None, false),

@@ -43,7 +43,7 @@ fn a_value_is_found_by_whose_it_is() {
         (of("nic.v0.mtu", &veth), vec![renamed.clone()], there("nic.lan.1.mtu".into())),
         (
             of("nic.v0.queue.rx-0.rps_cpus", &veth),
-            // A new one with the old name is not meant.
+            // A new interface with the old name must not match.
             vec![nic("v0", 9, None, None), renamed.clone()],
             there("nic.lan.1.queue.rx-0.rps_cpus".into()),
         ),
@@ -67,7 +67,7 @@ fn a_value_is_found_by_whose_it_is() {
             vec![nic("v0", 9, None, None)],
             gone("another interface is called v0 now: not touched"),
         ),
-        // Its number, asked for by something else.
+        // Its number, requested for another interface.
         (
             of("nic.eth0.mtu", &card),
             vec![nic("eth0", 2, None, None)],
@@ -165,16 +165,16 @@ fn a_number_that_was_asked_for_again_is_another_interface() {
     let (a, b) = (Some("02:00:00:00:00:0a"), Some("02:00:00:00:00:0b"));
     for (then, now, chance, same) in [
         (mark("veth", a, Some(6)), mark("veth", a, Some(6)), true, true),
-        // An address that nobody gave it is the one it was made with.
+        // The address is the one it was created with.
         (mark("veth", a, Some(6)), mark("veth", b, Some(6)), true, false),
         (mark("tun", a, None), mark("tun", b, None), true, false),
-        // Given another one; a bridge takes that of its port.
+        // The address was changed; a bridge takes that of its port.
         (mark("veth", a, Some(6)), mark("veth", b, Some(6)), false, true),
         (mark("bridge", a, None), mark("bridge", b, None), true, true),
         (mark("veth", a, Some(6)), mark("veth", b, Some(8)), false, false),
-        // Its other end went somewhere and has another number there.
+        // Its peer moved and has another number there.
         (mark("veth", a, Some(6)), mark("veth", a, Some(8)), true, true),
-        // Of an old journal.
+        // From an old journal.
         (mark("veth", None, None), mark("veth", b, Some(8)), true, true),
     ] {
         let found = here(&now, chance).find(&of("nic.v0.mtu", &then));

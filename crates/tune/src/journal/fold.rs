@@ -1,4 +1,4 @@
-//! Records → how a change set stands. Pure.
+//! Replays journal records into the state of a change set. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,68 +8,68 @@ use model::{
     tune::{By, ChangeSet, ChangeState, Event, HostId, Planned, ReadBack, Record, Saved, Trouble},
 };
 
-/// A write that was announced.
+/// A write announced in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
     pub n: usize,
-    /// What was there before.
+    /// Value before the write.
     pub saved: Saved,
-    /// What else it may have disturbed.
+    /// Values that the write may have moved as side effects.
     pub coupled_settings: Vec<Saved>,
-    /// What it left of that, and of what earlier writes disturbed, as far as that is known.
+    /// Those and earlier side effects, as read back after the write, where known.
     pub left: Vec<ReadBack>,
-    /// Whether it was made and held.
+    /// Whether the write was made and verified.
     pub held: bool,
 }
 
-/// A watchdog that stands by.
+/// A watchdog of this set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Armed {
     pub pid: u32,
-    /// Its start in ticks since boot.
+    /// Its start time, in ticks since boot.
     pub start_ticks: u64,
-    /// When it undoes, milliseconds of `CLOCK_BOOTTIME`.
+    /// Deadline in milliseconds of `CLOCK_BOOTTIME`.
     pub deadline_boot_ms: u64,
 }
 
-/// A change set as its journal tells.
+/// A change set as its journal describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Set {
     pub id: u64,
     pub host: HostId,
     pub by: By,
-    /// When.
+    /// Time of the first record, in milliseconds since 1970.
     pub begun_unix_ms: u64,
-    /// What was to be done.
+    /// The planned changes.
     pub changes: Vec<Planned>,
-    /// What was begun, in order.
+    /// The writes begun, in order.
     pub writes: Vec<Write>,
     /// The watchdog, if there is one.
     pub armed: Option<Armed>,
-    /// Whose experiment it is, if it is one's.
+    /// Name of the experiment that made it, if any.
     pub trial: Option<String>,
     pub applied: bool,
-    /// The operator said that all is well.
+    /// The operator confirmed the change.
     pub confirmed: bool,
     /// Undoing began and has not ended.
     pub undoing: bool,
     pub rolled_back: bool,
-    /// Undoing was taken up again after it had ended: only what it did not put back is to be done.
+    /// Undoing ended once and was resumed: only values not restored before remain.
     pub again: bool,
-    /// Values that could not be put back at the last try, with the reason.
+    /// Values that the last undo could not restore, with the reason.
     pub not_undone: Vec<(String, String)>,
-    /// Values that undoing left as somebody else had set them, exactly.
+    /// Exact values of external changes that undoing left.
     pub as_found: BTreeMap<String, String>,
-    /// Noted as gone with a reboot.
+    /// Recorded as gone after a reboot.
     pub gone: bool,
     /// Its network namespace is gone.
     pub namespace_gone: bool,
-    /// What went wrong, in order.
+    /// Failures, in order.
     pub trouble: Vec<Trouble>,
 }
 
 impl Set {
-    /// The set that records tell of; `None` where the first is not there: nothing was done.
+    /// Replays the records; `None` without a first record: nothing was done.
     pub fn fold(records: Vec<Record>) -> Option<Self> {
         let mut records = records.into_iter();
         let first = records.next()?;
@@ -108,7 +108,7 @@ impl Set {
             }
             Event::OnTrial { by } => self.trial = Some(by),
             Event::Writing { n, saved, coupled_settings } => {
-                // A change that is taken up again after a crash: the first old value counts.
+                // A change resumed after a crash: its first old value counts.
                 if !self.writes.iter().any(|w| w.n == n) {
                     self.writes.push(Write {
                         n,
@@ -135,7 +135,7 @@ impl Set {
                 self.undoing = true;
                 self.again |= self.rolled_back;
                 self.rolled_back = false;
-                // Taken up again, what is left is left until it is put back.
+                // A resumed undo: values stay listed until they are restored.
                 if !self.again {
                     self.not_undone.clear();
                 }
@@ -159,7 +159,7 @@ impl Set {
             Event::LeftAsFound { knob, found, exact } => {
                 self.settled(&knob);
                 let left = Trouble::LeftAsFound { knob: knob.clone(), found: found.clone() };
-                // An undoing that was interrupted says it again.
+                // An interrupted undo reports it again.
                 if !self.trouble.contains(&left) {
                     self.trouble.push(left);
                 }
@@ -181,12 +181,12 @@ impl Set {
         }
     }
 
-    /// A later word on a value is the one that counts.
+    /// Drops earlier records of this value: the latest counts.
     fn settled(&mut self, knob: &str) {
         self.not_undone.retain(|(k, _)| k != knob);
     }
 
-    /// The set with what an earlier undoing left, as somebody else had set it, to be undone too.
+    /// The set, extended by external changes that an earlier undo left, to be undone too.
     #[must_use]
     pub fn with_what_was_left(mut self) -> Self {
         let is_left_over = self.is_left_over();
@@ -198,24 +198,24 @@ impl Set {
         self
     }
 
-    /// Whether it was interrupted, and no undoing of it has ended; of one from before a boot nothing is in
-    /// force all the same.
+    /// Whether the set was interrupted and no undo of it has ended. After a reboot nothing of it is
+    /// in force.
     pub fn was_interrupted(&self) -> bool {
         !self.applied && !self.gone && !self.is_left_over()
     }
 
-    /// Whether undoing has ended once and only what it left is to be done.
+    /// Whether an undo has ended and only its residue remains.
     pub fn is_left_over(&self) -> bool {
         self.rolled_back || self.again
     }
 
-    /// Whether a value is left that undoing did not put back.
+    /// Whether undoing has not restored this value.
     pub fn is_left(&self, knob: &str) -> bool {
         self.not_undone.iter().any(|(k, _)| k == knob)
     }
 
-    /// What is to be put back, the last first, each with what was written over it; of what else was
-    /// disturbed only what an earlier try left.
+    /// Values to restore, last written first, each with the value written over it. Of the side
+    /// effects, only those that an earlier undo did not restore.
     pub fn to_undo(&self) -> Vec<(&Saved, &str)> {
         let mut all: Vec<(&Saved, &str)> = Vec::new();
         for write in self.writes.iter().rev() {
@@ -232,7 +232,7 @@ impl Set {
         all
     }
 
-    /// How it stands: `boot_id` is that of now, `locked` whether somebody is at work.
+    /// State of the set. `boot_id` is the current boot, `locked` whether a process is at work.
     pub fn state(&self, boot_id: Option<&String>, locked: bool) -> ChangeState {
         let same_boot = match (self.host.boot_id.known(), boot_id) {
             (Some(then), Some(now)) => then == now,
@@ -250,13 +250,13 @@ impl Set {
         }
     }
 
-    /// Whether a watchdog is to undo it.
+    /// Whether a watchdog will undo it.
     pub fn is_guarded(&self, state: ChangeState) -> bool {
         let interrupted = state == ChangeState::Unfinished && !self.undoing;
         self.armed.is_some() && (interrupted || state == ChangeState::AwaitingConfirmation)
     }
 
-    /// For documents. `now_boot_ms` is `CLOCK_BOOTTIME`.
+    /// The set for JSON documents. `now_boot_ms` is `CLOCK_BOOTTIME` in milliseconds.
     pub fn document(&self, state: ChangeState, now_boot_ms: u64) -> ChangeSet {
         let mut trouble = self.trouble.clone();
         trouble.extend(
@@ -306,7 +306,7 @@ impl Set {
         }
     }
 
-    /// The knobs that it wrote, or may have; once it is rolled back, those that were not put back.
+    /// Knobs that the set wrote or may have written; once it is rolled back, those not restored.
     pub fn knobs(&self) -> BTreeSet<&str> {
         if self.is_left_over() {
             return self.not_undone.iter().map(|(k, _)| k.as_str()).collect();
@@ -314,8 +314,8 @@ impl Set {
         self.writes.iter().map(|w| w.saved.knob.as_str()).collect()
     }
 
-    /// What it wrote, then what that may have moved, each with whose it is; once it is rolled back,
-    /// those that were not put back.
+    /// Written values, then side effects, each with its [`identity::key`]; once the set is rolled
+    /// back, those not restored.
     pub(crate) fn keys(&self) -> Vec<(String, &str)> {
         let own = self.writes.iter().map(|w| &w.saved);
         let all = own.chain(self.writes.iter().flat_map(|w| &w.coupled_settings));
@@ -323,12 +323,12 @@ impl Set {
         stands.map(|s| (identity::key(s), s.knob.as_str())).collect()
     }
 
-    /// Whether it was made in that network namespace; one that is not known counts as the same.
+    /// Whether the set was made in this network namespace; an unknown one counts as the same.
     pub fn is_of(&self, host: &HostId) -> bool {
         netns::same(&self.host, host)
     }
 
-    /// A knob that both wrote or may have moved, as this set calls it.
+    /// A value that both sets wrote or moved, by this set's name.
     fn shares(&self, other: &Self) -> Option<&str> {
         let one_namespace = self.is_of(&other.host);
         let theirs: BTreeSet<String> = other.keys().into_iter().map(|(key, _)| key).collect();
@@ -337,8 +337,8 @@ impl Set {
         shared.find(|k| one_namespace || !netns::is_of_namespace(k))
     }
 
-    /// Why an earlier set cannot be rolled back before this one, where both touch the same value: the
-    /// old value of this one would come back later.
+    /// Why an earlier set cannot be rolled back before this one if both touch a value: rolling this
+    /// one back later would restore the earlier set's value.
     pub fn in_the_way_of(&self, earlier: &Self) -> Option<String> {
         let knob = self.shares(earlier)?;
         let did = if self.knobs().contains(knob) { "wrote" } else { "moved" };
@@ -346,13 +346,13 @@ impl Set {
         Some(format!("change {later} {did} {knob} after change {id}; roll that back first"))
     }
 
-    /// What a change wrote over its knob.
+    /// The value that change `n` wrote.
     pub fn written(&self, n: usize) -> &str {
         self.changes.get(n).map_or("", |c| c.new.as_str())
     }
 }
 
-/// A place in a plan: a change set as a whole is a change, with a number of its own.
+/// Position in a plan, for messages. "Change" is the word for a whole change set.
 pub fn step(n: usize, of: usize) -> String {
     format!("step {} of {of}", n + 1)
 }

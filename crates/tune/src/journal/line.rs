@@ -1,10 +1,10 @@
-//! A record ↔ its line, which carries a checksum: a bit that flipped, or a hand that edited, is told
-//! from a line that a crash tore.
+//! Converts a record to and from its line. A checksum distinguishes a flipped bit or an edit from a
+//! line torn by a crash.
 
 use model::{SCHEMA_VERSION, tune::Record};
 use serde::Deserialize;
 
-/// Stands before the checksum, the last field of a line.
+/// Precedes the checksum, the last field of a line.
 const FIELD: &[u8] = br#","crc32":""#;
 const DIGITS: usize = 8;
 const END: &[u8] = br#""}"#;
@@ -13,15 +13,15 @@ const END: &[u8] = br#""}"#;
 #[derive(Debug)]
 pub enum Line {
     Record(Box<Record>),
-    /// Whole, and not what was written; why.
+    /// A whole line that was altered, with the reason.
     Damaged(&'static str),
-    /// Whole, and of a later version.
+    /// A whole line of a later version.
     Newer(String),
-    /// None of that: the beginning of a record, or nothing of one.
+    /// Anything else: the beginning of a record, or nothing of one.
     Part,
 }
 
-/// What every version's records have.
+/// Fields that records of every version have.
 #[derive(Deserialize)]
 struct Outline {
     #[serde(rename = "seq")]
@@ -34,20 +34,20 @@ struct Outline {
 /// A record's line, without its end.
 ///
 /// # Errors
-/// When it cannot be said in JSON.
+/// The record cannot be expressed in JSON.
 pub fn of(record: &Record) -> serde_json::Result<Vec<u8>> {
     let bare = Record { crc32: String::new(), ..record.clone() };
     serde_json::to_vec(&bare).map(|line| sealed(&line))
 }
 
-/// A JSON object with the checksum of it as its last field.
+/// A JSON object with its checksum added as the last field.
 pub fn sealed(object: &[u8]) -> Vec<u8> {
     let body = object.strip_suffix(b"}").unwrap_or(object);
     let crc = format!("{:08x}", crc32(body));
     [body, FIELD, crc.as_bytes(), END].concat()
 }
 
-/// What a line is; without its end.
+/// Classifies a line, given without its line end.
 pub fn read(line: &[u8]) -> Line {
     let newer = |o: &Outline| {
         let theirs = o.schema_version.filter(|v| *v > SCHEMA_VERSION)?;
@@ -74,7 +74,7 @@ pub fn read(line: &[u8]) -> Line {
     }
 }
 
-/// What the checksum is of, and the checksum.
+/// The bytes that the checksum covers, and the checksum.
 fn body(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let rest = line.strip_suffix(END)?;
     let (rest, crc) = rest.split_at_checked(rest.len().checked_sub(DIGITS)?)?;

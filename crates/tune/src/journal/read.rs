@@ -1,4 +1,4 @@
-//! A journal's bytes → its records.
+//! Parses a journal's bytes into records.
 
 use model::tune::Record;
 
@@ -15,16 +15,16 @@ pub enum Unread {
     Newer(String),
 }
 
-/// The records. A line that a crash tore is the beginning of one, and has no number: the next record
-/// takes it. Whatever else is no record as it was written is damage, and so is a gap in the numbers: a
-/// lost record, which no crash makes. A whole record that is not known is a later version's: what it
-/// tells of may be in force.
+/// Parses the records. A line torn by a crash is the beginning of a record without a number: the
+/// next record takes that number. Any other line that is not a record as written is damage. So is a
+/// gap in the numbers, which no crash makes. A whole record of an unknown type is from a later
+/// version, and its changes may be in force.
 ///
 /// # Errors
-/// When a record is damaged, missing, out of order (the message names the line), or of a newer version.
+/// A record is damaged, missing, out of order (the message names the line), or of a newer version.
 pub fn records(bytes: &[u8]) -> Result<Vec<Record>, Unread> {
     let mut all: Vec<Record> = Vec::new();
-    // Ended by the one who wrote the next record, which must follow.
+    // A torn line must be followed by the next record, whose writer ended the line.
     let mut torn = None;
     for (i, whole) in bytes.split_inclusive(|b| *b == b'\n').enumerate() {
         let damaged = |why: &str| Unread::Damaged(format!("line {}: {why}", i + 1));
@@ -75,15 +75,15 @@ mod tests {
         bytes
     }
 
-    /// Every byte at which a crash may have torn it: what was whole before is there, and what
-    /// follows the tear after a line end is too.
+    /// For a tear at every byte: the whole records before it are read, and so are those written
+    /// after a line end.
     #[test]
     fn torn_at_every_byte_it_gives_the_records_before() {
         let whole = journal();
         let lines: Vec<&[u8]> = whole.split_inclusive(|b| *b == b'\n').collect();
         for cut in 0..=whole.len() {
             let torn = &whole[..cut];
-            // A line without its end is whole all the same.
+            // A line without its end is still whole.
             let full = lines
                 .iter()
                 .scan(0, |end, l| {
@@ -108,15 +108,15 @@ mod tests {
         let error = records(&[lines[0], lines[2]].concat()).unwrap_err();
         assert!(error.to_string().starts_with("line 2"), "{error}");
         assert_eq!(records(b"").unwrap(), []);
-        // A file that a power cut left longer than what is in it.
+        // A power cut left the file longer than its content.
         assert_eq!(records(&[whole.clone(), vec![0; 9]].concat()).unwrap().len(), 3);
         for nonsense in [&[0xff, b'\n', 0, b'{'][..], &[&whole[..], b"{}\n"].concat()] {
             records(nonsense).unwrap_err();
         }
     }
 
-    /// A flipped bit in `writing` would make what it tells of nobody's to undo, in `rolled_back` the
-    /// contrary.
+    /// A flipped bit in `writing` would hide a change that must be undone; in `rolled_back` it
+    /// would undo one twice.
     #[test]
     fn no_flipped_bit_goes_unseen() {
         let whole = journal();

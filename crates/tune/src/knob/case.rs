@@ -1,4 +1,4 @@
-//! What a plan is made from, and what of it a knob asks for.
+//! The inputs of a plan, and the questions that knobs ask of them.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,20 @@ use super::{
 };
 use crate::session::Session;
 
-/// What a plan is made from, beside the values themselves.
+/// The inputs of a plan, besides the values themselves.
 pub struct Case<'a> {
     pub facts: &'a Facts,
     /// The operator's own connection.
     pub session: &'a Session,
-    /// What the same plan makes of the MTU of interfaces, by name.
+    /// The MTU that the same plan gives each interface, by interface name.
     pub mtus: BTreeMap<String, u64>,
-    /// Whether values that lower something, or do nothing, are meant: an operator who said so, or
-    /// a measurement that is to show it.
+    /// Whether values that lower something or have no effect are intended: the operator confirmed
+    /// them, or a measurement tests them.
     pub meant: bool,
 }
 
 impl<'a> Case<'a> {
-    /// Of a plan that is not made yet.
+    /// For a plan without changes so far.
     pub fn new(facts: &'a Facts, session: &'a Session) -> Self {
         Self { facts, session, mtus: BTreeMap::new(), meant: false }
     }
@@ -39,7 +39,7 @@ impl Case<'_> {
         self.facts.nics.iter().find(|n| n.name == name)
     }
 
-    /// A reach upon one interface, with who depends on it.
+    /// Impact on one interface, with the users of that interface.
     pub fn nic_impact(&self, nic: &str, disruption: Disruption, why: &str) -> Impact {
         if disruption == Disruption::None {
             return Impact::none();
@@ -57,11 +57,11 @@ impl Case<'_> {
         impact
     }
 
-    /// A set of CPUs as [`cpus_of`] takes it, `node:1` for a node's, or `local:eth0` for those of a NIC's
-    /// node; of the last two those that are online and not isolated.
+    /// A CPU set as for [`cpus_of`], or `node:1` for a node's CPUs, or `local:eth0` for the CPUs of
+    /// a NIC's node. The last two hold online, non-isolated CPUs only.
     ///
     /// # Errors
-    /// When it is none of these, or no such node or CPU is known.
+    /// The text is none of these, or names an unknown node or CPU.
     pub fn cpus(&self, wanted: &str) -> Result<CpuSet, Refusal> {
         let nodes = &self.facts.numa_nodes;
         let node = match wanted.split_once(':') {
@@ -98,7 +98,7 @@ impl Case<'_> {
     /// Refuses CPUs that are not online.
     ///
     /// # Errors
-    /// Names them.
+    /// The CPUs that are offline.
     pub fn online(&self, cpus: &CpuSet) -> Result<(), Refusal> {
         let Reading::Known(online) = &self.facts.host.cpus_online else {
             return cannot("which CPUs are online is not known");

@@ -1,29 +1,29 @@
-//! Why a value is not taken.
+//! Why a value is refused.
 
 use model::{
     settings::{Judgement, Verdict},
     tune::RefusedAs,
 };
 
-/// Why, and who can do something about it.
+/// The reason, with the party that can resolve it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// By who can do something about it.
+    /// Kind of refusal, by who can resolve it.
     pub kind: RefusedAs,
     /// The reason, in one line.
     pub why: String,
-    /// What a kernel setting's value is, and what that rests on.
+    /// For a kernel setting: the verdict on the value, and its basis.
     pub verdict: Option<(Verdict, &'static str)>,
 }
 
 impl Refusal {
-    /// For a reason of its own.
+    /// A refusal with this reason.
     pub fn new(kind: RefusedAs, why: impl Into<String>) -> Self {
         Self { kind, why: why.into(), verdict: None }
     }
 }
 
-/// What the table of settings says against a value.
+/// Converts the setting table's judgement of a value.
 impl From<Judgement> for Refusal {
     fn from(judged: Judgement) -> Self {
         let Judgement { verdict, why, source } = judged;
@@ -46,17 +46,17 @@ impl From<Judgement> for Refusal {
     }
 }
 
-/// Not a value of the knob.
+/// Refuses a value that the knob does not accept.
 pub fn usage<T>(why: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::new(RefusedAs::Usage, why))
 }
 
-/// A value that does harm.
+/// Refuses a harmful value.
 pub fn harmful<T>(why: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::new(RefusedAs::Harmful, why))
 }
 
-/// A value that this host cannot take.
+/// Refuses a value that this host does not support.
 pub fn cannot<T>(why: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::new(RefusedAs::Environment, why))
 }

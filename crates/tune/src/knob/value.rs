@@ -1,14 +1,14 @@
-//! Values as they are typed.
+//! Parsers for typed values.
 
 use model::{CpuId, CpuSet, Nanos};
 use parse::hexmask;
 
 use super::refusal::{Refusal, usage};
 
-/// A whole number between two bounds.
+/// An integer between two bounds, inclusive.
 ///
 /// # Errors
-/// When it is none, or out of range.
+/// The text is no integer, or out of range.
 pub fn number(wanted: &str, low: u64, high: u64, unit: &str) -> Result<u64, Refusal> {
     match wanted.parse::<u64>() {
         Ok(n) if (low..=high).contains(&n) => Ok(n),
@@ -20,12 +20,12 @@ pub fn number(wanted: &str, low: u64, high: u64, unit: &str) -> Result<u64, Refu
     }
 }
 
-/// A time, in the kernel's nanoseconds.
+/// A time, returned as the kernel's nanoseconds.
 ///
 /// # Errors
-/// When it is none, or more than a second.
+/// The text is no time, or is more than a second.
 pub fn nanoseconds(wanted: &str) -> Result<String, Refusal> {
-    // A second of waiting is a mistake of the unit.
+    // Waiting more than a second is a unit mistake.
     let wanted = match wanted.parse::<Nanos>() {
         Ok(time) => time.0.to_string(),
         Err(_) if wanted.parse::<u64>().is_err() => {
@@ -51,7 +51,7 @@ pub fn switch(wanted: &str) -> Result<&'static str, Refusal> {
 /// A set of CPUs as a hex mask (`f`, `3,00000000`) or, with `cpus:` before it, as a list.
 ///
 /// # Errors
-/// When it is neither.
+/// The text is neither.
 pub fn mask(wanted: &str) -> Result<CpuSet, Refusal> {
     let parsed = match wanted.strip_prefix("cpus:") {
         Some(list) => return list_of(list),
@@ -67,18 +67,18 @@ pub fn mask(wanted: &str) -> Result<CpuSet, Refusal> {
 /// A set of CPUs as a list (`0-3,8`).
 ///
 /// # Errors
-/// When it is none.
+/// The text is no CPU list.
 pub fn list_of(wanted: &str) -> Result<CpuSet, Refusal> {
     wanted
         .parse::<CpuSet>()
         .or_else(|_| usage(format!("{wanted:?} is no list of CPUs such as 0-3,8")))
 }
 
-/// A set of CPUs as a list, or as a hex mask that cannot be one: with a letter, after `0x`, or in groups
-/// of eight digits (`0000ffff,ffffffff`), as irqbalance and the kernel write it.
+/// A CPU set as a list, or as a hex mask that cannot be a list: with a letter, with `0x`, or in
+/// groups of eight digits (`0000ffff,ffffffff`), as irqbalance and the kernel write it.
 ///
 /// # Errors
-/// When it is neither.
+/// The text is neither.
 pub fn cpus_of(wanted: &str) -> Result<CpuSet, Refusal> {
     let hex = wanted.strip_prefix("mask:").or(wanted.strip_prefix("0x"));
     let mut groups = wanted.split(',').skip(usize::from(wanted.contains(',')));
@@ -99,7 +99,7 @@ pub fn same_mask(a: &str, b: &str) -> bool {
     matches!((hexmask::parse(a.as_bytes()), hexmask::parse(b.as_bytes())), (Ok(a), Ok(b)) if a == b)
 }
 
-/// A CPU by its number.
+/// A set of one CPU.
 pub fn cpu(id: u32) -> CpuSet {
     [CpuId(id)].into_iter().collect()
 }

@@ -1,4 +1,5 @@
-//! `cpu.N.energy_preference`: what the hardware's own frequency control leans to.
+//! `cpu.N.energy_preference`: the energy-performance preference of the hardware's frequency
+//! control.
 
 use crate::{
     cpu_attribute::{CpuAttribute, as_is, word},

@@ -1,4 +1,4 @@
-//! `cpu.N.governor`: who chooses a CPU's frequency, and `cpu.governor` for all of them.
+//! `cpu.N.governor`: a CPU's frequency governor; `cpu.governor` sets all CPUs.
 
 use crate::{
     cpu_attribute::{CpuAttribute, as_is, word},

@@ -1,4 +1,4 @@
-//! `cpu.N.idle_limit`: idle states that take longer to wake from are not entered.
+//! `cpu.N.idle_limit`: bars idle states with a longer exit latency.
 
 use model::Nanos;
 
@@ -7,9 +7,9 @@ use crate::{
     knob::{Kind, Refusal, usage},
 };
 
-/// **Source**: `/sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us`. It stays without a
-/// process that holds `/dev/cpu_dma_latency` open, so undoing it needs none. To the kernel `0`
-/// means no limit and `n/a` that no wait at all is borne.
+/// **Source**: `/sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us`. Unlike
+/// `/dev/cpu_dma_latency`, it stays without a process that holds a file open. In the kernel's file
+/// `0` means no limit, and `n/a` means no wake-up latency at all is allowed.
 pub const KIND: Kind = Kind {
     name: "cpu_idle_limit",
     spelling: "cpu.N.idle_limit=TIME|none|poll",

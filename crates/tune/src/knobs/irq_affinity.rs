@@ -1,4 +1,4 @@
-//! `irq.N.affinity`: the CPUs on which an interrupt may be raised.
+//! `irq.N.affinity`: the CPUs that may handle an interrupt.
 
 use model::{
     IrqId, Reading,
@@ -14,7 +14,7 @@ use crate::{
     phase::Phase,
 };
 
-/// **Source**: `/proc/irq/N/smp_affinity_list`.
+/// **Source**: `/proc/irq/N/smp_affinity_list`, a cpulist.
 pub const KIND: Kind = Kind {
     name: "irq_affinity",
     spelling: "irq.N.affinity=CPUS",
@@ -28,7 +28,7 @@ struct IrqAffinity {
     irq: IrqId,
 }
 
-/// The names of all interrupts' affinities.
+/// Knob names of all interrupts' affinities.
 pub(super) fn all(host: &Host) -> Vec<String> {
     let mut irqs: Vec<u32> = host
         .root()

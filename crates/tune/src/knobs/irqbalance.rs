@@ -1,4 +1,5 @@
-//! `irqbalance.banned_irqs` and `irqbalance.paused`: what the running irqbalance leaves alone.
+//! `irqbalance.banned_irqs` and `irqbalance.paused`: interrupts that the running irqbalance
+//! ignores, and pausing it.
 
 use model::{IrqId, knob::Target};
 
@@ -10,9 +11,9 @@ use crate::{
     phase::Phase,
 };
 
-/// Bans are told to its socket and hold until it ends; `paused` is SIGSTOP and SIGCONT, so nothing of
-/// what it knows is lost. **Source**: the socket's `setup`, `/proc/PID/stat`. An exact value is
-/// number and start of the process, and the value.
+/// Bans go to irqbalance's socket and last until it ends. `paused` is SIGSTOP and SIGCONT, so it
+/// loses no state. **Source**: the socket's `setup`, `/proc/PID/stat`. An exact value is the
+/// process's number and start time, and the value.
 pub const KIND: Kind = Kind {
     name: "irqbalance",
     spelling: "irqbalance.banned_irqs=LIST|+LIST|none, irqbalance.paused=on|off",
@@ -32,17 +33,17 @@ pub(super) fn exact(it: Process, value: &str) -> String {
     format!("{} {} {value}\n", it.pid, it.start)
 }
 
-/// Process and value of an exact value.
+/// Splits an exact value into process and value.
 pub(super) fn parsed(exact: &str) -> Option<(Process, &str)> {
     let mut words = exact.trim_end().splitn(3, ' ');
     let (pid, start) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
     Some((Process { pid, start }, words.next()?))
 }
 
-/// What came of an irqbalance that is another one now, or none: what it was told ended with it.
+/// Result of undoing after irqbalance ended or was restarted: its settings ended with it.
 ///
 /// # Errors
-/// When the journal's value makes no sense, or processes cannot be read.
+/// The journal's value is damaged, or processes cannot be read.
 pub(super) fn gone(knob: Target<'_>, host: &Host, old: &str) -> Result<Option<Undone>, TuneError> {
     let Some((then, _)) = parsed(old) else {
         return Err(TuneError::Environment(format!("{knob}: the journal makes no sense")));
@@ -55,7 +56,7 @@ pub(super) fn gone(knob: Target<'_>, host: &Host, old: &str) -> Result<Option<Un
     }
 }
 
-/// The same as a reason for which nothing is to be put back.
+/// The same, as a reason for which nothing needs restoring.
 pub(super) fn reported_another(knob: Target<'_>, host: &Host, old: &str) -> Option<String> {
     match gone(knob, host, old) {
         Ok(Some(Undone::Lost(why))) => Some(why),
@@ -63,7 +64,7 @@ pub(super) fn reported_another(knob: Target<'_>, host: &Host, old: &str) -> Opti
     }
 }
 
-/// The files that it is started with.
+/// The files that set irqbalance's options at start.
 pub(super) fn settings_files(case: &Case<'_>) -> String {
     let it = case.facts.tuners.iter().find(|r| r.kind == "irqbalance");
     match it.map(|r| r.settings_files.join(", ")) {
@@ -94,8 +95,9 @@ impl Knob for Irqbalance {
         Target::Irqbalance(if self.pause { "paused" } else { "banned_irqs" })
     }
 
-    /// Before any interrupt is moved, so that undoing moves them back first; and it is told all else
-    /// before it is stopped, and goes on before it is told the old again: a stopped one hears nothing.
+    /// Before interrupt affinities, so that undoing restores those first. Bans come before the
+    /// pause, and undoing continues irqbalance before it restores the bans: a stopped irqbalance
+    /// does not answer.
     fn phase(&self) -> Phase {
         if self.pause { Phase::IrqbalancePause } else { Phase::IrqbalanceBans }
     }
@@ -152,12 +154,12 @@ impl Knob for Irqbalance {
         host.ban_irqs(it, &irqs)
     }
 
-    /// One that was started since has neither.
+    /// An irqbalance started since has neither setting.
     fn undo(&self, host: &Host, old: &str, _: &str) -> Result<Undone, TuneError> {
         if let Some(gone) = gone(self.target(), host, old)? {
             return Ok(gone);
         }
-        // A stopped one does not answer.
+        // A stopped irqbalance does not answer.
         if self.pause || self.read(host)? != old {
             self.write(host, &self.show(old))?;
         }

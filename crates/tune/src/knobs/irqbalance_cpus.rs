@@ -12,9 +12,9 @@ use crate::{
     phase::Phase,
 };
 
-/// Told to its socket; holds until it ends. **Source**: the socket's `setup`, its environment. An
-/// exact value is number and start of the process, the CPUs, and those that it keeps free by its
-/// own settings: where the two are the same it is told to follow its settings again.
+/// Sent to irqbalance's socket; lasts until it ends. **Source**: the socket's `setup`, its
+/// environment. An exact value is the process's number and start time, the banned CPUs, and the
+/// CPUs of its own settings. If the two sets are equal, undoing returns irqbalance to its settings.
 pub const KIND: Kind = Kind {
     name: "irqbalance_cpus",
     spelling: "irqbalance.banned_cpus=CPUS|+CPUS|none",
@@ -36,7 +36,7 @@ fn cpus(text: &str) -> Result<CpuSet, Refusal> {
     if text == "none" { Ok(CpuSet::default()) } else { cpus_of(text) }
 }
 
-/// The CPUs of an exact value, and its own.
+/// The banned CPUs of an exact value, and those of irqbalance's settings.
 fn parts(exact: &str) -> Option<(&str, &str)> {
     parsed(exact)?.1.split_once(OWN)
 }
@@ -46,7 +46,7 @@ impl Knob for IrqbalanceCpus {
         Target::Irqbalance("banned_cpus")
     }
 
-    /// Before any interrupt is moved, so that undoing moves them back first.
+    /// Before interrupt affinities, so that undoing restores those first.
     fn phase(&self) -> Phase {
         Phase::IrqbalanceBans
     }
@@ -89,7 +89,7 @@ impl Knob for IrqbalanceCpus {
         host.ban_cpus(it, if cpus == own { None } else { Some(&cpus) })
     }
 
-    /// One that was started since follows its settings.
+    /// An irqbalance started since follows its settings.
     fn undo(&self, host: &Host, old: &str, _: &str) -> Result<Undone, TuneError> {
         if let Some(gone) = gone(self.target(), host, old)? {
             return Ok(gone);
@@ -112,7 +112,7 @@ impl Knob for IrqbalanceCpus {
         settings_files(case)
     }
 
-    /// It moves the interrupts of these CPUs.
+    /// irqbalance moves the interrupts of these CPUs.
     fn coupled_settings(&self, host: &Host) -> Vec<String> {
         irq_affinity::all(host)
     }

@@ -14,9 +14,9 @@ use crate::{
     phase::Phase,
 };
 
-/// An argument at its start, so it is started anew by systemd, with a file of ours beside its unit that lives
-/// until the next boot. **Source**: `/proc/PID/cmdline` and that file. An exact value is the script of the
-/// one that runs and that of our file, `none` where there is none; `off` where none runs.
+/// A start argument, so systemd restarts irqbalance with our drop-in next to its unit, valid until
+/// the next boot. **Source**: `/proc/PID/cmdline` and the drop-in. An exact value is the running
+/// script and the drop-in's script, `none` where there is none; `off` if irqbalance does not run.
 pub const KIND: Kind = Kind {
     name: "irqbalance_policy",
     spelling: "irqbalance.policyscript=PATH|none",
@@ -32,11 +32,11 @@ const SERVICE: &str = "irqbalance";
 const UNIT: &str = "irqbalance.service";
 const NONE: &str = "none";
 const OFF: &str = "off";
-/// By its name the last that is read.
+/// The drop-in directory; its file name sorts last, so systemd reads it last.
 const FOLDER: &str = "/run/systemd/system/irqbalance.service.d";
 const FILE: &str = "/run/systemd/system/irqbalance.service.d/zz-netwright.conf";
 
-/// The script of a command line.
+/// The script named on a command line.
 ///
 /// **Source**: irqbalance(1): `-l`, `--policyscript`; the last one counts.
 fn of_arguments<'w>(words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
@@ -55,7 +55,7 @@ fn of_arguments<'w>(words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     script
 }
 
-/// The script that our file gives it.
+/// The script that our drop-in sets.
 fn ours(host: &Host) -> Result<Option<String>, TuneError> {
     match host.text(FILE) {
         Ok(text) => Ok(of_arguments(text.split_whitespace()).map(str::to_owned)),
@@ -64,7 +64,7 @@ fn ours(host: &Host) -> Result<Option<String>, TuneError> {
     }
 }
 
-/// The script of the one that runs; `None` where none does.
+/// The script of the running irqbalance; `None` if none runs.
 fn running(host: &Host) -> Result<Option<String>, TuneError> {
     let it = match host.irqbalance() {
         Ok(it) => it,
@@ -76,13 +76,13 @@ fn running(host: &Host) -> Result<Option<String>, TuneError> {
     Ok(Some(script.unwrap_or(NONE).to_owned()))
 }
 
-/// What our file says: the unit's own start, and the script.
+/// Text of our drop-in: the unit's own start command, and the script.
 fn body(host: &Host, script: &str) -> Result<String, TuneError> {
     let start = unit::read(host.root(), UNIT).and_then(|u| u.exec_start);
     let Some((line, at)) = start else {
         return Err(TuneError::Environment(format!("{UNIT}: does not say how it is started")));
     };
-    // Our own file may be the one that says it.
+    // The start command may come from our own drop-in.
     let line = if at.starts_with(FILE) {
         line.rsplit_once(" --policyscript=").map_or(line.as_str(), |(own, _)| own)
     } else {
@@ -91,7 +91,7 @@ fn body(host: &Host, script: &str) -> Result<String, TuneError> {
     Ok(format!("[Service]\nExecStart=\nExecStart={line} --policyscript={script}\n"))
 }
 
-/// Root runs it for each interrupt.
+/// Checks that the script is safe: root runs it for each interrupt.
 fn may_be_run(path: &str) -> Result<(), TuneError> {
     let about = std::fs::metadata(Path::new(path)).map_err(|e| TuneError::io(path, &e))?;
     let why = match about.mode() {
@@ -104,7 +104,7 @@ fn may_be_run(path: &str) -> Result<(), TuneError> {
     Err(TuneError::Environment(format!("{path}: {why}")))
 }
 
-/// Makes our file say so, or takes it away, and starts it anew.
+/// Writes or removes our drop-in, and restarts irqbalance.
 fn set(host: &Host, script: Option<&str>) -> Result<(), TuneError> {
     match script {
         Some(script) => {
@@ -115,7 +115,7 @@ fn set(host: &Host, script: Option<&str>) -> Result<(), TuneError> {
         }
         None => {
             host.remove_file(FILE)?;
-            // Somebody else's file may be there too.
+            // Fails if the directory holds other files, which is fine.
             let _ = host.remove_folder(FOLDER);
         }
     }
@@ -127,7 +127,7 @@ impl Knob for IrqbalancePolicy {
         Target::Irqbalance("policyscript")
     }
 
-    /// Before what is told to it, which it forgets, and before any interrupt is moved.
+    /// Before the bans, which a restart loses, and before interrupt affinities.
     fn phase(&self) -> Phase {
         Phase::IrqbalanceRun
     }
@@ -168,7 +168,7 @@ impl Knob for IrqbalancePolicy {
                 _ => Ok(NONE.into()),
             };
         }
-        // What systemd would take for something else.
+        // Characters that systemd would interpret.
         let odd = |c: char| c.is_whitespace() || c.is_control() || "%$\"'\\;".contains(c);
         if !wanted.starts_with('/') || wanted.contains(odd) {
             return usage(format!("{wanted:?} is no full path of a script, nor none"));
@@ -191,7 +191,7 @@ impl Knob for IrqbalancePolicy {
         }
     }
 
-    /// Our file is as it was, and irqbalance started with it; one that was stopped since stays so.
+    /// Restores our drop-in and restarts irqbalance; if it was stopped since, it stays stopped.
     fn undo(&self, host: &Host, old: &str, _: &str) -> Result<Undone, TuneError> {
         let now = self.read(host)?;
         if now == old {
@@ -214,7 +214,7 @@ impl Knob for IrqbalancePolicy {
         settings_files(case)
     }
 
-    /// One that starts moves interrupts.
+    /// A starting irqbalance moves interrupts.
     fn coupled_settings(&self, host: &Host) -> Vec<String> {
         irq_affinity::all(host)
     }

@@ -1,4 +1,4 @@
-//! `irqbalance.running`: whether irqbalance runs, by the service manager that runs it.
+//! `irqbalance.running`: whether irqbalance runs, set through its service manager.
 
 use model::knob::Target;
 
@@ -10,8 +10,8 @@ use crate::{
     phase::Phase,
 };
 
-/// `systemctl` or `rc-service`. **Source**: `/proc`, and which manager runs the host. An exact value
-/// is `on` or `off` and the manager, `-` where none would do it.
+/// `systemctl` or `rc-service`. **Source**: `/proc`, and the host's service manager. An exact value
+/// is `on` or `off` and the manager, `-` if there is none.
 pub const KIND: Kind = Kind {
     name: "irqbalance_running",
     spelling: "irqbalance.running=on|off",
@@ -30,7 +30,7 @@ impl Knob for IrqbalanceRunning {
         Target::Irqbalance("running")
     }
 
-    /// Before what is told to it, and before any interrupt is moved.
+    /// Before irqbalance's other settings and before interrupt affinities.
     fn phase(&self) -> Phase {
         Phase::IrqbalanceRun
     }
@@ -92,7 +92,7 @@ impl Knob for IrqbalanceRunning {
         settings_files(case)
     }
 
-    /// One that starts moves interrupts.
+    /// A starting irqbalance moves interrupts.
     fn coupled_settings(&self, host: &Host) -> Vec<String> {
         irq_affinity::all(host)
     }

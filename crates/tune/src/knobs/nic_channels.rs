@@ -17,8 +17,8 @@ use crate::{
     phase::Phase,
 };
 
-/// `ethtool -l` and `-L`. A value is `combined 4`, or `rx 2 tx 2`, as the driver has them; what
-/// is not named stays.
+/// `ethtool -l` and `-L`. A value is `combined 4`, or `rx 2 tx 2`, by the kinds that the driver
+/// has. Kinds not named keep their count.
 pub const KIND: Kind = Kind {
     name: "nic_channels",
     spelling: "nic.NIC.channels='combined N' or 'rx N tx N'",
@@ -32,7 +32,7 @@ struct NicChannels<'k> {
     nic: &'k str,
 }
 
-/// Kind, count and most, of the kinds that the driver has.
+/// Kind, count and maximum, for the kinds that the driver has.
 fn kinds(c: &Channels) -> Vec<(&'static str, u32, u32)> {
     let all = [
         ("rx", c.rx_count, c.max_rx),
@@ -60,7 +60,7 @@ fn of_facts(c: &Known) -> Channels {
     }
 }
 
-/// Sets what `wanted` names; a bare number means combined channels.
+/// Applies `wanted`; a bare number means combined channels.
 fn set(now: &mut Channels, wanted: &str) -> Result<(), Refusal> {
     let words: Vec<&str> = wanted.split_whitespace().collect();
     let pairs: Vec<(&str, &str)> = match words.as_slice() {
@@ -95,8 +95,8 @@ fn set(now: &mut Channels, wanted: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What a change to so many receive queues would do to a table that was set by hand, which none
-/// is that gives all its queues in turn.
+/// Effect of a new count of receive queues on an indirection table set by hand. A table with all
+/// queues in turn does not count as set by hand.
 ///
 /// **Source**: `ethnl_set_channels`, `ethtool_set_channels`: refused where the table uses a queue
 /// that would go; else the driver decides whether it builds its own again.
@@ -167,7 +167,7 @@ impl Knob for NicChannels<'_> {
         let mut channels = host.ethtool().channels(nic).map_err(|e| TuneError::read(&e))?;
         set(&mut channels, value)
             .map_err(|r| TuneError::Usage(format!("{}: {}", self.target(), r.why)))?;
-        // `equal 2` of somebody's own looks like the table of a driver that uses two queues.
+        // A user's own `equal 2` looks like the table of a driver that uses two queues.
         host.set_channels(nic, &channels).map_err(|e| match e {
             TuneError::Kernel { errno: libc::EINVAL, .. } => TuneError::Environment(format!(
                 "{e}; an RSS table that was set by hand may use more queues (ethtool -x {})",
@@ -195,12 +195,12 @@ impl Knob for NicChannels<'_> {
         "channels"
     }
 
-    /// Queues that go take their settings along, and a driver may spread its interrupts anew.
+    /// Removed queues lose their settings, and a driver may place its interrupts again.
     fn coupled_settings(&self, host: &Host) -> Vec<String> {
         let nic = self.nic;
         let folder =
             |f: &str| host.root().entries(&format!("/sys/class/net/{nic}/{f}")).unwrap_or_default();
-        // Of mq, those of the queues that go: first, for its own undoing sees only what is left.
+        // The qdiscs of removed mq queues come first: their undo sees only the remaining queues.
         let mut all = vec![format!("nic.{nic}.qdisc"), format!("nic.{nic}.rss.table")];
         for queue in folder("queues") {
             let settings: &[&str] =

@@ -1,4 +1,4 @@
-//! `nic.NIC.coalesce.PARAMETER`: how long and for how many packets an interrupt waits.
+//! `nic.NIC.coalesce.PARAMETER`: the delay and packet count before an interrupt.
 
 use model::{
     Reading,
@@ -17,7 +17,7 @@ use crate::{
     phase::Phase,
 };
 
-/// `ethtool -c` and `-C`.
+/// `ethtool -c` and `-C`; `PARAMETERS` holds the units.
 pub const KIND: Kind = Kind {
     name: "nic_coalesce",
     spelling: "nic.NIC.coalesce.rx_usecs|tx_usecs|rx_max_frames|tx_max_frames|adaptive_rx|…=VALUE",
@@ -34,10 +34,10 @@ struct NicCoalesce<'k> {
     parameter: &'static Parameter,
 }
 
-/// Where a parameter is kept.
+/// Accessor for a parameter's field.
 type Slot = fn(&mut Coalesce) -> &mut u32;
 
-/// Name, unit (empty for a switch), place.
+/// Name, unit (empty for a switch), field.
 type Parameter = (&'static str, &'static str, Slot);
 
 const PARAMETERS: &[Parameter] = &[
@@ -56,7 +56,7 @@ fn now(host: &Host, nic: &str) -> Result<Coalesce, TuneError> {
     host.ethtool().coalesce(nic).map_err(|e| TuneError::read(&e))
 }
 
-/// Why the driver does not have it, if it is known not to.
+/// Why the driver lacks a parameter, if it is known to.
 fn why_not(known: &Known, parameter: &str) -> Option<String> {
     let why = |r: &Reading<u32>| r.why_not().map(str::to_owned);
     match parameter {
@@ -107,7 +107,7 @@ impl Knob for NicCoalesce<'_> {
         let in_us =
             wanted.parse::<model::Nanos>().ok().filter(|t| *unit == "us" && t.0 % 1000 == 0);
         let plain = in_us.map_or_else(|| wanted.to_owned(), |t| (t.0 / 1000).to_string());
-        // A tenth of a second without an interrupt is a mistake of the unit.
+        // A tenth of a second without an interrupt is a unit mistake.
         Ok(number(&plain, 0, 100_000, unit)?.to_string())
     }
 
@@ -139,7 +139,7 @@ impl Knob for NicCoalesce<'_> {
         "interrupt coalescing"
     }
 
-    /// A driver that closes the interface and opens it again makes its NAPI instances anew.
+    /// A driver that closes and reopens the interface recreates its NAPI instances.
     fn coupled_settings(&self, host: &Host) -> Vec<String> {
         nic_napi::of_nic(host, self.nic, None)
     }

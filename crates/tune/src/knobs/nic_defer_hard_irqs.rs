@@ -5,7 +5,7 @@ use crate::{
     knob::{Case, Kind, Refusal, number},
 };
 
-/// **Source**: `/sys/class/net/X/napi_defer_hard_irqs`.
+/// **Source**: `/sys/class/net/X/napi_defer_hard_irqs`, a count of polls.
 pub const KIND: Kind = Kind {
     name: "nic_defer_hard_irqs",
     spelling: "nic.NIC.napi_defer_hard_irqs=POLLS",

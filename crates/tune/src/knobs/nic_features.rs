@@ -15,8 +15,8 @@ use crate::{
     phase::Phase,
 };
 
-/// `ethtool -k` and `-K`. An exact value is what is wanted, and where they differ what is: `on
-/// (not in force)`, `off (forced on)`. What is wanted is what is put back.
+/// `ethtool -k` and `-K`. An exact value is the wanted state, and the active one if it differs: `on
+/// (not in force)`, `off (forced on)`. Undoing restores the wanted state.
 pub const KIND: Kind = Kind {
     name: "nic_features",
     spelling: "nic.NIC.features.NAME=on|off",
@@ -99,7 +99,7 @@ impl Knob for NicFeatures<'_> {
         "offloads"
     }
 
-    /// A driver that closes the interface and opens it again makes its NAPI instances anew.
+    /// A driver that closes and reopens the interface recreates its NAPI instances.
     fn coupled_settings(&self, host: &Host) -> Vec<String> {
         nic_napi::of_nic(host, self.nic, None)
     }

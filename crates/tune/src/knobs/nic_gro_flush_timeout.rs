@@ -1,11 +1,12 @@
-//! `nic.NIC.gro_flush_timeout`: how long a packet may wait for more to join it, and with deferred interrupts how long until the next poll.
+//! `nic.NIC.gro_flush_timeout`: how long GRO holds a packet for more to merge with it. With
+//! deferred interrupts, also the time until the next poll.
 
 use crate::{
     attribute::{Attribute, same_line},
     knob::{Case, Kind, Refusal, nanoseconds},
 };
 
-/// **Source**: `/sys/class/net/X/gro_flush_timeout`.
+/// **Source**: `/sys/class/net/X/gro_flush_timeout`, in nanoseconds.
 pub const KIND: Kind = Kind {
     name: "nic_gro_flush_timeout",
     spelling: "nic.NIC.gro_flush_timeout=NANOSECONDS",

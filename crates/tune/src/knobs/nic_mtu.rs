@@ -1,4 +1,4 @@
-//! `nic.NIC.mtu`: the largest packet, without the link's own header.
+//! `nic.NIC.mtu`: the largest packet in bytes, without the link-layer header.
 
 use model::{
     knob::{NicSetting, Target},
@@ -30,7 +30,8 @@ struct NicMtu<'k> {
     nic: &'k str,
 }
 
-/// IPv6 leaves an interface whose MTU is smaller (RFC 8200, section 5), its addresses with it.
+/// Below this MTU the kernel removes IPv6 and its addresses from an interface (RFC 8200, section
+/// 5).
 const IPV6_LEAST: u64 = 1280;
 
 impl Knob for NicMtu<'_> {
@@ -107,8 +108,8 @@ impl Knob for NicMtu<'_> {
     }
 }
 
-/// The largest that is a value at all. A kernel that tells the least and no most sets no limit: then
-/// any positive `int` is one.
+/// The largest valid value. A kernel that reports a minimum but no maximum accepts any positive
+/// `int`.
 ///
 /// **Source**: `dev_validate_mtu` in `net/core/dev.c`.
 fn largest(nic: &Nic) -> u64 {
@@ -116,7 +117,7 @@ fn largest(nic: &Nic) -> u64 {
     if unlimited { u64::from(i32::MAX.unsigned_abs()) } else { 65535 }
 }
 
-/// The other end of a veth, where that is in the same network namespace: each names the other.
+/// A veth's peer, if it is in the same network namespace: each names the other.
 fn other_end<'f>(case: &Case<'f>, nic: &Nic) -> Option<&'f Nic> {
     let peer_of = |n: &Nic| match &n.details {
         KindDetails::Veth { peer_ifindex, .. } => peer_ifindex.get(),
@@ -127,7 +128,7 @@ fn other_end<'f>(case: &Case<'f>, nic: &Nic) -> Option<&'f Nic> {
     case.facts.nics.iter().find(mutual)
 }
 
-/// The interface that IPv6 would leave: this one, or one that is lowered with it.
+/// The interface that would lose IPv6: this one, or one lowered with it.
 fn loses_ipv6<'c>(case: &'c Case<'_>, nic: &'c Nic, mtu: u64) -> Option<&'c str> {
     let has = |n: &&Nic| n.addresses.known().is_some_and(|a| a.iter().any(|a| a.contains(':')));
     let on_top = || stacked::followers(case.facts, &nic.name).into_iter();
@@ -135,7 +136,8 @@ fn loses_ipv6<'c>(case: &'c Case<'_>, nic: &'c Nic, mtu: u64) -> Option<&'c str>
     (mtu < IPV6_LEAST).then(|| all().find(has)).flatten().map(|n| n.name.as_str())
 }
 
-/// What next to the interface carries less, or sets it otherwise in the same plan.
+/// Why an MTU is too large: a neighboring interface has a smaller one, or the plan gives it
+/// another.
 fn too_large(case: &Case<'_>, nic: &Nic, mtu: u64, grows: bool) -> Option<String> {
     if let Some(Below { nic: master, carries, planned }) = stacked::other_of_master(case, nic, mtu)
     {
@@ -172,7 +174,7 @@ fn too_little_below(nic: &Nic, below: Below<'_>, mtu: u64) -> String {
     }
 }
 
-/// What the other end of a veth carries less.
+/// Why the peer of a veth cannot receive packets this large.
 fn too_little_beyond(case: &Case<'_>, nic: &Nic, mtu: u64) -> Option<String> {
     let KindDetails::Veth { peer_mtu, peer, .. } = &nic.details else { return None };
     let other = other_end(case, nic);
@@ -191,8 +193,8 @@ fn too_little_beyond(case: &Case<'_>, nic: &Nic, mtu: u64) -> Option<String> {
     })
 }
 
-/// Every interface on top of one, and on top of those, the nearest first. A bond or team hands its MTU
-/// down to its members: they come first.
+/// Every interface stacked on this one, directly or not, the nearest first. A bond or team sets its
+/// members' MTU: members come first.
 ///
 /// **Source**: the links `upper_*` and, of a bond, `lower_*` of its folder in sysfs.
 fn moved_along(host: &Host, nic: &str) -> Vec<String> {

@@ -15,7 +15,7 @@ use crate::{
     phase::Phase,
 };
 
-/// `napi-get` and `napi-set` of the `netdev` family. Since Linux 6.13, `threaded` since 6.17.
+/// `napi-get` and `napi-set` of netlink's `netdev` family. Since Linux 6.13, `threaded` since 6.17.
 pub const KIND: Kind = Kind {
     name: "nic_napi",
     spelling: "nic.NIC.napi.defer_hard_irqs|gro_flush_timeout|irq_suspend_timeout|threaded.rx-N=VALUE",
@@ -37,13 +37,13 @@ struct NicNapi<'k> {
     which: &'k str,
 }
 
-/// One of the settings.
+/// One setting of a NAPI instance.
 struct Setting {
     name: &'static str,
     /// **Source**: `Documentation/netlink/specs/netdev.yaml`, attribute set `napi`.
     attribute: u16,
     unit: &'static str,
-    /// See [`Knob::sets`].
+    /// Topic for tuner conflicts, as in [`Knob::sets`]; empty if none fits.
     sets: &'static str,
     of: fn(&NapiMessage) -> Option<u64>,
     judge: fn(&str) -> Result<String, Refusal>,
@@ -84,7 +84,7 @@ const SETTINGS: [Setting; 4] = [
     },
 ];
 
-/// A number, or the queue that it serves.
+/// Whether the text is a NAPI id or a queue name.
 fn is_instance(which: &str) -> bool {
     let digits = which.strip_prefix("rx-").or_else(|| which.strip_prefix("tx-")).unwrap_or(which);
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
@@ -108,10 +108,10 @@ impl NicNapi<'_> {
     }
 }
 
-/// The instances' own settings that writing another knob of the interface may move: one of them by
-/// name, or all.
+/// The NAPI instance settings that writing another knob of the interface may change: the setting
+/// `only`, or all.
 pub fn of_nic(host: &Host, nic: &str, only: Option<&str>) -> Vec<String> {
-    // Before 6.8, and in a folder, none is known.
+    // Empty before 6.8, and for a directory tree.
     let napis = host.napis(nic).unwrap_or_default();
     let wanted = |s: &&Setting| only.is_none_or(|only| only == s.name);
     let mut all = Vec::new();
@@ -122,8 +122,8 @@ pub fn of_nic(host: &Host, nic: &str, only: Option<&str>) -> Vec<String> {
     all
 }
 
-/// What writing an interface's file does to its instances, for a plan; `None` where the kernel has no
-/// such setting of an instance.
+/// What writing an interface's file does to its NAPI instances, for a plan; `None` if the kernel
+/// has no such per-instance setting.
 pub fn side_effects(case: &Case<'_>, nic: &str, name: &str, old: &str) -> Option<AtStake> {
     let napis = case.nic(nic)?.napis.known()?;
     let names = names(napis.iter().map(|n| (n.id, n.queues.clone())).collect());
@@ -146,7 +146,7 @@ impl Knob for NicNapi<'_> {
         Target::Nic(self.nic, NicSetting::Napi(self.setting.name, self.which))
     }
 
-    /// After what sets every instance.
+    /// After the interface's file, which sets every instance.
     fn phase(&self) -> Phase {
         Phase::Spread
     }
@@ -182,7 +182,7 @@ impl Knob for NicNapi<'_> {
         host.set_napi(napi.id, self.setting.attribute, number)
     }
 
-    /// An instance that the driver took away took its value along.
+    /// An instance that the driver removed took its value along.
     fn lost(&self, host: &Host, _: &str) -> Option<String> {
         let Self { nic, which, .. } = self;
         let flags = host.text(&nic_file(nic, "flags")).ok()?;
@@ -191,7 +191,7 @@ impl Knob for NicNapi<'_> {
         (is_up && !has).then(|| format!("{nic} has no NAPI {which} any more"))
     }
 
-    /// With the link down there is none; one that is made gets what the interface's file says.
+    /// With the link down there are no instances; a new instance gets the interface's value.
     ///
     /// **Source**: `netif_napi_add_weight_locked` and `napi_restore_config`; the interface's files are
     /// written into a kept configuration, too.

@@ -1,4 +1,4 @@
-//! `nic.NIC.pause.rx` and its like: flow control with the other end of the wire.
+//! `nic.NIC.pause.rx` and its like: Ethernet flow control with the link partner.
 
 use model::{
     knob::{NicSetting, Target},
@@ -85,7 +85,7 @@ impl Knob for NicPause<'_> {
         "pause"
     }
 
-    /// A driver that closes the interface and opens it again makes its NAPI instances anew.
+    /// A driver that closes and reopens the interface recreates its NAPI instances.
     fn coupled_settings(&self, host: &Host) -> Vec<String> {
         nic_napi::of_nic(host, self.nic, None)
     }

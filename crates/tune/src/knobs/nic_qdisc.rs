@@ -1,4 +1,4 @@
-//! `nic.NIC.qdisc`: how packets wait to be sent.
+//! `nic.NIC.qdisc`: the queueing discipline of an interface.
 
 mod options;
 
@@ -17,10 +17,10 @@ use crate::{
 };
 use options::{KINDS, Set};
 
-/// `tc qdisc`. A value is `fq limit 20000`; `mq fq limit 20000` for one at each queue; or
-/// `default`, which is what the kernel puts there by itself. Options that are not named are the
-/// kernel's own. **Source**: `RTM_GETQDISC`, `RTM_NEWQDISC`. An exact value is a line for each:
-/// kind, handle, parent, options, in hex; and one if filters hang there.
+/// `tc qdisc`. A value is `fq limit 20000`; `mq fq limit 20000` for one fq on each queue; or
+/// `default`, the qdisc that the kernel installs itself. Options not named keep the kernel's
+/// defaults. **Source**: `RTM_GETQDISC`, `RTM_NEWQDISC`. An exact value has a line for each qdisc:
+/// kind, handle, parent, options, in hex; and a line if filters are attached.
 pub const KIND: Kind = Kind {
     name: "nic_qdisc",
     spelling: "nic.NIC.qdisc='KIND OPTION VALUE …', 'mq KIND …' or default",
@@ -34,14 +34,14 @@ struct NicQdisc<'k> {
     nic: &'k str,
 }
 
-/// Handles of our own; one of them is free.
+/// Handles reserved for netwright; one of them is free.
 const OURS: [u32; 2] = [0x4e57_0000, 0x4e58_0000];
 
-/// What is asked for.
+/// A parsed request.
 struct RequestedQdisc<'w> {
-    /// One at each queue.
+    /// Whether each queue gets its own qdisc under mq.
     mq: bool,
-    /// `default` and `mq` without more have none.
+    /// `None` for `default` and for `mq` alone.
     kind: Option<&'w str>,
     options: Vec<Set>,
 }
@@ -80,7 +80,7 @@ fn exact(all: &[Qdisc], filters: usize) -> String {
     text
 }
 
-/// The disciplines of an exact value; of them the root first.
+/// The qdiscs of an exact value, the root first.
 fn parsed(exact: &str) -> Vec<Qdisc> {
     let line = |l: &str| {
         let mut words = l.split(' ');
@@ -99,8 +99,8 @@ fn free_handle(now: &[Qdisc]) -> u32 {
     if now.iter().any(|q| q.handle == first) { second } else { first }
 }
 
-/// Puts the kernel's default back; what it made by itself cannot be taken away, so something
-/// else goes over it first.
+/// Restores the kernel's default. A qdisc that the kernel created cannot be deleted, so another is
+/// put over it first.
 fn to_default(host: &Host, nic: &str, now: &[Qdisc]) -> Result<(), TuneError> {
     if now.first().is_some_and(|root| root.handle == 0) {
         cover(host, nic, now)?;
@@ -108,14 +108,14 @@ fn to_default(host: &Host, nic: &str, now: &[Qdisc]) -> Result<(), TuneError> {
     host.drop_root_qdisc(nic)
 }
 
-/// Puts a plain queue at the root, under a handle that nobody has.
+/// Installs a plain queue at the root, with an unused handle.
 fn cover(host: &Host, nic: &str, now: &[Qdisc]) -> Result<(), TuneError> {
     let handle = free_handle(now);
     let plain = Qdisc { kind: "pfifo".into(), handle, parent: ROOT, options: vec![] };
     host.put_qdisc(nic, &plain)
 }
 
-/// Puts back what was there: the root, then those below it which the kernel did not make itself.
+/// Restores the old qdiscs: the root, then those below it that the kernel does not create itself.
 fn put_back(host: &Host, nic: &str, old: &[Qdisc], now: &[Qdisc]) -> Result<(), TuneError> {
     let Some((root, below)) = old.split_first().filter(|(root, _)| root.handle != 0) else {
         return to_default(host, nic, now);
@@ -130,8 +130,8 @@ fn put_back(host: &Host, nic: &str, old: &[Qdisc], now: &[Qdisc]) -> Result<(), 
     Ok(())
 }
 
-/// Whether it is what the kernel makes by itself. An interface that was not up since it is in its network
-/// namespace has none yet, and gets its default when it comes up.
+/// Whether the qdiscs are the kernel's default. An interface never up in its network namespace has
+/// none yet, and gets the default when it comes up.
 fn is_default(all: &[Qdisc]) -> bool {
     all.first().is_none_or(|root| root.handle == 0)
 }
@@ -147,8 +147,8 @@ impl Knob for NicQdisc<'_> {
         Target::Nic(self.nic, NicSetting::Plain("qdisc"))
     }
 
-    /// After the channels, before the MTU: fq's defaults are made from it, and undoing goes the
-    /// other way.
+    /// After the channels and before the MTU: fq derives its defaults from the MTU, and undoing
+    /// runs the other way.
     fn phase(&self) -> Phase {
         Phase::Qdisc
     }

@@ -1,4 +1,4 @@
-//! `nic.NIC.rings.rx` and its like: descriptors of a queue.
+//! `nic.NIC.rings.rx` and its like: ring size, in descriptors per queue.
 
 use model::{
     knob::{NicSetting, Target},
@@ -34,7 +34,7 @@ struct NicRings<'k> {
 
 const RINGS: [&str; 4] = ["rx", "rx_mini", "rx_jumbo", "tx"];
 
-/// One of the four numbers.
+/// The field of one of the four rings.
 fn slot<'r>(rings: &'r mut Rings, ring: &str) -> &'r mut u32 {
     match ring {
         "rx" => &mut rings.rx_pending,
@@ -96,7 +96,7 @@ impl Knob for NicRings<'_> {
         "rings"
     }
 
-    /// A driver that closes the interface and opens it again makes its NAPI instances anew.
+    /// A driver that closes and reopens the interface recreates its NAPI instances.
     fn coupled_settings(&self, host: &Host) -> Vec<String> {
         nic_napi::of_nic(host, self.nic, None)
     }

@@ -1,11 +1,11 @@
-//! `nic.NIC.threaded`: whether kernel threads poll the queues instead of softirqs; since 5.12.
+//! `nic.NIC.threaded`: NAPI polling in kernel threads instead of softirqs; since 5.12.
 
 use crate::{
     attribute::{Attribute, same_line},
     knob::{Case, Kind, Refusal, switch},
 };
 
-/// **Source**: `/sys/class/net/X/threaded`.
+/// **Source**: `/sys/class/net/X/threaded`, `0` or `1`.
 pub const KIND: Kind = Kind {
     name: "nic_threaded",
     spelling: "nic.NIC.threaded=on|off",

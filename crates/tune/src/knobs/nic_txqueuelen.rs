@@ -1,11 +1,11 @@
-//! `nic.NIC.txqueuelen`: packets that a queueing discipline which asks for it may hold.
+//! `nic.NIC.txqueuelen`: queue length, in packets, for qdiscs that use the interface's value.
 
 use crate::{
     attribute::{Attribute, same_line},
     knob::{Case, Kind, Refusal, number},
 };
 
-/// **Source**: `/sys/class/net/X/tx_queue_len`.
+/// **Source**: `/sys/class/net/X/tx_queue_len`, in packets.
 pub const KIND: Kind = Kind {
     name: "nic_txqueuelen",
     spelling: "nic.NIC.txqueuelen=PACKETS",

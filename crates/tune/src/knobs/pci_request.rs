@@ -1,4 +1,4 @@
-//! `pci.ADDRESS.read_request` and `.mmrbc`: how much a device asks memory for at once.
+//! `pci.ADDRESS.read_request` and `.mmrbc`: the largest memory read request of a device, in bytes.
 
 use model::{
     knob::Target,
@@ -37,13 +37,13 @@ struct PciRequest<'k> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Field {
     name: &'static str,
-    /// Identifier of the capability.
+    /// Identifier of the capability, as in its list.
     capability: u8,
-    /// Offset of the register in it.
+    /// Offset of the register within the capability.
     at: u8,
     shift: u32,
     mask: u16,
-    /// Bytes of code 0, each further one twice as many.
+    /// Bytes that code 0 stands for; each further code doubles them.
     least: u32,
     most: u32,
 }
@@ -69,10 +69,10 @@ const FIELDS: [Field; 2] = [
     },
 ];
 
-/// As much as the capability list stands in.
+/// Length of the configuration space that holds the capability list.
 const CONFIG_BYTES: usize = 256;
 
-/// `0000:81:00.0`
+/// Whether the text is a PCI address such as `0000:81:00.0`.
 fn is_address(address: &str) -> bool {
     let hex = |s: &str, n: usize| s.len() >= n && s.bytes().all(|b| b.is_ascii_hexdigit());
     let Some((place, function)) = address.rsplit_once('.') else { return false };
@@ -82,7 +82,7 @@ fn is_address(address: &str) -> bool {
     }
 }
 
-/// The space, and where the field's register is in it.
+/// The configuration space, and the offset of the field's register in it.
 fn register(it: &PciRequest<'_>, host: &Host) -> Result<(PciConfig, u16, u8), TuneError> {
     let PciRequest { address, field } = it;
     let path = it.path();
@@ -120,7 +120,7 @@ fn register(it: &PciRequest<'_>, host: &Host) -> Result<(PciConfig, u16, u8), Tu
     }
 }
 
-/// What is read now, in bytes.
+/// The field's current value, in bytes.
 fn size(config: &PciConfig, field: &Field) -> Option<u32> {
     match field.name {
         "mmrbc" => config.pcix_mmrbc_bytes,
@@ -128,7 +128,7 @@ fn size(config: &PciConfig, field: &Field) -> Option<u32> {
     }
 }
 
-/// The bytes of an exact value or a spelled one.
+/// Bytes of an exact or a typed value.
 fn bytes(text: &str) -> Option<u32> {
     text.split_whitespace().last()?.parse().ok()
 }

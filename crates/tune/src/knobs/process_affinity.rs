@@ -1,5 +1,5 @@
-//! `process.PID.affinity`: the CPUs on which a process's threads may run, those that it starts
-//! later included (a thread inherits its maker's).
+//! `process.PID.affinity`: the CPUs on which a process's threads may run, including threads it
+//! starts later (a thread inherits its creator's affinity).
 
 use std::collections::BTreeMap;
 
@@ -27,11 +27,11 @@ struct ProcessAffinity {
     pid: u32,
 }
 
-/// Threads may start while others are moved; a process that starts them faster than this is
-/// not waited for.
+/// Passes over the threads, since new ones may start meanwhile; a process that starts threads
+/// faster is given up.
 const PASSES: u32 = 20;
 
-/// A thread is its number and its start: numbers are given again.
+/// Affinity by thread number and start time: numbers are reused.
 type Threads = BTreeMap<(u32, u64), CpuSet>;
 
 fn threads(host: &Host, pid: u32) -> Result<Threads, TuneError> {
@@ -42,7 +42,7 @@ fn threads(host: &Host, pid: u32) -> Result<Threads, TuneError> {
         let start = host.start_ticks(&format!("{pid}/task/{tid}"));
         let status = host.text(&format!("{folder}/{tid}/status"));
         let (start, status) = match start.and_then(|start| Ok((start, status?))) {
-            // One that ends meanwhile is not there.
+            // The thread ended meanwhile.
             Err(TuneError::Absent(_)) => continue,
             read => read?,
         };
@@ -73,7 +73,7 @@ fn parsed(exact: &str) -> Threads {
     exact.lines().filter_map(line).collect()
 }
 
-/// Moves every thread for which `to` has a place, until a pass finds none left.
+/// Sets the affinity of every thread for which `to` returns one, until a pass changes none.
 fn move_all(
     host: &Host,
     pid: u32,
@@ -109,7 +109,7 @@ impl Knob for ProcessAffinity {
         threads(host, self.pid).map(|t| text(&t))
     }
 
-    /// The distinct sets; what is no list of threads is a set already.
+    /// The distinct CPU sets; text that is no list of threads is a CPU set already.
     fn show(&self, exact: &str) -> String {
         let threads = parsed(exact);
         if threads.is_empty() {
@@ -150,8 +150,8 @@ impl Knob for ProcessAffinity {
         move_all(host, self.pid, |_, _| Some(wanted.clone()))
     }
 
-    /// Threads that are gone need nothing; those that started since are given what the first
-    /// thread had, if they still run where we put them, or where somebody else has put that one.
+    /// Threads that ended need nothing. Threads started since get the first thread's old CPUs, if
+    /// they still run on the CPUs that we set or on the first thread's current ones.
     fn undo(&self, host: &Host, old: &str, written: &str) -> Result<Undone, TuneError> {
         let saved = parsed(old);
         let pid = self.pid;
@@ -186,7 +186,7 @@ impl Knob for ProcessAffinity {
         let (saved, pid) = (parsed(old), self.pid);
         match threads(host, pid) {
             Err(TuneError::Absent(_)) => Some(ended(pid)),
-            // Its first thread is it.
+            // The first thread identifies the process.
             Ok(now) => {
                 let same = now.keys().any(|id| id.0 == pid && saved.contains_key(id));
                 (!same).then(|| format!("process {pid} ended, and another one has its number"))

@@ -1,5 +1,5 @@
-//! `process.PID.cpuset`: CPUs and memory nodes of a process's control group: of all its threads and
-//! of those that it starts later, whatever affinity they ask for.
+//! `process.PID.cpuset`: CPUs and memory nodes of a process's control group. The group limits all
+//! its threads, including later ones, whatever affinity they request.
 
 mod group;
 
@@ -17,9 +17,9 @@ use crate::{
 };
 use group::Group;
 
-/// **Source**: `cpuset.cpus` and `cpuset.mems` of its cgroup, v1 or v2. A process that is in the
-/// root, which cannot be limited, is given a group of its own; one in a group (a container, a
-/// systemd unit) stays there, and the group is limited.
+/// **Source**: `cpuset.cpus` and `cpuset.mems` of its cgroup, v1 or v2. A process in the root,
+/// which cannot be limited, gets a group for itself. A process in a group (a container, a systemd
+/// unit) stays there, and the group is limited.
 pub const KIND: Kind = Kind {
     name: "process_cpuset",
     spelling: "process.PID.cpuset='CPUS' or 'CPUS mems NODES'",
@@ -33,10 +33,10 @@ struct ProcessCpuset {
     pid: u32,
 }
 
-/// Processes may start while others are moved.
+/// Passes over the processes, since new ones may start while others are moved.
 const PASSES: u32 = 20;
 
-/// CPUs, and nodes where some are named.
+/// CPUs, and memory nodes if the value names some.
 fn wanted(value: &str) -> Result<(CpuSet, Option<CpuSet>), Refusal> {
     match value.split_whitespace().collect::<Vec<_>>().as_slice() {
         [cpus] => Ok((cpus_of(cpus)?, None)),
@@ -49,7 +49,7 @@ fn wanted(value: &str) -> Result<(CpuSet, Option<CpuSet>), Refusal> {
     }
 }
 
-/// Makes the folder of a group, and gives it what the kernel wants set before a process comes.
+/// Creates a group's directory and sets what the kernel requires before a process joins.
 fn make(host: &Host, group: &Group, folder: &str) -> Result<(), TuneError> {
     host.make_folder(folder)?;
     if !group.v2 {
@@ -59,7 +59,7 @@ fn make(host: &Host, group: &Group, folder: &str) -> Result<(), TuneError> {
     Ok(())
 }
 
-/// Moves whoever is in the group to the root, and takes it away.
+/// Moves the group's processes to the root and removes the group.
 fn dissolve(host: &Host, group: &Group, folder: &str) -> Result<(), TuneError> {
     for _ in 0..PASSES {
         for member in Group::members(host, folder) {
@@ -76,7 +76,7 @@ fn dissolve(host: &Host, group: &Group, folder: &str) -> Result<(), TuneError> {
     Err(TuneError::Environment(format!("{folder}: processes start in it all the time")))
 }
 
-/// Writes a set back; the empty one is a line end, for no bytes are no write.
+/// Writes a set back; the empty set is written as a line end, since writing no bytes has no effect.
 fn set(host: &Host, path: &str, value: &Option<String>) -> Result<(), TuneError> {
     let Some(value) = value else { return Ok(()) };
     match host.text(path) {
@@ -86,7 +86,7 @@ fn set(host: &Host, path: &str, value: &Option<String>) -> Result<(), TuneError>
     }
 }
 
-/// Puts everything back but the process's threads' own affinities.
+/// Restores everything except the threads' own affinities.
 fn put_back(host: &Host, pid: u32, old: &Group) -> Result<(), TuneError> {
     if old.is_root() {
         let own = old.own_folder(pid);
@@ -111,7 +111,7 @@ impl Knob for ProcessCpuset {
         Target::Process(self.pid, "cpuset")
     }
 
-    /// After the affinities: a group that is left gives them back as they were in it.
+    /// After the affinities: leaving a group restores the affinities that threads had in it.
     fn phase(&self) -> Phase {
         Phase::Cgroup
     }
@@ -153,7 +153,7 @@ impl Knob for ProcessCpuset {
     fn needs(&self, host: &Host) -> Vec<Need> {
         let Ok(group) = Group::of(host, self.pid) else { return vec![] };
         match group.is_root() {
-            // A group of its own is made there.
+            // The process gets a new group below the root.
             true => vec![Need::File(group.mount)],
             false => vec![Need::File(format!("{}/cpuset.cpus", group.folder()))],
         }
@@ -203,7 +203,7 @@ impl Knob for ProcessCpuset {
         };
         put_back(host, pid, &saved)?;
         match Group::of(host, pid) {
-            // Its group, where that outlives it, was put back.
+            // Its group, if that still exists, was restored.
             Err(TuneError::Absent(_)) => Ok(Undone::Lost(ended(pid))),
             Ok(now) if now.start != saved.start => Ok(Undone::Lost(ended(pid))),
             Ok(now) if now == saved => Ok(Undone::Restored(now.text())),
@@ -257,7 +257,7 @@ impl Knob for ProcessCpuset {
         unit.map_or(String::new(), |u| format!("systemd unit {u} (AllowedCPUs=)"))
     }
 
-    /// A group's threads lose affinities that it does not allow.
+    /// Threads of a group lose affinities that the group does not allow.
     fn coupled_settings(&self, host: &Host) -> Vec<String> {
         let pid = self.pid;
         let mut all = vec![pid];

@@ -1,11 +1,12 @@
-//! `nic.NIC.queue.rx-N.rfs_flows`: flows that this queue steers to where their reader runs (RFS); a power of two. The other half is `net.core.rps_sock_flow_entries`.
+//! `nic.NIC.queue.rx-N.rfs_flows`: flows that this queue steers to the CPU of their reader (RFS); a
+//! power of two. RFS also needs `net.core.rps_sock_flow_entries`.
 
 use crate::{
     attribute::{Attribute, same_line},
     knob::{Case, Kind, Refusal, number, usage},
 };
 
-/// **Source**: `/sys/class/net/X/queues/rx-N/rps_flow_cnt`.
+/// **Source**: `/sys/class/net/X/queues/rx-N/rps_flow_cnt`, a count of flows.
 pub const KIND: Kind = Kind {
     name: "queue_rfs_flows",
     spelling: "nic.NIC.queue.rx-N.rfs_flows=ENTRIES",
@@ -25,7 +26,7 @@ static FILE: Attribute = Attribute {
 
 fn judge(_: &Case<'_>, wanted: &str) -> Result<String, Refusal> {
     let flows = number(wanted, 0, 1 << 30, "entries")?;
-    // `store_rps_dev_flow_table_cnt` rounds up without a word.
+    // `store_rps_dev_flow_table_cnt` rounds up silently.
     if flows != 0 && !flows.is_power_of_two() {
         return usage(format!(
             "the kernel rounds {flows} up to {}: write that",

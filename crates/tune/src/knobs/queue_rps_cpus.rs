@@ -1,11 +1,11 @@
-//! `nic.NIC.queue.rx-N.rps_cpus`: CPUs to which received packets are handed on (RPS); 0 is off.
+//! `nic.NIC.queue.rx-N.rps_cpus`: CPUs that process this queue's received packets (RPS); 0 is off.
 
 use crate::{
     attribute::Attribute,
     knob::{Case, Kind, Refusal, mask, same_mask},
 };
 
-/// **Source**: `/sys/class/net/X/queues/rx-N/rps_cpus`.
+/// **Source**: `/sys/class/net/X/queues/rx-N/rps_cpus`, a CPU mask.
 pub const KIND: Kind = Kind {
     name: "queue_rps_cpus",
     spelling: "nic.NIC.queue.rx-N.rps_cpus=MASK",

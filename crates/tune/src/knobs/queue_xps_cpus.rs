@@ -1,11 +1,11 @@
-//! `nic.NIC.queue.tx-N.xps_cpus`: CPUs that send through this queue (XPS); 0 is none.
+//! `nic.NIC.queue.tx-N.xps_cpus`: CPUs that send through this queue (XPS); 0 for no CPU.
 
 use crate::{
     attribute::Attribute,
     knob::{Case, Kind, Refusal, mask, same_mask},
 };
 
-/// **Source**: `/sys/class/net/X/queues/tx-N/xps_cpus`.
+/// **Source**: `/sys/class/net/X/queues/tx-N/xps_cpus`, a CPU mask.
 pub const KIND: Kind = Kind {
     name: "queue_xps_cpus",
     spelling: "nic.NIC.queue.tx-N.xps_cpus=MASK",

@@ -1,4 +1,4 @@
-//! `nic.NIC.rss.hash_fields.FLOW`: which header fields spread a kind of traffic over queues.
+//! `nic.NIC.rss.hash_fields.FLOW`: header fields that RSS hashes for a flow type.
 
 use model::{
     knob::{HASH_FIELDS, NicSetting, Target},
@@ -35,7 +35,7 @@ fn names(bits: u64) -> Vec<String> {
     let known = HASH_FIELDS.iter().filter(|(bit, ..)| bits >> bit & 1 == 1);
     let mut all: Vec<String> = known.map(|(_, name, _)| (*name).to_owned()).collect();
     let rest = HASH_FIELDS.iter().fold(bits, |rest, (bit, ..)| rest & !(1 << bit));
-    // Fields of later kernels, so that they are put back too.
+    // Unknown fields of later kernels, so that undoing restores them too.
     all.extend((0..64).filter(|b| rest >> b & 1 == 1).map(|b| format!("bit{b}")));
     all
 }

@@ -1,4 +1,4 @@
-//! `nic.NIC.rss.key`: the secret with which flows are spread over queues.
+//! `nic.NIC.rss.key`: the hash key of RSS.
 
 use model::{
     knob::{NicSetting, Target},
@@ -12,9 +12,9 @@ use crate::{
     phase::Phase,
 };
 
-/// `ethtool -x` and `-X NIC hkey`. A value is bytes in hex, with or without colons, as many as the
-/// driver has; or `symmetric`: 6d:5a over and over, which gives both directions of a flow one hash
-/// (Woo and Park, "Scalable TCP session monitoring with symmetric receive-side scaling", 2012).
+/// `ethtool -x` and `-X NIC hkey`. A value is bytes in hex, with or without colons, of the driver's
+/// key length. `symmetric` repeats 6d:5a, which gives both directions of a flow the same hash (Woo
+/// and Park, "Scalable TCP session monitoring with symmetric receive-side scaling", 2012).
 pub const KIND: Kind = Kind {
     name: "rss_key",
     spelling: "nic.NIC.rss.key=HEX or symmetric",
@@ -101,7 +101,7 @@ impl Knob for RssKey<'_> {
         "rss"
     }
 
-    /// Some drivers write both at once.
+    /// Some drivers write key and table together.
     fn coupled_settings(&self, _: &Host) -> Vec<String> {
         vec![format!("nic.{}.rss.table", self.nic)]
     }

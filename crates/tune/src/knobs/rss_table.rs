@@ -1,4 +1,4 @@
-//! `nic.NIC.rss.table`: which queue each hash value goes to.
+//! `nic.NIC.rss.table`: the RSS indirection table, from hash value to queue.
 
 use model::{
     knob::{NicSetting, Target},
@@ -31,7 +31,7 @@ fn numbers(text: &str) -> Option<Vec<u32>> {
     text.split_whitespace().map(|w| w.parse().ok()).collect()
 }
 
-/// Whether all queues come in turn, as in a table that nobody set.
+/// Whether all queues come in turn, as in the default table.
 pub(super) fn is_in_turn(table: &[u32]) -> bool {
     let queues = table.iter().max().map_or(1, |m| m.saturating_add(1));
     (0u32..).zip(table).all(|(i, q)| i % queues == *q)
@@ -88,8 +88,8 @@ impl Knob for RssTable<'_> {
         host.set_rss_table(self.nic, &table)
     }
 
-    /// The kernel refuses fewer channels than a table that was set by hand uses: one that looks as
-    /// the kernel makes it is put back by the kernel, so that this is over too.
+    /// The kernel refuses fewer channels than a table set by hand uses. A table equal to the
+    /// kernel's default is restored as the default, which also lifts that limit.
     fn undo(&self, host: &Host, old: &str, _: &str) -> Result<Undone, TuneError> {
         let in_turn = numbers(old).is_some_and(|t| is_in_turn(&t));
         match self.read(host) {

@@ -37,8 +37,8 @@ struct Sysctl<'k> {
     path: String,
 }
 
-/// Those whose handlers ask for `CAP_SYS_ADMIN` beside the file's permission: `sysctl_numa_balancing`,
-/// `sysctl_schedstats` and those of the BPF compiler.
+/// Settings that need `CAP_SYS_ADMIN` besides the file's permission: `sysctl_numa_balancing`,
+/// `sysctl_schedstats` and those of the BPF JIT.
 const SYS_ADMIN: &[&str] = &[
     "kernel.numa_balancing",
     "kernel.sched_schedstats",
@@ -48,12 +48,12 @@ const SYS_ADMIN: &[&str] = &[
     "net.core.bpf_jit_limit",
 ];
 
-/// In another network namespace than the first one it takes what is allowed only. **Source**:
+/// In a namespace other than the first, it accepts allowed algorithms only. **Source**:
 /// `tcp_set_default_congestion_control`.
 const CONGESTION: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 
-/// Whether the one of this network namespace, which may have come from another one, could be put back.
+/// Checks that this namespace's current algorithm, perhaps inherited, could be restored.
 fn allowed_here(host: &Host) -> Result<(), TuneError> {
     let (Ok(now), Ok(allowed)) = (host.text(CONGESTION), host.text(ALLOWED)) else { return Ok(()) };
     match allowed.split_whitespace().any(|a| a == now.trim()) {
@@ -75,7 +75,7 @@ fn only_allowed(host: &Host) -> String {
     )
 }
 
-/// How an interface with dots in its name is spelled, where that may be what is wrong.
+/// A hint on spelling an interface name with dots, if that may be the mistake.
 fn spelling(key: &str) -> &'static str {
     let of_interface = [".conf.", ".neigh."].iter().any(|part| key.contains(part));
     match of_interface && key.split('.').count() > 5 && !key.contains('/') {
@@ -84,7 +84,7 @@ fn spelling(key: &str) -> &'static str {
     }
 }
 
-/// The path below `/proc/sys`; `None` for what leads elsewhere or means several.
+/// The path below `/proc/sys`; `None` for a path that leads outside, or a pattern.
 fn path(key: &str) -> Option<String> {
     let path = sysctl_conf::path(key);
     let fine = !path.is_empty()
@@ -100,7 +100,7 @@ impl Sysctl<'_> {
         format!("/proc/sys/{}", self.path)
     }
 
-    /// The dotted name by which facts know it.
+    /// The dotted name that facts use.
     fn dotted(&self) -> String {
         sysctl_conf::dotted(&self.path)
     }
@@ -110,7 +110,7 @@ impl Sysctl<'_> {
     }
 }
 
-/// Settings by which traffic may stop passing.
+/// Settings that can stop traffic.
 fn steers(path: &str) -> bool {
     ["net/ipv4/conf/", "net/ipv6/conf/", "net/ipv4/neigh/", "net/ipv6/neigh/", "net/netfilter/"]
         .iter()
@@ -119,8 +119,7 @@ fn steers(path: &str) -> bool {
         || path.ends_with("forward")
 }
 
-/// Refuses a file that can only be written: the journal would have nothing to put back. **Source**: its
-/// mode.
+/// Refuses a write-only file: the journal would have no old value. **Source**: its mode.
 fn only_written(file: &str, mode: u32) -> Option<Refusal> {
     (mode & 0o222 != 0 && mode & 0o444 == 0).then(|| {
         let why = format!(
@@ -140,8 +139,8 @@ impl Knob for Sysctl<'_> {
         Phase::Sysctl
     }
 
-    /// Programs, security, and what cannot be put back: writing it does something, or it moves by
-    /// itself or one way only, or it is a secret.
+    /// Settings never written: programs, security, secrets, files whose write triggers an action,
+    /// and values that change by themselves or in one direction only.
     fn never(&self) -> Option<Refusal> {
         let judged = settings::judge(&self.dotted(), &ProposedValue::default())?;
         matches!(judged.verdict, Verdict::Dangerous | Verdict::NotUndone).then(|| judged.into())
@@ -177,8 +176,8 @@ impl Knob for Sysctl<'_> {
         host.text(&self.file())
     }
 
-    /// **Source**: the file's mode; namespaces show some settings of the whole host read-only
-    /// (`net.core.rmem_max` is 0444 there), and others not at all.
+    /// **Source**: the file's mode. Namespaces show some host-wide settings read-only
+    /// (`net.core.rmem_max` is 0444 there), and hide others.
     fn settable(&self, host: &Host) -> Result<(), TuneError> {
         if !host.is_live() {
             return Ok(());
@@ -197,7 +196,7 @@ impl Knob for Sysctl<'_> {
             Ok(_) => {
                 Err(TuneError::Environment(format!("{file}: the kernel lets nobody write it")))
             }
-            // A setting that no kernel has is not reported from one of the host's.
+            // A misspelled name and a host-wide setting look the same here.
             Err(ReadError::Absent { .. }) if apart => Err(TuneError::Environment(format!(
                 "{file}: not there in this network namespace; if the host has it, then {hosts}{}",
                 spelling(self.key)
@@ -300,7 +299,7 @@ mod tests {
         let never = |key| setting(key).never().map(|r| r.why);
         assert!(never("vm.stat_refresh").is_some() && never("kernel.ns_last_pid").is_some());
         assert_eq!(never("vm.swappiness"), None);
-        // The kernel answers EBUSY to 0, and shows it writable in every network namespace.
+        // The kernel answers EBUSY to 0, though the file is writable in every network namespace.
         let one_way = never("net.netfilter.nf_hooks_lwtunnel").unwrap();
         assert!(one_way.contains("cannot be undone"), "{one_way}");
         assert!(never("net.ipv6.conf.eth0.stable_secret").is_some());
@@ -310,7 +309,7 @@ mod tests {
         assert_eq!(only_written("/proc/sys/a/b", 0o600), None);
     }
 
-    /// What this kernel has of the kind is refused before anything is written.
+    /// Write-only files of this kernel are refused before anything is written.
     #[test]
     fn no_file_here_that_can_only_be_written_is_taken() {
         use std::os::unix::fs::PermissionsExt;

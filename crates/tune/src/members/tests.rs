@@ -1,4 +1,4 @@
-//! A bond of three, a bridge and a NIC of its own.
+//! A bond of three, a bridge, and a separate NIC.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use probe::{Root, facts};
 
 use crate::{Host, change_request, knob::Case, plan, session::Session};
 
-/// `bond0` of eth0 (which it uses), eth1 and eth2 (which has no link); `br0` with eth3; eth4.
+/// `bond0` of eth0 (active), eth1 and eth2 (no link); `br0` with eth3; eth4.
 fn tree(at: &Path) {
     let put = |file: &str, text: &str| {
         let file = at.join("sys/class/net").join(file);

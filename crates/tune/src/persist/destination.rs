@@ -1,4 +1,4 @@
-//! The system that the files are for: this one, or the one in a folder.
+//! The system that the files are written for: this host, or a system in a directory.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use model::tune::PersistNote;
 
 use crate::{Host, TuneError};
 
-/// Whose files decide what is written, and what overrides it.
+/// The configuration that decides which files are written, and which settings override them.
 pub struct Destination {
     folder: Option<Host>,
     system: bool,
@@ -17,11 +17,11 @@ impl Destination {
         Self { folder: None, system: false }
     }
 
-    /// What stands in a folder. One without `/usr` is no system: then it counts which settings its files
-    /// make, and for everything else this host.
+    /// A system in a directory. Without `/usr` the directory is no complete system: then only the
+    /// settings in its files count, and this host answers everything else.
     ///
     /// # Errors
-    /// When it is no folder.
+    /// It is not a directory.
     pub fn folder(path: &Path) -> Result<Self, TuneError> {
         let folder = Host::tree(path)?;
         let system = folder.root().exists("/usr");
@@ -33,17 +33,17 @@ impl Destination {
         self.system
     }
 
-    /// Whose configuration is read beside ours.
+    /// The host with the existing configuration files.
     pub fn settings<'h>(&'h self, host: &'h Host) -> &'h Host {
         self.folder.as_ref().unwrap_or(host)
     }
 
-    /// Whose programs and units there are.
+    /// The host with the installed programs and units.
     pub fn system<'h>(&'h self, host: &'h Host) -> &'h Host {
         self.folder.as_ref().filter(|_| self.system).unwrap_or(host)
     }
 
-    /// What it is judged by, where it is a folder.
+    /// A note on what the directory was judged by; `None` for this host.
     pub fn note(&self) -> Option<PersistNote> {
         self.folder.as_ref()?;
         Some(match self.system {

@@ -1,4 +1,4 @@
-//! Files of ours: known by a line with the checksum of the rest, written whole or not at all.
+//! Files written by netwright: marked by a line with a checksum, and written atomically.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -15,13 +15,13 @@ const NOTE: &str =
     "# Written by `netwright tune persist`; `netwright tune persist --remove` removes it.";
 const SUM: &str = "# Not to be edited; netwright-sha256: ";
 
-/// What stands at a path.
+/// State of the file at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileOnDisk {
     Absent,
-    /// What we wrote, whole.
+    /// Our file, unchanged since; its text.
     Ours(String),
-    /// Ours once, and changed since.
+    /// Our file, edited since.
     Changed,
     Foreign,
 }
@@ -40,7 +40,7 @@ fn sum(lines: &[&str]) -> String {
     digest.finalize().iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// A body with our mark on it: after the first line where that names an interpreter.
+/// A body with our checksum line; after the first line if that names an interpreter.
 pub fn dressed(body: &str) -> String {
     let mut lines: Vec<&str> = body.lines().collect();
     let at = usize::from(body.starts_with("#!"));
@@ -50,7 +50,7 @@ pub fn dressed(body: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Whether a text is as [`dressed`] left it.
+/// Checks a text against its checksum line.
 fn judge(text: String) -> FileOnDisk {
     let lines: Vec<&str> = text.lines().collect();
     let Some(claimed) = lines.iter().find_map(|l| l.strip_prefix(SUM)) else {
@@ -63,10 +63,10 @@ fn judge(text: String) -> FileOnDisk {
     }
 }
 
-/// The real place of a path; one that a link leads out of `base` is refused.
+/// The real path; refuses a symlink that leads out of `base`.
 ///
 /// # Errors
-/// When it leads elsewhere.
+/// The path leads out of `base`.
 pub fn inside(base: &Path, path: &str) -> Result<PathBuf, TuneError> {
     let relative = Path::new(path.trim_start_matches('/'));
     let plain = relative.components().all(|c| matches!(c, Component::Normal(_)));
@@ -83,10 +83,10 @@ pub fn inside(base: &Path, path: &str) -> Result<PathBuf, TuneError> {
     Err(TuneError::Denied(format!("{path}: leads out of {}", base.display())))
 }
 
-/// What stands at a path below `base`.
+/// State of the file at a path below `base`.
 ///
 /// # Errors
-/// When it cannot be read.
+/// The file cannot be read.
 pub fn look(base: &Path, path: &str) -> Result<FileOnDisk, TuneError> {
     let path = inside(base, path)?;
     match fs::symlink_metadata(&path) {
@@ -101,8 +101,8 @@ pub fn look(base: &Path, path: &str) -> Result<FileOnDisk, TuneError> {
     Ok(String::from_utf8(bytes).map_or(FileOnDisk::Foreign, judge))
 }
 
-/// The name under which a file is written before it takes its place: no reader of these folders
-/// takes one that begins with a dot and ends so.
+/// Name of the temporary file. The readers of these directories ignore names with this leading dot
+/// and suffix.
 fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.netwright-tmp"))
@@ -112,10 +112,10 @@ fn sync_folder(path: &Path) -> Result<(), TuneError> {
     File::open(path).and_then(|f| f.sync_all()).map_err(failed(path))
 }
 
-/// Writes a file whole or not at all: beside it, synced, then renamed.
+/// Writes a file atomically: to a temporary file, synced, then renamed.
 ///
 /// # Errors
-/// When it cannot be written; what was there before is there still.
+/// The write failed; the earlier file is unchanged.
 pub fn put(path: &Path, content: &str, mode: u32) -> Result<(), TuneError> {
     let folder = path.parent().unwrap_or(path);
     if !folder.is_dir() {
@@ -126,7 +126,7 @@ pub fn put(path: &Path, content: &str, mode: u32) -> Result<(), TuneError> {
     let write = || {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside)?;
         file.write_all(content.as_bytes())?;
-        // Whatever the umask says.
+        // Independent of the umask.
         file.set_permissions(fs::Permissions::from_mode(mode))?;
         file.sync_all()?;
         fs::rename(&beside, path)
@@ -138,10 +138,10 @@ pub fn put(path: &Path, content: &str, mode: u32) -> Result<(), TuneError> {
     sync_folder(folder)
 }
 
-/// Removes a file and what a cut-short writing of it left; none is fine.
+/// Removes a file and its temporary file; missing files are no error.
 ///
 /// # Errors
-/// When it cannot be removed.
+/// A file cannot be removed.
 pub fn remove(path: &Path) -> Result<(), TuneError> {
     remove_temporary(path)?;
     match fs::remove_file(path) {
@@ -151,10 +151,10 @@ pub fn remove(path: &Path) -> Result<(), TuneError> {
     }
 }
 
-/// Removes what a cut-short writing of a file left beside it.
+/// Removes the temporary file of an interrupted write.
 ///
 /// # Errors
-/// When it cannot be removed.
+/// The file cannot be removed.
 pub fn remove_temporary(path: &Path) -> Result<(), TuneError> {
     let beside = temporary(path);
     match fs::remove_file(&beside) {
@@ -164,7 +164,7 @@ pub fn remove_temporary(path: &Path) -> Result<(), TuneError> {
     }
 }
 
-/// Folders that would have to be made for a file, the innermost first.
+/// Directories that a file still needs, innermost first.
 pub fn missing_folders(base: &Path, path: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut folder = Path::new(path).parent();
@@ -178,7 +178,7 @@ pub fn missing_folders(base: &Path, path: &str) -> Vec<String> {
     all
 }
 
-/// Removes a folder that is empty; whether it is gone.
+/// Removes a directory if empty; returns whether it was removed.
 pub fn remove_folder(path: &Path) -> bool {
     fs::remove_dir(path).is_ok() || !path.exists()
 }

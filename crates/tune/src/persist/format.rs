@@ -1,4 +1,4 @@
-//! The same for others: a shell script that sets it now, tasks for Ansible, a profile for tuned.
+//! Exports the same values as a shell script, Ansible tasks or a tuned profile.
 
 use model::quote;
 use std::collections::BTreeMap;
@@ -12,11 +12,11 @@ use super::{
     render::{NOT_PLAIN, Rendered, by_hand, command, is_plain},
 };
 
-/// A document, and what it cannot say: each is named in a comment at its end.
+/// A document; a comment at its end names each value that it cannot express.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Printed {
     pub text: String,
-    /// What is not in it.
+    /// Values that the document cannot express.
     pub left_out: Vec<NotKept>,
 }
 
@@ -26,7 +26,7 @@ impl Printed {
             text.push('\n');
         }
         for n in &left_out {
-            // One line, whatever stands in it.
+            // Joined to one line, whatever the text holds.
             let line = format!("not here: {}={}: {} (change {})", n.knob, n.value, n.why, n.id);
             let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
             text += &format!("# {}\n", quote::shown(&line));
@@ -35,8 +35,8 @@ impl Printed {
     }
 }
 
-/// A script that sets every value now, by the classic commands. `unnamed` are values of which
-/// nobody can say what they are settings of.
+/// A script that sets every value now, by the classic commands. `unnamed` are values whose object
+/// could not be identified.
 pub fn shell(kept: &[PersistedValue], unnamed: &[NotKept]) -> Printed {
     let mut left_out = unnamed.to_vec();
     let mut text = String::from(
@@ -73,7 +73,7 @@ pub fn shell(kept: &[PersistedValue], unnamed: &[NotKept]) -> Printed {
     Printed::new(text, left_out)
 }
 
-/// Tasks that put the very files that `tune persist` would write.
+/// Ansible tasks that install the files that `tune persist` would write.
 pub fn ansible(rendered: &Rendered) -> Printed {
     let mut text = String::from(
         "# Include in a play that becomes root; `tasks:` and `handlers:` may be split.\n\
@@ -108,8 +108,7 @@ pub fn ansible(rendered: &Rendered) -> Printed {
     Printed::new(text, rendered.not_kept.clone())
 }
 
-/// A file's text in YAML: line by line, where a template or a character that no line takes does not
-/// forbid that.
+/// A file's text in YAML: a literal block, unless a template or a control character forbids that.
 fn content(body: &str) -> String {
     let quoted = quote::yaml(body);
     if quoted.starts_with('!') || body.contains(|c| c != '\n' && quote::acts(c)) {
@@ -145,7 +144,7 @@ pub fn tuned(kept: &[PersistedValue], unnamed: &[NotKept]) -> Printed {
         let nic = interface.map(|i| &i.name);
         let rest = nic
             .and_then(|n| k.knob.strip_prefix("nic.")?.strip_prefix(n.as_str())?.strip_prefix('.'));
-        // tuned's net plugin leaves interfaces without hardware alone, and does not say so.
+        // tuned's net plugin silently ignores interfaces without hardware.
         let hardware = interface.is_some_and(|i| i.driver.is_some());
         let device = rest.filter(|_| hardware).and_then(|r| device_option(r, &k.value));
         if let (false, Some(nic), Some(file)) = (hardware, nic, rest.and_then(device_file)) {
@@ -181,7 +180,7 @@ pub fn tuned(kept: &[PersistedValue], unnamed: &[NotKept]) -> Printed {
     Printed::new(text, left_out)
 }
 
-/// File of an interface that is one of the net plugin's options as well.
+/// The interface file that is also an option of tuned's net plugin.
 fn device_file(knob: &str) -> Option<&'static str> {
     match knob {
         "mtu" => Some("mtu"),
@@ -190,7 +189,7 @@ fn device_file(knob: &str) -> Option<&'static str> {
     }
 }
 
-/// Option of tuned's net plugin and what to write there.
+/// Option of tuned's net plugin, and its value.
 fn device_option(knob: &str, value: &str) -> Option<(&'static str, String)> {
     match knob.split_once('.') {
         None if knob == "channels" => Some(("channels", value.to_owned())),

@@ -1,4 +1,4 @@
-//! Interrupts by name at boot, and irqbalance kept off them.
+//! Interrupt affinities by name at boot, and bans that keep irqbalance off these interrupts.
 
 use model::{CpuSet, quote};
 use parse::shell_vars;
@@ -7,12 +7,12 @@ use crate::{Host, host::service::unit_file};
 
 /// The knob of CPUs that irqbalance keeps free.
 pub const BANNED_KNOB: &str = "irqbalance.banned_cpus";
-/// The knob that gives irqbalance a script of the user's.
+/// The knob that gives irqbalance the user's script.
 pub const POLICY_KNOB: &str = "irqbalance.policyscript";
-/// Where our scripts are.
+/// Path of the script that sets affinities at boot.
 pub const SCRIPT: &str = "/etc/netwright/irq-affinity";
 const POLICY: &str = "/etc/netwright/irqbalance-policy";
-/// What hands it over.
+/// Environment file that passes the policy script to irqbalance.
 pub const ENVIRONMENT: &str = "/etc/netwright/irqbalance.env";
 
 /// A shell loop over the interrupts of an action.
@@ -24,9 +24,10 @@ pub fn loop_over(action: &str, cpus: &str) -> String {
     )
 }
 
-/// Path, mode and body of what sets the affinities at boot.
+/// Path, mode and body of the files that set affinities at boot.
 pub fn at_boot(pairs: &[(&str, &str)]) -> Vec<(String, u32, String)> {
-    // virtio_net does so when its channels are set, which on a slow boot came after us.
+    // virtio_net resets affinities when its channels are set, which on a slow boot came after our
+    // script.
     let mut script = String::from(
         "#!/bin/sh\n# Drivers place interrupts anew while udev sets their interfaces up.\n\
          command -v udevadm > /dev/null && udevadm settle --timeout=30\n\
@@ -52,7 +53,7 @@ pub fn at_boot(pairs: &[(&str, &str)]) -> Vec<(String, u32, String)> {
     ]
 }
 
-/// The settings files of an irqbalance that is installed in a system that does not run.
+/// Settings files of irqbalance, if installed on a system that is not running.
 pub fn installed(system: &Host) -> Option<Vec<String>> {
     unit_file(system, "irqbalance.service")?;
     let there = |f: &&&str| system.root().exists(f);
@@ -60,7 +61,7 @@ pub fn installed(system: &Host) -> Option<Vec<String>> {
     Some(files.iter().filter(there).map(|f| (*f).to_owned()).collect())
 }
 
-/// Path, mode and body of the policy script that keeps irqbalance off these interrupts.
+/// Path, mode and body of the policy script that bans these interrupts.
 pub fn keep_off(actions: &[&str]) -> (String, u32, String) {
     let mut policy = String::from(
         "#!/bin/sh\n# Called by irqbalance with a device's folder and an interrupt's number.\n",
@@ -72,11 +73,11 @@ pub fn keep_off(actions: &[&str]) -> (String, u32, String) {
     (POLICY.into(), 0o755, policy)
 }
 
-/// Path, mode and body of what gives irqbalance a policy script, through the very variable that its
-/// unit passes on, in a file of ours that is read after the distribution's.
+/// Path, mode and body of the files that give irqbalance a policy script. They use the variable
+/// that its unit passes on, in our environment file read after the distribution's.
 ///
 /// # Errors
-/// Why it cannot be done.
+/// The reason it cannot be done.
 pub fn hand_over(
     host: &Host,
     settings_files: &[String],
@@ -112,7 +113,7 @@ pub fn hand_over(
     ])
 }
 
-/// What has irqbalance read our file.
+/// The drop-in that makes irqbalance read our file.
 fn reads_ours() -> (String, u32, String) {
     (
         "/etc/systemd/system/irqbalance.service.d/netwright.conf".into(),
@@ -123,11 +124,11 @@ fn reads_ours() -> (String, u32, String) {
     )
 }
 
-/// Path, mode and body of what keeps irqbalance off these CPUs: in both forms, for each version has its
-/// own, and the distribution's file may have either.
+/// Path, mode and body of the files that keep irqbalance off these CPUs. They use both variables,
+/// since irqbalance's versions differ and the distribution's file may set either.
 ///
 /// # Errors
-/// Why it cannot be done.
+/// The reason it cannot be done.
 pub fn banned_cpus(host: &Host, list: &str) -> Result<Vec<(String, u32, String)>, String> {
     let Ok(cpus) = list.parse::<CpuSet>() else {
         return Err("its settings files keep no CPU free, and so it starts".into());
@@ -156,7 +157,7 @@ mod tests {
         render::{Rendered, render},
     };
 
-    /// What comes of keeping a list of CPUs free, on a system with these files.
+    /// The files rendered for a list of CPUs, on a system with these files.
     fn kept(files: &[(&str, &str)], value: &str) -> Rendered {
         let tree = tempfile::tempdir().unwrap();
         for (path, text) in files {

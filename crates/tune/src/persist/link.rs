@@ -1,10 +1,10 @@
-//! Which options of a systemd `.link` file say what a knob of an interface says; systemd.link(5)
-//! names the version that each came with.
+//! systemd `.link` options that correspond to knobs of an interface. systemd.link(5) gives the
+//! version that introduced each.
 
-/// Option, its value, and the version of systemd that has it.
+/// Option, value, and the first systemd version with the option.
 pub type LinkOption = (&'static str, String, u32);
 
-/// The options for a knob (without `nic.NAME.`); `None` where a `.link` file cannot say it.
+/// The options for a knob (without `nic.NAME.`); `None` if a `.link` file has none for it.
 pub fn options(knob: &str, value: &str) -> Option<Vec<LinkOption>> {
     if knob == "channels" {
         return channels(value);
@@ -44,7 +44,7 @@ pub fn options(knob: &str, value: &str) -> Option<Vec<LinkOption>> {
     Some(vec![(key, value, since)])
 }
 
-/// `combined 4`, `rx 2 tx 2`.
+/// Options for a channel count such as `combined 4` or `rx 2 tx 2`.
 fn channels(value: &str) -> Option<Vec<LinkOption>> {
     let words: Vec<&str> = value.split_whitespace().collect();
     let one = |pair: &[&str]| {
@@ -56,14 +56,14 @@ fn channels(value: &str) -> Option<Vec<LinkOption>> {
             "combined" => "CombinedChannels",
             _ => return None,
         };
-        // None of a kind is what the kernel makes of the others.
+        // A count of 0 follows from the other kinds.
         Some((key, (*count).to_owned(), 239))
     };
     let all: Vec<LinkOption> = words.chunks(2).map(one).collect::<Option<_>>()?;
     Some(all.into_iter().filter(|o| o.1 != "0").collect())
 }
 
-/// The property of a NetworkManager connection that says the same; of those that it has.
+/// The corresponding property of a NetworkManager connection, if it has one.
 pub fn property(knob: &str, value: &str) -> Option<String> {
     let switch = match value {
         "on" => "1",

@@ -1,42 +1,42 @@
-//! Who has the last word on an interface's MTU: networkd and NetworkManager set it after udev,
-//! where their own files say one.
+//! Who sets an interface's MTU last: networkd and NetworkManager set it after udev, if their own
+//! files name one.
 
 use serde::{Deserialize, Serialize};
 
 use super::section::section;
 use crate::Host;
 
-/// Who sets an interface's MTU after udev.
+/// The program that sets an interface's MTU after udev.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Owner {
     /// NetworkManager, by this connection.
     NetworkManager { connection: String },
-    /// networkd, by a file for this interface alone.
+    /// networkd, through a file for this interface alone.
     Networkd {
-        /// Name of the file, without its folder.
+        /// File name without its directory.
         file: String,
     },
 }
 
-/// Whether somebody sets it after udev.
+/// Whether a program sets the MTU after udev.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mtu {
     Nobody,
-    /// This one, who can be told another value.
+    /// This program, which can be given another value.
     Of(Owner),
-    /// One who cannot, for this reason.
+    /// A program that cannot be given another value, for this reason.
     Overridden(String),
 }
 
-/// The value of `NAME=` in a file of the kind that systemd and NetworkManager keep under `/run`.
+/// The value of `NAME=` in a file under `/run` written by systemd or NetworkManager.
 fn field(host: &Host, path: &str, name: &str) -> Option<String> {
     let text = host.text(path).ok()?;
     text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
 }
 
 impl Owner {
-    /// The file that has it say our value: path and body.
+    /// Path and body of the file that makes the program use our value.
     pub fn file(&self, nic: &str, value: &str) -> (String, String) {
         match self {
             Self::NetworkManager { connection } => (
@@ -56,7 +56,7 @@ impl Owner {
     }
 }
 
-/// Looks who owns it.
+/// Finds out who sets the MTU.
 pub fn mtu(host: &Host, ifindex: u32) -> Mtu {
     let state = format!("/run/NetworkManager/devices/{ifindex}");
     if let Some(connection) = field(host, &state, "connection-uuid") {
@@ -82,7 +82,7 @@ pub fn mtu(host: &Host, ifindex: u32) -> Mtu {
     Mtu::Of(Owner::Networkd { file: name.to_owned() })
 }
 
-/// The connection by which NetworkManager runs an interface.
+/// The NetworkManager connection of an interface.
 pub fn connection(host: &Host, ifindex: u32) -> Option<String> {
     field(host, &format!("/run/NetworkManager/devices/{ifindex}"), "connection-uuid")
 }

@@ -1,4 +1,4 @@
-//! What we keep over a reboot, and in which files: `persist.json` beside the journals.
+//! The record of kept values and our files: `persist.json`, next to the journals.
 
 use std::path::{Path, PathBuf};
 
@@ -8,60 +8,60 @@ use serde::{Deserialize, Serialize};
 use super::{files, owner::Owner};
 use crate::TuneError;
 
-/// A value with what it is a setting of.
+/// A kept value and the object it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersistedValue {
-    /// The change set that it is from.
+    /// The change set that set it.
     pub id: u64,
-    /// Knob, as it was called when it was last written to the files.
+    /// The knob's name when the files were last written.
     pub knob: String,
-    /// What it was called when it was set, if its interface was renamed between.
+    /// The knob's name when it was set, if its interface was renamed since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_as: Option<String>,
-    /// Value in the kernel's form.
+    /// The value in the kernel's form.
     pub value: String,
     pub subject: Subject,
 }
 
 impl PersistedValue {
-    /// Whether it is what a change set wrote under this name.
+    /// Whether this change set wrote it under this name.
     pub fn is_of(&self, id: u64, knob: &str) -> bool {
         self.id == id && self.set_as.as_ref().unwrap_or(&self.knob) == knob
     }
 }
 
-/// What a value is a setting of, in words that a reboot does not change.
+/// The object of a value, identified by names that a reboot does not change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Subject {
-    /// The kernel, or a file of sysfs whose path stays.
+    /// The kernel, or a sysfs file with a fixed path.
     Host,
     Nic(Interface),
-    /// The interrupt of this action (`virtio0-input.0`); its number may be another one next time.
+    /// The interrupt of this action (`virtio0-input.0`); its number may differ after a reboot.
     Irq {
-        /// As in `/proc/interrupts`.
+        /// Action name, as in `/proc/interrupts`.
         action: String,
     },
     /// The processes of a systemd service.
     Unit {
-        /// `postgresql@15-main.service`.
+        /// Unit name, such as `postgresql@15-main.service`.
         name: String,
     },
 }
 
-/// How an interface is known again.
+/// How an interface is identified after a reboot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interface {
     pub name: String,
-    /// MAC address, for one with hardware behind it; the others are known by name.
+    /// MAC address of a hardware interface; virtual ones are identified by name.
     pub mac: Option<String>,
-    /// Its driver, where it has hardware behind it: VLANs and bonds share the address.
+    /// Driver of a hardware interface: VLANs and bonds share its address.
     pub driver: Option<String>,
     /// The `.link` file that applied before ours, if known.
     pub link_file: Option<String>,
-    /// Its `[Link]` section, which ours takes over: only one file applies.
+    /// The lines of its `[Link]` section, copied into ours: only one file applies.
     pub link_lines: Vec<String>,
-    /// Who sets its MTU after udev, as it was when the interface was last there.
+    /// The program that set its MTU after udev, when the interface last existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu_owner: Option<Owner>,
 }
@@ -70,25 +70,25 @@ pub struct Interface {
 pub struct Record {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// Files are being written; if nobody does so now, it was interrupted.
+    /// Files are being written, or writing them was interrupted.
     pub pending: bool,
     pub kept: Vec<PersistedValue>,
-    /// Files that are ours, or were about to be.
+    /// Files that we wrote or were about to write.
     pub files: Vec<String>,
-    /// Folders that we made for them.
+    /// Directories that we created for them.
     pub folders: Vec<String>,
 }
 
 impl Record {
-    /// Its file below a folder of state.
+    /// Path of the record in a state directory.
     pub fn path(state: &Path) -> PathBuf {
         state.join("persist.json")
     }
 
-    /// What is there; the empty one where there is none.
+    /// Reads the record; an empty one if the file is missing.
     ///
     /// # Errors
-    /// When it cannot be read or makes no sense.
+    /// The file cannot be read or is damaged.
     pub fn load(path: &Path) -> Result<Self, TuneError> {
         let name = path.display().to_string();
         let bytes = match std::fs::read(path) {
@@ -99,10 +99,10 @@ impl Record {
         Self::parsed(&name, &bytes)
     }
 
-    /// Of a file's bytes; the name is for people.
+    /// Parses a record; the name is for messages.
     ///
     /// # Errors
-    /// When it makes no sense.
+    /// The record is damaged.
     pub fn parsed(name: &str, bytes: &[u8]) -> Result<Self, TuneError> {
         let record: Self = serde_json::from_slice(bytes)
             .map_err(|e| TuneError::Environment(format!("{name}: makes no sense ({e})")))?;
@@ -115,10 +115,10 @@ impl Record {
         Ok(record)
     }
 
-    /// Writes it, whole or not at all.
+    /// Writes the record atomically.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), TuneError> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|e| TuneError::Environment(format!("{}: {e}", path.display())))?;

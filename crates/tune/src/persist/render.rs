@@ -1,4 +1,4 @@
-//! What is kept → the files of this distribution that keep it. Reads, writes nothing.
+//! Turns kept values into this distribution's files. Reads the host, writes nothing.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +16,16 @@ use super::{
 };
 use crate::{Host, knobs};
 
-/// A file without our mark.
+/// A file without our checksum line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     pub path: String,
-    /// Permission bits.
+    /// Permission bits of the file.
     pub mode: u32,
     pub body: String,
 }
 
-/// What keeping comes to.
+/// Result of rendering kept values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rendered {
     pub files: Vec<Output>,
@@ -34,12 +34,12 @@ pub struct Rendered {
     pub notes: Vec<PersistNote>,
 }
 
-/// Late, so that it wins over most; `/etc/sysctl.conf` is `99-sysctl.conf` on Debian.
+/// Sorts late, so that it overrides most files; on Debian `/etc/sysctl.conf` is `99-sysctl.conf`.
 const SYSCTL: &str = "/etc/sysctl.d/99-zz-netwright.conf";
 const RULES: &str = "/etc/udev/rules.d/99-netwright.rules";
 const TMPFILES: &str = "/etc/tmpfiles.d/netwright.conf";
 
-/// Renders what is kept.
+/// Renders the files for the kept values.
 pub fn render(
     host: &Host,
     destination: &Destination,
@@ -71,7 +71,7 @@ pub fn render(
     work.out
 }
 
-/// The version of systemd, by its own library's name; `None` where there is none.
+/// systemd's version, from the name of its library; `None` without systemd.
 pub fn systemd_version(host: &Host) -> Option<u32> {
     let mut folders: Vec<String> =
         ["/usr/lib/systemd", "/lib/systemd", "/usr/lib64/systemd"].map(str::to_owned).to_vec();
@@ -88,11 +88,11 @@ pub fn systemd_version(host: &Host) -> Option<u32> {
 }
 
 struct Work<'a> {
-    /// The running host, where the files are for its own system.
+    /// The running host, if the files are for its own system.
     host: Option<&'a Host>,
-    /// Whose configuration is read beside ours.
+    /// The host with the existing configuration files.
     settings: &'a Host,
-    /// Whose programs and units there are.
+    /// The host with the installed programs and units.
     system: &'a Host,
     facts: &'a Facts,
     systemd: Option<u32>,
@@ -101,10 +101,10 @@ struct Work<'a> {
     bodies: BTreeMap<String, (u32, String)>,
 }
 
-/// Why a value is in none of the files.
+/// Why no file can hold a value.
 pub const NOT_PLAIN: &str = "the name holds characters that files of udev, systemd and tuned read as something else: rename it";
 
-/// Whether the names in it stand for themselves in files.
+/// Whether its names need no quoting in files.
 pub fn is_plain(kept: &PersistedValue) -> bool {
     let all = |words: &[&str]| words.iter().all(|w| quote::is_plain(w));
     match &kept.subject {
@@ -119,14 +119,14 @@ pub fn is_plain(kept: &PersistedValue) -> bool {
     }
 }
 
-/// The classic command that sets it.
+/// The classic command that sets it, if one shell line does.
 pub fn command(kept: &PersistedValue) -> Option<String> {
     let command = knobs::find(&kept.knob)?.command(&kept.value);
-    // Some are for people to read, or several.
+    // Some commands are for reading only, or are several.
     (!command.contains(['…', '\n']) && !command.contains("; ")).then_some(command)
 }
 
-/// Of what no form can say: what a script of somebody's own has to do.
+/// Hint for a value that no file can express: what the user's own script has to do.
 pub fn by_hand(kept: &PersistedValue) -> String {
     let how = knobs::find(&kept.knob).map(|k| k.command(&kept.value));
     format!(
@@ -135,7 +135,7 @@ pub fn by_hand(kept: &PersistedValue) -> String {
     )
 }
 
-/// File and value of a command that is `echo VALUE > FILE`.
+/// File and value of a command `echo VALUE > FILE`.
 fn echo(command: &str) -> Option<(&str, &str)> {
     let (value, file) = command.strip_prefix("echo ")?.split_once(" > ")?;
     Some((file, value))
@@ -158,7 +158,7 @@ impl Work<'_> {
         for kept in all {
             let Some(key) = kept.knob.strip_prefix("sysctl.") else { continue };
             let path = sysctl_conf::path(key);
-            // A name with a dot in it (eth0.100) is only said with slashes.
+            // A name with a dot in it (eth0.100) needs slashes.
             let key = if path.contains('.') { path.clone() } else { path.replace('/', ".") };
             if let Some(at) = self.later_line(&path) {
                 self.give_up(kept, format!("{at} sets it too and is read later: change it there"));
@@ -172,7 +172,7 @@ impl Work<'_> {
         }
     }
 
-    /// A line that is read after ours and sets the same.
+    /// A later configuration line that sets the same key.
     fn later_line(&self, path: &str) -> Option<String> {
         let ours = SYSCTL.rsplit('/').next().unwrap_or_default();
         let mut files: Vec<String> = Vec::new();
@@ -183,7 +183,7 @@ impl Work<'_> {
             let later = |n: &&String| n.ends_with(".conf") && n.as_str() > ours;
             files.extend(names.iter().filter(later).map(|n| format!("{folder}/{n}")));
         }
-        // procps reads it last, whatever its name; systemd does not read it at all.
+        // procps reads it last, whatever its name; systemd does not read it.
         if self.settings.root().exists("/etc/sysctl.conf") {
             files.push("/etc/sysctl.conf".into());
         }
@@ -282,7 +282,7 @@ impl Work<'_> {
         }
     }
 
-    /// A `.link` file that comes before ours by name would be the only one that counts.
+    /// Notes a `.link` file that sorts before ours: systemd would use only that file.
     fn shadows(&mut self, nic: &Interface, path: &str) {
         let name = |p: &str| p.rsplit('/').next().unwrap_or_default().to_owned();
         if let Some(before) = nic.link_file.as_ref().filter(|f| name(f) < name(path)) {
@@ -291,7 +291,7 @@ impl Work<'_> {
         }
     }
 
-    /// A line of udev's for what a `.link` file cannot say.
+    /// A udev rule for a value that a `.link` file cannot express.
     fn rule(&self, kept: &PersistedValue, nic: &Interface) -> Result<String, String> {
         let command = command(kept).ok_or_else(|| by_hand(kept))?;
         let matches = match &nic.mac {
@@ -349,7 +349,7 @@ impl Work<'_> {
         }
     }
 
-    /// Lines of our file for irqbalance, and once what has it read that.
+    /// Adds lines to our environment file for irqbalance, and once the drop-in that reads it.
     fn environment(&mut self, files: Vec<(String, u32, String)>) {
         for (path, mode, body) in files {
             if path == irq::ENVIRONMENT || !self.bodies.contains_key(&path) {
@@ -363,7 +363,7 @@ impl Work<'_> {
         }
     }
 
-    /// The policy script that irqbalance was given, else one that keeps it off these interrupts.
+    /// Adds the policy script: the user's, else one that bans these interrupts.
     fn policy(&mut self, given: Option<&PersistedValue>, pairs: &[(&str, &str)]) {
         if given.is_none() && pairs.is_empty() {
             return;
@@ -434,7 +434,7 @@ impl Work<'_> {
         }
     }
 
-    /// Files of the kernel that no interface has.
+    /// Adds kernel files that belong to no interface.
     fn sysfs(&mut self, all: &[PersistedValue]) {
         for kept in all.iter().filter(|k| k.subject == Subject::Host) {
             let is_policy = kept.knob == irq::POLICY_KNOB && kept.value != "none";
@@ -454,7 +454,7 @@ impl Work<'_> {
     }
 }
 
-/// Ours takes over what the file said that applied before, and says the new options after it.
+/// Copies the options of the `.link` file that applied before, then adds ours.
 fn link_file(nic: &Interface, options: &[(String, String)]) -> String {
     let mut body = String::from("[Match]\n");
     match &nic.mac {

@@ -1,9 +1,10 @@
-//! What keeps a process on its CPUs whom a container engine starts: the engine's own command. Pure.
+//! Commands of container engines that keep a container's processes on their CPUs. Pure.
 
 use model::quote;
 
-/// The end of a reason why a process is placed by no file of ours: who starts it, by its control group,
-/// and the line that has that one keep the value. `value` is `CPUS` or `CPUS mems NODES`.
+/// Explains why none of our files can place a process: names the engine that starts it, from its
+/// control group, and the engine's command that keeps the value. `value` is `CPUS` or `CPUS mems
+/// NODES`.
 pub fn keeps_it(cgroup: &str, value: &str) -> String {
     let parts: Vec<&str> = cgroup.split('/').collect();
     let (cpus, mems) = value.split_once(" mems ").unwrap_or((value, ""));
@@ -25,7 +26,7 @@ pub fn keeps_it(cgroup: &str, value: &str) -> String {
         if let Some(id) = id_of("libpod-").or_else(|| id_of("libpod-payload-")) {
             return update("podman", id);
         }
-        // The cgroupfs driver.
+        // Docker's cgroupfs driver.
         match (*part, parts.get(i + 1)) {
             ("docker", Some(id)) if is_id(id) => return update("docker", id),
             ("libpod_parent", Some(next)) => {

@@ -1,4 +1,4 @@
-//! What a value is a setting of, in words that a reboot does not change.
+//! Identifies the object of a value by names that a reboot does not change.
 
 use model::{Facts, knob::is_nic_name, nic::Nic};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{Host, journal::Set, knob::irq_of};
 
-/// Files of `/proc/irq/N` that are no action's folder.
+/// Files of `/proc/irq/N`; every other entry is an action's directory.
 const IRQ_FILES: &[&str] = &[
     "affinity_hint",
     "effective_affinity",
@@ -22,14 +22,14 @@ const IRQ_FILES: &[&str] = &[
     "spurious",
 ];
 
-/// The `.link` files that apply to everything, by distribution.
+/// The catch-all `.link` files, by distribution.
 const DEFAULT_LINK: &[&str] =
     &["/usr/lib/systemd/network/99-default.link", "/lib/systemd/network/99-default.link"];
 
-/// Of what a knob of a change set is a setting.
+/// The object of a change set's knob.
 ///
 /// # Errors
-/// Why that cannot be said, or not be kept.
+/// The reason it cannot be identified, or not be kept.
 pub fn of(
     host: &Host,
     destination: &Destination,
@@ -62,10 +62,10 @@ pub fn is_elsewhere(host: &Host, set: &Set, knob: &str) -> bool {
     of_namespace && there.is_some() && there != host.id().net_namespace.known()
 }
 
-/// An interface that is kept already, by the name that its knob has now.
+/// An interface already kept, under its current name.
 ///
 /// # Errors
-/// When that is no name that can be written to a file.
+/// The name cannot be written to a file.
 pub fn renamed(before: &Interface, was: &str, now: &str) -> Result<Subject, String> {
     let rest = was.strip_prefix("nic.").and_then(|k| k.strip_prefix(before.name.as_str()));
     let name = now.strip_prefix("nic.").and_then(|k| k.strip_suffix(rest?));
@@ -75,7 +75,7 @@ pub fn renamed(before: &Interface, was: &str, now: &str) -> Result<Subject, Stri
     }
 }
 
-/// Names hold dots, so the longest that is an interface's counts.
+/// Names hold dots: the longest match with an interface counts.
 pub(super) fn interface(
     host: &Host,
     destination: &Destination,
@@ -91,13 +91,13 @@ pub(super) fn interface(
     if nic.kind == "loopback" || nic.name == "lo" {
         return Err("udev and systemd leave loopback alone".into());
     }
-    // What udev and others did here they did by this host's files.
+    // udev's records here come from this host's files.
     let number = nic.ifindex.known().filter(|_| !destination.is_another_system());
     let mtu_owner = number.and_then(|i| match owner::mtu(host, *i) {
         owner::Mtu::Of(owner) => Some(owner),
         owner::Mtu::Nobody | owner::Mtu::Overridden(_) => None,
     });
-    // Once our own file applies it says nothing any more of what it took over.
+    // Once our own file applies, udev no longer shows the file that it replaced.
     for kept in &known.kept {
         if let Subject::Nic(i) = &kept.subject
             && i.name == nic.name
@@ -124,13 +124,13 @@ pub(super) fn interface(
     })
 }
 
-/// Whether what is kept under an interface's name is known to be another one's: they changed names.
+/// Whether the kept interface is another one: two interfaces swapped names.
 fn is_anothers(facts: &Facts, nic: &Nic, kept: &Interface) -> bool {
     let has_it = |n: &Nic| n.kind == "physical" && n.mac.get() == kept.mac;
     kept.mac.is_some() && !has_it(nic) && facts.nics.iter().any(has_it)
 }
 
-/// **Source**: `/run/udev/data/nIFINDEX`.
+/// A udev property of an interface. **Source**: `/run/udev/data/nIFINDEX`.
 pub fn udev_property(host: &Host, ifindex: u32, name: &str) -> Option<String> {
     let text = host.text(&format!("/run/udev/data/n{ifindex}")).ok()?;
     text.lines()
@@ -138,7 +138,7 @@ pub fn udev_property(host: &Host, ifindex: u32, name: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The one action of an interrupt; the kernel makes a folder of its name.
+/// The single action of an interrupt; the kernel creates a directory with its name.
 fn action(host: &Host, number: &str) -> Result<String, String> {
     let root = host.root();
     let actions = |number: &str| -> Vec<String> {
@@ -156,7 +156,7 @@ fn action(host: &Host, number: &str) -> Result<String, String> {
     Ok(action)
 }
 
-/// The system service that a process is of. **Source**: `/proc/PID/cgroup`.
+/// The system service of a process. **Source**: `/proc/PID/cgroup`.
 fn unit(host: &Host, pid: &str, value: &str) -> Result<String, String> {
     let text = host.text(&format!("/proc/{pid}/cgroup")).map_err(|_| "the process is gone")?;
     let path = text

@@ -1,4 +1,4 @@
-//! What `tune persist` keeps: of which changes, for which host, and what of it is not in force now.
+//! Selects what `tune persist` keeps, and reports kept values that are not in force.
 
 use std::path::{Path, PathBuf};
 
@@ -22,32 +22,32 @@ use crate::{
     target::JournalTarget,
 };
 
-/// What is to be kept or removed, and where.
+/// A request to keep or remove values.
 #[derive(Debug)]
 pub struct Request {
-    /// Which change; else all that are in force.
+    /// One change set; `None` for all in force.
     pub id: Option<u64>,
-    /// Whether it is removed.
+    /// Remove instead of keep.
     pub remove: bool,
-    /// Whether nothing is written.
+    /// Write nothing.
     pub dry_run: bool,
-    /// Whether it is printed in another tool's words, and nothing is written.
+    /// Print the values in another tool's format and write nothing.
     pub prints: bool,
-    /// The folder that stands for `/`.
+    /// Root directory for the files, instead of `/`.
     pub into: Option<PathBuf>,
 }
 
-/// What is to be kept from now on, and how.
+/// The values to keep from now on, and their files.
 pub struct Work {
     pub place: PersistPaths,
     pub old: Record,
     pub kept: Vec<PersistedValue>,
     pub rendered: Rendered,
-    /// Of which nobody can say what they are settings of, with the reason.
+    /// Values whose object could not be identified, with the reason.
     pub unnamed: Vec<NotKept>,
 }
 
-/// Which of what is kept is not in force, for its change was rolled back; or else that all is.
+/// Notes on kept values whose change was rolled back, or that all are in force.
 ///
 /// # Errors
 /// The journal cannot be read.
@@ -76,7 +76,7 @@ pub fn in_force(
     Ok(written.then_some(PersistNote::InForce).into_iter().collect())
 }
 
-/// Of what is kept, what is not so on the host at this moment.
+/// Kept values that the host does not have now.
 ///
 /// # Errors
 /// The journal cannot be read.
@@ -117,10 +117,10 @@ fn place(request: &Request, host: &JournalTarget) -> Result<PersistPaths, TuneEr
     Ok(PersistPaths { base, record })
 }
 
-/// What is to be kept, as the host is now.
+/// The values to keep, from the host's current state.
 ///
 /// # Errors
-/// The journal or the record cannot be read, or this is not the place whose files they are.
+/// The journal or the record cannot be read, or this namespace is not the one of the files.
 pub fn look(
     request: &Request,
     host: &JournalTarget,
@@ -145,7 +145,7 @@ pub fn look(
         let sets = chosen(request, host, operator)?;
         let facts = facts(host);
         if !host.host.is_live() || request.into.is_some() || request.dry_run || request.prints {
-            // Nothing is written, or elsewhere.
+            // Nothing is written to this host.
             if request.dry_run && request.into.is_none() && host.host.is_live() && elsewhere(host) {
                 operator.warn(
                     "this is not the host's own network namespace, for which /etc is: \
@@ -176,8 +176,8 @@ pub fn look(
     Ok(Work { place, old, kept, rendered, unnamed })
 }
 
-/// What is kept for another network namespace cannot be said again from here, and only `--remove`
-/// removes. Numbers of namespaces count for as long as the host runs.
+/// Values kept for another network namespace cannot be identified from here, so only `--remove` may
+/// drop them. Namespace numbers are valid until the host reboots.
 fn not_another_namespace(host: &JournalTarget, old: &Record) -> Result<(), TuneError> {
     let here = host.host.id();
     let there = |s: &&Set| {
@@ -199,8 +199,8 @@ fn facts(host: &JournalTarget) -> Facts {
     facts::collect(host.host.root(), &facts::Request::default())
 }
 
-/// Whether process 1 lives in another network namespace than this one. Where that may not be
-/// known, whether settings are missing that only the first namespace has.
+/// Whether process 1 is in another network namespace. If that may not be read, whether settings of
+/// the first namespace are missing.
 fn elsewhere(host: &JournalTarget) -> bool {
     let root = host.host.root();
     match (root.link("/proc/1/ns/net"), root.link("/proc/self/ns/net")) {

@@ -1,4 +1,4 @@
-//! Whether findings, and a plan made before, are of this host as it is now.
+//! Checks that findings, or an earlier plan, match this host's current state.
 
 use model::{
     Reading,
@@ -7,11 +7,11 @@ use model::{
 
 use crate::{Host, TuneError, identity::Finder, journal::step, netns};
 
-/// Whether findings are of this host, boot and network namespace; what they do not tell is not
+/// Checks that findings are of this host, boot and network namespace. Fields that they omit are not
 /// compared.
 ///
 /// # Errors
-/// [`TuneError::Changed`] with the first that differs.
+/// [`TuneError::Changed`] with the first difference.
 pub fn found_here(found: &HostId, here: &HostId) -> Result<(), TuneError> {
     fn differ(a: &Reading<String>, b: &Reading<String>) -> bool {
         a.known().is_some_and(|a| b.known() != Some(a))
@@ -38,7 +38,7 @@ pub fn found_here(found: &HostId, here: &HostId) -> Result<(), TuneError> {
     Ok(())
 }
 
-/// Notes of each change whose it is.
+/// Records each change's interface.
 pub fn name_interfaces(host: &Host, changes: &mut [Planned]) {
     let finder = Finder::new(host);
     for change in changes {
@@ -46,11 +46,10 @@ pub fn name_interfaces(host: &Host, changes: &mut [Planned]) {
     }
 }
 
-/// Whether a plan made before still fits: the same host, the same boot, the same interfaces, the
-/// same values.
+/// Checks that an earlier plan still fits: same host, boot, interfaces and values.
 ///
 /// # Errors
-/// [`TuneError::Changed`] with the first thing that does not.
+/// [`TuneError::Changed`] with the first difference.
 pub fn still_fits(host: &Host, made: &Plan, now: &Plan) -> Result<(), TuneError> {
     let differs = |what: &str, of: &dyn Fn(&HostId) -> Option<String>| {
         let of = |host| of(host).unwrap_or_else(|| "not known".into());

@@ -1,4 +1,4 @@
-//! Known lore through a plan, line by line, on a tree of a host with Linux 6.18 and 24 GiB.
+//! Plans a known tuning recipe line by line, on a tree of a host with Linux 6.18 and 24 GiB.
 
 use model::{
     settings::Verdict::{self, Dangerous, Gone, Harmful, Lowers, NoEffect},
@@ -79,7 +79,7 @@ fn verdict(plan: &Plan, knob: &str) -> Option<Verdict> {
     plan.refused.iter().find(|r| r.knob == knob).unwrap_or_else(|| panic!("{knob} passed")).verdict
 }
 
-/// The recipe for 10 Gbit/s as it stands in the kernel's ixgb document, and what was added to it.
+/// The recipe for 10 Gbit/s from the kernel's ixgb document, with additions.
 const RECIPE: &str = "\
 setpci -d 8086:1a48 e6.b=2e
 ip li set dev eth1 mtu 9000 txqueuelen 1000 up
@@ -124,7 +124,7 @@ fn each_line_of_the_recipe_of_2008_is_judged() {
         let sourced = !refused.source.is_empty() || knob == "service irqbalance";
         assert!(sourced, "{refused:?}");
     }
-    // What is good where the path carries it, and what is a plain setting.
+    // Jumbo frames, good where the path carries them, and a plain setting.
     let changes: Vec<_> = plan.changes.iter().map(|c| (c.knob.as_str(), c.new.as_str())).collect();
     assert_eq!(changes, [("nic.eth1.mtu", "9000"), ("nic.eth1.txqueuelen", "1000")]);
     assert_eq!(plan.refused.len(), 14, "{:?}", plan.refused);

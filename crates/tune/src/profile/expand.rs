@@ -1,4 +1,4 @@
-//! A profile and a host → change requests. Pure.
+//! Turns a profile into change requests for a host. Pure.
 
 use model::{
     Facts,
@@ -20,10 +20,10 @@ fn interfaces<'f>(facts: &'f Facts, chosen: &'f [String]) -> Vec<&'f str> {
     fit.map(|n| n.name.as_str()).collect()
 }
 
-/// Whether the interfaces chosen are there.
+/// Checks that the chosen interfaces exist.
 ///
 /// # Errors
-/// Names the first that is not, and those that are.
+/// The first that does not exist, and those that do.
 pub fn there(facts: &Facts, chosen: &[String]) -> Result<(), TuneError> {
     let is_there = |name: &&String| facts.nics.iter().any(|n| n.name == **name);
     let Some(none) = chosen.iter().find(|n| !is_there(n)) else { return Ok(()) };
@@ -32,8 +32,8 @@ pub fn there(facts: &Facts, chosen: &[String]) -> Result<(), TuneError> {
     Err(TuneError::Absent(format!("--nic {none}: there is no such interface here; {there}")))
 }
 
-/// The profile's lines as change requests for this host; a line for which there is no interface is the
-/// second list.
+/// The profile's lines as change requests for this host. The second list holds lines whose
+/// interface does not exist.
 pub fn expand(
     profile: &Profile,
     facts: &Facts,
@@ -85,7 +85,7 @@ pub fn expand(
         }
         for nic in nics {
             let knob = format!("nic.{nic}.{rest}");
-            // A line that names the interface counts before the one for all of them.
+            // A line for one interface overrides a line for all interfaces.
             if !profile.lines.iter().any(|l| l.knob == knob) {
                 change_requests.push(change_request(knob));
             }
@@ -94,8 +94,8 @@ pub fn expand(
     (change_requests, refused)
 }
 
-/// At least `wanted`, word by word: no less than what is there, and no less than the kernel's
-/// default. `None` where these are not as many numbers.
+/// Word by word the largest of `wanted`, the current value and the kernel's default. `None` if the
+/// word counts differ or a word is no number.
 pub fn raise(now: &str, default: Option<&str>, wanted: &str) -> Option<String> {
     let numbers =
         |s: &str| -> Option<Vec<i128>> { s.split_whitespace().map(|w| w.parse().ok()).collect() };
@@ -106,7 +106,7 @@ pub fn raise(now: &str, default: Option<&str>, wanted: &str) -> Option<String> {
     let default = default.and_then(numbers).filter(|d| d.len() == now.len());
     let word = |(i, (now, wanted)): (usize, (&i128, &i128))| {
         let default = default.as_ref().and_then(|d| d.get(i)).copied().unwrap_or(*now);
-        // A default matters only where something is raised at all.
+        // The default only matters if a word is raised at all.
         if now >= wanted { *now } else { (*wanted).max(default) }.to_string()
     };
     Some(now.iter().zip(&wanted).enumerate().map(word).collect::<Vec<_>>().join(" "))

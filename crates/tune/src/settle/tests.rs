@@ -1,5 +1,5 @@
-//! On a folder in which `carrier` is a link to `mtu`: an MTU other than 1 takes the interface down in
-//! the same moment, and it comes back when the test says so.
+//! Uses a directory in which `carrier` is a link to `mtu`: an MTU other than 1 takes the interface
+//! down at once, and the test brings it back.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::{fs, os::unix::fs::symlink, path::PathBuf};
@@ -53,7 +53,7 @@ impl Tree {
         }
     }
 
-    /// From now on the links are up as long as the MTU reads 1.
+    /// Ties each link to its MTU: up while the MTU reads 1.
     fn falls_with_its_mtu(&self) {
         for nic in ["eth0", "eth1"] {
             let _ = fs::remove_file(self.at(&format!("{nic}/carrier")));
@@ -61,7 +61,7 @@ impl Tree {
         }
     }
 
-    /// The link is back, whatever the MTU.
+    /// Brings the link up, whatever the MTU.
     fn comes_back(&self, nic: &str) {
         let new = self.at(&format!("{nic}/new"));
         fs::write(&new, "1\n").unwrap();
@@ -129,7 +129,7 @@ fn by() -> By {
     By { login: Reading::absent("a test"), uid: 0, pid: 1, start_ticks: 1, version: "0".into() }
 }
 
-/// As long as anybody could mistake for having waited.
+/// Longer than any wait that could happen by accident.
 const A_WHILE: Duration = Duration::from_millis(150);
 
 #[test]
@@ -142,7 +142,7 @@ fn the_next_members_link_is_reset_when_the_one_before_is_back() {
         tree.until_mtu("eth0", "1400");
         std::thread::sleep(A_WHILE);
         assert_eq!(tree.mtu("eth1"), "1");
-        // The link is there, and the bond does not use it yet.
+        // The link is up, but the bond does not use it yet.
         tree.put("eth0/bonding_slave/mii_status", "going back\n");
         tree.comes_back("eth0");
         std::thread::sleep(A_WHILE);
@@ -189,7 +189,7 @@ fn undoing_waits_as_well_but_stops_at_nothing() {
         std::thread::sleep(A_WHILE);
         assert_eq!(tree.mtu("eth0"), "1");
         tree.comes_back("eth1");
-        // And nobody brings eth0 back.
+        // eth0 stays down.
         undone.join().unwrap();
     });
     assert_eq!(tree.mtu("eth0"), "1400");
@@ -207,7 +207,7 @@ fn no_link_is_reset_while_another_that_was_up_is_down() {
     assert!(why.contains("eth0 is not reset: bond0 takes eth1 for down after 2 s"), "{why}");
     let why = others(&host, &member, PATIENCE, &AtomicBool::new(true)).unwrap_err().to_string();
     assert!(why.contains("interrupted"), "{why}");
-    // One that was down before is nobody's to wait for, also not itself.
+    // A member that was down before is never waited for.
     settle_note(&host, &mut plan, &["eth0"]);
     let of = |n: usize| plan.changes[n].member.clone().unwrap();
     others(&host, &of(0), PATIENCE, &AtomicBool::new(false)).unwrap();

@@ -1,4 +1,4 @@
-//! On a folder laid out like a host with one interface.
+//! Uses a directory tree laid out like a host with one interface.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use model::tune::{Plan, RefusedAs};
@@ -39,7 +39,7 @@ fn made(change_requests: &[&str]) -> Plan {
 const ALL: &str = "sysctl.net.ipv4.conf.all.forwarding=1";
 const OTHER: &str = "sysctl.net.core.somaxconn=5000";
 
-/// The order in which they stand is the one to be made, and the last of them is asked for first.
+/// The listed order is the expected one; requests are made in reverse.
 #[test]
 fn what_moves_others_along_is_written_before_them() {
     for order in [
@@ -47,12 +47,12 @@ fn what_moves_others_along_is_written_before_them() {
         &[ALL, "sysctl.net.ipv4.conf.default.forwarding=0"],
         &["sysctl.net.ipv4.ip_forward=1", "sysctl.net.ipv4.conf.default.forwarding=0"],
         &[OTHER, "nic.v0.1.mtu=1400", "sysctl.net.ipv6.conf.v0/1.mtu=1350"],
-        // Both rough: what moves is the finer one of the same value.
+        // Both are the coarse unit: the moved value is the fine unit of the same setting.
         &[
             "sysctl.net.ipv4.neigh.default.unres_qlen=50",
             "sysctl.net.ipv4.neigh.v0/1.unres_qlen=30",
         ],
-        // Nothing to do with each other.
+        // Unrelated settings.
         &[OTHER, ALL],
     ] {
         let mut asked = order.to_vec();

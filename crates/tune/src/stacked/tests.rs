@@ -106,11 +106,11 @@ fn what_is_below_is_raised_first_and_lowered_last() {
                 assert_eq!(at(lower) < at(upper), grows, "{order:?} of {asked:?}");
             }
         }
-        // Said once, and not of a plan that leaves the bridge alone.
+        // Reported once, and not for a plan without the bridge.
         assert_eq!(up.notes.iter().filter(|n| stays(n)).count(), 1, "{:?}", up.notes);
     }
     assert!(!made(&["nic.eth1.mtu=9000"]).notes.iter().any(stays));
-    // Not next to each other in the plan, but on top of each other.
+    // Not adjacent in the plan, but stacked.
     let across = ["nic.br0.mtu=1300", "nic.eth0.mtu=1400"];
     assert_eq!(order(&made(&across)), ["br0", "eth0"]);
 }
@@ -134,7 +134,7 @@ fn what_the_plan_makes_too_small_below_is_refused() {
             &["nic.eth0.5.mtu=9000", "nic.eth0.mtu=8000"],
             "nic.eth0.5.mtu: eth0 below it carries 8000 bytes by the same plan",
         ),
-        // The kernel would take it down to 1300 with eth0.
+        // The kernel would lower it to 1300 with eth0.
         (
             &["nic.eth0.mtu=1300", "nic.eth0.5.mtu=1400"],
             "nic.eth0.5.mtu: eth0 below it carries 1300 bytes by the same plan",
@@ -152,7 +152,7 @@ fn what_the_plan_makes_too_small_below_is_refused() {
     ] {
         assert_eq!(refused(change_requests), why);
     }
-    // What is refused below carries nothing of what was asked for.
+    // The refused change below does not raise the limit.
     assert!(
         refused(&["nic.br0.mtu=9000", "nic.eth0.5.mtu=9000"]).contains("nic.br0.mtu: its port")
     );
@@ -185,7 +185,7 @@ fn ipv6_is_not_taken_off_what_is_lowered_along() {
     assert_eq!(of(&facts, "nic.eth0.mtu=1280"), None);
     let why = of(&facts, "nic.eth2.mtu=1200").unwrap();
     assert!(why.starts_with("bond0 hands"), "a bond does not follow its members: {why}");
-    // What a member leads to carries less.
+    // The peer of a member carries less.
     let veth = || KindDetails::Veth {
         peer_ifindex: Reading::Known(77),
         peer: Reading::Known("p".into()),
@@ -197,7 +197,7 @@ fn ipv6_is_not_taken_off_what_is_lowered_along() {
     nic(&mut facts, "eth3", &|n| n.details = veth());
     let why = of(&facts, "nic.bond0.mtu=9000").unwrap();
     assert!(why.starts_with("of its member eth3, p at the other end, in another"), "{why}");
-    // Its MTU was set: it does not follow its ports.
+    // Its MTU was set by hand: it does not follow its ports.
     nic(&mut facts, "br0", &|n| n.mtu = model::Reading::Known(1400));
     assert_eq!(of(&facts, "nic.eth0.mtu=1200"), None);
 }

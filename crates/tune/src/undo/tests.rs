@@ -49,7 +49,7 @@ impl Tree {
         Store::at(self.0.path().join("state"))
     }
 
-    /// Every value from 1 to 2.
+    /// Changes every value from 1 to 2.
     fn apply(&self) {
         let change = |key: &&str| Planned {
             knob: format!("sysctl.net.core.{key}"),
@@ -97,7 +97,7 @@ impl Tree {
         self.store().set(1).unwrap().unwrap().state(None, false)
     }
 
-    /// What `tune status` says is left: knob, value now.
+    /// The residue in `tune status`: knob, current value.
     fn left(&self) -> Vec<(String, Option<String>)> {
         let status = status::status(&self.host(), &self.store(), None).unwrap();
         assert_eq!(status.sets.is_empty(), status.values.is_empty());
@@ -119,12 +119,12 @@ fn what_is_back_after_it_was_gone_is_left_until_it_is_put_back() {
         (ChangeState::PartlyRolledBack, vec!["1".into(), String::new(), "1".into()])
     );
     assert!(tree.left().is_empty(), "what is gone is not in force");
-    // It comes back with our value.
+    // It reappears with our value.
     tree.put("busy_poll", "2\n");
     assert_eq!(tree.left(), [("sysctl.net.core.busy_poll".to_owned(), Some("2".to_owned()))]);
     let notice = status::notice(&tree.host(), &tree.store(), "", false).unwrap();
     assert!(notice.contains("tune rollback 1"), "{notice}");
-    // Somebody sets what was put back before: that is no business of the second try.
+    // An external change of an already restored value: the second try leaves it.
     tree.put("somaxconn", "7\n");
     assert!(tree.roll_back(OnDrift::Overwrite).is_whole());
     assert_eq!(
@@ -134,8 +134,8 @@ fn what_is_back_after_it_was_gone_is_left_until_it_is_put_back() {
     assert!(tree.left().is_empty());
 }
 
-/// What is as it was ends the change, and is nobody's to undo once it is set again; what is only not to be
-/// read at this moment does not.
+/// A residual value that equals its old value closes the change, and is not undone if set again. A
+/// value that cannot be read does not close it.
 #[test]
 fn what_is_no_longer_left_is_closed_and_does_not_come_back() {
     let tree = Tree::new();
@@ -155,7 +155,7 @@ fn what_is_no_longer_left_is_closed_and_does_not_come_back() {
     tree.put("busy_poll", "2\n");
     assert_eq!((close(), tree.state()), (vec![], ChangeState::PartlyRolledBack), "ours is there");
     tree.put("busy_poll", "1\n");
-    // A later change that cannot be read may have set it, and is undone later.
+    // A later, unreadable change may have set it, and is undone later.
     let later = tree.store().folder().join("000002.jsonl");
     let newer = "{\"seq\":1,\"at_unix_ms\":5,\"event\":\"begin\",\"schema_version\":99}\n";
     fs::write(&later, newer).unwrap();
@@ -175,7 +175,7 @@ fn what_somebody_else_set_is_named_and_overwritten_or_left() {
         let tree = Tree::new();
         tree.apply();
         tree.put("busy_poll", "7\n");
-        // What reads as before is nobody's.
+        // A value that reads as before belongs to no change.
         tree.put("somaxconn", "1\n");
         let report = tree.roll_back(on_drift);
         assert!(report.is_whole(), "{report:?}");
@@ -215,7 +215,7 @@ fn a_journal_that_was_cut_off_is_damage_and_one_that_was_never_begun_is_nothing(
         assert!(notice(true).unwrap().contains("damaged"));
         assert_eq!(notice(false), None, "who uses no journal is told nothing of it");
     }
-    // Killed before its first record was whole: what is left of that is no journal.
+    // Killed before its first record was whole: the remains are no journal.
     fs::remove_file(&file).unwrap();
     fs::write(tree.store().folder().join("begun.new"), "{").unwrap();
     assert_eq!(tree.store().sets().unwrap(), (vec![], vec![]));

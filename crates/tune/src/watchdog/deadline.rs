@@ -1,4 +1,4 @@
-//! The watchdog that has a deadline: it undoes a change set unless somebody confirms it in time.
+//! The watchdog with a deadline: undoes a change set unless the operator confirms it in time.
 
 use std::{
     collections::VecDeque,
@@ -20,39 +20,39 @@ use crate::{
     undo,
 };
 
-/// Why the watchdog undoes.
+/// Reason recorded for the watchdog's undo.
 pub const NOT_CONFIRMED: &str = "it was not confirmed in time";
 
-/// How often it looks whether somebody confirmed.
+/// Poll interval for the confirmation.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long the watchdog waits for the lock when its time is over.
+/// Longest wait for the lock after the deadline.
 const BOUND: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 10 });
-/// The same where the holder undoes this very change, from the last that its journal was told: the link
-/// of a bond's member may take its time to come back.
+/// The same if the lock holder is undoing this very change, counted from its last journal record: a
+/// bond member's link may take that long.
 const AT_IT: Duration = Duration::from_secs(120);
-/// How often what could not be put back is tried again: a link may be in the middle of a reset.
+/// Number of tries for a value that cannot be restored: a link may be in the middle of a reset.
 const TRIES: u32 = 5;
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Milliseconds of `CLOCK_BOOTTIME`, which runs on while the host sleeps and which nobody sets.
+/// Milliseconds of `CLOCK_BOOTTIME`, which includes suspend and cannot be set.
 pub fn boot_ms() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
 }
 
-/// What a watchdog is for.
+/// Orders of one watchdog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Orders {
     pub id: u64,
-    /// When it undoes.
+    /// Deadline: undoes at this `CLOCK_BOOTTIME`, in milliseconds.
     pub deadline_boot_ms: u64,
-    /// The process that makes the change, and its start: if it still does at the deadline, it
-    /// hangs, and is ended.
+    /// PID and start time of the process that makes the change; if it is still at work at the
+    /// deadline, it hangs and is killed.
     pub maker: (u32, u64),
 }
 
 impl Orders {
-    /// As arguments of the hidden command.
+    /// The orders as arguments of the hidden command.
     fn arguments(&self) -> Vec<String> {
         [
             ("--id", self.id),
@@ -66,10 +66,11 @@ impl Orders {
     }
 }
 
-/// Starts a watchdog and waits until it is ready. `tree` is the folder it undoes in, if it is no live host.
+/// Starts a watchdog and waits until it is ready. `tree` is the directory tree to undo in, if not
+/// the live host.
 ///
 /// # Errors
-/// When it does not start: then nothing may be written.
+/// It does not start: then nothing may be written.
 pub fn arm(store: &Store, orders: &Orders, tree: Option<&Path>) -> Result<Armed, TuneError> {
     let mut command = program();
     command.args(orders.arguments()).arg("--state-dir").arg(store.state());
@@ -83,11 +84,11 @@ pub fn arm(store: &Store, orders: &Orders, tree: Option<&Path>) -> Result<Armed,
     Ok(Armed { pid, start_ticks, deadline_boot_ms: orders.deadline_boot_ms })
 }
 
-/// Its own life: returns when the set was confirmed, was undone by somebody, or by us. `now` is
-/// set when there is no more time (the host goes down).
+/// Main loop of the watchdog: returns when the set was confirmed or undone. `now` is set when no
+/// time is left (the host goes down).
 ///
 /// # Errors
-/// When the journal cannot be read, or not everything could be put back.
+/// The journal cannot be read, or not everything could be restored.
 pub fn stand(
     host: &Host,
     store: &Store,
@@ -104,14 +105,13 @@ pub fn stand(
     };
     let is_over = || store.set(orders.id).is_ok_and(|s| s.is_none_or(|s| is_over(&s, before)));
     while boot_ms() < orders.deadline_boot_ms && !now.load(Ordering::Relaxed) {
-        // A journal that cannot be read at this moment is no reason to leave.
+        // An unreadable journal is no reason to exit.
         if is_over() {
             return Ok(());
         }
         std::thread::sleep(LOOK);
     }
-    // Whoever still makes the change holds the lock; it hangs, on a terminal that is gone or a
-    // driver that does not answer.
+    // A process that still holds the lock hangs: its terminal is gone, or a driver does not answer.
     let same = host.start_ticks(&orders.maker.0.to_string()).ok() == Some(orders.maker.1);
     let made = store.set(orders.id).is_ok_and(|s| s.is_none_or(|s| s.applied));
     if let Some(maker) = maker.filter(|_| same && !made) {
@@ -128,7 +128,7 @@ pub fn stand(
                 drop(lock);
                 return tell(store, orders.id, untold, now);
             }
-            // What gives no answer now is no reason to leave the host as it is, while there is time.
+            // A value that cannot be read is retried until the host goes down.
             Err(TuneError::Unread(_)) if !now.load(Ordering::Relaxed) => {}
             Err(failed) if tries + 1 == TRIES => return Err(failed),
             Err(_) => tries += 1,
@@ -137,8 +137,8 @@ pub fn stand(
     }
 }
 
-/// The lock, or none after a bound: whoever holds it must not keep a host from what it was, which the
-/// operator may be locked out of.
+/// The lock, or none after a bound: its holder must not keep the host from being restored, since
+/// the operator may be locked out.
 pub(crate) fn lock_in_time(store: &Store, id: u64) -> Lock {
     let (mut since, mut seen) = (Instant::now(), None);
     loop {
@@ -158,7 +158,7 @@ pub(crate) fn lock_in_time(store: &Store, id: u64) -> Lock {
     }
 }
 
-/// Undoes; with what the journal could not be told of it.
+/// Undoes once; returns the records that the journal did not take.
 fn once(host: &Host, store: &Store, id: u64, lock: &Lock) -> Result<Vec<Event>, TuneError> {
     let Some(set) = store.set(id)? else { return Ok(vec![]) };
     let mut journal = store.resume_to_undo(id, lock)?;
@@ -175,9 +175,8 @@ fn once(host: &Host, store: &Store, id: u64, lock: &Lock) -> Result<Vec<Event>, 
     }
 }
 
-/// Tells the journal what it could not be told, once it can be, unless somebody else has ended the
-/// set or the host goes down. Nothing is written to the host again: whoever has it since may have
-/// set it otherwise.
+/// Writes pending journal records once possible, unless another process ended the set or the host
+/// goes down. The host is not written again: others may have changed it since.
 fn tell(store: &Store, id: u64, untold: Vec<Event>, now: &AtomicBool) -> Result<(), TuneError> {
     let mut left = VecDeque::from(untold);
     while !left.is_empty() {
@@ -199,20 +198,19 @@ fn tell(store: &Store, id: u64, untold: Vec<Event>, now: &AtomicBool) -> Result<
     Ok(())
 }
 
-/// Nothing is left for this watchdog: all is settled, or another one stands since, for whoever completes what
-/// was interrupted. `before` is which one stood when this one began.
+/// Whether this watchdog can exit: the set is settled, or a newer watchdog replaced it, for a
+/// process that completes the interrupted set. `before` is the watchdog recorded at its start.
 fn is_over(set: &Set, before: Option<Armed>) -> bool {
     let other = set.armed.filter(|a| a.pid != std::process::id());
     is_settled(set) || other.is_some() && other != before
 }
 
-/// Nothing is left to watchdog.
+/// Whether the set needs no watchdog any more.
 fn is_settled(set: &Set) -> bool {
     set.confirmed || set.rolled_back || set.gone
 }
 
-/// A process that no number can be mistaken for; `None` where the kernel has no such thing
-/// (before 5.3).
+/// A pidfd, which a reused PID cannot match; `None` before kernel 5.3.
 fn pidfd(pid: u32) -> Option<OwnedFd> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
     pidfd_open(pid, PidfdFlags::empty()).ok()

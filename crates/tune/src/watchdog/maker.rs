@@ -1,5 +1,5 @@
-//! The watchdog that has its maker's pipe: when the maker ends, whatever ended it, the process groups that it
-//! left are ended, and what it had on trial is put back.
+//! The watchdog on a pipe: when the process at the other end (the maker) ends for any reason, it
+//! kills the maker's process groups and undoes the maker's trials.
 
 use std::{
     ffi::OsStr,
@@ -23,15 +23,15 @@ use crate::{
     process_tag::{self, ProcessTag},
 };
 
-/// How long a group has to end after it was asked to.
+/// How long a process group may take to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What is to be put back.
+/// Something to restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// What the maker has on trial by the journals in this folder.
+    /// The maker's trials, in the journals of this directory.
     Trials(PathBuf),
-    /// What the commands set that stand in this record of an experiment.
+    /// The values set by commands, from this experiment's record.
     Record(PathBuf),
     /// Labs in this folder that the maker had begun and not completed.
     Labs(PathBuf),
@@ -48,7 +48,7 @@ impl Place {
     }
 }
 
-/// The maker's end of the pipe, from the first line on.
+/// The maker's end of the pipe, open from the first line on.
 #[derive(Debug)]
 struct Pipe {
     to: Option<ChildStdin>,
@@ -58,8 +58,8 @@ struct Pipe {
 static OURS: Mutex<Pipe> = Mutex::new(Pipe { to: None, places: vec![] });
 
 impl Pipe {
-    /// Writes a line; where the pipe is then. A watchdog that is gone is replaced: the next one is told of
-    /// all places, and of the groups that begin.
+    /// Writes a line; returns the pipe's descriptor. If the watchdog has died, starts another,
+    /// which gets all places again, and the groups that begin later.
     fn tell(&mut self, line: &[u8]) -> io::Result<RawFd> {
         if let Some(to) = &mut self.to
             && to.write_all(line).is_ok()
@@ -80,7 +80,7 @@ impl Pipe {
     }
 }
 
-/// Has a place put back once this process has ended and something is left there.
+/// Registers a place to restore after this process has ended, if something is left there.
 ///
 /// # Errors
 /// No watchdog can be started: then nothing may be set.
@@ -108,9 +108,9 @@ pub fn pipe() -> io::Result<OwnedFd> {
 pub struct WatchedGroup(u32);
 
 impl WatchedGroup {
-    /// Starts a command as the leader of a group of its own. The child says so itself before it becomes
-    /// the command: there is no moment in which we could be killed and nobody knew of it. It and all that it
-    /// starts have the tag.
+    /// Starts a command as the leader of a new process group. The child registers itself before
+    /// exec, so there is no moment in which we could be killed and leave it unknown. It and all its
+    /// descendants have the tag.
     ///
     /// # Errors
     /// It does not start, or no watchdog can be started.
@@ -129,14 +129,14 @@ impl WatchedGroup {
 impl Drop for WatchedGroup {
     fn drop(&mut self) {
         let mut ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that is gone knows of nobody; the next is told of those that begin.
+        // A dead watchdog knows no groups; the next one learns of later groups.
         if let Some(to) = &mut ours.to {
             let _ = to.write_all(format!("- {}\n", self.0).as_bytes());
         }
     }
 }
 
-/// `+ PID` of this process, in one write.
+/// Writes `+ PID` of this process, in one write.
 fn begins(pipe: RawFd) -> io::Result<()> {
     let mut line = [b' '; 16];
     let mut pid = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
@@ -162,10 +162,10 @@ fn begins(pipe: RawFd) -> io::Result<()> {
     }
 }
 
-/// What a maker left.
+/// What a dead maker left.
 #[derive(Debug, Default)]
 struct Left {
-    /// That of the group which begins next.
+    /// The tag of the group that begins next.
     tag: Option<ProcessTag>,
     groups: Vec<(Pid, Option<ProcessTag>)>,
     places: Vec<Place>,
@@ -191,16 +191,16 @@ impl Left {
 
     fn signal(&self, signal: Signal) {
         for (group, tag) in &self.groups {
-            // The group that the maker made. Its number is nobody else's while a member lives.
+            // The maker's group. Its number cannot be reused while a member lives.
             let _ = kill_process_group(*group, signal);
             tag.iter().flat_map(ProcessTag::holders).for_each(|holder| holder.signal(signal));
         }
     }
 }
 
-/// Its own life: returns once the maker has ended and what it left is put back, by `put_back`. Groups are
-/// asked to end, with all that have their tags, and a second later made to; twice, for one may begin while
-/// the others are looked for.
+/// Main loop of the watchdog: returns once the maker has ended and `put_back` restored its places.
+/// Groups and tagged processes get SIGTERM, then SIGKILL a second later; twice, since a group may
+/// begin during the search.
 pub fn stand(said: impl BufRead, put_back: &mut dyn FnMut(&Place)) {
     let mut left = Left::default();
     said.split(b'\n').map_while(Result::ok).for_each(|line| left.hear(&line));
@@ -235,12 +235,12 @@ mod tests {
     fn groups_that_have_not_ended_are_ended_and_places_put_back() {
         let group = || {
             let mut command = Command::new("sh");
-            // One that does not want to, with a child.
+            // A process that ignores SIGTERM, with a child.
             command.args(["-c", "trap '' TERM; sleep 60 & sleep 60"]).process_group(0);
             command.spawn().unwrap()
         };
         let (mut kept, mut ended) = (group(), group());
-        // A session of its own, which its tag tells.
+        // A process in another session, found by its tag.
         let tag = ProcessTag::unique();
         let mut apart = Command::new("setsid");
         apart.args(["sh", "-c", "trap '' TERM; sleep 60"]).env(process_tag::NAME, tag.value());
@@ -268,7 +268,7 @@ mod tests {
             thread::sleep(Duration::from_millis(5));
         }
         assert!(ended.try_wait().unwrap().is_none(), "one that had ended was ended");
-        // SAFETY: our own group, whose leader is not waited for yet.
+        // SAFETY: the group is ours, and its leader has not been waited for yet.
         unsafe { libc::kill(-(ended.id() as i32), libc::SIGKILL) };
         ended.wait().unwrap();
     }

@@ -25,10 +25,10 @@ use super::{
     pipeline::Pipeline, protocol::HttpShape, recorder::HttpRecorder, request, result, url::Url,
 };
 
-/// Sends requests as asked.
+/// Measures HTTP requests as requested.
 ///
 /// # Errors
-/// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
+/// Nothing could be measured; later failures are in [`Measured::broken`].
 pub fn measure(
     spec: &HttpSpec,
     secret: Option<&Secret>,
@@ -51,8 +51,8 @@ pub fn measure(
     let common = &spec.common;
     let assignments = assignments::beside(&common.pin, common.threads, same_host, door.ip)?;
     let calibration = calibrate(assignments.cpus.first().copied())?;
-    // Under TLS an end writes twice in a row: its last word of the handshake, and the request. Without
-    // TCP_NODELAY the second waits for the acknowledgement of the first, 40 ms.
+    // A TLS client writes twice in a row: its last handshake message, then the request. Without
+    // TCP_NODELAY the second write waits for the acknowledgement of the first, up to 40 ms.
     let plain_once = spec.new_connections && tls.is_none();
     let shape = HttpShape {
         connecting: Connecting {
@@ -100,10 +100,10 @@ pub fn measure(
     }
 }
 
-/// Without TLS.
+/// Without TLS: checks that no TLS option is set.
 ///
 /// # Errors
-/// What was asked of TLS makes no sense then.
+/// A TLS option is set, which has no effect on `http:`.
 fn plain(spec: &HttpSpec, server: &Url) -> Result<Option<Tls>> {
     let TlsSpec { ca, insecure, resume } = &spec.tls;
     match ca.is_some() || *insecure || *resume {
@@ -115,7 +115,7 @@ fn plain(spec: &HttpSpec, server: &Url) -> Result<Option<Tls>> {
     }
 }
 
-/// What all runs have in common.
+/// State shared by all runs.
 struct RunSetup<'a> {
     shape: &'a HttpShape,
     door: &'a ServerAddress,
@@ -124,8 +124,8 @@ struct RunSetup<'a> {
     onlooker: Option<&'a Peer>,
 }
 
-/// One number of connections, repeated while its interval is wider than was asked for; and what the
-/// server calls itself.
+/// One number of connections, repeated until its interval meets `--precision`; also returns the
+/// server's name for itself.
 fn one(
     spec: &HttpSpec,
     flows: u32,

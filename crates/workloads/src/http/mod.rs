@@ -1,15 +1,16 @@
-//! HTTP/1.1 requests to a server of any kind: the client's side alone.
+//! An HTTP/1.1 client that measures servers of any kind.
 //!
-//! - [`url`] and [`request`]: from what was asked to the bytes that are sent, made once.
-//! - [`response`]: where a response ends, whatever way it says so, and its status.
-//! - [`pipeline`] and [`protocol`]: the requests of a connection, as [`traffic::engine`] runs them; no
-//!   allocation for a request.
-//! - [`recorder`] and [`result`]: distributions, counts, and what stood around them; [`statuses`]: what is said
-//!   of errors and redirects.
+//! - [`url`] and [`request`]: build the bytes of each request, once.
+//! - [`response`]: finds the end of a response in each of its forms, and its status.
+//! - [`pipeline`] and [`protocol`]: the requests of a connection, run by [`traffic::engine`]
+//!   without an allocation for each request.
+//! - [`recorder`] and [`result`]: distributions, counts and context; [`statuses`]: warnings on
+//!   errors and redirects.
 //!
-//! [`pieces`] is what the response parser is fuzzed by.
+//! [`pieces`] feeds the response parser for fuzzing.
 //!
-//! TLS is [`traffic::net::tls`], for `https` URLs; [`traffic::engine::reach`] tries it before the first run.
+//! TLS for `https` URLs is [`traffic::net::tls`]; [`traffic::engine::reach`] tries it before the
+//! first run.
 
 pub mod measure;
 pub mod pieces;

@@ -1,9 +1,9 @@
-//! For fuzzing and tests: what a connection's bytes are as responses, in pieces of any size.
+//! For fuzzing and tests: parses a connection's bytes as responses, in pieces of any size.
 
 use super::response::{Fed, Parser};
 
-/// All answers (status, whether the connection goes on) of a connection's bytes that come in
-/// pieces of this size, and why it went wrong, if it did.
+/// All answers (status, whether the connection stays open) in a connection's bytes, fed in pieces
+/// of this size, and the error, if any.
 pub fn all(is_head: bool, bytes: &[u8], piece: usize) -> (Vec<(u16, bool)>, Option<&'static str>) {
     let (mut parser, mut found) = (Parser::new(is_head), vec![]);
     for piece in bytes.chunks(piece.max(1)) {
@@ -23,8 +23,8 @@ pub fn all(is_head: bool, bytes: &[u8], piece: usize) -> (Vec<(u16, bool)>, Opti
     (found, None)
 }
 
-/// The first byte says how: whether requests were HEAD, and the size of the pieces, in which the
-/// rest must mean what it means whole.
+/// The first byte selects whether requests were HEAD, and the size of the pieces. The rest must
+/// parse the same in pieces as in whole.
 pub fn whole_or_in_pieces(bytes: &[u8]) {
     let Some((how, bytes)) = bytes.split_first() else { return };
     let (is_head, piece) = (how & 1 == 1, 1 + usize::from(how >> 1));

@@ -1,4 +1,4 @@
-//! One connection: what was asked on it, what of that is sent, and what came back.
+//! Requests of one connection: queued, sent and answered.
 
 use std::{collections::VecDeque, io, os::fd::RawFd};
 
@@ -6,37 +6,37 @@ use traffic::{engine::link::Link, net::tls::fault::Fault};
 
 use super::response::{Answer, Fed, Parser};
 
-/// Requests handed to the kernel in one call.
+/// Most requests passed to the kernel in one call.
 const AT_ONCE: usize = 16;
 
-/// A request under way.
+/// A request without a complete response.
 #[derive(Debug, Clone, Copy)]
 pub struct PendingRequest {
-    /// From when it counts: the schedule's time in open loop, else the moment of sending.
+    /// Start of its latency: the schedule's time in open loop, else the time of sending.
     pub due_ns: u64,
-    /// When it was handed over for sending, the last time if it was retransmitted.
+    /// Time it was sent; if it was sent again on a new connection, the last time.
     pub sent_ns: u64,
-    /// When the response's first byte came; 0 before.
+    /// Time of the response's first byte; 0 before that.
     pub first_ns: u64,
-    /// Which of the requests it is.
+    /// Index of its request bytes.
     pub which: usize,
 }
 
-/// The requests under way on a connection.
+/// Outstanding requests of a connection.
 #[derive(Debug)]
 pub struct Pipeline {
-    /// The oldest first.
+    /// Outstanding requests, the oldest first.
     pub asked: VecDeque<PendingRequest>,
-    /// How many of them are wholly sent, and the bytes sent of the one that follows.
+    /// Number of requests sent completely, and bytes sent of the next one.
     written: usize,
     offset: usize,
     pub parser: Parser,
-    /// Bytes of the response that is coming.
+    /// Bytes received of the current response.
     bytes: u64,
 }
 
 impl Pipeline {
-    /// Of so many requests at most.
+    /// A pipeline of at most this many requests.
     pub fn new(most: u32, is_head: bool) -> Self {
         Self {
             asked: VecDeque::with_capacity(most as usize),
@@ -47,7 +47,7 @@ impl Pipeline {
         }
     }
 
-    /// For a new connection: every request that has no response is unsent.
+    /// Prepares for a new connection: every unanswered request must be sent again.
     pub fn reset(&mut self) {
         (self.written, self.offset, self.bytes) = (0, 0, 0);
         self.parser.reset();
@@ -56,18 +56,18 @@ impl Pipeline {
         }
     }
 
-    /// Whether a response has begun and is not whole.
+    /// Whether a response has begun and is incomplete.
     pub fn is_within(&self) -> bool {
         self.bytes > 0
     }
 
-    /// Whether a request is not wholly sent.
+    /// Whether a request is not completely sent.
     #[inline]
     pub fn is_unsent(&self) -> bool {
         self.written < self.asked.len()
     }
 
-    /// Hands over what was asked and is not sent, as far as the kernel takes it.
+    /// Sends queued requests, as far as the kernel takes them.
     ///
     /// # Errors
     /// As the kernel says.
@@ -77,7 +77,7 @@ impl Pipeline {
             return self.push_plain(fd, requests).map_err(Fault::Io);
         };
         loop {
-            // As many as it takes, so that they go in one call.
+            // As many as the kernel may take, in one call.
             while let Some(asked) = self.asked.get(self.written) {
                 let bytes = requests.get(asked.which).and_then(|r| r.get(self.offset..));
                 let bytes = bytes.unwrap_or_default();
@@ -138,11 +138,11 @@ impl Pipeline {
         }
     }
 
-    /// Bytes that came `now`; tells of each whole response, until one says that it is the last:
-    /// bytes behind that are passed over.
+    /// Takes bytes received at `now`; reports each complete response, up to one that closes the
+    /// connection. Bytes after that are ignored.
     ///
     /// # Errors
-    /// Why they are no responses to what was asked.
+    /// Why the bytes are no valid responses.
     #[inline]
     pub fn took(
         &mut self,
@@ -171,12 +171,13 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The connection ended: what lasts until then is whole. Whether that was the last response.
+    /// Handles the end of the connection, which completes a response without a length. Returns
+    /// whether it closed the connection.
     pub fn ended(&mut self, mut whole: impl FnMut(&PendingRequest, Answer, u64)) -> bool {
         self.parser.end().is_some_and(|answer| self.whole(answer, &mut whole))
     }
 
-    /// Whether it is the last.
+    /// Completes a response; returns whether the connection closes.
     #[inline]
     fn whole(
         &mut self,
@@ -184,7 +185,7 @@ impl Pipeline {
         tell: &mut impl FnMut(&PendingRequest, Answer, u64),
     ) -> bool {
         let Some(asked) = self.asked.pop_front() else { return false };
-        // Answered before it was wholly sent: what follows in the stream would be its rest.
+        // Answered before it was completely sent: the stream would continue with its remainder.
         let early = self.written == 0;
         self.written = self.written.saturating_sub(1);
         tell(&asked, answer, std::mem::take(&mut self.bytes));

@@ -1,4 +1,4 @@
-//! HTTP/1.1 as the event loop speaks it.
+//! HTTP/1.1 for the event loop.
 
 use super::{
     pipeline::{PendingRequest, Pipeline},
@@ -16,10 +16,10 @@ use traffic::{
     net::tls::fault::Fault,
 };
 
-/// When a request was sent that is not handed over yet: after all that is judged by it.
+/// Send time of a request that is not sent yet; compares as later than any time.
 const UNSENT: u64 = u64::MAX;
 
-/// What is asked, and how.
+/// Requests to send, and how.
 #[derive(Debug)]
 pub struct HttpShape {
     pub connecting: Connecting,
@@ -124,7 +124,7 @@ impl Protocol for HttpShape {
     ) -> (u64, Failed) {
         let mut answers = 0;
         if clean {
-            // Its end may be the response's.
+            // The end of the connection may complete the response.
             conn.closing |= conn.state.ended(|asked, answer, bytes| {
                 answers += 1;
                 count(counting, asked, now, &answer, bytes);

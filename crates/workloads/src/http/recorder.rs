@@ -1,4 +1,4 @@
-//! What a thread keeps of its requests, beside what it keeps of any.
+//! HTTP part of a thread's record.
 
 use stats::Histogram;
 use traffic::engine::{
@@ -9,25 +9,25 @@ use traffic::engine::{
 
 use super::pipeline::PendingRequest;
 
-/// Status codes have three digits.
+/// Number of possible status codes: three digits.
 const STATUSES: usize = 1000;
 
 #[derive(Debug)]
 pub struct HttpRecorder {
     pub requests: Recorder,
-    /// Times to the first byte.
+    /// Times to the first byte of the response.
     pub first_byte: Histogram,
     pub statuses: Vec<u64>,
-    /// Bytes of the responses.
+    /// Bytes of the responses, including heads.
     pub bytes: u64,
-    /// Calls of the window that received something.
+    /// Receive calls within the window that returned data.
     pub receives: u64,
-    /// What the server calls itself.
+    /// The `Server` header, if one was seen.
     pub server: Option<String>,
 }
 
 impl HttpRecorder {
-    /// For one thread; `batch_ns` is the first length of the batches.
+    /// The record of one thread; `batch_ns` is the initial batch length.
     pub fn new(open_loop: bool, batch_ns: u64) -> Self {
         Self {
             requests: Recorder::new(open_loop, batch_ns),

@@ -1,4 +1,4 @@
-//! The bytes of each request, made once.
+//! Builds the bytes of each request, once.
 
 use std::path::Path;
 
@@ -7,24 +7,24 @@ use traffic::{Error, Result};
 
 use super::url::Url;
 
-/// The largest body: what is held in memory and retransmitted and again.
+/// Largest request body in bytes; it is held in memory.
 const MOST_BODY: usize = 64 << 20;
 
-/// What is sent, and to whom.
+/// The requests and their server.
 #[derive(Debug)]
 pub struct Requests {
     /// The server; the path is the first URL's.
     pub server: Url,
-    /// The whole request for each URL.
+    /// The complete request for each URL.
     pub bytes: Vec<Vec<u8>>,
-    /// Whether responses have no body, whatever they say.
+    /// Whether requests are HEAD: responses then have no body, whatever their headers say.
     pub is_head: bool,
 }
 
-/// Makes the requests.
+/// Builds the requests.
 ///
 /// # Errors
-/// [`Error::Usage`] for what is no URL, method or header, or would break the framing.
+/// [`Error::Usage`] for an invalid URL, method or header, or one that would break the framing.
 pub fn of(spec: &HttpSpec) -> Result<Requests> {
     let usage = |why: String| Err(Error::Usage(why));
     let urls = spec.urls.iter().map(|u| u.parse()).collect::<Result<Vec<Url>>>()?;
@@ -68,12 +68,12 @@ fn body(spec: &HttpSpec) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// A character of a method or a header's name (RFC 9110, 5.6.2).
+/// Whether a character is valid in a method or a header name (RFC 9110, 5.6.2).
 fn is_token(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
 }
 
-/// `Name: value`, checked.
+/// Splits `Name: value` and checks both parts.
 fn header(line: &str) -> Result<(&str, &str)> {
     let usage = |why: &str| Err(Error::Usage(format!("the header {line:?}: {why}")));
     let Some((name, value)) = line.split_once(':') else {

@@ -1,31 +1,31 @@
-//! Where a response ends and what its status is (RFC 9112, 6.3): by length, in chunks, by the
-//! end of the connection, or without a body.
+//! Finds the end of a response and its status (RFC 9112, 6.3): by length, by chunks, by the end of
+//! the connection, or without a body.
 //!
-//! Fed with what came, in pieces of any size. The body is passed over, never kept.
+//! Accepts the stream in pieces of any size. The body is skipped, never stored.
 
-/// The longest head taken.
+/// Longest response head in bytes.
 const MOST_HEAD: usize = 64 << 10;
-/// Hexadecimal digits of a chunk's size: more do not fit.
+/// Most hexadecimal digits of a chunk size.
 const MOST_DIGITS: u8 = 15;
-/// The longest line of a chunk's extension or a trailer, and all of them together.
+/// Longest chunk extension or trailer line, and the limit for all of them together, in bytes.
 const MOST_EXTRA: u32 = 64 << 10;
 
-/// What came of a piece.
+/// Result of feeding a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fed {
-    /// All of it was taken, and the response goes on.
+    /// All bytes were taken; the response continues.
     More,
-    /// A response is whole.
+    /// A response is complete.
     Whole(Answer),
-    /// This is no HTTP/1 response, and why.
+    /// Not an HTTP/1 response; the text says why.
     Bad(&'static str),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
-    /// 200, …
+    /// Status code, such as 200.
     pub status: u16,
-    /// Whether the connection may carry another.
+    /// Whether the connection stays open.
     pub keep: bool,
 }
 
@@ -33,12 +33,12 @@ pub struct Answer {
 enum ResponseState {
     Head,
     Length(u64),
-    /// A chunk's size, so far, its digits, and whether its extension has begun.
+    /// A chunk's size so far, its number of digits, and whether its extension has begun.
     Size(u64, u8, bool),
     Data(u64),
-    /// After a chunk's data.
+    /// After a chunk's data, before its line end.
     DataEnd,
-    /// In the trailer: bytes of the line so far.
+    /// In the trailer: bytes of the current line.
     Trailer(u32),
     UntilEnd,
 }
@@ -46,19 +46,19 @@ enum ResponseState {
 #[derive(Debug)]
 pub struct Parser {
     state: ResponseState,
-    /// A head that came in pieces.
+    /// Received part of an incomplete head.
     part: Vec<u8>,
     answer: Answer,
-    /// Bytes of extensions and trailers.
+    /// Bytes of extensions and trailers so far.
     extra: u32,
     is_head: bool,
-    /// The first `Server` header.
+    /// Value of the first `Server` header.
     pub server: Option<String>,
 }
 
 impl Parser {
-    /// Before the first response; `is_head` where requests are HEAD, whose responses have none of
-    /// the body that they tell of.
+    /// Initial state; `is_head` if requests are HEAD, whose responses describe a body but have
+    /// none.
     pub fn new(is_head: bool) -> Self {
         Self {
             state: ResponseState::Head,
@@ -76,7 +76,7 @@ impl Parser {
         self.extra = 0;
     }
 
-    /// The connection has ended: a response that lasts until then is whole.
+    /// Handles the end of the connection, which completes a response without a length.
     pub fn end(&mut self) -> Option<Answer> {
         (self.state == ResponseState::UntilEnd).then(|| {
             self.reset();
@@ -84,7 +84,7 @@ impl Parser {
         })
     }
 
-    /// Takes bytes, at most to the end of a response; says how many.
+    /// Takes bytes, at most to the end of a response; returns how many.
     pub fn feed(&mut self, bytes: &[u8]) -> (usize, Fed) {
         let mut at = 0;
         loop {
@@ -103,7 +103,7 @@ impl Parser {
         }
     }
 
-    /// Takes some of the bytes; whether the response ends with them.
+    /// Takes some of the bytes; returns how many, and whether the response ends there.
     fn step(&mut self, bytes: &[u8]) -> Result<(usize, bool), &'static str> {
         let all = bytes.len();
         let least = |left: u64| usize::try_from(left).map_or(all, |l| l.min(all));
@@ -127,7 +127,7 @@ impl Parser {
         }
     }
 
-    /// A byte of what stands around the data of chunks.
+    /// Takes one byte outside the data of chunks.
     fn between_chunks(&mut self, b: u8) -> Result<(usize, bool), &'static str> {
         if matches!(self.state, ResponseState::Size(_, _, true) | ResponseState::Trailer(_)) {
             self.extra += 1;
@@ -181,12 +181,12 @@ impl Parser {
         }
     }
 
-    /// After a whole head.
+    /// Handles a complete head.
     fn headed(&mut self, n: usize, head: Head) -> Result<(usize, bool), &'static str> {
         if head.status == 101 {
             return Err("it switched to another protocol");
         }
-        // An interim response: the real one follows.
+        // An interim response: the final one follows.
         if head.status < 200 {
             return Ok((n, false));
         }
@@ -220,13 +220,14 @@ struct Head {
     keep: Option<bool>,
 }
 
-/// Where the next line feed is.
+/// Position of the next line feed.
 #[inline]
 fn line_feed(bytes: &[u8]) -> Option<usize> {
     memchr::memchr(b'\n', bytes)
 }
 
-/// The head at the beginning of these bytes and its length; `None` while it is not whole.
+/// Parses the head at the start of these bytes; returns it with its length, `None` while
+/// incomplete.
 fn read(bytes: &[u8], server: &mut Option<String>) -> Result<Option<(usize, Head)>, &'static str> {
     const BEGIN: &[u8] = b"HTTP/1.";
     let known = bytes.len().min(BEGIN.len());
@@ -255,7 +256,7 @@ fn read(bytes: &[u8], server: &mut Option<String>) -> Result<Option<(usize, Head
     }
 }
 
-/// `1 200 OK` after `HTTP/1.`.
+/// Parses `1 200 OK` after `HTTP/1.`.
 fn status_line(line: &[u8]) -> Option<Head> {
     let [minor @ b'0'..=b'9', b' ', digits @ ..] = line else { return None };
     let (digits, rest) = digits.split_at_checked(3)?;
@@ -273,10 +274,10 @@ fn status_line(line: &[u8]) -> Option<Head> {
     })
 }
 
-/// What matters of a header line.
+/// Parses the header lines that affect framing, and `Server`.
 #[inline]
 fn header(line: &[u8], head: &mut Head, server: &mut Option<String>) -> Result<(), &'static str> {
-    // Told apart by the first letter: most lines are none of these.
+    // Compares the first letter first: most lines are none of these.
     let first = line.first().map_or(0, u8::to_ascii_lowercase);
     if !(first == b'c' || first == b't' || first == b's') {
         return Ok(());

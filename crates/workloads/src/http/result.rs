@@ -1,4 +1,4 @@
-//! The run, from what the threads kept.
+//! Combines the threads' records into one run of the result document.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const WORDS: Words = Words { unconnected: "not connected", answer: "response" };
 const UNTOLD: &str = "a server of another kind does not tell; a responder on its host would \
                       (--responder)";
 
-/// The run; `request_bytes` is the mean length of its requests, which are sent in turn.
+/// The run's result; `request_bytes` is the mean length of its requests, which are sent in turn.
 pub fn http_run(
     spec: &HttpSpec,
     flows: u32,
@@ -85,12 +85,12 @@ pub fn http_run(
     }
 }
 
-/// The rate of a schedule that lasts as long as the window.
+/// The scheduled rate, if the schedule lasts for the whole window.
 fn by_schedule(spec: &HttpSpec) -> Option<u64> {
     spec.rate_per_s.filter(|_| spec.requests.is_none())
 }
 
-/// What the server calls itself.
+/// The server's name for itself.
 pub fn server(all: &HttpRecorder) -> String {
     all.server.clone().unwrap_or_else(|| "an HTTP server (no Server header)".into())
 }

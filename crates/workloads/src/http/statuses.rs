@@ -1,13 +1,13 @@
-//! What is said of responses that are not what was asked for: they are as much measured as others are.
+//! Warnings on error and redirect responses, which are measured like others.
 
 use std::{collections::BTreeMap, ops::Range};
 
 use model::{Warning, warning::StatusKind};
 
-/// "Not modified" is what a request with a condition asks for.
+/// "Not modified" is a normal answer to a conditional request.
 const NOT_MODIFIED: u16 = 304;
 
-/// A warning of errors and one of redirects, of responses by status.
+/// A warning on errors and one on redirects, from the counts by status.
 pub fn of_statuses(by_status: &BTreeMap<u16, u64>) -> Vec<Warning> {
     let responses = by_status.values().sum::<u64>();
     let reported = |kind, range: Range<u16>| {

@@ -7,19 +7,19 @@ use traffic::{
     engine::reach::{Server, name_of},
 };
 
-/// An address of a resource.
+/// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
-    /// Whether TLS is spoken: `https`.
+    /// Whether the scheme is `https`.
     pub tls: bool,
-    /// The Unix socket that is connected to instead of a host: `http+unix://%2Frun%2Fapp.sock/`,
-    /// where a `/` of its path is written `%2F` as in other clients that know the scheme.
+    /// The Unix socket to connect to: `http+unix://%2Frun%2Fapp.sock/`. A `/` in its path is
+    /// written `%2F`, as in other clients of that scheme.
     pub socket: Option<PathBuf>,
-    /// A name or address, an IPv6 address without its brackets; of a Unix socket `localhost`.
+    /// Name or address, an IPv6 address without brackets; `localhost` for a Unix socket.
     pub host: String,
-    /// 80 where none is named, with TLS 443.
+    /// Port; by default 80, with TLS 443.
     pub port: u16,
-    /// What follows, from the first `/` or `?` on, without a fragment.
+    /// Path and query, from the first `/` or `?` on, without a fragment.
     pub path: String,
 }
 
@@ -59,7 +59,7 @@ impl FromStr for Url {
             let socket = Some(socket(authority).map_err(|why| unix_wrong(text, why))?);
             return Ok(Self { tls, socket, host: "localhost".into(), port: usual(tls), path });
         }
-        // Where a port begins could not be told.
+        // Otherwise the start of the port would be ambiguous.
         if !authority.starts_with('[') && authority.matches(':').count() > 1 {
             return Err(wrong("an IPv6 address stands in brackets, http://[::1]:80/"));
         }
@@ -80,23 +80,23 @@ fn unix_wrong(text: &str, why: &str) -> Error {
     ))
 }
 
-/// A socket's path, whose `/` and whatever else means something in a URL are written `%2F`.
+/// A socket's path; `/` and other characters with a meaning in URLs are percent-encoded.
 fn socket(authority: &str) -> Result<PathBuf, &'static str> {
     let path = unescaped(authority)?;
     if path.first() != Some(&b'/') {
         return Err("the socket's whole path stands where a host would");
     }
-    // The kernel's own bound, with the zero that ends it.
+    // The kernel's limit, including the final zero.
     if path.contains(&0) || path.len() > 107 {
         return Err("a socket's path has at most 107 bytes, and no zero among them");
     }
     Ok(OsString::from_vec(path).into())
 }
 
-/// The bytes of a part of a URL, where `%2F` is written for what means something there.
+/// Decodes a percent-encoded part of a URL.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The encoding error.
 pub fn unescaped(part: &str) -> Result<Vec<u8>, &'static str> {
     let mut bytes = part.bytes();
     let mut all = vec![];
@@ -119,13 +119,13 @@ fn usual(tls: bool) -> u16 {
 }
 
 impl Url {
-    /// Whether another names the same server, spoken to in the same way.
+    /// Whether another URL has the same server and transport.
     pub fn same_server(&self, other: &Self) -> bool {
         (self.tls, &self.socket, &self.host, self.port)
             == (other.tls, &other.socket, &other.host, other.port)
     }
 
-    /// `https://host:8443`: the server, for people.
+    /// The server for messages: `https://host:8443`.
     pub fn origin(&self) -> String {
         match &self.socket {
             Some(path) => name_of(path),
@@ -133,7 +133,7 @@ impl Url {
         }
     }
 
-    /// Where it is.
+    /// The server in the form that [`traffic::engine::reach`] connects to.
     pub fn server(&self) -> Server<'_> {
         Server {
             host: &self.host,
@@ -144,7 +144,7 @@ impl Url {
         }
     }
 
-    /// `host`, `host:8080`, `[::1]`: as a Host header and for people.
+    /// `host`, `host:8080` or `[::1]`, for the Host header and for messages.
     pub fn authority(&self) -> String {
         let port = (self.port != usual(self.tls)).then_some(self.port);
         match (port, self.host.contains(':')) {

@@ -1,5 +1,4 @@
-//! Where the server is and who we are there: a connection string, the environment, and what
-//! libpq would take where neither says.
+//! Server, user and database: from a connection string, the environment, and libpq's defaults.
 //!
 //! **Source**: PostgreSQL's documentation, "libpq", "Connection Strings" and "Environment
 //! Variables".
@@ -16,10 +15,10 @@ use super::{
     strings,
 };
 
-/// The folders that Debian and the source have for a server's Unix socket.
+/// Directories of a server's Unix socket, on Debian and in a build from source.
 const FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
-/// Parameters that libpq knows, with the variable that gives each where the string does not.
+/// Parameters of libpq, each with the environment variable of its default.
 const KNOWN: [(&str, &str); 26] = [
     ("host", "PGHOST"),
     ("hostaddr", "PGHOSTADDR"),
@@ -49,7 +48,7 @@ const KNOWN: [(&str, &str); 26] = [
     ("target_session_attrs", "PGTARGETSESSIONATTRS"),
 ];
 
-/// Parameters that change nothing of what we do.
+/// Parameters without effect on a measurement.
 const IGNORED: [&str; 11] = [
     "fallback_application_name",
     "keepalives",
@@ -64,51 +63,51 @@ const IGNORED: [&str; 11] = [
     "load_balance_hosts",
 ];
 
-/// Where one server is.
+/// Address of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
     Unix(PathBuf),
-    /// Name or address, and port.
+    /// Name or address, and port number.
     Tcp(String, u16),
 }
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
     pub host: Host,
-    /// As a certificate would name it.
+    /// Name to check in the certificate.
     pub name: String,
-    /// The password for it, where there is one.
+    /// The password for this server, if there is one.
     pub password: Option<String>,
 }
 
-/// A server, or several of which the first that answers is taken, and who we are there.
+/// One or more servers, of which the first that answers is used, with user and database.
 #[derive(Clone, PartialEq)]
 pub struct Address {
     pub hosts: Vec<Server>,
     pub user: String,
     pub database: String,
-    /// What else the server is told at the beginning.
+    /// Further startup parameters for the server.
     pub parameters: Vec<(String, String)>,
-    /// TLS, and what belongs to it.
+    /// TLS mode and its files.
     pub security: Security,
-    /// The time limit for connecting that was asked for, seconds.
+    /// Requested connect timeout in seconds.
     pub timeout_s: Option<u64>,
     pub warnings: Vec<Warning>,
 }
 
 impl std::fmt::Debug for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Not the passwords.
+        // Leaves out the passwords.
         let hosts: Vec<&Host> = self.hosts.iter().map(|s| &s.host).collect();
         f.debug_struct("Address").field("hosts", &hosts).field("user", &self.user).finish()
     }
 }
 
 impl Address {
-    /// What a connection string means here; `password` is one that stood in it.
+    /// Interprets a connection string; `password` was part of it.
     ///
     /// # Errors
-    /// [`Error::Usage`] for what libpq would not take, or what we cannot do.
+    /// [`Error::Usage`] for a string that libpq would refuse, or an option not supported here.
     pub fn of(text: &str, password: Option<&str>, around: &Around<'_>) -> Result<Self> {
         let given = strings::settings(text)?;
         for (key, _) in &given {
@@ -132,7 +131,7 @@ impl Address {
             all.insert("password", password.into());
         }
         all.retain(|_, value| !value.is_empty());
-        // Of old, and libpq still minds it.
+        // Obsolete, but libpq still honors it.
         if (around.variable)("PGREQUIRESSL").is_some_and(|v| v.starts_with('1')) {
             all.entry("sslmode").or_insert_with(|| "require".into());
         }
@@ -172,7 +171,7 @@ fn build(all: &BTreeMap<&str, String>, around: &Around<'_>) -> Result<Address> {
     for key in ["options", "application_name", "client_encoding"] {
         match (key, all.get(key)) {
             ("application_name", None) => parameters.push((key.into(), "netwright".into())),
-            // This end writes UTF-8 and nothing else.
+            // This client only writes UTF-8.
             ("client_encoding", Some(e)) if !["auto", "UTF8", "utf8", "utf-8"].contains(&&**e) => {
                 return usage(format!("client_encoding={e}: only UTF8 is written"));
             }
@@ -189,7 +188,7 @@ fn build(all: &BTreeMap<&str, String>, around: &Around<'_>) -> Result<Address> {
     Ok(Address { hosts, user, database, parameters, security, timeout_s, warnings })
 }
 
-/// The servers, each with the name that it has in a password file.
+/// The servers, each with its name in a password file.
 fn hosts_of(all: &BTreeMap<&str, String>) -> Result<Vec<(String, Host)>> {
     let list = |key| all.get(key).map(|v: &String| v.split(',').collect::<Vec<_>>());
     let (names, addresses) = (list("host"), list("hostaddr"));

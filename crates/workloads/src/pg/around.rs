@@ -1,16 +1,16 @@
-//! The surroundings that a connection string is read in.
+//! The environment that a connection string is interpreted in.
 
 use std::path::PathBuf;
 
-/// The process's surroundings; a test has its own.
+/// Environment of the process; tests supply their own.
 pub struct Around<'a> {
-    /// A variable of the environment.
+    /// Reads an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// What this host knows of the user.
+    /// Reads a field of the user from this host's user database.
     pub who: &'a dyn Fn(UserName) -> Option<String>,
 }
 
-/// What a host knows of a user.
+/// A field of the user database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserName {
     Name,
@@ -18,7 +18,7 @@ pub enum UserName {
 }
 
 impl Around<'_> {
-    /// The user's folder: where `HOME` names none, the one that this host knows, as with libpq.
+    /// Home directory: `HOME`, else that of the user database, as with libpq.
     pub fn home(&self) -> Option<PathBuf> {
         let named = (self.variable)("HOME").filter(|h| !h.is_empty());
         named.or_else(|| (self.who)(UserName::Home)).map(PathBuf::from)

@@ -1,7 +1,7 @@
-//! The scripts that are always there, in the language of script files. Those named as pgbench's
-//! do the same to the same tables, so that figures compare.
+//! Built-in scripts, in the language of script files. Those named after pgbench's do the same work
+//! on the same tables, so that figures are comparable.
 
-/// Each with its name, what it is, and its text.
+/// Name, description and text of each.
 pub const ALL: [(&str, &str, &str); 4] = [
     ("tpcb-like", "after TPC-B, as pgbench's own", TPCB_LIKE),
     ("simple-update", "the same without the small tables", SIMPLE_UPDATE),
@@ -37,12 +37,12 @@ const SELECT_ONLY: &str = r"\set aid random(1, 100000 * :scale)
 SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
 ";
 
-/// The text of a built-in.
+/// The text of a built-in script.
 pub fn text(name: &str) -> Option<&'static str> {
     ALL.iter().find(|(n, ..)| *n == name).map(|(.., text)| *text)
 }
 
-/// Whether a built-in needs the tables that `--init` makes.
+/// Whether a built-in script needs the tables of `--init`.
 pub fn needs_tables(name: &str) -> bool {
     text(name).is_some_and(|t| t.contains("pgbench_"))
 }

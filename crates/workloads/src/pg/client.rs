@@ -1,5 +1,5 @@
-//! One client: the transaction that it is in, and how far. Without I/O and clock: messages of the
-//! server in, messages to it out.
+//! One client and its current transaction. No I/O and no clock: it takes server messages and writes
+//! messages to a buffer.
 
 mod answers;
 mod commands;
@@ -17,37 +17,37 @@ use super::{
     wire::ServerError,
 };
 
-/// A transaction under way.
+/// The current transaction.
 #[derive(Debug, Clone, Copy)]
 pub struct Running {
-    /// From when it counts: the schedule's time in open loop, else the moment of beginning.
+    /// Start of its latency: the schedule's time in open loop, else the time it began.
     pub due_ns: u64,
-    /// When it was begun.
+    /// Time it began.
     pub begun_ns: u64,
     pub script: usize,
-    /// How often it was begun.
+    /// Number of tries.
     pub tries: u32,
     at: usize,
-    /// Statements were sent that no `Sync` has ended.
+    /// Whether statements were sent without a `Sync` so far.
     unsynced: bool,
-    /// A pipeline is open.
+    /// Whether a pipeline is open.
     pipeline: bool,
-    /// The command before was awaited: what comes now is upon its answer.
+    /// Whether the previous command was awaited, so that this one follows its answer.
     answered: bool,
-    /// What it moved so far.
+    /// Bytes and round trips so far.
     pub moved: Moved,
 }
 
-/// What a transaction moved, as its connection counts it.
+/// Bytes and round trips of a transaction, counted at the connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Moved {
     pub sum: PgMoved,
-    /// What was sent last has no answer yet.
+    /// Whether the last bytes sent have no answer yet.
     waits: bool,
 }
 
 impl Moved {
-    /// The kernel took so many bytes.
+    /// Counts bytes that the kernel took.
     #[inline]
     pub fn sent(&mut self, bytes: usize) {
         self.sum.sends += 1;
@@ -56,7 +56,7 @@ impl Moved {
         self.waits = true;
     }
 
-    /// The kernel gave so many bytes.
+    /// Counts bytes that the kernel delivered.
     #[inline]
     pub fn received(&mut self, bytes: usize) {
         self.sum.receives += 1;
@@ -67,23 +67,23 @@ impl Moved {
 
 #[derive(Debug, PartialEq)]
 pub enum Next {
-    /// The server's answer, once what was written is sent.
+    /// Wait for the server's answer, after the buffer is sent.
     Await,
-    /// This time, by the script's own change request.
+    /// Wait until this time, by the script's `\sleep`.
     Sleep(u64),
-    /// Nothing: the transaction is over.
+    /// The transaction has ended.
     Over(Result<(), ServerError>),
-    /// It cannot go on, nor can the measurement.
+    /// The measurement cannot continue.
     Broken(Broken),
 }
 
-/// Why a measurement cannot go on.
+/// Why a measurement cannot continue.
 #[derive(Debug, PartialEq)]
 pub enum Broken {
-    /// By the script's doing.
+    /// An error of the script.
     Script { script: usize, at: usize, why: String },
-    /// What the server said to a statement it will say again.
-    /// The line and column of the script that it means are those of the statement's own text.
+    /// A server error that each try would repeat. The place is line and column in the script, for
+    /// errors within a statement's own text.
     Server { statement: Option<usize>, error: ServerError, place: Option<(usize, usize)> },
 }
 
@@ -91,31 +91,32 @@ pub enum Broken {
 pub struct Client {
     pub vars: Vars,
     pub rng: Rng,
-    /// Chooses the scripts, so that what they draw does not depend on how many there are.
+    /// Generator that chooses scripts, separate so that the scripts' random numbers do not depend
+    /// on their number.
     choice: SplitMix64,
-    /// Both as they were when the transaction began, for another try.
+    /// Variables and random generator at the start of the transaction, for a retry.
     before: Option<(Vars, Rng)>,
     pub running: Option<Running>,
-    /// Statements that the server has prepared, or will have.
+    /// Statements prepared at the server, or being prepared.
     known: Vec<bool>,
-    /// Those of them that it has not confirmed.
+    /// Statements whose preparation is not confirmed yet.
     parsing: VecDeque<usize>,
-    /// Statements sent and not answered, with the time.
+    /// Statements sent and not answered, with their send times.
     sent: VecDeque<(usize, u64)>,
-    /// `ReadyForQuery` messages to come.
+    /// Number of `ReadyForQuery` messages still to come.
     awaiting: u32,
-    /// What the server's last `ReadyForQuery` said: idle, in a transaction, in a failed one.
+    /// Transaction status of the last `ReadyForQuery`: idle, in a transaction, or in a failed one.
     status: u8,
     error: Option<ServerError>,
-    /// Which statement it belongs to.
+    /// The statement that the error belongs to.
     wrong: Option<usize>,
     undoing: bool,
-    /// The row of the statement that was sent last is wanted.
+    /// Whether the row of the last statement is wanted.
     wants_row: bool,
     rows: Vec<Row>,
 }
 
-/// What `\gset` takes its values from: the last row of a result.
+/// Source of `\gset`'s values: the last row of a result.
 #[derive(Debug, Default)]
 struct Row {
     columns: Vec<String>,
@@ -124,7 +125,7 @@ struct Row {
 }
 
 impl Client {
-    /// One with its own variables and random numbers.
+    /// A client with its own variables and random numbers.
     pub fn new(vars: Vars, rng: Rng, choice: u64, statements: usize) -> Self {
         Self {
             vars,
@@ -145,7 +146,7 @@ impl Client {
         }
     }
 
-    /// As on a new connection, which knows of nothing.
+    /// Resets the state for a new connection.
     pub fn forget(&mut self) {
         self.known.fill(false);
         self.parsing.clear();
@@ -154,7 +155,7 @@ impl Client {
         (self.error, self.wrong) = (None, None);
     }
 
-    /// Takes up a transaction; [`Client::advance`] begins it.
+    /// Sets up a transaction; [`Client::advance`] begins it.
     pub fn begin(&mut self, plan: &Plan, due_ns: u64, now: u64) {
         let script = match plan.scripts.len() {
             1 => 0,
@@ -177,17 +178,17 @@ impl Client {
         self.running = Some(running);
     }
 
-    /// When the oldest statement without an answer was sent.
+    /// Send time of the oldest statement without an answer.
     pub fn waits_since(&self) -> Option<u64> {
         self.sent.front().map(|(_, at)| *at).filter(|_| self.awaiting > 0)
     }
 
-    /// What the server said last of what went wrong, where it said something.
+    /// Takes the server's last error, if there was one.
     pub fn take_error(&mut self) -> Option<ServerError> {
         self.error.take()
     }
 
-    /// Does what the script says until there is something to wait for.
+    /// Runs the script until it must wait.
     pub fn advance(&mut self, plan: &Plan, now: u64, out: &mut BytesMut) -> Next {
         if self.awaiting > 0 {
             return Next::Await;
@@ -201,15 +202,16 @@ impl Client {
         self.script(plan, now, out)
     }
 
-    /// After an error: leaves the transaction at the server; what then, where it is left and not
-    /// tried again.
+    /// After an error: leaves the transaction at the server. Returns the next step if the
+    /// transaction is given up instead of retried.
     #[cold]
     fn undo(&mut self, plan: &Plan, out: &mut BytesMut) -> Option<Next> {
         let Some(error) = &self.error else { return None };
         if error.is_lasting() {
             let error = error.clone();
             let statement = self.wrong;
-            // Nothing has a new value since it was sent: its answer is waited for.
+            // No variable has changed since the statement was sent: its answer is still
+            // outstanding.
             let place = statement.and_then(|n| plan.statements.get(n));
             let place = place.and_then(|s| plan.place(s, error.position, &self.vars));
             return Some(Next::Broken(Broken::Server { statement, error, place }));
@@ -227,7 +229,7 @@ impl Client {
         (!again).then_some(Next::Over(Err(error)))
     }
 
-    /// The same transaction once more, with the same random numbers.
+    /// Retries the transaction with the same random numbers.
     #[cold]
     fn again(&mut self, now: u64, plan: &Plan, out: &mut BytesMut) -> Next {
         if let Some((vars, rng)) = &self.before {

@@ -1,4 +1,4 @@
-//! For the fuzzers: what a server of PostgreSQL, a script, pgbench and a user's files say.
+//! Fuzz targets for a PostgreSQL server, scripts, pgbench and users' files.
 
 use bytes::BytesMut;
 use model::measure::PgProtocol;
@@ -16,8 +16,7 @@ use super::{
     wire::{self, Frames, Next, ServerError},
 };
 
-/// Every message of a connection that comes in pieces of this size; of kind `D` the body is not
-/// wanted.
+/// Every message of a connection, fed in pieces of this size; bodies of kind `D` are skipped.
 pub(super) fn all(bytes: &[u8], piece: usize) -> (Vec<(u8, Vec<u8>)>, bool) {
     let (mut frames, mut out) = (Frames::default(), vec![]);
     for mut input in bytes.chunks(piece.max(1)) {
@@ -34,7 +33,7 @@ pub(super) fn all(bytes: &[u8], piece: usize) -> (Vec<(u8, Vec<u8>)>, bool) {
     (out, false)
 }
 
-/// The first byte is the size of the pieces, in which the rest must mean what it means whole.
+/// The first byte is the size of the pieces. The rest must parse the same in pieces as in whole.
 pub fn messages(bytes: &[u8]) {
     let Some((piece, bytes)) = bytes.split_first() else { return };
     let whole = all(bytes, bytes.len());
@@ -44,7 +43,7 @@ pub fn messages(bytes: &[u8]) {
     }
 }
 
-/// A login. More rounds of hashing than a thousand are left out: they are slow by design.
+/// A login. Skips more than a thousand hash rounds, which are slow by design.
 pub fn login(bytes: &[u8]) {
     let Some((how, bytes)) = bytes.split_first() else { return };
     let tls = (how & 1 == 1).then(|| Login::over_tls((how & 2 == 2).then(|| vec![1; 32])));
@@ -61,7 +60,7 @@ pub fn login(bytes: &[u8]) {
     }
 }
 
-/// A server's answers to a script's transactions. The first byte says how statements are sent.
+/// A server's answers to a script's transactions. The first byte selects the query protocol.
 pub fn session(bytes: &[u8]) {
     const SCRIPT: &str =
         "\\set a random(1, 9)\nbegin;\nselect :a as b, 2 as c \\gset\nselect :b;\nend;\n";
@@ -73,7 +72,7 @@ pub fn session(bytes: &[u8]) {
     let mut client = Client::new(vars, Rng::new(1), 1, plan.statements.len());
     let (mut out, mut frames, mut input) = (BytesMut::new(), Frames::default(), bytes);
     client.begin(&plan, 0, 0);
-    // Each step takes a message or ends a transaction: so many suffice for any input.
+    // Each step takes a message or ends a transaction: this many suffice for any input.
     for now in 0..1000u64 {
         match client.advance(&plan, now, &mut out) {
             Do::Await => {}
@@ -115,7 +114,7 @@ pub fn address(bytes: &[u8]) {
     let none = Around { variable: &|_| None, who: &|_| None };
     let _ = Address::of(&text, Some("secret"), &none);
     if let Ok((without, Some(_))) = super::without_password(&text) {
-        // What is shown to people holds none any more.
+        // The text shown to users must not hold a password.
         let again = super::without_password(&without).ok().and_then(|(_, password)| password);
         assert_eq!(again, None, "{without:?}");
     }
@@ -126,7 +125,7 @@ pub fn passfile(bytes: &[u8]) {
     let _ = passfile::find(&lines, ["localhost", "5432", "postgres", "u"]);
 }
 
-/// What pgbench prints, and the log that it writes.
+/// pgbench's report and its log.
 pub fn pgbench(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let _ = (reported::read(&text), reported::complaints(&text));

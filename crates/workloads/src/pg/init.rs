@@ -1,5 +1,5 @@
-//! `measure pg --init`: the tables that pgbench's scripts work on, as `pgbench -i` makes them, so
-//! that both work on the other's.
+//! `measure pg --init`: creates the tables of pgbench's scripts as `pgbench -i` does, so that each
+//! tool works on the other's tables.
 //!
 //! **Source**: PostgreSQL's documentation, "pgbench", "Initialization Options".
 
@@ -24,20 +24,20 @@ use super::{
     session::{Session, Wrong},
 };
 
-/// Rows of each table for one branch, as TPC-B has them.
+/// Rows for one branch, as in TPC-B.
 const TELLERS: u64 = 10;
 const ACCOUNTS: u64 = 100_000;
-/// From so many branches on the accounts' numbers need 64 bits.
+/// From this many branches on, account numbers need 64 bits.
 const BIG: u32 = 20_000;
-/// How long each statement may take: a large scale takes long.
+/// Timeout of each statement: a large scale takes long.
 const ANSWER: Duration = Duration::from_secs(3600);
-/// What is sent at a time.
+/// Bytes sent at a time.
 const CHUNK: usize = 64 << 10;
 
-/// Makes the tables anew: those that are there are dropped, as pgbench does.
+/// Creates the tables; existing ones are dropped, as by pgbench.
 ///
 /// # Errors
-/// The server is not there, or says no; or it was ended early, and no table is there.
+/// The server does not answer or refuses, or the user interrupted, which leaves no table.
 pub fn init(spec: &PgSpec, password: Option<&str>, run: Run<'_>) -> Result<PgInitDocument> {
     let scale = spec.scale.unwrap_or(1);
     let address = address_of(spec, password)?;
@@ -83,7 +83,8 @@ fn ask<'a>(session: &mut Session<'a>, run: Run<'a>, sql: &str) -> Result<()> {
     })
 }
 
-/// The statements that make them, within one transaction: else `COPY` could not freeze its rows.
+/// The statements that create the tables, in one transaction: otherwise `COPY` could not freeze its
+/// rows.
 fn tables(scale: u32) -> Vec<String> {
     let aid = if scale >= BIG { "bigint" } else { "int" };
     let make = |name: &str, columns: &str, with: &str| {
@@ -117,7 +118,7 @@ fn fill<'a>(session: &mut Session<'a>, scale: u32, run: Run<'a>) -> Result<()> {
     rows(session, "tellers (tid, bid, tbalance)", scale * TELLERS, run, |n, out| {
         let _ = writeln!(out, "{n}\t{}\t0", (n - 1) / TELLERS + 1);
     })?;
-    // Its filler is not null but blank, which makes the rows as long as TPC-B wants them.
+    // The filler is blank, not null, which gives rows the length that TPC-B specifies.
     rows(session, "accounts", scale * ACCOUNTS, run, |n, out| {
         let _ = writeln!(out, "{n}\t{}\t0\t", (n - 1) / ACCOUNTS + 1);
     })

@@ -1,5 +1,4 @@
-//! From a connected socket to one that takes queries: who we are, and the proof of it. Without
-//! I/O: bytes in, bytes out.
+//! The login, from a connected socket to a session that takes queries. No I/O: bytes in, bytes out.
 
 use bytes::BytesMut;
 use postgres_protocol::{
@@ -15,17 +14,17 @@ use super::{
     wire::{self, ServerError},
 };
 
-/// More rounds of hashing than this are no password check but an attack on the client.
+/// More hash rounds than this are an attack on the client, not a password check.
 const MOST_ROUNDS: u64 = 10_000_000;
 
-/// Who we are, to one server.
+/// Credentials for one server.
 #[derive(Clone)]
 pub struct Credentials {
     pub user: String,
     pub password: Option<String>,
-    /// The message that begins the session.
+    /// The startup message.
     pub startup: Vec<u8>,
-    /// Whether the login is to be tied to the TLS connection.
+    /// Whether to use SCRAM channel binding.
     pub binding: Binding,
 }
 
@@ -35,39 +34,39 @@ impl std::fmt::Debug for Credentials {
     }
 }
 
-/// Why the server does not let us in, or we do not trust it.
+/// Why the login failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
     Server(ServerError),
-    /// A password is asked for, and there is none.
+    /// The server requires a password, and there is none.
     NoPassword,
-    /// What it asks for we cannot do.
+    /// The server requires an unsupported method.
     Unsupported(String),
-    /// It does not tie the login to the TLS connection, which is asked for.
+    /// The server does not support the required channel binding.
     Unbound,
-    /// What it said makes no sense, or does not prove that it knows the password.
+    /// The server's message is invalid, or does not prove that it knows the password.
     Nonsense(&'static str),
 }
 
-/// How far the login is.
+/// Progress of the login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// More messages of the server come.
+    /// More server messages are needed.
     More,
     Ready,
 }
 
 #[derive(Default)]
 pub struct Login {
-    /// Over TLS: what ties it to the connection, where there is something.
+    /// Over TLS: the channel binding data, if there is any.
     tls: Option<Option<Vec<u8>>>,
     bound: bool,
-    /// It has been told the password, or begun to prove that it knows it: it asks once.
+    /// Whether the password was sent, or its proof begun: the server may ask only once.
     asked: bool,
     scram: Option<ScramSha256>,
-    /// The server has proved that it knows the password too.
+    /// Whether the server has proved that it knows the password.
     proved: bool,
-    /// `server_version`, where it was told.
+    /// `server_version`, if reported.
     pub version: Option<String>,
 }
 
@@ -78,12 +77,12 @@ impl std::fmt::Debug for Login {
 }
 
 impl Login {
-    /// Over TLS, with what ties it to that connection.
+    /// A login over TLS with its channel binding data.
     pub fn over_tls(end_point: Option<Vec<u8>>) -> Self {
         Self { tls: Some(end_point), ..Self::default() }
     }
 
-    /// The mechanism for what the server offers, and what is said in it of the connection.
+    /// Chooses the SASL mechanism from the server's offer, and its channel binding flag.
     fn mechanism(
         &mut self,
         offered: &[&[u8]],
@@ -99,16 +98,16 @@ impl Login {
         match offers(SCRAM_SHA_256) {
             _ if change_request == Binding::Require => Err(Refused::Unbound),
             false => Err(Refused::Unsupported("SASL without SCRAM-SHA-256".into())),
-            // The server shall know that one between has taken its offer out.
+            // Tells the server that an attacker in between has removed its offer.
             true if end_point.is_some() => Ok((SCRAM_SHA_256, ChannelBinding::unrequested())),
             true => Ok((SCRAM_SHA_256, ChannelBinding::unsupported())),
         }
     }
 
-    /// Takes a message of the server and writes what is to be answered.
+    /// Takes a server message and writes the answer.
     ///
     /// # Errors
-    /// It is not to be.
+    /// The login failed.
     pub fn take(
         &mut self,
         kind: u8,
@@ -154,7 +153,7 @@ impl Login {
             return Err(Refused::Nonsense("the server asks for a password twice"));
         }
         match method {
-            // Nothing is told to one that may not be the right one.
+            // Sends no password to a server that may be the wrong one.
             Some(0 | 3 | 5) if who.binding == Binding::Require && !self.bound => {
                 Err(Refused::Unbound)
             }
@@ -198,12 +197,12 @@ impl Login {
 
 const NONSENSE: Refused = Refused::Nonsense("the server's request for a password makes no sense");
 
-/// What cannot be written holds a zero byte.
+/// A value with a zero byte cannot be written.
 fn write(done: std::io::Result<()>) -> Result<(), Refused> {
     done.map_err(|_| Refused::Unsupported("a zero byte in the password".into()))
 }
 
-/// The rounds of `r=…,s=…,i=4096`.
+/// The iteration count in `r=…,s=…,i=4096`.
 pub fn rounds(first: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(first).ok()?;
     text.split(',').find_map(|part| part.strip_prefix("i="))?.parse().ok()
@@ -242,11 +241,11 @@ mod tests {
                 .expect("it is offered");
             (login, BytesMut::new())
         };
-        // Straight in, without proof.
+        // The server accepts without any proof.
         let (mut login, mut out) = begin();
         assert!(login.take(b'R', b"\0\0\0\0", &who(Some("p")), &mut out).is_ok());
         assert!(matches!(login.take(b'Z', b"I", &who(None), &mut out), Err(Refused::Nonsense(_))));
-        // A billion hashes.
+        // A billion hash rounds.
         let (mut login, mut out) = begin();
         let first = b"\0\0\0\x0br=x,s=eA==,i=1000000000";
         assert!(login.take(b'R', first, &who(Some("p")), &mut out).is_err());
@@ -289,7 +288,7 @@ mod tests {
                 None => assert_eq!(said, Err(Refused::Unbound)),
             }
         }
-        // A server that asks for nothing, or for the password itself.
+        // A server that requires nothing, or the plain password.
         for body in [&b"\0\0\0\0"[..], b"\0\0\0\x03"] {
             let who = Credentials { binding: Binding::Require, ..who(Some("p")) };
             let answer = Login::over_tls(None).take(b'R', body, &who, &mut BytesMut::new());

@@ -37,11 +37,11 @@ use super::{
     session_state::SessionState,
 };
 
-/// Runs transactions as asked; `password` is one that stood in the connection string, `secret`
-/// what a responder beside the server may demand.
+/// Measures transactions as requested; `password` was part of the connection string, `secret` is
+/// for a responder beside the server.
 ///
 /// # Errors
-/// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
+/// Nothing could be measured; later failures are in [`Measured::broken`].
 pub fn measure(
     spec: &PgSpec,
     password: Option<&str>,
@@ -52,7 +52,7 @@ pub fn measure(
         PgDriver::Netwright => None,
         PgDriver::Pgbench => Some(pgbench::find()?),
     };
-    // What pgbench cannot take comes first: else what it would need besides is told in vain.
+    // Checks options that pgbench lacks first, before asking for anything else.
     tool.as_ref().map_or(Ok(()), |tool| pgbench::check(spec, tool))?;
     check(spec)?;
     options::check(&spec.common)?;
@@ -71,7 +71,7 @@ pub fn measure(
     let assignments = assignments::beside(&common.pin, common.threads, same_host, ip)?;
     let calibration = calibrate(assignments.cpus.first().copied())?;
     let seed = spec.seed.unwrap_or_else(|| now_ns().wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    // Where the server is decides it, not the options.
+    // Decided by the server's address, not by the options.
     let mut request = spec.clone();
     request.common.transport = session.door.transport;
     let mut document = PgDocument {
@@ -145,7 +145,7 @@ fn check(spec: &PgSpec) -> Result<()> {
     Load {
         common,
         flows: &spec.clients,
-        // Of the statements of a transaction: one of those is under way on each.
+        // The statements of a transaction run one at a time on each connection.
         pipeline: 1,
         one_each: spec.connect_each,
         rate_per_s: spec.rate_per_s,
@@ -158,17 +158,17 @@ fn check(spec: &PgSpec) -> Result<()> {
     .check()
 }
 
-/// The server that a connection string means here.
+/// The servers that a connection string names.
 pub fn address_of(spec: &PgSpec, password: Option<&str>) -> Result<Address> {
     let variable = |name: &str| std::env::var(name).ok();
     let around = Around { variable: &variable, who: &entry };
     Address::of(&spec.common.target, password, &around)
 }
 
-/// What this host's list of users says of the one that this process runs as.
+/// A field of this process's user in the host's user database.
 fn entry(what: UserName) -> Option<String> {
-    // SAFETY: a zeroed record is valid and the call fills it; what it points at lies in the buffer,
-    // which outlives the reading of it, or it is null.
+    // SAFETY: a zeroed record is valid and the call fills it; its pointers lead into the buffer,
+    // which outlives their use, or are null.
     unsafe {
         let mut room = vec![0; 16 << 10];
         let (mut entry, mut found): (libc::passwd, _) =
@@ -194,7 +194,7 @@ fn entry(what: UserName) -> Option<String> {
     }
 }
 
-/// The scripts' `:scale`: as asked, or as the tables are that `--init` or pgbench made.
+/// The scripts' `:scale`: as requested, or that of the existing tables.
 fn scale(spec: &PgSpec, session: &mut Session<'_>) -> Result<u32> {
     if let Some(scale) = spec.scale {
         return Ok(scale);
@@ -245,7 +245,7 @@ struct Begin<'a> {
 }
 
 impl Begin<'_> {
-    /// A client as pgbench's scripts find it.
+    /// A client with the variables that pgbench's scripts expect.
     fn client(&self, n: u32) -> Client {
         let seed = self.seed.cast_signed();
         let default_seed = self.seed.rotate_left(17).cast_signed();
@@ -253,7 +253,7 @@ impl Begin<'_> {
         for (name, value) in &self.spec.variables {
             vars.set(name, Value::Text(value.clone()));
         }
-        // Apart also where seeds follow each other.
+        // Distinct also for consecutive seeds.
         let own = self.seed.wrapping_add(u64::from(n) << 32 | u64::from(n));
         Client::new(vars, Rng::new(own), own, self.shape.plan.statements.len())
     }
@@ -293,7 +293,7 @@ fn one(
     Ok(OneRun { run, interrupted: sums.interrupted, broken })
 }
 
-/// What is spoken where nobody tells of the handshakes.
+/// The TLS part of a result without handshake figures.
 fn untold(agreed: Agreed, verified: bool) -> TlsRun {
     TlsRun {
         version: agreed.version.into(),
@@ -314,7 +314,7 @@ mod tests {
         let uid = rustix::process::geteuid().as_raw().to_string();
         let all = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
         let mut lines = all.lines().map(|l| l.split(':').collect::<Vec<_>>());
-        // A user of a directory service stands elsewhere.
+        // A user of a directory service is not in this file.
         let Some(line) = lines.find(|l| l.get(2) == Some(&uid.as_str())) else { return };
         assert_eq!(entry(UserName::Name).as_deref(), line.first().copied());
         assert_eq!(entry(UserName::Home).as_deref(), line.get(5).copied());

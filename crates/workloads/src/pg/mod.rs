@@ -1,15 +1,14 @@
-//! Transactions of PostgreSQL: the client's side alone.
+//! A PostgreSQL client that measures transactions.
 //!
-//! - `strings`, `around`, `address`, `passfile`, `security`: from what was typed to servers and passwords,
-//!   and to what is asked of TLS.
-//! - `wire`, `login`: the server's messages, and how a session begins; without I/O.
-//! - `script`, `builtin`, `plan`: what a transaction does, ready to be sent.
-//! - `session`: one connection that waits for its answers, for what is asked around the
-//!   measurement.
+//! - `strings`, `around`, `address`, `passfile`, `security`: from the command line to servers,
+//!   passwords and TLS options.
+//! - `wire`, `login`: the server's messages, and the login; without I/O.
+//! - `script`, `builtin`, `plan`: a transaction's commands, ready to send.
+//! - `session`: one blocking connection, for queries before and after the measurement.
 //! - `init`: pgbench's tables.
-//! - `client`, `session_state`, `protocol`: what a client does on its connection, as the engine runs it.
-//! - `pgbench`: the real one in their place.
-//! - `recorder`, `result`, `unsent`: distributions, counts, and what stood around them.
+//! - `client`, `session_state`, `protocol`: a client on its connection, as the engine runs it.
+//! - `pgbench`: runs the real pgbench instead.
+//! - `recorder`, `result`, `unsent`: distributions, counts, and context.
 
 mod address;
 mod around;

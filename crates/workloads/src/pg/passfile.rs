@@ -1,4 +1,4 @@
-//! Password files: `HOST:PORT:DATABASE:USER:PASSWORD` a line.
+//! Password files: lines of `HOST:PORT:DATABASE:USER:PASSWORD`.
 //!
 //! **Source**: PostgreSQL's documentation, "The Password File".
 
@@ -7,10 +7,10 @@ use std::{fs, os::unix::fs::MetadataExt, path::PathBuf};
 
 use super::around::Around;
 
-/// The longest password file.
+/// Size limit of a password file in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The lines of the file that was named, or of `~/.pgpass`; none where there is no such file.
+/// Lines of the named file, or of `~/.pgpass`; empty without a file.
 pub fn read(named: Option<&String>, around: &Around<'_>, warnings: &mut Vec<Warning>) -> Vec<Line> {
     let home = || Some(around.home()?.join(".pgpass"));
     let Some(path) = named.map(PathBuf::from).or_else(home) else { return vec![] };
@@ -20,7 +20,7 @@ pub fn read(named: Option<&String>, around: &Around<'_>, warnings: &mut Vec<Warn
         warnings.push(Warning::PasswordFileNotUsed { file, why: why.into() });
         vec![]
     };
-    // As libpq: a password that others may read is none.
+    // As libpq: a file that others may read is ignored.
     if about.is_file() && about.mode() & 0o077 != 0 {
         return unused("others may read it; chmod 600 it");
     }
@@ -30,10 +30,10 @@ pub fn read(named: Option<&String>, around: &Around<'_>, warnings: &mut Vec<Warn
     }
 }
 
-/// One line's five parts.
+/// The five fields of a line.
 pub type Line = [String; 5];
 
-/// The lines that have five parts; `\:` and `\\` stand for themselves.
+/// Lines with five fields; `\:` and `\\` are escapes.
 pub fn lines(text: &str) -> Vec<Line> {
     let mut all = vec![];
     for line in text.lines().filter(|l| !l.starts_with('#')) {
@@ -56,7 +56,7 @@ pub fn lines(text: &str) -> Vec<Line> {
     all
 }
 
-/// The password of the first line that fits host, port, database and user.
+/// The password of the first line that matches host, port, database and user.
 pub fn find(lines: &[Line], wanted: [&str; 4]) -> Option<String> {
     let fits = |line: &&Line| line.iter().zip(wanted).all(|(l, w)| l == "*" || l == w);
     lines.iter().find(fits).map(|[.., password]| password.clone()).filter(|p| !p.is_empty())

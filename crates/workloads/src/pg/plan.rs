@@ -1,4 +1,4 @@
-//! The scripts, ready to be sent: what does not change from one transaction to the next is made
+//! Prepares the scripts for sending: the parts that do not change between transactions are built
 //! once.
 
 use std::{fmt::Write as _, path::Path};
@@ -13,7 +13,7 @@ use super::{
     script::{Command, Script, SqlText, Value, Vars},
 };
 
-/// The largest script file.
+/// Size limit of a script file in bytes.
 const MOST_BYTES: u64 = 16 << 20;
 
 #[derive(Debug)]
@@ -22,12 +22,12 @@ pub struct Plan {
     /// The statements of all scripts.
     pub statements: Vec<Statement>,
     pub protocol: PgProtocol,
-    /// Each transaction is one pipeline.
+    /// Whether each transaction is sent as one pipeline.
     pub pipeline: bool,
     pub max_tries: u32,
-    /// How long an answer is taken no notice of.
+    /// Time during which an answer is ignored, to simulate a delay.
     pub answer_delay_ns: u64,
-    /// The sum of the weights.
+    /// Sum of the scripts' weights.
     weights: u64,
 }
 
@@ -35,22 +35,22 @@ pub struct Plan {
 pub struct Planned {
     pub asked: PgScript,
     pub script: Script,
-    /// For each command that is a statement, which one.
+    /// Statement index of each command; `None` for other commands.
     pub numbers: Vec<Option<usize>>,
 }
 
 #[derive(Debug)]
 pub struct Statement {
-    /// Which script it belongs to, and in which line of it.
+    /// Index of its script, and its line there.
     pub script: usize,
     pub line: usize,
-    /// Which of its commands it is.
+    /// Index of its command.
     at: usize,
-    /// Its text, for people.
+    /// Its text, for messages.
     pub shown: String,
-    /// Its row is wanted by `\gset`.
+    /// Whether `\gset` needs its row.
     pub wanted: bool,
-    /// Its name at the server.
+    /// Name of the prepared statement.
     name: String,
     /// Its text with `$1` for the first variable, and the variables.
     text: String,
@@ -61,7 +61,7 @@ impl Plan {
     /// Reads the scripts.
     ///
     /// # Errors
-    /// [`Error::Usage`] with file, line and column for what is no script.
+    /// [`Error::Usage`] with file, line and column of an invalid script.
     pub fn of(spec: &PgSpec) -> Result<Self> {
         let mut plan = Self {
             scripts: vec![],
@@ -84,7 +84,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Of one script's text, for the fuzzers.
+    /// From one script's text, for fuzzing.
     ///
     /// # Errors
     /// As [`Self::of`].
@@ -144,7 +144,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The script of a random number: each as often as its weight says.
+    /// Chooses a script by a random number and the weights.
     pub fn choose(&self, random: u64) -> usize {
         if self.scripts.len() == 1 {
             return 0;
@@ -159,8 +159,8 @@ impl Plan {
         0
     }
 
-    /// Line and column, from 1, in its script of the character of a statement that the server means,
-    /// where variables have these values. `None` where it means none.
+    /// Line and column in the script, from 1, for a position in a statement that the server
+    /// reports, with these variable values. `None` without a position.
     pub fn place(
         &self,
         statement: &Statement,
@@ -176,8 +176,8 @@ impl Plan {
         Some(script.place(at?))
     }
 
-    /// Writes a statement's messages, without the `Sync` that ends them; `known` where the server
-    /// has it prepared.
+    /// Writes a statement's messages, without the final `Sync`; `known` if it is prepared at the
+    /// server.
     ///
     /// # Errors
     /// A variable has no value, or holds a zero byte.
@@ -202,11 +202,11 @@ impl Plan {
             frontend::parse(name, &statement.text, [], out).map_err(|e| e.to_string())?;
         }
         let values = statement.variables.iter().map(|v| vars.get(v));
-        // What has no value is null, as with pgbench.
+        // A variable without a value becomes null, as with pgbench.
         let write = |value: Option<&Value>, out: &mut BytesMut| {
             Ok(value.map_or(IsNull::Yes, |value| value_text(value, out)))
         };
-        // Text both ways, as pgbench.
+        // Text format in both directions, as pgbench.
         if let Err(frontend::BindError::Conversion(e)) =
             frontend::bind("", name, [0], values, write, [0], out)
         {
@@ -219,12 +219,12 @@ impl Plan {
     }
 }
 
-/// Writes a value as the server reads it.
+/// Writes a value in the server's text format.
 fn value_text(value: &Value, out: &mut BytesMut) -> IsNull {
     if *value == Value::Null {
         return IsNull::Yes;
     }
-    // Memory that grows takes every text.
+    // Writing to growing memory does not fail.
     let _ = write!(out, "{value}");
     IsNull::No
 }

@@ -1,4 +1,4 @@
-//! PostgreSQL as the event loop speaks it.
+//! PostgreSQL for the event loop.
 
 use super::{
     client::Next,
@@ -20,11 +20,11 @@ use traffic::{
     net::tls::fault::Fault,
 };
 
-/// What is done, and how.
+/// Transactions to run, and how.
 #[derive(Debug)]
 pub struct PgShape {
     pub connecting: Connecting,
-    /// The server as it is named to people.
+    /// The server's name for messages.
     pub name: String,
     pub who: Credentials,
     /// Whether its certificate is checked.
@@ -58,7 +58,7 @@ impl Protocol for PgShape {
         conn.state.greet(&mut conn.link, &self.who);
     }
 
-    /// Tells the server where it listens.
+    /// Sends `Terminate`, if the connection is in a state to take it.
     fn close(&self, conn: &mut Place) {
         if conn.phase == Phase::Open {
             conn.state.out.clear();

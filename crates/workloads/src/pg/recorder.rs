@@ -1,4 +1,4 @@
-//! What a thread keeps of its transactions, beside what it keeps of any request.
+//! PostgreSQL part of a thread's record.
 
 use model::measure::PgMoved;
 use stats::Histogram;
@@ -15,21 +15,21 @@ use super::{client::Running, wire::ServerError};
 pub struct PgRecorder {
     pub requests: Recorder,
     pub scripts: Vec<ScriptRecord>,
-    /// By statement, where that is asked for.
+    /// Latencies by statement, if requested.
     pub by_statement: Vec<Histogram>,
     /// Statements answered within the window.
     pub statements: u64,
-    /// Transactions of the window that ended well and sent nothing.
+    /// Successful transactions of the window that sent nothing.
     pub unsent: u64,
-    /// What the transactions of the window moved.
+    /// Bytes and round trips of the window's transactions.
     pub moved: PgMoved,
-    /// Transactions of the window tried more than once.
+    /// Transactions of the window that were tried more than once.
     pub retried: u64,
     /// Their tries beyond the first.
     pub retries: u64,
 }
 
-/// Adds what another transaction, or another thread's, moved.
+/// Adds the bytes and round trips of another transaction or thread.
 #[inline]
 pub fn add(sum: &mut PgMoved, more: &PgMoved) {
     sum.round_trips += more.round_trips;
@@ -41,38 +41,38 @@ pub fn add(sum: &mut PgMoved, more: &PgMoved) {
 
 #[derive(Debug, Default)]
 pub struct ScriptRecord {
-    /// Latencies, where there are several scripts: of one alone they are those of all.
+    /// Latencies by script, with several scripts; one script's are those of all.
     pub latency: Histogram,
-    /// How many ended well within the window.
+    /// Transactions that succeeded within the window.
     pub answered: u64,
     pub failed: u64,
 }
 
-/// A transaction as another program logged it.
+/// A transaction from another program's log.
 #[derive(Debug, Clone, Copy)]
 pub struct Logged {
-    /// When the window began.
+    /// Start of the window.
     pub start_ns: u64,
-    /// When the transaction ended.
+    /// End of the transaction.
     pub now_ns: u64,
     pub script: usize,
-    /// Open loop: how late it was begun.
+    /// Open loop: how late it began (schedule lag).
     pub lag_ns: Option<u64>,
-    /// Tries beyond the first.
+    /// Tries beyond the first one.
     pub retries: u32,
 }
 
-/// What a recorder has to keep.
+/// What a recorder records.
 #[derive(Debug, Clone, Copy)]
 pub struct RecorderSpec {
     pub open_loop: bool,
     pub scripts: usize,
-    /// 0 where they are not reported apart.
+    /// Number of statements; 0 if they are not reported separately.
     pub statements: usize,
 }
 
 impl PgRecorder {
-    /// For one thread; `batch_ns` is the first length of the batches.
+    /// The record of one thread; `batch_ns` is the initial batch length.
     pub fn new(kept: RecorderSpec, batch_ns: u64) -> Self {
         Self {
             requests: Recorder::new(kept.open_loop, batch_ns),
@@ -86,7 +86,7 @@ impl PgRecorder {
         }
     }
 
-    /// A statement that was answered.
+    /// Records an answered statement.
     #[inline]
     pub fn statement(&mut self, window: &Window, number: usize, sent_ns: u64, now: u64) {
         if !window.holds(now) {
@@ -98,7 +98,7 @@ impl PgRecorder {
         }
     }
 
-    /// A transaction that went well.
+    /// Records a successful transaction.
     #[inline]
     pub fn record(&mut self, window: &Window, done: &Running, now: u64) {
         match self.requests.record(window, done.due_ns, done.begun_ns, now) {
@@ -127,7 +127,7 @@ impl PgRecorder {
         }
     }
 
-    /// A transaction that went well, as another program logged it.
+    /// Records a successful transaction from another program's log.
     pub fn logged(&mut self, done: &Logged, latency_ns: u64) {
         if let Some(script) = self.scripts.get_mut(done.script) {
             script.answered += 1;
@@ -168,12 +168,12 @@ impl PgRecorder {
         self.retries += u64::from(done.tries - 1);
     }
 
-    /// What the server's error is called here; its first message is kept.
+    /// The failure for a server error; keeps its first message.
     pub fn named(&mut self, error: &ServerError) -> Failed {
         self.requests.named(&error.code, &error.message)
     }
 
-    /// A transaction that failed, which counts for the same moment as if it had not.
+    /// Records a failed transaction; it counts at the time a success would.
     #[cold]
     pub fn fail(&mut self, window: &Window, running: &Running, now: u64, why: Failed) {
         if !self.requests.fail(window, running.due_ns, now, why) {

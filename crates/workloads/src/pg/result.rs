@@ -1,4 +1,4 @@
-//! The run, from what the threads kept.
+//! Combines the threads' records into one run of the result document.
 
 use model::{
     Nanos, Reading, Warning,
@@ -18,7 +18,7 @@ use super::{plan::Plan, protocol::PgShape, recorder::PgRecorder, unsent};
 const WORDS: Words = Words { unconnected: "no session", answer: "answer" };
 const UNTOLD: &str = "PostgreSQL does not tell; a responder on its host would (--responder)";
 
-/// `1 client`, `8 clients`.
+/// Text such as `1 client` or `8 clients`.
 pub fn clients_text(n: u32) -> String {
     format!("{n} client{}", if n == 1 { "" } else { "s" })
 }
@@ -90,7 +90,7 @@ pub fn pg_run(
     }
 }
 
-/// The rate of a schedule of ours that lasts as long as the window.
+/// The scheduled rate, if our schedule lasts for the whole window.
 fn by_schedule(spec: &PgSpec) -> Option<u64> {
     spec.rate_per_s.filter(|_| spec.transactions.is_none())
 }
@@ -99,17 +99,17 @@ fn by_second(transactions: u64, ns: f64) -> f64 {
     transactions as f64 * 1e9 / ns.max(1.0)
 }
 
-/// Transactions a second with the time that it took to connect and without it.
+/// Transactions per second, including and excluding connection time.
 fn rates(spec: &PgSpec, clients: u32, sums: &Sums<PgRecorder>) -> (f64, f64) {
     let Sums { all, .. } = sums;
     let window = sums.window_ns as f64;
     let rate = |ns| by_second(all.requests.answered, ns);
     if !spec.connect_each {
-        // Of the rounds the one that took longest stands for each.
+        // The slowest round's connection time stands for each round.
         let connecting = all.requests.connecting_ns as f64 * sums.rounds.max(1) as f64;
         return (rate(window + connecting), rate(window));
     }
-    // What each client spent on it, in the mean.
+    // Mean connection time of a client.
     let connect = &all.requests.connect;
     let spent = connect.mean().unwrap_or(0.0) * connect.count() as f64 / f64::from(clients.max(1));
     (rate(window), rate((window - spent).max(window / 1000.0)))
@@ -189,7 +189,7 @@ fn warnings(
     let unsent = unsent::count(plan, recorded, spec.driver == PgDriver::Pgbench);
     all.extend(unsent::warning(unsent, recorded.requests.answered));
     all.extend(backlog(spec, clients, per_s, sums));
-    // Who is asked nothing has no answer.
+    // A run that sent nothing has no answers.
     let answers = unsent < recorded.requests.answered.max(1);
     all.extend(admitted(spec, clients, answers, sums));
     match recorded.requests.fate.unfinished {

@@ -1,4 +1,4 @@
-//! How a session is protected: what libpq makes of `sslmode` and what belongs to it.
+//! TLS options of a session, as libpq derives them from `sslmode` and related parameters.
 //!
 //! **Source**: PostgreSQL's documentation, "libpq", "SSL Support" and "Parameter Key Words".
 
@@ -16,7 +16,7 @@ use traffic::{
 
 use super::around::Around;
 
-/// What can be done about a certificate.
+/// Advice for certificate errors.
 const REMEDIES: Remedies = Remedies {
     trust: "sslrootcert=FILE",
     unchecked: "sslmode=require without a root certificate measures without checking",
@@ -24,7 +24,7 @@ const REMEDIES: Remedies = Remedies {
     own: "another client's certificate (sslcert)",
 };
 
-/// What `sslmode` asks for, from least to most.
+/// The `sslmode` values, from least to most secure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     Disable,
@@ -35,26 +35,26 @@ pub enum Mode {
     VerifyFull,
 }
 
-/// Whether the login is tied to the TLS connection.
+/// SCRAM channel binding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Binding {
     Disable,
-    /// Where both ends can.
+    /// Bind if both ends can.
     #[default]
     Prefer,
     Require,
 }
 
-/// One way to try for a session.
+/// One way to open a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Try {
     Plain,
-    /// TLS, or none where the server has none.
+    /// TLS, or plain text if the server has no TLS.
     Either,
     Tls,
 }
 
-/// Whose certificates are believed.
+/// Source of the trusted certificates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Root {
     Anybody,
@@ -72,11 +72,11 @@ pub struct Security {
 }
 
 impl Security {
-    /// What the parameters say; `warnings` gets what is to be told of it.
+    /// Reads the parameters; adds notes to `warnings`.
     ///
     /// # Errors
-    /// [`Error::Usage`] for what libpq would not take or we cannot do, [`Error::Environment`] for
-    /// a file that is missing.
+    /// [`Error::Usage`] for values that libpq would refuse or that are unsupported here,
+    /// [`Error::Environment`] for a missing file.
     pub fn of(
         all: &BTreeMap<&str, String>,
         around: &Around<'_>,
@@ -109,7 +109,7 @@ impl Security {
         let mode = mode(get("sslmode"), named_root == Some("system"))?;
         let root = match named_root {
             Some("system") => Root::System,
-            // As libpq: one that is not there checks nothing, where nothing has to be checked.
+            // As libpq: a missing root file is ignored if the mode does not verify.
             Some(file) if mode < Mode::VerifyCa && fs::metadata(file).is_err() => {
                 if mode > Mode::Disable {
                     warnings.push(Warning::NoRootCertificate { file: file.to_owned() });
@@ -145,7 +145,7 @@ impl Security {
         })
     }
 
-    /// What is tried for a session, one after the other; over a Unix socket there is no TLS.
+    /// The ways to try, in order; over a Unix socket there is no TLS.
     pub fn tries(&self, unix: bool) -> &'static [Try] {
         match self.mode {
             _ if unix => &[Try::Plain],
@@ -156,8 +156,8 @@ impl Security {
         }
     }
 
-    /// For a server of this name or address, which is at `ip`: where any name will do, that stands
-    /// for one that no certificate could have (`fe80::1%eth0`).
+    /// TLS for a server of this name at `ip`. If any name is accepted, `ip` replaces a name that no
+    /// certificate can contain (`fe80::1%eth0`).
     ///
     /// # Errors
     /// As [`Tls::new`].
@@ -176,13 +176,13 @@ impl Security {
         Tls::new(address.as_deref().unwrap_or(name), &asked)
     }
 
-    /// Whether certificates are checked.
+    /// Whether certificates are verified.
     pub fn verifies(&self) -> bool {
         self.root != Root::Anybody
     }
 }
 
-/// What is wrong with a server's TLS, and what to do.
+/// A server's TLS error with advice.
 pub fn reported(server: &str, why: &rustls::Error) -> Error {
     Error::Environment(advice(server, why, &REMEDIES))
 }
@@ -212,7 +212,7 @@ fn mode(asked: Option<&str>, system: bool) -> Result<Mode> {
     }
 }
 
-/// Our own certificate and its key, where they are named or lie where libpq looks.
+/// The client certificate and its key: named ones, or those in libpq's default place.
 fn own(
     all: &BTreeMap<&str, String>,
     home: impl Fn(&str) -> Option<String>,
@@ -226,7 +226,7 @@ fn own(
     };
     let about =
         fs::metadata(&key).map_err(|e| Error::io(format!("cannot read the key {key}"), &e))?;
-    // As libpq: root's may be read by its group.
+    // As libpq: root's key may be readable by its group.
     let readable = if about.uid() == 0 { 0o037 } else { 0o077 };
     if about.is_file() && about.mode() & readable != 0 {
         return Err(Error::Denied(format!("the key {key} may be read by others; chmod 600 it")));

@@ -1,5 +1,5 @@
-//! One connection that waits for its answers: to find the server that answers, and for what is
-//! asked around the measurement.
+//! A blocking connection: finds the server that answers, and runs queries before and after the
+//! measurement.
 
 mod opening;
 
@@ -32,23 +32,23 @@ use super::{
     wire::{self, Frames, Next, ServerError},
 };
 
-/// More than this is no answer to the login, nor to anything that is asked here.
+/// Limit of an answer in bytes; neither a login nor a query here has more.
 const MOST_ANSWER: usize = 1 << 20;
 
-/// Where a server is, and who we are there.
+/// A server, and the credentials for it.
 #[derive(Debug, Clone)]
 pub struct ServerLogin {
     pub to: SockAddr,
     pub transport: Transport,
-    /// As it is named to people.
+    /// The server's name for messages.
     pub name: String,
     pub who: Credentials,
-    /// How TLS is spoken there, where it is.
+    /// TLS settings; `None` without TLS.
     pub tls: Option<Tls>,
 }
 
 impl ServerLogin {
-    /// Its address, where it has one.
+    /// Its address; `None` for a Unix socket.
     pub fn ip(&self) -> Option<SocketAddr> {
         self.to.as_socket()
     }
@@ -60,25 +60,25 @@ pub struct Session<'a> {
     rooms: Rooms,
     pub door: ServerLogin,
     pub ours: String,
-    /// `15.14 (Debian …)`.
+    /// Server version, such as `15.14 (Debian …)`.
     pub version: String,
-    /// What TLS was agreed on, where it is spoken.
+    /// TLS parameters; `None` without TLS.
     pub agreed: Option<Agreed>,
-    /// What to tell of how it came about.
+    /// Warnings from opening the session.
     pub warnings: Vec<Warning>,
     frames: Frames,
     room: Vec<u8>,
-    /// Bytes of the room that are not read yet.
+    /// Range of received bytes that are not parsed yet.
     unread: std::ops::Range<usize>,
-    /// When the answer that is awaited is to be there.
+    /// Deadline of the current answer.
     deadline: Deadline<'a>,
-    /// What it is the answer to.
+    /// The query being answered, for messages.
     asked: String,
-    /// Bytes of it so far.
+    /// Bytes of the answer so far.
     heard: usize,
 }
 
-/// A statement that gave an error, or a connection that ended.
+/// A statement's error, or the end of the connection.
 #[derive(Debug)]
 pub enum Wrong {
     Server(ServerError),
@@ -86,7 +86,7 @@ pub enum Wrong {
 }
 
 impl Wrong {
-    /// As an error of the whole.
+    /// Converts it to an error of the command.
     pub fn error(self, doing: &str) -> Error {
         match self {
             Self::Server(e) => why::statement_failed(&format!("{doing}: "), &e),
@@ -98,12 +98,12 @@ impl Wrong {
 pub type Rows = Vec<Vec<Option<String>>>;
 
 impl<'a> Session<'a> {
-    /// Gives the next answer its own time limit: making the tables of a large scale takes long.
+    /// Sets a time limit for the next answer: creating tables of a large scale takes long.
     pub fn allow(&mut self, limit: Duration, stop: &'a AtomicBool) {
         self.deadline = Deadline::after(limit, stop);
     }
 
-    /// The server, as it says of itself and as it was reached.
+    /// The server's name, version and address.
     pub fn server(&self) -> End {
         End {
             program: format!("PostgreSQL {}", self.version),
@@ -112,10 +112,10 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What a statement without parameters gives.
+    /// Runs a statement without parameters and returns its rows.
     ///
     /// # Errors
-    /// The server's, or what became of the connection.
+    /// The server's error, or that of the connection.
     pub fn ask(&mut self, sql: &str) -> Result<Rows, Wrong> {
         let mut out = BytesMut::new();
         let zero = |_| Wrong::Gone(Error::Usage("a statement holds a zero byte".into()));
@@ -125,11 +125,11 @@ impl<'a> Session<'a> {
         self.answer()
     }
 
-    /// Copies into a table what `more` puts into the buffer, until it puts nothing; where it says
-    /// no, nothing is copied. Each part that is sent, and each answer, may take `each`.
+    /// Copies rows into a table: `more` fills a buffer until it adds nothing. If it returns false,
+    /// nothing is copied. Each part sent and each answer may take `each`.
     ///
     /// # Errors
-    /// The server's, or what became of the connection.
+    /// The server's error, or that of the connection.
     pub fn copy(
         &mut self,
         sql: &str,
@@ -166,7 +166,7 @@ impl<'a> Session<'a> {
             } else {
                 frontend::CopyData::new(&rows[..]).map_err(too_much)?.write(&mut out);
             }
-            // That it is to end early is for the server to hear.
+            // An interruption must still reach the server.
             self.deadline = Deadline::after(each, if goes_on { stop } else { &NEVER });
             self.send(&out).map_err(Wrong::Gone)?;
             if !goes_on || rows.is_empty() {
@@ -175,7 +175,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The rest of the answer to a statement.
+    /// Reads the rest of a statement's answer.
     fn answer(&mut self) -> Result<Rows, Wrong> {
         let (mut rows, mut error) = (vec![], None);
         loop {
@@ -193,7 +193,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What comes from here on is the answer to this.
+    /// Begins waiting for the answer to a query.
     fn awaits(&mut self, asked: &str) {
         self.asked = format!("{:?}", asked.chars().take(60).collect::<String>());
         self.heard = 0;
@@ -204,7 +204,7 @@ impl<'a> Session<'a> {
         sent.map_err(|fault| self.fault(fault))
     }
 
-    /// Why it goes no further.
+    /// The error of the connection.
     fn fault(&self, fault: Fault) -> Error {
         let (name, asked, limit) = (&self.door.name, &self.asked, self.deadline.limit());
         match fault {
@@ -221,7 +221,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The next message of the server.
+    /// The next server message.
     fn message(&mut self) -> Result<(u8, Vec<u8>)> {
         loop {
             let all = self.room.get(self.unread.clone()).unwrap_or_default();
@@ -239,7 +239,7 @@ impl<'a> Session<'a> {
             if let Some(message) = message {
                 return Ok(message);
             }
-            // Also where more comes all the time.
+            // Checked even if data keeps arriving.
             self.deadline.left().map_err(|e| self.fault(Fault::Io(e)))?;
             let (received, bytes) = match self.link.receive(&mut self.rooms) {
                 Ok(got) => got,
@@ -272,7 +272,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// For what is not ended early.
+/// For waits that the user cannot interrupt.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 impl Drop for Session<'_> {

@@ -1,4 +1,4 @@
-//! One connection: what is to be sent on it, and the messages that come.
+//! One connection: its pending output and its incoming messages.
 
 use bytes::{Buf, BytesMut};
 use traffic::{engine::link::Link, net::tls::fault::Fault};
@@ -10,21 +10,21 @@ use super::{
     wire::{Frames, Next},
 };
 
-/// What the bytes that came mean.
+/// Meaning of received bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard {
     Nothing,
-    /// The server takes queries from now on.
+    /// The server accepts queries from now on.
     LoggedIn,
-    /// It does not let us in.
+    /// The server refuses the login.
     Refused(Refused),
-    /// The client may go on.
+    /// The client may continue.
     Some,
-    /// It is no PostgreSQL.
+    /// Not the PostgreSQL protocol.
     Bad(&'static str),
 }
 
-/// A client and its session at the server.
+/// A client and the state of its connection.
 #[derive(Debug)]
 pub struct SessionState {
     pub out: BytesMut,
@@ -34,7 +34,7 @@ pub struct SessionState {
 }
 
 impl SessionState {
-    /// Without a session.
+    /// Initial state, before any connection is made.
     pub fn new(client: Client) -> Self {
         Self {
             out: BytesMut::with_capacity(4096),
@@ -44,14 +44,14 @@ impl SessionState {
         }
     }
 
-    /// As on a new connection, which knows of nothing.
+    /// Resets the state for a new connection.
     pub fn reset(&mut self) {
         self.out.clear();
         self.frames.reset();
         self.client.forget();
     }
 
-    /// Begins a session.
+    /// Queues the startup message and begins the login.
     pub fn greet(&mut self, link: &mut Link, who: &Credentials) {
         self.login = match link.tls() {
             None => Login::default(),
@@ -60,10 +60,10 @@ impl SessionState {
         self.out.extend_from_slice(&who.startup);
     }
 
-    /// Hands over what is to be sent, as far as the kernel takes it.
+    /// Sends pending output, as far as the kernel takes it.
     ///
     /// # Errors
-    /// As the kernel says, or TLS.
+    /// Errors of the kernel or of TLS.
     #[inline]
     pub fn push(&mut self, link: &mut Link) -> Result<(), Fault> {
         let n = link.send(&self.out)?;
@@ -77,8 +77,8 @@ impl SessionState {
         Ok(())
     }
 
-    /// Bytes that came, `greeting` before the session is there; tells of each statement that is
-    /// answered, with the time it was sent.
+    /// Takes received bytes, `greeting` before the login is done; reports each answered statement
+    /// with its send time.
     #[inline]
     pub fn took(
         &mut self,

@@ -1,14 +1,14 @@
-//! Connection strings of both kinds, made pairs of a parameter and its value.
+//! Parses connection strings of both kinds into pairs of parameter and value.
 
 use traffic::{Error, Result};
 
 /// What begins a URL.
 const SCHEMES: [&str; 3] = ["postgres://", "postgresql://", "pg://"];
 
-/// What a string says, in its order; a later one of a name counts.
+/// The settings of a string, in order; a later value of a name wins.
 ///
 /// # Errors
-/// [`Error::Usage`], with what to write.
+/// [`Error::Usage`], with the correct form.
 pub fn settings(text: &str) -> Result<Vec<(String, String)>> {
     match SCHEMES.iter().find_map(|s| text.strip_prefix(s)) {
         Some(rest) => url(text, rest),
@@ -25,7 +25,7 @@ fn no_string(text: &str) -> Error {
     ))
 }
 
-/// The same string without the password that stands in it, and that password.
+/// The string without its password, and that password.
 ///
 /// # Errors
 /// As `settings`.
@@ -71,7 +71,7 @@ fn pairs_without(all: &[(String, String)]) -> String {
 }
 
 fn url(text: &str, rest: &str) -> Result<Vec<(String, String)>> {
-    // Not the text itself: a password may stand in it.
+    // Not the text itself: it may hold a password.
     let shown = url_without(text);
     let wrong = |why: &str| {
         Error::Usage(format!("{shown}: {why}; write postgres://USER@HOST:PORT/DATABASE"))
@@ -133,7 +133,7 @@ fn url(text: &str, rest: &str) -> Result<Vec<(String, String)>> {
     Ok(all)
 }
 
-/// With `%20` made a space, and so on.
+/// Decodes percent-encoding; `None` if invalid.
 fn decoded(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
@@ -145,7 +145,7 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// `name = value other='it\'s'`.
+/// Parses `name = value other='it\'s'`.
 fn pairs(text: &str) -> Result<Vec<(String, String)>> {
     let wrong = |why: &str| {
         Error::Usage(format!("the connection string: {why}; write 'host=HOST user=USER'"))

@@ -1,12 +1,12 @@
-//! What is said of transactions that sent the server nothing, as those of a script of `\set` and `\sleep`
-//! alone do: pgbench counts them as it counts any, and of the server they say nothing.
+//! Warns of transactions that sent nothing, as with a script of `\set` and `\sleep` only: pgbench
+//! counts them too, but they show nothing about the server.
 
 use model::Warning;
 
 use super::{plan::Plan, recorder::PgRecorder};
 
-/// How many transactions of the window sent no statement; of another program's log, those whose script has
-/// none.
+/// Transactions of the window that sent no statement; for another program's log, those of scripts
+/// without a statement.
 pub fn count(plan: &Plan, all: &PgRecorder, logged: bool) -> u64 {
     if !logged {
         return all.unsent;
@@ -16,7 +16,7 @@ pub fn count(plan: &Plan, all: &PgRecorder, logged: bool) -> u64 {
     all.scripts.iter().map(|s| s.answered).enumerate().map(of).sum()
 }
 
-/// A line, where so many of the answered ones are some.
+/// A warning if some of the answered transactions sent nothing.
 pub fn warning(unsent: u64, answered: u64) -> Option<Warning> {
     match unsent {
         0 => None,

@@ -1,4 +1,4 @@
-//! Why a measurement cannot begin or go on, in one line each.
+//! Error texts: why a measurement cannot begin or continue, in one line each.
 
 use super::{
     client::Broken,
@@ -9,12 +9,12 @@ use super::{
 use model::Warning;
 use traffic::Error;
 
-/// Whether a server that refuses a connection may take one later: it starts, or is full.
+/// Whether the error is temporary: the server is starting or has no free connection.
 pub fn will_pass(error: &ServerError) -> bool {
     ["53", "57", "55", "58"].iter().any(|class| error.code.starts_with(class))
 }
 
-/// Why there is no session.
+/// Error for a refused login.
 pub fn refused(refused: &Refused, name: &str, who: &Credentials) -> Error {
     match refused {
         Refused::Server(e) if e.code.starts_with("28") => {
@@ -40,7 +40,7 @@ pub fn refused(refused: &Refused, name: &str, who: &Credentials) -> Error {
     }
 }
 
-/// Why there is no session with TLS, nor without: the server's name, and what to do, once.
+/// Error if both TLS and plain text failed: names the server and the advice once.
 pub fn both(name: &str, first: &Error, second: &Error) -> Error {
     let (one, other) = (first.to_string(), second.to_string());
     let line = if one == other {
@@ -58,13 +58,13 @@ pub fn both(name: &str, first: &Error, second: &Error) -> Error {
     }
 }
 
-/// What is said of a session without TLS where that was tried first and came to `first`.
+/// Warning for a session without TLS, after trying TLS first gave the error `first`.
 pub fn in_clear(first: &Error) -> Warning {
     Warning::InClear { why: first.to_string() }
 }
 
-/// What to do where a server knows somebody not, or not from here. Its words are those of its
-/// language; where they are not known the advice is of all.
+/// Advice for an unknown user, or one not allowed from this host. The server's messages are
+/// localized; if they are not recognized, the advice covers all cases.
 fn not_let_in(e: &ServerError) -> &'static str {
     let says = |words: &str| e.message.contains(words);
     match e.code.as_str() {
@@ -81,13 +81,14 @@ fn not_let_in(e: &ServerError) -> &'static str {
     }
 }
 
-/// Why no transaction can go on.
+/// Error that stops all transactions.
 pub fn broken(broken: &Broken, plan: &Plan) -> Error {
     let name = |script: usize| plan.scripts.get(script).map_or("", |s| s.asked.name.as_str());
     match broken {
         Broken::Script { script, at, why } => {
             let line = plan.scripts.get(*script).map_or(1, |s| s.script.line(*at));
-            // A name is not the file's fault alone: it may be given here.
+            // The name may be meant to be set on the command line, so the file alone is not at
+            // fault.
             let unset = why.split_once("undefined variable \"").map(|(_, rest)| rest);
             let unset = unset.and_then(|rest| rest.split('"').next());
             let hint = unset.map_or_else(String::new, |v| format!("; give it by --define {v}=…"));
@@ -102,7 +103,7 @@ pub fn broken(broken: &Broken, plan: &Plan) -> Error {
                 };
                 format!("{}:{place}: {}: ", name(s.script), shortened(&s.shown))
             });
-            // What has no value stays as it is written, as with pgbench, and is no SQL.
+            // A variable without a value stays as written, as with pgbench, and is no valid SQL.
             let colon = error.code == "42601" && error.message.contains("\":\"");
             let unset = statement.filter(|s| colon && !s.variables.is_empty());
             match (unset, statement_failed(&at, error)) {
@@ -117,7 +118,7 @@ pub fn broken(broken: &Broken, plan: &Plan) -> Error {
     }
 }
 
-/// What a statement came to that will fail each time.
+/// Error for a statement that will always fail.
 pub fn statement_failed(at: &str, error: &ServerError) -> Error {
     let tables = error.code == "42P01" && error.message.contains("pgbench_");
     let hint = if tables { "; make pgbench's tables first, with --init" } else { "" };
@@ -174,7 +175,7 @@ mod tests {
         );
     }
 
-    /// A password that is right is no help to who may not come in.
+    /// A correct password does not help a user who may not connect.
     #[test]
     fn the_advice_is_of_what_is_wrong() {
         let entry = "no pg_hba.conf entry for host \"10.0.0.1\", user \"me\", database \"d\", no encryption";

@@ -1,56 +1,57 @@
-//! Where a message of the server begins and ends, and what an error says.
+//! Splits the server's byte stream into messages, and parses error messages.
 //!
-//! The crate that writes our messages could read the server's too; it hands each out as a piece
-//! of counted memory. For one that is looked at only for its kind that costs more than the rest.
+//! The crate that encodes our messages could decode these too, but returns each as
+//! reference-counted memory. For messages needed only by kind, that costs more than everything
+//! else.
 //!
 //! **Source**: PostgreSQL's documentation, "Frontend/Backend Protocol", "Message Formats".
 
-/// The message that asks for TLS, before any other; the answer is one byte.
+/// The SSLRequest message, sent before any other; the answer is one byte.
 pub const ASK_FOR_TLS: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
-/// Longer than this is no message that we keep: an error, a row for `\gset`.
+/// Longest message that is stored, in bytes: an error, or a row for `\gset`.
 const MOST_KEPT: usize = 16 << 20;
 
-/// One message of the server.
+/// Result of reading one message.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next<'i> {
-    /// It has this body.
+    /// A message with its body in the input.
     Whole(u8, &'i [u8]),
-    /// Its body came in pieces and is in [`Frames::kept`].
+    /// A message whose body arrived in pieces; it is in [`Frames::kept`].
     Kept(u8),
-    /// One that nobody wants to see in whole.
+    /// A message whose body was skipped.
     Passed(u8),
     /// More bytes are needed.
     More,
-    /// No message of PostgreSQL.
+    /// Not a PostgreSQL message.
     Bad(&'static str),
 }
 
-/// Takes a stream of bytes apart, however they come.
+/// Splits a byte stream into messages, whatever the piece sizes.
 #[derive(Debug, Default)]
 pub struct Frames {
     head: [u8; 5],
     have: usize,
-    /// Bytes of the body that are to come.
+    /// Bytes of the body still to come.
     left: usize,
     keep: bool,
     kept: Vec<u8>,
 }
 
 impl Frames {
-    /// As for a new connection.
+    /// Resets the state for a new connection.
     pub fn reset(&mut self) {
         (self.have, self.left) = (0, 0);
         self.kept.clear();
     }
 
-    /// The body of the message that came in pieces.
+    /// Body of the message that arrived in pieces.
     pub fn kept(&self) -> &[u8] {
         &self.kept
     }
 
-    /// Takes the next message from the front of `input`; `wants` says of a kind whether its body
-    /// is looked at.
+    /// Takes the next message from the front of `input`; `wants` says whether a kind's body is
+    /// needed.
     #[inline]
     pub fn next<'i>(&mut self, input: &mut &'i [u8], wants: impl Fn(u8) -> bool) -> Next<'i> {
         if self.have == 0
@@ -98,17 +99,17 @@ impl Frames {
 
 const NONSENSE: &str = "the answer is none of PostgreSQL's protocol";
 
-/// The length of the body.
+/// Length of the body; `None` for an invalid head.
 #[inline]
 fn length_of(head: &[u8; 5]) -> Option<usize> {
     let [kind, length @ ..] = head;
     let length = u32::from_be_bytes(*length);
-    // 1 GiB is the largest that PostgreSQL makes.
+    // PostgreSQL's largest message is 1 GiB.
     let sound = kind.is_ascii_alphanumeric() && (4..=1 << 30).contains(&length);
     sound.then(|| length as usize - 4)
 }
 
-/// The next text that ends with a zero, taken from the front.
+/// Takes the next zero-terminated text from the front.
 pub fn text<'a>(from: &mut &'a [u8]) -> Option<&'a [u8]> {
     let end = from.iter().position(|b| *b == 0)?;
     let (text, rest) = from.split_at_checked(end)?;
@@ -116,21 +117,21 @@ pub fn text<'a>(from: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(text)
 }
 
-/// The next number of two bytes.
+/// Takes the next two-byte integer.
 pub fn short(from: &mut &[u8]) -> Option<u16> {
     let (n, rest) = from.split_first_chunk::<2>()?;
     *from = rest;
     Some(u16::from_be_bytes(*n))
 }
 
-/// The next number of four bytes.
+/// Takes the next four-byte integer.
 pub fn long(from: &mut &[u8]) -> Option<i32> {
     let (n, rest) = from.split_first_chunk::<4>()?;
     *from = rest;
     Some(i32::from_be_bytes(*n))
 }
 
-/// The names of a `RowDescription`'s columns.
+/// Column names of a `RowDescription`.
 pub fn columns(mut body: &[u8]) -> Option<Vec<String>> {
     let count = short(&mut body)?;
     let mut all = vec![];
@@ -141,7 +142,7 @@ pub fn columns(mut body: &[u8]) -> Option<Vec<String>> {
     Some(all)
 }
 
-/// The values of a `DataRow`, `None` where they are null.
+/// Values of a `DataRow`; `None` for null.
 pub fn values(mut body: &[u8]) -> Option<Vec<Option<String>>> {
     let count = short(&mut body)?;
     let mut all = vec![];
@@ -158,19 +159,19 @@ pub fn values(mut body: &[u8]) -> Option<Vec<Option<String>>> {
     Some(all)
 }
 
-/// What the server said went wrong.
+/// An error message of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerError {
-    /// Its SQLSTATE: five letters and digits.
+    /// SQLSTATE: five letters and digits.
     pub code: String,
     pub message: String,
     pub detail: Option<String>,
-    /// The character of the statement's text, from 1, that it is about.
+    /// Position in the statement's text, in characters from 1.
     pub position: Option<usize>,
 }
 
 impl ServerError {
-    /// From the body of an `ErrorResponse`.
+    /// Parses the body of an `ErrorResponse`.
     pub fn read(mut body: &[u8]) -> Self {
         let mut error = Self::default();
         while let Some((kind, rest)) = body.split_first() {
@@ -188,13 +189,13 @@ impl ServerError {
         error
     }
 
-    /// Whether trying again can help: a serialization failure or a deadlock.
+    /// Whether a retry can succeed: a serialization failure or a deadlock.
     pub fn is_passing(&self) -> bool {
         matches!(self.code.as_str(), "40001" | "40P01")
     }
 
-    /// Whether it will be the same the next time: what does not exist, is not allowed, or is no
-    /// SQL. **Source**: PostgreSQL's documentation, "PostgreSQL Error Codes".
+    /// Whether a retry must fail: the object is missing, access is denied, or the SQL is invalid.
+    /// **Source**: PostgreSQL's documentation, "PostgreSQL Error Codes".
     pub fn is_lasting(&self) -> bool {
         ["42", "0A", "26", "08P"].iter().any(|class| self.code.starts_with(class))
     }
@@ -206,7 +207,7 @@ impl std::fmt::Display for ServerError {
     }
 }
 
-/// Without breaks and control characters, which a server could send into a terminal.
+/// Removes line breaks and control characters, which a server could send to a terminal.
 fn one_line(text: &str) -> String {
     let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let mut line = clean.split_whitespace().collect::<Vec<_>>().join(" ");

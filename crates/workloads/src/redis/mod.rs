@@ -1,8 +1,8 @@
-//! `measure redis`: commands to a Redis server, or one that speaks as it does (Valkey, KeyDB).
+//! `measure redis`: sends commands to a Redis server or a compatible one (Valkey, KeyDB).
 //!
-//! - [`reply`]: where a reply ends.
-//! - [`url`]: where the server is, and who asks.
-//! - [`protocol`]: what a connection is asked, as [`traffic::engine`] runs it.
+//! - [`reply`]: finds the end of a reply.
+//! - [`url`]: the server and the credentials.
+//! - [`protocol`]: the commands of a connection, run by [`traffic::engine`].
 
 mod protocol;
 pub mod reply;
@@ -49,19 +49,19 @@ use self::{
     reply::{Fed, Replies},
 };
 
-/// The longest value written.
+/// Longest value to write, in bytes.
 const MOST_DATA: u64 = 512 << 20;
-/// How long the server may take to say what it is.
+/// Timeout for the server's version.
 const PATIENCE: Duration = Duration::from_secs(5);
 const WORDS: Words = Words { unconnected: "not connected", answer: "reply" };
 const UNTOLD: &str =
     "a server of another kind does not tell; a responder on its host would (--responder)";
 
-/// Sends commands as asked to the server of this URL, of which `spec` has what may be shown;
-/// `password` is used where the URL has none, `secret` is what a responder may demand.
+/// Measures commands at the server of this URL; `spec` holds only what results may show. `password`
+/// is used if the URL has none; `secret` is for a responder.
 ///
 /// # Errors
-/// Nothing could be measured at all; what breaks later is in [`Measured::broken`].
+/// Nothing could be measured; later failures are in [`Measured::broken`].
 pub fn measure(
     spec: &RedisSpec,
     url: &RedisUrl,
@@ -127,7 +127,7 @@ pub fn measure(
     }
 }
 
-/// What the server calls itself: it says so of `INFO`, where that is allowed.
+/// The server's name and version, from `INFO` if permitted.
 fn version(
     mut link: Link,
     greeting: &str,
@@ -172,7 +172,7 @@ fn version(
                         "{name}: {why}; is it the right port?"
                     )));
                 }
-                // The last is of INFO, which an ACL may forbid.
+                // The last reply is that of INFO, which an ACL may forbid.
                 Fed::Whole(Some(error)) if left > 1 => return Err(refused(name, &error)),
                 Fed::Whole(_) => left -= 1,
             }
@@ -186,7 +186,7 @@ fn version(
     Ok(program.unwrap_or_else(|| "a Redis server (INFO says no version)".into()))
 }
 
-/// One number of connections, repeated while its interval is wider than was asked for.
+/// One number of connections, repeated until its interval meets `--precision`.
 fn one(
     spec: &RedisSpec,
     flows: u32,
@@ -315,7 +315,7 @@ fn result(
     }
 }
 
-/// The commands, where what is asked for makes sense.
+/// Checks the request and returns the commands.
 fn check(spec: &RedisSpec) -> Result<Vec<CommandBytes>> {
     let usage = |why: String| Err(Error::Usage(why));
     let common = &spec.common;
@@ -347,7 +347,7 @@ fn check(spec: &RedisSpec) -> Result<Vec<CommandBytes>> {
         .collect()
 }
 
-/// The words of a command; quotes hold one together, as in `redis-cli`.
+/// Splits a command into words; quotes group words, as in `redis-cli`.
 fn words(command: &str) -> Result<Vec<String>> {
     let (mut all, mut word, mut quote) = (vec![], None::<String>, None);
     for c in command.chars() {

@@ -1,4 +1,4 @@
-//! Redis as the event loop speaks it.
+//! Redis for the event loop.
 
 use std::collections::VecDeque;
 
@@ -18,35 +18,35 @@ use traffic::{
 
 use super::reply::{Fed, Replies};
 
-/// When a command was sent that is not handed over yet: after all that is judged by it.
+/// Send time of a command that is not sent yet; compares as later than any time.
 const UNSENT: u64 = u64::MAX;
-/// Digits of `{key}`, as redis-benchmark's `__rand_int__` has.
+/// Number of digits of `{key}`, as in redis-benchmark's `__rand_int__`.
 const DIGITS: usize = 12;
 
-/// What is asked, and how.
+/// Commands to send, and how.
 #[derive(Debug)]
 pub struct RedisShape {
     pub connecting: Connecting,
     pub commands: Vec<CommandBytes>,
     pub keys: u64,
     pub pipeline: u32,
-    /// What a connection begins with, and how many replies that has.
+    /// First bytes of a connection, and the number of replies to them.
     pub greeting: Vec<u8>,
     pub greetings: u32,
-    /// The server as it is named to people.
+    /// The server's name for messages.
     pub name: String,
 }
 
-/// A command as it is sent, but for the keys.
+/// An encoded command with placeholders for keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandBytes {
     bytes: Vec<u8>,
-    /// Where the digits of keys are.
+    /// Offsets of the keys' digits.
     keys: Vec<usize>,
 }
 
 impl CommandBytes {
-    /// Of words; `{key}` is drawn for each command, `{data}` so many bytes.
+    /// Encodes words; `{key}` is drawn for each command, `{data}` is `data_bytes` bytes.
     pub fn of(words: &[String], data_bytes: usize) -> Self {
         let mut this = Self { bytes: format!("*{}\r\n", words.len()).into_bytes(), keys: vec![] };
         for word in words {
@@ -71,7 +71,7 @@ impl CommandBytes {
         self.bytes.len()
     }
 
-    /// Writes it with this key.
+    /// Appends the command with this key.
     #[inline]
     fn write(&self, key: u64, out: &mut BytesMut) {
         let start = out.len();
@@ -87,7 +87,7 @@ impl CommandBytes {
     }
 }
 
-/// A command under way.
+/// A command without a reply.
 #[derive(Debug, Clone, Copy)]
 struct PendingCommand {
     due_ns: u64,
@@ -96,22 +96,22 @@ struct PendingCommand {
     key: u64,
 }
 
-/// The commands of a connection.
+/// Outstanding commands of a connection.
 #[derive(Debug)]
 pub struct Commands {
     out: BytesMut,
-    /// The oldest first.
+    /// Commands without a reply, the oldest first.
     asked: VecDeque<PendingCommand>,
     replies: Replies,
-    /// Bytes of the reply that is coming.
+    /// Bytes received of the current reply.
     bytes: u64,
-    /// Replies to the greeting that are to come.
+    /// Replies to the greeting still to come.
     greetings: u32,
     rng: SplitMix64,
 }
 
 impl Commands {
-    /// Of one connection, which draws its keys from this seed.
+    /// State of a connection that draws its keys from this seed.
     pub fn new(seed: u64) -> Self {
         Self {
             out: BytesMut::with_capacity(4096),
@@ -127,15 +127,15 @@ impl Commands {
 #[derive(Debug)]
 pub struct RedisRecorder {
     pub requests: Recorder,
-    /// Bytes of the commands that were answered, and of the replies.
+    /// Bytes of answered commands, and of their replies.
     pub request_bytes: u64,
     pub response_bytes: u64,
-    /// Calls of the window that received something.
+    /// Receive calls within the window that returned data.
     pub receives: u64,
 }
 
 impl RedisRecorder {
-    /// For one thread; `batch_ns` is the first length of the batches.
+    /// The record of one thread; `batch_ns` is the initial batch length.
     pub fn new(open_loop: bool, batch_ns: u64) -> Self {
         let requests = Recorder::new(open_loop, batch_ns);
         Self { requests, request_bytes: 0, response_bytes: 0, receives: 0 }
@@ -161,12 +161,12 @@ impl Record for RedisRecorder {
 
 type Place = Conn<Commands>;
 
-/// An error's code, `WRONGTYPE`, and its text.
+/// Splits an error into its code, such as `WRONGTYPE`, and its text.
 fn code_of(error: &str) -> (&str, &str) {
     error.split_once(' ').unwrap_or((error, ""))
 }
 
-/// Why a server does not let us in; with what to do where that is known.
+/// Error for a refused greeting, with advice for known cases.
 pub fn refused(name: &str, error: &str) -> Error {
     let what = match code_of(error).0 {
         "NOAUTH" => "; the password comes from REDISCLI_AUTH, or redis://USER:PASSWORD@…",
@@ -185,7 +185,7 @@ impl RedisShape {
     ) -> Result<Option<Taken>, Error> {
         let Some(error) = error else { return Ok(None) };
         let (code, text) = code_of(error);
-        // These pass: it reads its data, or others leave.
+        // Temporary: the server is loading its data, or others will disconnect.
         match code == "LOADING" || text.starts_with("max number of clients") {
             true => Ok(Some(Taken::Refused(recorder.requests.named(code, text)))),
             false => Err(refused(&self.name, error)),
@@ -273,7 +273,7 @@ impl Protocol for RedisShape {
         }
     }
 
-    /// Retries what had no reply on the connection before.
+    /// Sends commands again that the previous connection did not answer.
     fn opened(&self, state: &mut Commands, now: u64) {
         let Commands { out, asked, .. } = state;
         for asked in asked {

@@ -1,39 +1,39 @@
-//! Where a reply ends, and whether it is an error. RESP 2:
+//! Finds the end of a reply, and whether it is an error. RESP 2:
 //! <https://redis.io/docs/latest/develop/reference/protocol-spec/>.
 //!
-//! Fed with what came, in pieces of any size. Values are passed over, never kept.
+//! Accepts the stream in pieces of any size. Values are skipped, never stored.
 
-/// The longest line taken: of an error, a status or a length.
+/// Longest line in bytes: an error, a status or a length.
 const MOST_LINE: usize = 64 << 10;
-/// Arrays within arrays.
+/// Deepest nesting of arrays in a reply.
 const MOST_DEPTH: usize = 32;
-/// The longest value, as the server's own limit `proto-max-bulk-len` is at most.
+/// Longest value in bytes, the maximum of the server's `proto-max-bulk-len`.
 const MOST_BULK: u64 = 1 << 40;
 
-/// What came of a piece.
+/// Result of feeding a piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fed {
-    /// All of it was taken, and the reply goes on.
+    /// All bytes were taken; the reply continues.
     More,
-    /// A reply is whole; its text where it is an error.
+    /// A reply is complete; holds its text if it is an error.
     Whole(Option<String>),
-    /// This is no reply, and why.
+    /// Not a valid reply; the text says why.
     Bad(&'static str),
 }
 
-/// The reply that is coming.
+/// Parser state of the current reply.
 #[derive(Debug, Default)]
 pub struct Replies {
-    /// A line that came in pieces.
+    /// Received part of an incomplete line.
     line: Vec<u8>,
-    /// Bytes of a value that are to come, with the end of its line.
+    /// Bytes of a value still to come, including its line end.
     bulk: u64,
-    /// Of each array around what is coming, the outermost first: items to come.
+    /// Items still to come in each open array, the outermost first.
     arrays: Vec<u64>,
 }
 
 impl Replies {
-    /// Takes bytes of one reply; how many it took.
+    /// Takes bytes of one reply; returns how many.
     pub fn feed(&mut self, bytes: &[u8]) -> (usize, Fed) {
         let mut at = 0;
         while let Some(rest) = bytes.get(at..).filter(|r| !r.is_empty()) {
@@ -68,7 +68,7 @@ impl Replies {
         (at, Fed::More)
     }
 
-    /// Takes a line without its end.
+    /// Handles a line, given without its end.
     fn take(&mut self, line: &[u8]) -> Fed {
         let Some((kind, text)) = line.strip_suffix(b"\r").and_then(|l| l.split_first()) else {
             return Fed::Bad(NONE);
@@ -100,7 +100,7 @@ impl Replies {
         if self.ends() { Fed::Whole(None) } else { Fed::More }
     }
 
-    /// A value is whole; whether the reply is.
+    /// Counts a complete value; returns whether the reply is complete.
     fn ends(&mut self) -> bool {
         while let Some(left) = self.arrays.last_mut() {
             *left -= 1;
@@ -119,7 +119,7 @@ fn number(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// All replies of bytes that come in pieces of this size, and why it went wrong, if it did.
+/// All replies in bytes fed in pieces of this size, and the error, if any.
 fn all(bytes: &[u8], piece: usize) -> (Vec<Option<String>>, Option<&'static str>) {
     let (mut replies, mut found) = (Replies::default(), vec![]);
     for piece in bytes.chunks(piece.max(1)) {
@@ -137,12 +137,12 @@ fn all(bytes: &[u8], piece: usize) -> (Vec<Option<String>>, Option<&'static str>
     (found, None)
 }
 
-/// For fuzzing: the first byte is the size of the pieces, in which the rest must mean what it means
-/// whole.
+/// Fuzz target: the first byte is the size of the pieces. The rest must parse the same in pieces as
+/// in whole.
 pub fn fuzzed(bytes: &[u8]) {
     let Some((piece, bytes)) = bytes.split_first() else { return };
     let (whole, pieces) = (all(bytes, bytes.len()), all(bytes, 1 + usize::from(*piece)));
-    // A line that is too long is found where its piece ends.
+    // An overlong line is detected at the end of a piece, so the position depends on the pieces.
     if bytes.len() <= MOST_LINE {
         assert_eq!(whole, pieces);
     }

@@ -1,4 +1,4 @@
-//! Redis URLs.
+//! Redis URLs: server, credentials and database.
 
 use traffic::{
     Error, Result, Target,
@@ -7,10 +7,10 @@ use traffic::{
 
 use crate::http::url::unescaped;
 
-/// Where it listens where no port is named.
+/// Default port of a Redis server.
 const PORT: u16 = 6379;
 
-/// A server as a URL names it: `redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]`, `rediss://…`, or
+/// A server from a URL: `redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]`, `rediss://…`, or
 /// `unix:PATH`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedisUrl {
@@ -19,15 +19,15 @@ pub struct RedisUrl {
     user: Option<String>,
     password: Option<String>,
     database: Option<u32>,
-    /// The same without a password, which a result may show.
+    /// The URL without its password, for results.
     pub shown: String,
 }
 
 impl RedisUrl {
-    /// Reads one.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// What is wrong with it, without what it says of a password.
+    /// The error, without any part of a password.
     pub fn of(text: &str) -> Result<Self> {
         let wrong = |why: &str| {
             Error::Usage(format!(
@@ -72,7 +72,7 @@ impl RedisUrl {
         Ok(Self { tls, at, user, password, database, shown })
     }
 
-    /// The host, as it is to be resolved, and its port; nothing of a Unix socket.
+    /// Host name or address, and port; `None` for a Unix socket.
     pub fn host(&self) -> Option<(&str, u16)> {
         match &self.at {
             Target::Host(host, port) => Some((host, port.unwrap_or(PORT))),
@@ -80,7 +80,7 @@ impl RedisUrl {
         }
     }
 
-    /// The same, before its address is known.
+    /// The server in the form that [`traffic::engine::reach`] connects to.
     pub fn server(&self) -> Server<'_> {
         let plain = "is it a port without, for redis://?";
         match &self.at {
@@ -101,8 +101,8 @@ impl RedisUrl {
         }
     }
 
-    /// What a connection begins with, and how many replies that has. `PING` is the last, so that a
-    /// server that wants a password says so.
+    /// First commands of a connection, and the number of replies to them. `PING` is last, so that a
+    /// server that requires a password reports it.
     pub fn greeting(&self, password: Option<&str>) -> (String, u32) {
         let mut all = vec![];
         if let Some(password) = self.password.as_deref().or(password) {

@@ -1,4 +1,4 @@
-//! What is said to the server until the data flows, and at the end.
+//! The control dialogue with the server, before and after the data.
 
 use std::{
     io::{self, Write},
@@ -22,11 +22,11 @@ use crate::iperf3::{
     },
 };
 
-/// How long a connection may take.
+/// Timeout for opening a connection.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long the server may take for a step.
+/// Timeout for each step of the server.
 const STEP: Duration = Duration::from_secs(10);
-/// iperf3's number for an error, in the words that matter to us.
+/// iperf3's error numbers, with our texts for the relevant ones.
 const WORDS: [(i32, &str); 14] = [
     (6, "too many streams"),
     (7, "the blocks are too large"),
@@ -44,14 +44,14 @@ const WORDS: [(i32, &str); 14] = [
     (205, "a stream broke"),
 ];
 
-/// Whether it may be different in a moment.
+/// Whether a retry may succeed shortly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again {
     Maybe,
     No,
 }
 
-/// A server that has agreed to a test.
+/// A server that has accepted a test.
 #[derive(Debug)]
 pub struct Dialogue {
     pub control: Control,
@@ -61,7 +61,7 @@ pub struct Dialogue {
 }
 
 impl Dialogue {
-    /// Connects and hands over the parameters.
+    /// Connects and sends the parameters.
     pub fn begin(
         to: SocketAddr,
         spec: &StreamSpec,
@@ -81,7 +81,7 @@ impl Dialogue {
     fn hand_over(&self, asked: &Params, stop: &AtomicBool) -> Result<(), (Error, Again)> {
         let until = Until::after(STEP, stop);
         let broken = |b| match b {
-            // A server that is going away after its last test.
+            // The server is still closing its last test.
             Broken::Closed => (self.error(Broken::Closed), Again::Maybe),
             b => (self.error(b), Again::No),
         };
@@ -102,7 +102,7 @@ impl Dialogue {
         }
     }
 
-    /// A broken control connection, in a line.
+    /// Error for a failed control connection, in one line.
     pub fn error(&self, b: Broken) -> Error {
         Error::Environment(match b {
             Broken::Stopped => format!("{}: stopped before the test began", self.remote),
@@ -110,7 +110,7 @@ impl Dialogue {
         })
     }
 
-    /// A state that is not what was awaited.
+    /// Error for an unexpected state.
     pub fn odd(&self, state: IperfState, until: Until) -> Error {
         let line = |what: &str| Error::Environment(format!("{}: {what}", self.remote));
         match state {
@@ -121,7 +121,7 @@ impl Dialogue {
                 if let Err(b) = self.control.read_exact(&mut code, "its error", until) {
                     return self.error(b);
                 }
-                // 3.12 leaves it out when it is about credentials.
+                // 3.12 omits it for errors about credentials.
                 let _ = self.control.read_exact(&mut errno, "its error", until);
                 let [code, errno] = [code, errno].map(i32::from_be_bytes);
                 refusal(self.remote, code, errno)
@@ -179,7 +179,7 @@ impl Dialogue {
         Ok(())
     }
 
-    /// The test is over: both ends say what they saw.
+    /// Ends the test and exchanges results.
     pub fn exchange(&self, ours: impl FnOnce() -> Results) -> Result<Results> {
         let never = AtomicBool::new(false);
         let until = || Until::after(STEP, &never);
@@ -192,19 +192,19 @@ impl Dialogue {
         self.control.write_json(&ours().write()).map_err(broken)?;
         let theirs = self.control.read_json(RESULTS_LIMIT, "results", until()).map_err(broken)?;
         let theirs = Results::read(&theirs).map_err(broken)?;
-        // What could go wrong from here on changes nothing.
+        // An error after this point does not affect the results.
         let _ = self.control.hear(until());
         let _ = self.control.say(IperfState::Done);
         Ok(theirs)
     }
 
-    /// Whether the server runs on this host: only addresses tell.
+    /// Whether the server runs on this host, judged by addresses only.
     pub fn same_host(&self) -> bool {
         self.local.ip() == self.remote.ip() || self.remote.ip().is_loopback()
     }
 }
 
-/// What the server said with SERVER_ERROR.
+/// Error for the server's SERVER_ERROR.
 fn refusal(from: SocketAddr, code: i32, errno: i32) -> Error {
     let why = WORDS.iter().find(|w| w.0 == code).map(|w| w.1);
     let why = why.map_or_else(|| format!("iperf3's error {code}"), str::to_owned);
@@ -219,7 +219,7 @@ fn refusal(from: SocketAddr, code: i32, errno: i32) -> Error {
     if code == 142 { Error::Denied(line) } else { Error::Environment(line) }
 }
 
-/// Options and the local address; `asked` for a data connection.
+/// Sets options and the local address; `asked` is for a data connection.
 fn prepare(
     socket: &Socket,
     to: SocketAddr,
@@ -265,7 +265,7 @@ fn dial(
     Ok(socket)
 }
 
-/// 36 random characters and a NUL.
+/// A cookie: 36 random characters and a NUL.
 fn cookie() -> Result<Cookie> {
     let mut cookie = [0u8; COOKIE];
     let most = COOKIE - 1;

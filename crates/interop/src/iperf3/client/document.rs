@@ -1,4 +1,4 @@
-//! From what both ends saw to the runs of the document.
+//! Combines both ends' figures into the runs of the result document.
 
 use model::{
     Nanos, Reading, Warning,
@@ -36,22 +36,22 @@ pub fn empty(spec: &StreamSpec) -> StreamDocument {
     }
 }
 
-/// One run for each direction of a test.
+/// The runs of a test, one for each direction.
 pub fn runs(spec: &StreamSpec, done: FinishedTest) -> Vec<StreamRun> {
     let directions: &[Direction] = match spec.direction {
         Direction::Forward => &[Direction::Forward],
         Direction::Reverse => &[Direction::Reverse],
         Direction::Both => &[Direction::Forward, Direction::Reverse],
     };
-    // CPU of both directions is one: it is divided by the bytes of both.
+    // Both directions share the threads: their CPU time is divided by the bytes of both.
     let all: u64 = directions.iter().flat_map(|d| Side::of(&done, *d).flow_bytes()).sum();
     directions.iter().map(|d| Side::of(&done, *d).run(spec, all)).collect()
 }
 
-/// One flow in the window.
+/// One flow within the window.
 struct Pair<'a> {
     from: &'a FlowCounters,
-    /// At the window's end; for what is sent, when sending had stopped.
+    /// Counters at the window's end; for a sender, after sending had stopped.
     to: &'a FlowCounters,
     their: Option<&'a Stream>,
 }
@@ -77,7 +77,7 @@ impl<'a> Side<'a> {
         Self { done, direction, sends, pairs }
     }
 
-    /// Bytes received: by the server as it says, else as far as this end knows.
+    /// Bytes received by each flow: the server's figures, else the best known at this end.
     fn flow_bytes(&self) -> Vec<u64> {
         let one = |p: &Pair| match (self.sends, p.their) {
             (true, Some(their)) => their.bytes,
@@ -86,8 +86,8 @@ impl<'a> Side<'a> {
         self.pairs.iter().map(one).collect()
     }
 
-    /// On the receiver's clock. Of datagrams sent it is the time of sending: the server's own
-    /// goes on until it hears that the test is over, a while later.
+    /// Window length on the receiver's clock. For sent datagrams it is the sending time: the
+    /// server's own window also includes the delay of the end message.
     fn window_s(&self) -> f64 {
         let (done, sends) = (self.done, self.sends);
         let theirs = self.pairs.iter().filter_map(|p| p.their);
@@ -194,7 +194,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// What became of the datagrams.
+    /// Counts of received, lost and reordered datagrams.
     fn datagrams(&self, flow_bytes: &[u64]) -> Datagrams {
         let seen: Vec<_> = self.pairs.iter().map(|p| (p.from, p.to)).collect();
         if !self.sends {
@@ -241,14 +241,14 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Datagrams that did not arrive: those that the server missed, and the last ones, of which it
-/// cannot know.
+/// Datagrams that did not arrive: those that the server reports as lost, and the last ones, which
+/// it cannot detect.
 fn lost(sent: u64, their: &Stream) -> u64 {
     let (omitted, _) = their.omitted.unwrap_or_default();
     their.errors.saturating_sub(omitted).saturating_add(sent.saturating_sub(their.packets))
 }
 
-/// The server's CPU from the shares that it tells.
+/// The server's CPU time, from the percentages that it reports.
 fn peer_cpu_of(theirs: &Results, window_s: f64, bytes: u64) -> EndCpu {
     let ns = |percent: f64| Reading::Known((percent.max(0.0) / 100.0 * window_s * 1e9) as u64);
     let cpu = EndCpu {

@@ -1,4 +1,4 @@
-//! A line every so often: what this end knows while the test runs.
+//! Interval results from this end's counters while the test runs.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use traffic::host;
 
 use crate::iperf3::flow::{Flow, FlowCounters, Mark};
 
-/// Everything at one moment.
+/// Counters of all flows at one time.
 #[derive(Debug, Clone)]
 pub struct IperfCounters {
     pub flows: Mark,
     pub host: host::Mark,
 }
 
-/// The interval between two looks, of one direction.
+/// The interval between two readings, for one direction.
 pub fn interval(
     start: &IperfCounters,
     from: &IperfCounters,
@@ -59,8 +59,8 @@ fn mean(each: &[u64]) -> u64 {
     sum(each) / (each.len() as u64).max(1)
 }
 
-/// Bytes that reached the other end: what it received here, or its kernel acknowledged there.
-/// Of datagrams sent nobody knows: those that were sent.
+/// Bytes that reached the receiver: received here, or acknowledged by the server's kernel. For sent
+/// datagrams that is unknown; counts those sent.
 pub fn arrived(from: &FlowCounters, to: &FlowCounters) -> u64 {
     match to.tcp.zip(from.tcp) {
         Some((t, f)) => t.bytes_acked.saturating_sub(f.bytes_acked),
@@ -68,13 +68,13 @@ pub fn arrived(from: &FlowCounters, to: &FlowCounters) -> u64 {
     }
 }
 
-/// Segments that were retransmitted.
+/// Segments retransmitted between two readings.
 pub fn retransmits(from: &FlowCounters, to: &FlowCounters) -> Option<u64> {
     let (to, from) = to.tcp.zip(from.tcp)?;
     Some(u64::from(to.retransmits.saturating_sub(from.retransmits)))
 }
 
-/// What became of datagrams that came here.
+/// Counts of datagrams received at this end.
 pub fn datagrams(pairs: &[(&FlowCounters, &FlowCounters)]) -> Datagrams {
     let grown = |of: fn(&FlowCounters) -> u64| -> u64 {
         pairs.iter().map(|(f, t)| of(t).saturating_sub(of(f))).sum()
@@ -93,7 +93,7 @@ pub fn datagrams(pairs: &[(&FlowCounters, &FlowCounters)]) -> Datagrams {
     }
 }
 
-/// Looks at where packets arrived, counted.
+/// Counted samples of the CPU and NAPI instance that received packets.
 #[derive(Debug, Default)]
 pub struct Arrivals {
     pub cpus: BTreeMap<CpuId, u64>,

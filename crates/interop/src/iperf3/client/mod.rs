@@ -1,7 +1,7 @@
-//! The client against an unmodified `iperf3 -s`.
+//! The client for an unmodified `iperf3 -s`.
 //!
-//! The server counts what it receives between the warm-up's end and the word that the test is
-//! over, and tells in one sum; between, this end tells what its own kernel knows.
+//! The server counts what it receives from the end of the warm-up to the end message, and reports
+//! one total. For intervals, this end uses its own kernel's counters.
 
 mod dialogue;
 mod document;
@@ -31,25 +31,25 @@ use traffic::{
 use self::dialogue::Dialogue;
 use super::params::{Params, STREAMS};
 
-/// A server that has just ended a test is not there for a moment, and then busy for another.
+/// Retry interval: a server that just ended a test is briefly down, then briefly busy.
 const AGAIN: Duration = Duration::from_millis(200);
-/// For how long that is borne.
+/// Longest time for such retries.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// The longest warm-up that iperf3 knows.
+/// Longest warm-up that iperf3 accepts.
 const WARMUP_S: u64 = 60;
 
-/// One combination of a block's size and flows.
+/// One combination of block size and number of flows.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     message_bytes: u64,
     flows: u32,
 }
 
-/// Measures streams against an unmodified iperf3 server, as asked.
+/// Measures streams with an unmodified iperf3 server.
 ///
 /// # Errors
-/// Nothing could be measured at all: the request is none that iperf3 knows, nobody answers, the
-/// server is busy. What breaks later is in [`Measured::broken`].
+/// Nothing could be measured: iperf3 does not support the request, no server answers, or the server
+/// is busy. Later failures are in [`Measured::broken`].
 pub fn client(
     spec: &StreamSpec,
     run: Run<'_>,
@@ -84,7 +84,7 @@ pub fn client(
     Ok(Measured { document, broken })
 }
 
-/// What this end's loops cost, measured on the CPU where they ran.
+/// Cost of this end's loops, measured on their CPU.
 fn floor(document: &StreamDocument) -> Floor {
     let pinned = document.runs.first().and_then(|r| r.placement.local.pinned.first());
     match floor::calibrate(pinned.copied()) {
@@ -134,7 +134,7 @@ fn check(spec: &StreamSpec) -> Result<()> {
     }
 }
 
-/// What the server is asked.
+/// The test's parameters for the server.
 fn params(spec: &StreamSpec, point: Point) -> Params {
     let common = &spec.common;
     let socket = &common.socket;
@@ -181,7 +181,7 @@ fn one(
     running_test::run(spec, point, &asked, dialogue, assignments, (run, heard))
 }
 
-/// A server that goes along with the test, its streams not yet open.
+/// A server that has accepted the test, before its streams are opened.
 fn open(
     spec: &StreamSpec,
     asked: &Params,

@@ -22,13 +22,13 @@ use crate::iperf3::{
     wire::{Broken, Until},
 };
 
-/// How often the stop flag and the server are looked at.
+/// Interval of checking the stop flag and the server.
 const SLICE: Duration = Duration::from_millis(50);
-/// What is on its way when the last datagram was sent has so long to arrive: the server counts
-/// nothing after it has heard that the test is over.
+/// Time for datagrams in transit to arrive after the last send: the server counts nothing after the
+/// end message.
 const LANDING: Duration = Duration::from_millis(200);
 
-/// A test that is over.
+/// A completed test.
 #[derive(Debug)]
 pub struct FinishedTest {
     pub local: SocketAddr,
@@ -39,20 +39,20 @@ pub struct FinishedTest {
     pub assignments: Assignments,
     pub start: IperfCounters,
     pub end: IperfCounters,
-    /// When all senders had stopped.
+    /// Counters when all senders had stopped.
     pub stopped: Mark,
     pub intervals: [Vec<StreamInterval>; 2],
     pub arrivals: Arrivals,
-    /// Of what this end sends.
+    /// Congestion control of the sending sockets.
     pub congestion: Option<String>,
     pub ids: Vec<u64>,
-    /// What the server says.
+    /// The server's results.
     pub theirs: Option<Results>,
     pub interrupted: bool,
     pub broken: Option<Error>,
 }
 
-/// Runs one test with a server that awaits its streams.
+/// Runs one test with a server that waits for its streams.
 pub fn run(
     spec: &StreamSpec,
     point: Point,
@@ -141,7 +141,7 @@ impl RunningTest<'_> {
         if let Some(e) = self.broken.take() {
             return Err(e);
         }
-        // What the host's look costs shall not be within the window.
+        // The cost of reading the host's counters must not be within the window.
         let host = HostMark::take(&self.tids, self.root);
         let start = IperfCounters { host, flows: self.pool.mark() };
         let (end, intervals, arrivals) = self.window(&start);
@@ -153,7 +153,7 @@ impl RunningTest<'_> {
         Ok(Parts { start, end, stopped, intervals, arrivals, theirs })
     }
 
-    /// The window, with a look at the end of each interval.
+    /// Runs the window; reads the counters at the end of each interval.
     fn window(
         &mut self,
         start: &IperfCounters,
@@ -166,7 +166,7 @@ impl RunningTest<'_> {
         let mut before = start.clone();
         let mut next = from + every;
         loop {
-            // A last interval that is a mere moment becomes part of the one before.
+            // A very short last interval is merged with the previous one.
             let at = if next + every / 10 >= end { end } else { next };
             self.wait_until(at);
             let flows = self.pool.mark();
@@ -190,7 +190,7 @@ impl RunningTest<'_> {
         }
     }
 
-    /// Until then, a stop, or bad news.
+    /// Waits until a time, a stop, or an error.
     fn wait_until(&mut self, at: u64) {
         let whole = self.asked.omit_s * 1_000_000_000 + self.spec.common.duration_ns.0;
         while !self.interrupted && self.broken.is_none() {
@@ -201,7 +201,7 @@ impl RunningTest<'_> {
             let share = (now - self.begun) as f64 / whole.max(1) as f64;
             (self.run.progress)(&self.what, share.min(1.0));
             let left = Duration::from_nanos(at - now);
-            // The control connection is waited on in milliseconds; the rest is slept.
+            // The control connection is polled with millisecond timeouts; the rest is slept.
             match left.checked_sub(Duration::from_millis(2)) {
                 Some(most) => self.listen(most.min(SLICE)),
                 None => thread::sleep(left),
@@ -210,7 +210,7 @@ impl RunningTest<'_> {
         }
     }
 
-    /// Hears what the server says amidst the test, which it should not.
+    /// Handles unexpected messages of the server during the test.
     fn listen(&mut self, time: Duration) {
         let until = Until::after(Duration::from_secs(1), self.run.stop);
         self.broken = match self.dialogue.control.listen(time) {
@@ -235,7 +235,7 @@ impl RunningTest<'_> {
         }
     }
 
-    /// Ends the test and hears what the server saw.
+    /// Ends the test and fetches the server's results.
     fn results(
         &mut self,
         start: &IperfCounters,
@@ -255,7 +255,7 @@ impl RunningTest<'_> {
         }
     }
 
-    /// What this end saw, for the server.
+    /// This end's results, for the server.
     fn ours(&self, start: &IperfCounters, end: &IperfCounters, stopped: &Mark) -> Results {
         let sends = self.flows.iter().any(|f| f.sends);
         let marks = start.flows.flows.iter().zip(&stopped.flows);

@@ -1,4 +1,4 @@
-//! The threads of a test, and what they have done by some moment.
+//! The threads of a test, and snapshots of their counters.
 
 use std::{
     io,
@@ -21,10 +21,11 @@ use crate::iperf3::{
     sock::{self, TcpInfo},
 };
 
-/// Stack of a data thread: its buffers are on the heap.
+/// Stack size of a data thread: its buffers are on the heap.
 pub const STACK: usize = 64 << 10;
 
-/// One thread for each flow. They wait until [`FlowThreads::go`]; when this is dropped they have ended.
+/// One thread for each flow. They wait until [`FlowThreads::go`], and have ended when this is
+/// dropped.
 pub struct FlowThreads<'a> {
     flows: &'a [Flow],
     gate: Arc<(Mutex<Gate>, Condvar)>,
@@ -37,10 +38,10 @@ enum Gate {
 }
 
 impl<'a> FlowThreads<'a> {
-    /// Starts the threads, on the given CPUs in turn; none is wherever the scheduler likes.
+    /// Starts the threads, on the given CPUs in rotation; without CPUs the scheduler decides.
     ///
     /// # Errors
-    /// When the kernel has no thread left.
+    /// The kernel cannot start another thread.
     pub fn start<'s>(
         scope: &'s Scope<'s, 'a>,
         flows: &'a [Flow],
@@ -67,7 +68,7 @@ impl<'a> FlowThreads<'a> {
         Ok(pool)
     }
 
-    /// The threads' ids, once all have begun to wait.
+    /// Thread ids, once all threads are waiting.
     pub fn tids(&self) -> Vec<i32> {
         let id = |f: &Flow| loop {
             match f.sleeper.tid() {
@@ -91,7 +92,7 @@ impl<'a> FlowThreads<'a> {
         wake::end_all(chosen.iter().map(|f| &f.sleeper));
     }
 
-    /// What all flows have done by now, and the CPU time of their threads with the caller's.
+    /// Counters of all flows now, and the CPU time of their threads and the caller.
     pub fn mark(&self) -> Mark {
         let flows = self.flows.iter().map(FlowCounters::of).collect();
         let (user, system) = own_cpu_ns();
@@ -99,7 +100,7 @@ impl<'a> FlowThreads<'a> {
         Mark { at_ns: now_ns(), flows, cpu_ns: threads + user + system }
     }
 
-    /// Bytes and datagrams of the receiving flows, a look without a system call.
+    /// Bytes and datagrams of the receiving flows, read without a system call.
     pub fn received(&self) -> (u64, u64) {
         let receiving = self.flows.iter().filter(|f| !f.sends);
         receiving.fold((0, 0), |(bytes, datagrams), f| {
@@ -108,13 +109,13 @@ impl<'a> FlowThreads<'a> {
         })
     }
 
-    /// Bytes of all flows together.
+    /// Bytes of all flows, summed.
     pub fn moved(&self) -> u64 {
         self.flows.iter().map(|f| f.gauges.bytes.load(Relaxed)).sum()
     }
 
-    /// CPU between two marks, percent of the time between them. The threads tell how their time
-    /// splits into user mode and kernel when they end: the split is that of their whole life.
+    /// CPU use between two marks, in percent of the time between them. Threads report their split
+    /// into user and kernel mode when they end, so the split covers their whole life.
     pub fn cpu(&self, from: &Mark, to: &Mark) -> Cpu {
         let (own_user, own_system) = own_cpu_ns();
         let sum =
@@ -137,18 +138,18 @@ impl Drop for FlowThreads<'_> {
 fn pass(gate: &(Mutex<Gate>, Condvar), flow: &Flow) {
     let mut state = gate.0.lock().unwrap_or_else(PoisonError::into_inner);
     while *state == Gate::Shut && !flow.stopped() {
-        // A stop that comes between the look and the wait is seen within this time.
+        // If the stop comes between the check and the wait, it is noticed within this time.
         let time = std::time::Duration::from_millis(20);
         state = gate.1.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0;
     }
 }
 
 fn pin(cpu: u32) {
-    // What the kernel refuses changes nothing.
+    // If the kernel refuses, the thread stays unpinned.
     let _ = sys::pin_thread(cpu);
 }
 
-/// CPU time of a flow's thread: exact while it runs, as it said itself when it has ended.
+/// CPU time of a flow's thread: read while it runs, or reported by it at its end.
 fn cpu_ns(flow: &Flow) -> u64 {
     let tid = flow.sleeper.tid();
     if tid != 0 && !flow.sleeper.has_ended() {
@@ -160,36 +161,37 @@ fn cpu_ns(flow: &Flow) -> u64 {
     flow.gauges.user_ns.load(Relaxed) + flow.gauges.system_ns.load(Relaxed)
 }
 
-/// All flows at one moment. Everything only grows.
+/// Counters of all flows at one time; they only grow.
 #[derive(Debug, Clone)]
 pub struct Mark {
     pub at_ns: u64,
     pub flows: Vec<FlowCounters>,
-    /// CPU time of the data threads and of the one that looks.
+    /// CPU time of the data threads and of the reading thread.
     pub cpu_ns: u64,
 }
 
-/// One flow at one moment.
+/// Counters of one flow at one time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FlowCounters {
     pub sends: bool,
     pub bytes: u64,
-    /// UDP: sent, or received each once.
+    /// UDP: datagrams sent, or received without duplicates.
     pub datagrams: u64,
-    /// UDP: the highest number received.
+    /// UDP: the highest sequence number received.
     pub highest: u64,
     pub reordered: u64,
     pub duplicates: u64,
     pub jitter_ns: u64,
     pub refused: u64,
-    /// TCP, for what is sent.
+    /// TCP: state of a sending socket.
     pub tcp: Option<TcpInfo>,
 }
 
 impl FlowCounters {
     fn of(flow: &Flow) -> Self {
         let g = &flow.gauges;
-        // The highest before the received: what comes between the looks may not look like loss.
+        // Highest before received: a datagram that arrives between the two reads must not look like
+        // loss.
         let highest = g.highest.load(Relaxed);
         Self {
             sends: flow.sends,
@@ -204,7 +206,7 @@ impl FlowCounters {
         }
     }
 
-    /// UDP: numbers that have not come although a later one has.
+    /// UDP: missing sequence numbers below the highest.
     pub fn missing(&self) -> u64 {
         self.highest.saturating_sub(self.datagrams)
     }
@@ -221,7 +223,7 @@ impl Mark {
         receiving.fold((0, 0), |(b, d), f| (b + f.bytes, d + f.datagrams))
     }
 
-    /// Bytes since, summed over the flows of one direction.
+    /// Bytes since an earlier mark, summed over the flows of one direction.
     pub fn bytes_since(&self, from: &Mark, sends: bool) -> u64 {
         let pairs = self.flows.iter().zip(&from.flows).filter(|(s, _)| s.sends == sends);
         pairs.map(|(to, from)| to.bytes.saturating_sub(from.bytes)).sum()

@@ -1,4 +1,4 @@
-//! Data connections: one thread moves the bytes of one, its counters can be read meanwhile.
+//! Data connections: one thread for each; its counters can be read while it runs.
 
 mod flow_threads;
 mod pace;
@@ -21,30 +21,30 @@ use traffic::net::{now_ns, wake::Sleeper};
 use super::{params::Params, sock, wire::client_results_limit};
 pub use flow_threads::{FlowCounters, FlowThreads, Mark};
 
-/// The smallest buffer that TCP is read with: smaller reads would only cost more of them.
+/// Smallest read buffer for TCP: smaller reads only cost more calls.
 const READ_MIN: usize = 128 << 10;
 const READ_MAX: usize = 256 << 10;
-/// How many times its length a JSON text takes when it is parsed, at worst.
+/// Worst-case memory of a parsed JSON text, as a multiple of its length.
 const PARSED: usize = 32;
 
-/// What each thread of a test moves.
+/// Data and parameters for each thread of a test.
 pub struct Load {
     pub udp: bool,
     pub counters_64bit: bool,
-    /// Sent again and again, by all threads.
+    /// Data sent repeatedly by all threads.
     payload: Arc<[u8]>,
-    /// The same in a file, when `sendfile` shall be used.
+    /// The same data in a file, for `sendfile`.
     file: Option<File>,
-    /// Bits a second of one flow; 0 is as fast as it goes.
+    /// Bits per second of one flow; 0 for no limit.
     pub rate: u64,
-    /// Blocks sent at once when a rate is kept.
+    /// Blocks sent back to back when pacing.
     burst: u32,
     skip_copy: bool,
 }
 
 impl Load {
     /// # Errors
-    /// When there is no file in memory to be had.
+    /// No memory file could be made.
     pub fn new(asked: &Params) -> io::Result<Self> {
         let payload = payload(asked.len, asked.repeating_payload);
         let file = match asked.zerocopy && !asked.udp {
@@ -62,7 +62,7 @@ impl Load {
         })
     }
 
-    /// Memory that a test needs, buffers in the kernel not counted.
+    /// Memory of a test in bytes, without kernel buffers.
     pub fn memory(asked: &Params) -> usize {
         let each = match asked.udp {
             true => udp::batch(asked.len) * asked.len,
@@ -73,7 +73,7 @@ impl Load {
     }
 }
 
-/// Digits for ever, or noise, so that nothing on the way compresses it.
+/// Repeating digits, or random bytes that no link can compress.
 fn payload(len: usize, repeating: bool) -> Vec<u8> {
     if repeating {
         return b"0123456789".iter().copied().cycle().take(len).collect();
@@ -98,23 +98,23 @@ pub struct Flow {
     sleeper: Sleeper,
 }
 
-/// What a thread publishes. It is the only writer: plain stores, no read-modify-write.
+/// A thread's counters. The thread is the only writer: plain stores, no read-modify-write.
 #[derive(Default)]
 #[repr(align(128))]
 struct Gauges {
     bytes: AtomicU64,
-    /// UDP: sent, or received each once.
+    /// UDP: datagrams sent, or received without duplicates.
     datagrams: AtomicU64,
-    /// UDP: the highest number received.
+    /// UDP: the highest sequence number received.
     highest: AtomicU64,
     reordered: AtomicU64,
     duplicates: AtomicU64,
     jitter_ns: AtomicU64,
-    /// UDP: the kernel had no room.
+    /// UDP: datagrams that the kernel had no room for.
     refused: AtomicU64,
-    /// Why the thread ended by itself.
+    /// Errno if the thread ended by itself.
     failed: AtomicI32,
-    /// CPU time in user mode and in the kernel when the thread ended.
+    /// CPU time of the ended thread in user and kernel mode.
     user_ns: AtomicU64,
     system_ns: AtomicU64,
 }
@@ -147,7 +147,7 @@ impl Flow {
         }
     }
 
-    /// Moves bytes until told to stop.
+    /// Sends or receives until told to stop.
     fn work(&self, load: &Load) {
         match (load.udp, self.sends) {
             (false, true) => tcp::send(self, load),
@@ -161,8 +161,8 @@ impl Flow {
     }
 }
 
-/// CPU time of the calling thread in user mode and in the kernel. The kernel splits the exact
-/// sum by ticks.
+/// CPU time of the calling thread in user and kernel mode. The kernel splits the exact total by
+/// ticks.
 pub fn own_cpu_ns() -> (u64, u64) {
     // SAFETY: the kernel writes one rusage, of which zero is a valid value.
     let usage = unsafe {

@@ -1,30 +1,30 @@
-//! Keeping a rate by sleeping.
+//! Paces a sender by sleeping.
 
 use probe::samples::clock::sleep_until;
 use traffic::net::now_ns;
 
 use super::Flow;
 
-/// A rate from a beginning on. What was missed is made up for, as in iperf3: the mean since the
-/// beginning is kept.
+/// A rate from a start time. Like iperf3, makes up for all lag: the mean rate since the start is
+/// kept.
 pub struct Pace {
     start: u64,
     bits_per_s: u64,
 }
 
 impl Pace {
-    /// `None` when no rate is to be kept.
+    /// `None` without a rate.
     pub fn new(bits_per_s: u64) -> Option<Self> {
         (bits_per_s > 0).then(|| Self { start: now_ns(), bits_per_s })
     }
 
-    /// When the byte after so many may be sent.
+    /// When the byte after these may be sent.
     fn due(&self, bytes: u64) -> u64 {
         let ns = u128::from(bytes) * 8_000_000_000 / u128::from(self.bits_per_s);
         self.start.saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
-    /// Sleeps until more may be sent or the flow shall stop; whether more may be sent.
+    /// Sleeps until more bytes may be sent or the flow must stop; returns whether to send.
     pub fn wait(&self, bytes: u64, flow: &Flow) -> bool {
         let due = self.due(bytes);
         while now_ns() < due {

@@ -1,19 +1,19 @@
-//! Which datagrams came: each once, again, late, or not at all.
+//! Tracks received datagrams: new, duplicate, late or missing.
 
-/// How far back a datagram that came again is recognised.
+/// Distance within which a duplicate is recognized.
 const WINDOW: u64 = 4096;
 
-/// Numbers from 1 on.
+/// Sequence numbers received, counted from 1.
 #[derive(Debug)]
 pub struct Sequence {
     pub highest: u64,
     pub received: u64,
-    /// After a later one.
+    /// Datagrams that arrived after a later one.
     pub reordered: u64,
     pub duplicates: u64,
-    /// One bit for each of the last [`WINDOW`] numbers.
+    /// Bitmap of the last [`WINDOW`] numbers.
     seen: [u64; (WINDOW / 64) as usize],
-    /// Smoothed change of the transit time, RFC 3550 section 6.4.1.
+    /// Smoothed jitter of the transit time, RFC 3550 section 6.4.1.
     pub jitter_ns: f64,
     transit_ns: Option<i64>,
 }
@@ -33,14 +33,14 @@ impl Default for Sequence {
 }
 
 impl Sequence {
-    /// The full number of one of which only the lower 32 bits were sent.
+    /// The full number of a datagram that holds only its low 32 bits.
     #[inline]
     pub fn widen(&self, low: u32) -> u64 {
         let ahead = low.wrapping_sub(self.highest as u32).cast_signed();
         self.highest.saturating_add_signed(i64::from(ahead))
     }
 
-    /// Counts a datagram. The clocks of both ends need not agree: only changes matter.
+    /// Counts a datagram. The ends' clocks need not agree: only changes are used.
     #[inline]
     pub fn record(&mut self, number: u64, sent_ns: u64, arrived_ns: u64) {
         if number > self.highest {
@@ -48,7 +48,7 @@ impl Sequence {
             self.highest = number;
             self.received += 1;
         } else {
-            // What is older than the window cannot be known to have come twice.
+            // A number older than the window cannot be recognized as a duplicate.
             if self.highest - number < WINDOW && self.was_seen(number) {
                 self.duplicates += 1;
                 return;
@@ -64,7 +64,7 @@ impl Sequence {
         }
     }
 
-    /// Clears the bits that the next `steps` numbers will use.
+    /// Clears the bits for the next `steps` numbers.
     #[inline]
     fn forget(&mut self, steps: u64) {
         if steps >= WINDOW {
@@ -138,12 +138,12 @@ mod tests {
     #[test]
     fn jitter_is_the_smoothed_change_of_transit() {
         let mut s = Sequence::default();
-        // Transits 100, 116, 100: changes of 16, twice.
+        // Transit times 100, 116, 100: two changes of 16.
         for (n, sent, arrived) in [(1, 0, 100), (2, 1000, 1116), (3, 2000, 2100)] {
             s.record(n, sent, arrived);
         }
         assert!((s.jitter_ns - (1.0 + 15.0 / 16.0)).abs() < 1e-9, "{}", s.jitter_ns);
-        // A clock that stands elsewhere changes nothing.
+        // A clock offset has no effect.
         let mut peer = Sequence::default();
         for (n, sent, arrived) in [(1, 5, 100), (2, 1005, 1116), (3, 2005, 2100)] {
             peer.record(n, u64::MAX - 10_000 + sent, arrived);

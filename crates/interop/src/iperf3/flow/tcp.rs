@@ -1,4 +1,4 @@
-//! TCP: as fast as the kernel goes, or by a rate.
+//! TCP streams, at full speed or paced.
 
 use std::{io, os::fd::AsRawFd, sync::atomic::Ordering::Relaxed};
 
@@ -35,7 +35,7 @@ pub fn send(flow: &Flow, load: &Load) {
     }
 }
 
-/// Receives until told to stop or the other end closes.
+/// Receives until told to stop or until the other end closes.
 pub fn receive(flow: &Flow, load: &Load) {
     let fd = flow.socket.as_raw_fd();
     let mut buffer = vec![0u8; load.payload.len().clamp(READ_MIN, READ_MAX)];
@@ -43,7 +43,7 @@ pub fn receive(flow: &Flow, load: &Load) {
     let mut bytes = 0u64;
     while !flow.stopped() {
         match sys::recv(fd, &mut buffer, flags) {
-            // The other end says no more; its control connection says why.
+            // The other end has closed; the control connection tells why.
             Ok(0) => return,
             Ok(n) => {
                 bytes += n as u64;

@@ -1,7 +1,7 @@
-//! UDP: numbered datagrams with the time of sending.
+//! UDP streams: numbered datagrams with send times.
 //!
-//! The header: seconds and microseconds of the sender's clock, then a number from 1 on, of 32
-//! or 64 bits, all big-endian.
+//! The header: seconds and microseconds of the sender's clock, then a sequence number from 1, of 32
+//! or 64 bits; all big-endian.
 
 use std::{io, mem, os::fd::AsRawFd, sync::atomic::Ordering::Relaxed, time::Duration};
 
@@ -9,25 +9,25 @@ use traffic::net::{now_ns, sys};
 
 use super::{Flow, Load, pace::Pace, sequence::Sequence};
 
-/// Datagrams read with one call, at most.
+/// Most datagrams read with one call.
 const BATCH: usize = 16;
-/// Bytes read with one call, about: what stays in the nearest cache is cheaper to write.
+/// Approximate bytes read with one call: what stays in the L1 cache is cheaper to write.
 const BATCH_BYTES: usize = 32 << 10;
-/// Where datagrams come one by one, asking for several costs a look in vain each time: so many
-/// are read alone before it is tried again.
+/// If datagrams arrive singly, a batch read wastes a call each time: this many are read singly
+/// before the next batch.
 const ALONE: u32 = 8;
-/// Datagrams sent with one call when no rate is to be kept: more would bear one timestamp.
+/// Datagrams sent with one call without pacing: they share one timestamp.
 const SEND_BATCH: usize = 8;
-/// A burst by request is sent with calls of so many.
+/// Most datagrams of a requested burst sent with one call.
 const SEND_MOST: usize = 64;
-/// Seconds, microseconds, number.
+/// Length in bytes of the longest header: seconds, microseconds, 64-bit number.
 const HEADER: usize = 16;
-/// What an error from the other host costs: nobody there, no need to hurry.
+/// Pause after an ICMP error: nothing listens, so full speed is pointless.
 const REFUSED_PAUSE: Duration = Duration::from_millis(10);
-/// Room for the kernel's time of arrival.
+/// Size of the control buffer for the kernel's receive timestamp.
 const CONTROL: usize = 64;
 
-/// How many datagrams of `len` bytes are read with one call.
+/// Number of datagrams of `len` bytes read with one call.
 pub fn batch(len: usize) -> usize {
     (BATCH_BYTES / len.max(1)).clamp(1, BATCH)
 }
@@ -96,7 +96,7 @@ pub fn send(flow: &Flow, load: &Load) {
                     refused += 1;
                     flow.gauges.refused.store(refused, Relaxed);
                 }
-                // Nobody listens there (any more); the control connection knows more.
+                // Nothing listens there; the control connection tells more.
                 Some(libc::ECONNREFUSED) => std::thread::sleep(REFUSED_PAUSE),
                 _ => return flow.fail(&e),
             }
@@ -122,7 +122,7 @@ fn stamp(header: &mut [u8; HEADER], now: u64, number: u64, wide: bool) {
     *header = all.to_be_bytes();
 }
 
-/// Number and time of sending; `None` for what is too short.
+/// Sequence number and send time; `None` if the datagram is too short.
 #[inline]
 pub fn read(datagram: &[u8], wide: bool, sequence: &Sequence) -> Option<(u64, u64)> {
     let four = |at: usize| Some(u32::from_be_bytes(datagram.get(at..at + 4)?.try_into().ok()?));
@@ -142,9 +142,9 @@ pub fn receive(flow: &Flow, load: &Load) {
     let fd = flow.socket.as_raw_fd();
     let len = load.payload.len();
     let many = batch(len);
-    // Without the kernel's time of arrival, the time of reading is used.
+    // Without kernel timestamps, the time of reading is used.
     let stamped = stamp_arrivals(fd);
-    // Of a datagram that need not be copied only the header is looked at.
+    // If bytes are not copied, only the header is read.
     let view = if load.skip_copy { len.min(HEADER) } else { len };
     let flags = if load.skip_copy { libc::MSG_TRUNC } else { 0 } | libc::MSG_WAITFORONE;
     let mut data = vec![0u8; many * view];
@@ -177,7 +177,7 @@ pub fn receive(flow: &Flow, load: &Load) {
             let e = io::Error::last_os_error();
             match e.raw_os_error() {
                 Some(libc::EINTR) => continue,
-                // Nothing came, but a message that what we sent before reached nobody.
+                // Nothing arrived except an ICMP error for an earlier send.
                 Some(libc::ECONNREFUSED) => {
                     std::thread::sleep(REFUSED_PAUSE);
                     continue;
@@ -216,13 +216,13 @@ fn publish(flow: &Flow, sequence: &Sequence, bytes: u64) {
     g.jitter_ns.store(sequence.jitter_ns as u64, Relaxed);
 }
 
-/// Asks the kernel for the time of arrival with each datagram: that of reading it would add
-/// how long this thread took to wake up, and be one for a whole batch.
+/// Enables kernel receive timestamps: the time of reading would include this thread's wake-up
+/// latency, and be the same for a whole batch.
 fn stamp_arrivals(fd: i32) -> bool {
     sys::set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32).is_ok()
 }
 
-/// The kernel's time of arrival, from the message's control data.
+/// The kernel's receive timestamp, from the control data.
 #[inline]
 fn arrival(header: &libc::msghdr, _control: &[u64; CONTROL / 8]) -> Option<u64> {
     // SAFETY: the kernel wrote the control data, whose length it set, into the buffer that is

@@ -1,4 +1,4 @@
-//! The thread that accepts: strangers become clients or streams by their first 37 bytes.
+//! The accepting thread: identifies new connections as clients or streams by their first 37 bytes.
 
 use std::{
     collections::VecDeque,
@@ -24,17 +24,17 @@ use super::{
 };
 use crate::iperf3::wire::{COOKIE, Control, Cookie, IperfState, UDP_HELLO, UDP_OLD_HELLO};
 
-/// How often the stop flag and the strangers' time are looked at.
+/// Interval of checking the stop flag and timeouts of new connections.
 const TICK: Duration = Duration::from_millis(100);
-/// At most so much is taken from one socket before the others have their turn.
+/// Most connections or datagrams taken from one socket before the others are served.
 const TURN: usize = 256;
-/// When there is no file descriptor left, accepting rests.
+/// Pause of accepting when no descriptor is left.
 const REST: Duration = Duration::from_millis(50);
 
-/// The least time between two lines about unwanted datagrams.
+/// Shortest time between two log lines on unexpected datagrams.
 const COMPLAINT: Duration = Duration::from_secs(1);
 
-/// A connection that has not said yet what it is.
+/// A connection that has not identified itself.
 struct Stranger {
     socket: TcpStream,
     from: SocketAddr,
@@ -43,7 +43,7 @@ struct Stranger {
     said: Vec<u8>,
 }
 
-/// What the thread knows.
+/// State of the thread.
 struct Acceptor<'s, 'e> {
     scope: &'s Scope<'s, 'e>,
     registry: &'e Registry<'e>,
@@ -70,13 +70,13 @@ pub fn run(
         while done.is_ok() && !stop.load(Ordering::Relaxed) {
             done = door.turn(listeners).doing(|| "cannot wait for connections");
         }
-        // The sessions end by themselves: they look at the same flag.
+        // The sessions check the same flag and end by themselves.
         done
     })
 }
 
 impl Acceptor<'_, '_> {
-    /// Waits for something and handles it.
+    /// Waits for events and handles them.
     fn turn(&mut self, listeners: &Listeners) -> io::Result<()> {
         let interest = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let mut fds: Vec<_> = (listeners.tcp.iter().map(|l| l.as_raw_fd()))
@@ -117,7 +117,7 @@ impl Acceptor<'_, '_> {
                 Err(e) if matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
                     return self.make_room(&e);
                 }
-                // The connection died before it was accepted.
+                // The connection ended before it was accepted.
                 Err(_) => continue,
             };
             self.accepted += 1;
@@ -132,7 +132,7 @@ impl Acceptor<'_, '_> {
         }
     }
 
-    /// No file descriptor is left: the oldest stranger gives his back, if there is one.
+    /// No descriptor is left: closes the oldest unidentified connection, if there is one.
     fn make_room(&mut self, e: &io::Error) {
         if self.strangers.pop_front().is_none() {
             (self.on_event)(Event::Trouble { what: format!("cannot accept connections: {e}") });
@@ -140,7 +140,7 @@ impl Acceptor<'_, '_> {
         }
     }
 
-    /// Reads from those that are ready; forgets those that take too long.
+    /// Reads from ready connections; closes those past their timeout.
     fn hear_strangers(&mut self, ready: &[bool]) {
         let before = std::mem::take(&mut self.strangers);
         for (n, mut stranger) in before.into_iter().enumerate() {
@@ -163,12 +163,12 @@ impl Acceptor<'_, '_> {
         (self.on_event)(Event::TurnedAway { client, why: why.into() });
     }
 
-    /// A stream of a known client, or a new client.
+    /// Passes a stream to its session, or starts a session for a new client.
     fn introduced(&self, stranger: Stranger, cookie: Cookie) {
         if let Some(session) = self.registry.by_cookie(&cookie) {
             let Stranger { socket, order, .. } = stranger;
             if socket.set_nonblocking(false).is_ok() {
-                // A session that has all its streams closes the connection by not taking it.
+                // A session with all its streams does not take it, which closes the connection.
                 let _ = session.send(Arrival::Tcp(order, socket.into()));
             }
             return;
@@ -190,13 +190,13 @@ impl Acceptor<'_, '_> {
         }
     }
 
-    /// The first datagram of a stream. Others are forgotten: late data of tests that are over.
+    /// Handles the first datagram of a stream. Others are dropped: late data of ended tests.
     fn datagram(&mut self, stray: &Stray) {
         if stray.text != UDP_HELLO && stray.text != UDP_OLD_HELLO {
             return;
         }
         let Some(session) = self.registry.by_host(stray.from.ip()) else {
-            // Anybody can send many of these: one line a second is enough.
+            // Any sender could cause many of these: logs at most one line a second.
             if self.complained.is_none_or(|at| at.elapsed() > COMPLAINT) {
                 self.complained = Some(Instant::now());
                 self.turned_away(stray.from, "a datagram that no test of this host awaits");
@@ -215,7 +215,7 @@ impl Acceptor<'_, '_> {
 }
 
 impl Stranger {
-    /// The cookie, once it is there. Never reads beyond it.
+    /// The cookie, once it is complete. Never reads beyond it.
     fn hear(&mut self) -> Result<Option<Cookie>, String> {
         let mut into = [0u8; COOKIE];
         let missing = COOKIE.saturating_sub(self.said.len());
@@ -226,7 +226,7 @@ impl Stranger {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(format!("its connection broke: {e}")),
         }
-        // Garbage is told by its first wrong byte, not after all of them.
+        // Invalid data is detected at its first wrong byte.
         let text = self.said.get(..self.said.len().min(COOKIE - 1)).unwrap_or_default();
         if !text.iter().all(u8::is_ascii_alphanumeric) {
             return Err("it does not speak iperf3's protocol: that is no cookie".into());

@@ -11,9 +11,9 @@ use traffic::{Error, Result};
 use super::udp::UdpPort;
 use crate::iperf3::sock::bound;
 
-/// Pending connections; the kernel may hold fewer.
+/// Listen backlog; the kernel may use less.
 const BACKLOG: i32 = 1024;
-/// How often a port that is free for TCP is looked for until it is free for UDP too.
+/// Tries to find a port that is free for both TCP and UDP.
 const TRIES: usize = 16;
 
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! The server for unmodified iperf3 clients, many at once.
 //!
-//! One thread accepts (`accept`): the first 37 bytes of a TCP connection tell whether it is a
-//! new client or a stream of one that is known (`registry`); the first datagram of a UDP
-//! stream makes a socket of its own (`udp`). Each client has a thread for its control
-//! connection (`opening`, `running`; what both know is its `session`) and one for each stream.
+//! One thread accepts (`accept`). The first 37 bytes of a TCP connection show whether it is a new
+//! client or a stream of a known one (`registry`); the first datagram of a UDP stream creates a
+//! socket for it (`udp`). Each client has a thread for its control connection (`opening`,
+//! `running`, with shared state in `session`), and one for each stream.
 
 mod accept;
 mod listen;
@@ -23,22 +23,22 @@ use std::{
 use listen::Listeners;
 use traffic::{Result, budget::Budget};
 
-/// What one client, and all together, may cost.
+/// Limits for each client and for all clients together.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Tests at once; the next client is told that the server is busy.
+    /// Concurrent tests; a further client gets the busy error.
     pub clients: usize,
-    /// Data connections of all tests.
+    /// Data connections of all tests together.
     pub streams: usize,
-    /// Memory for all tests, buffers in the kernel not counted.
+    /// Memory of all tests together, without kernel buffers.
     pub memory: Arc<Budget>,
-    /// The longest test, with its warm-up; then it is ended, whatever was asked.
+    /// Longest test including its warm-up; longer ones are ended.
     pub duration: Duration,
-    /// A test in which nothing moves for so long is ended.
+    /// A test without any data for this long is ended.
     pub idle: Duration,
-    /// How long a client may take for each step before and after its test.
+    /// Timeout for each step of a client before and after its test.
     pub step: Duration,
-    /// Connections that have not said yet what they are; the oldest gives way.
+    /// Most unidentified connections; a further one replaces the oldest.
     pub strangers: usize,
 }
 
@@ -56,31 +56,31 @@ impl Default for Limits {
     }
 }
 
-/// What happens, for a log.
+/// An event for the log.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
     Started {
         client: SocketAddr,
-        /// `TCP, reverse, 4 streams`.
+        /// Description, such as `TCP, reverse, 4 streams`.
         what: String,
     },
-    /// A test came to its end, and the client has its results.
+    /// A test was completed, and the client has its results.
     Finished {
         client: SocketAddr,
-        /// Bytes that came from the client.
+        /// Bytes received from the client.
         received_bytes: u64,
-        /// Bytes that went to it.
+        /// Bytes sent to the client.
         sent_bytes: u64,
         seconds: f64,
     },
-    /// A test ended before its time.
+    /// A test ended early.
     Broken { client: SocketAddr, why: String },
-    /// A client got no test, or a stranger was none.
+    /// A client was refused, or a connection was not iperf3.
     TurnedAway { client: SocketAddr, why: String },
-    /// What a client asked for and this kernel cannot do; the test goes on.
+    /// This kernel lacks something that the client requested; the test continues.
     Warned { client: SocketAddr, what: String },
-    /// The server itself has a problem: no file descriptor left.
+    /// The server has a problem itself, such as no descriptor left.
     Trouble { what: String },
 }
 
@@ -90,11 +90,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds TCP and UDP on the same ports. Port 0 is any that is free for both. Without an
-    /// IPv4 address beside it, `[::]` takes IPv4 too.
+    /// Binds TCP and UDP on the same ports. Port 0 selects one that is free for both. `[::]` also
+    /// accepts IPv4, unless an IPv4 address is listed too.
     ///
     /// # Errors
-    /// When an address cannot be had: in use, not of this host, a port below 1024.
+    /// An address cannot be bound: in use, not on this host, or a port below 1024.
     pub fn bind(listen: &[SocketAddr]) -> Result<Self> {
         Ok(Self { listeners: Listeners::bind(listen)? })
     }
@@ -103,10 +103,10 @@ impl Server {
         self.listeners.addresses()
     }
 
-    /// Serves until `stop` is set. Clients in the midst of a test are told then.
+    /// Serves until `stop` is set. Clients with a running test are informed then.
     ///
     /// # Errors
-    /// When the kernel no longer lets it wait for connections.
+    /// The kernel fails to wait for connections.
     pub fn run(
         &self,
         limits: &Limits,
@@ -120,7 +120,7 @@ impl Server {
 /// [`Server::bind`] and [`Server::run`].
 ///
 /// # Errors
-/// As those.
+/// Errors of either.
 pub fn serve(
     listen: &[SocketAddr],
     limits: &Limits,

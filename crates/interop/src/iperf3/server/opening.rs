@@ -31,11 +31,11 @@ use crate::iperf3::{
     },
 };
 
-/// How long new streams are awaited before the control connection is looked at.
+/// Longest wait for new streams before checking the control connection.
 const SHORT: Duration = Duration::from_millis(10);
-/// For how long a client waits for its turn to open UDP streams, beside one of the same host.
+/// Longest wait for another client of the same host to finish opening UDP streams.
 const TURN: Duration = Duration::from_secs(60);
-/// How much longer than it said a client may test before it is taken to have got lost.
+/// How much longer than announced a client may test before it counts as lost.
 const GRACE: Duration = Duration::from_secs(40);
 
 pub fn run(
@@ -69,13 +69,13 @@ pub fn run(
     on_event(event);
 }
 
-/// A client whose host vanished is noticed although nothing is sent to it, and although what
-/// was sent last was never acknowledged (then the kernel would send that again for 15 minutes).
+/// Enables keepalive, so that a vanished client is detected even if nothing is sent to it, or if
+/// the last data was never acknowledged (which the kernel would retransmit for 15 minutes).
 fn keep_alive(control: &Control, idle: Duration) {
     let every = Duration::from_secs(5).min(idle.max(Duration::from_secs(1)));
     let keep = TcpKeepalive::new().with_time(every).with_interval(every).with_retries(3);
     let socket = SockRef::from(control.socket());
-    // Without them a vanished client costs until the test's time is over.
+    // Without keepalive, a vanished client is held until the test's time is over.
     let _ = socket.set_tcp_keepalive(&keep);
     let _ = socket.set_tcp_user_timeout(Some(every * 4));
 }
@@ -118,7 +118,7 @@ impl Session<'_> {
         })
     }
 
-    /// The client opens its TCP connections, each with the cookie.
+    /// Waits for the client's TCP streams, each with the cookie.
     fn open_tcp(&self, asked: &Params) -> Result<Vec<Socket>, End> {
         let busy = || End::Broken(Broken::Garbage("a cookie that is in use".into()));
         let ticket = self.registry.await_cookie(self.cookie).ok_or_else(busy)?;
@@ -132,12 +132,12 @@ impl Session<'_> {
                 Err(RecvTimeoutError::Timeout) => self.still_there(until)?,
             }
         }
-        // They may have said their cookies in another order than they came.
+        // The cookies may have arrived in another order than the connections.
         sockets.sort_by_key(|s| s.0);
         Ok(sockets.into_iter().map(|s| s.1).collect())
     }
 
-    /// The client sends a datagram for each stream and awaits the answer before the next.
+    /// Opens the UDP streams: the client sends a datagram for each and waits for the answer.
     fn open_udp(&self, asked: &Params) -> Result<Vec<Socket>, End> {
         let turn = Until::after(TURN, self.stop);
         let ticket = loop {
@@ -170,7 +170,7 @@ impl Session<'_> {
         Ok(sockets)
     }
 
-    /// While something else is awaited: whether the client has gone or is late.
+    /// Checks, during another wait, whether the client has disconnected or is late.
     fn still_there(&self, until: Until) -> Result<(), End> {
         match self.control.listen(Duration::ZERO)? {
             None => {}
@@ -200,7 +200,7 @@ impl Session<'_> {
         for (n, socket) in sockets.into_iter().enumerate() {
             if !asked.udp {
                 self.prepare(&socket, asked)?;
-                // Data that nobody acknowledges is not kept for ever.
+                // Limits how long unacknowledged data is kept.
                 let _ = socket.set_tcp_user_timeout(Some(self.registry.limits.idle));
             }
             flows.push(Flow::new(results::stream_id(n), !asked.client_sends(n), socket));
@@ -209,7 +209,7 @@ impl Session<'_> {
     }
 }
 
-/// `UDP, reverse, 4 streams, iperf3 3.12`.
+/// Description for the log, such as `UDP, reverse, 4 streams, iperf3 3.12`.
 fn describe(asked: &Params) -> String {
     let transport = if asked.udp { "UDP" } else { "TCP" };
     let way = match (asked.reverse, asked.bidirectional) {

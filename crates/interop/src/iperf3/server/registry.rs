@@ -1,5 +1,4 @@
-//! Who waits for what: streams of known clients find their way by the cookie (TCP) or by the
-//! address they come from (UDP).
+//! Assigns data connections to sessions: by cookie (TCP) or by source address (UDP).
 
 use std::{
     collections::HashMap,
@@ -16,28 +15,27 @@ use crate::iperf3::wire::Cookie;
 
 /// A data connection for a session.
 pub enum Arrival {
-    /// The number tells in which order the connections were accepted: that is the order in which
-    /// the client opened them.
+    /// The number is the order of acceptance, which is the client's order of opening.
     Tcp(u64, Socket),
-    /// With the first datagram's text, which decides on the answer.
+    /// With the text of the first datagram, which decides the answer.
     Udp(Socket, [u8; 4]),
 }
 
-/// Datagrams that came to a stream's socket before it was connected, from others.
+/// Datagrams from others that reached a stream's socket before it was connected.
 pub struct Stray {
     pub from: SocketAddr,
     pub to: SocketAddr,
     pub text: [u8; 4],
 }
 
-/// Where data connections go.
+/// Sessions that wait for data connections, by key.
 type Awaited<K> = Mutex<HashMap<K, mpsc::Sender<Arrival>>>;
 
-/// See the module. Nothing here is touched while data moves.
+/// Registry of sessions, see the module. Not used while data flows.
 pub struct Registry<'a> {
     pub limits: &'a Limits,
     cookies: Awaited<Cookie>,
-    /// One client of a host at a time: nothing in a datagram tells two of them apart.
+    /// One client of a host at a time: datagrams of two clients cannot be distinguished.
     hosts: Awaited<IpAddr>,
     pub strays: Mutex<Vec<Stray>>,
     clients: Budget,
@@ -56,33 +54,33 @@ impl<'a> Registry<'a> {
         }
     }
 
-    /// Awaits TCP streams with this cookie; `None` when another session does already.
+    /// Registers a session for TCP streams with this cookie; `None` if another session has it.
     pub fn await_cookie(&self, cookie: Cookie) -> Option<Ticket<'_, Cookie>> {
         Ticket::take(&self.cookies, cookie)
     }
 
-    /// Awaits UDP streams from this host; `None` when another session does already.
+    /// Registers a session for UDP streams from this host; `None` if another session has it.
     pub fn await_host(&self, host: IpAddr) -> Option<Ticket<'_, IpAddr>> {
         Ticket::take(&self.hosts, host.to_canonical())
     }
 
-    /// Who awaits TCP streams with this cookie.
+    /// The session that waits for TCP streams with this cookie.
     pub fn by_cookie(&self, cookie: &Cookie) -> Option<mpsc::Sender<Arrival>> {
         self.cookies.lock().unwrap_or_else(PoisonError::into_inner).get(cookie).cloned()
     }
 
-    /// Who awaits UDP streams from this host.
+    /// The session that waits for UDP streams from this host.
     pub fn by_host(&self, host: IpAddr) -> Option<mpsc::Sender<Arrival>> {
         let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         hosts.get(&host.to_canonical()).cloned()
     }
 
-    /// A place for one more client.
+    /// Reserves a place for one more client; `None` if all are taken.
     pub fn client(&self) -> Option<Share<'_>> {
         self.clients.take(1)
     }
 
-    /// Places for so many streams.
+    /// Reserves places for `n` streams; `None` if fewer are left.
     pub fn streams(&self, n: usize) -> Option<Share<'_>> {
         self.streams.take(n)
     }
@@ -92,7 +90,7 @@ impl<'a> Registry<'a> {
     }
 }
 
-/// While it lives, data connections with its key arrive here.
+/// A registration: data connections with its key go to its session until dropped.
 pub struct Ticket<'a, K: Hash + Eq + Copy> {
     of: &'a Awaited<K>,
     key: K,

@@ -1,4 +1,4 @@
-//! What the server would have printed, for a client that asks for it (`--get-server-output`).
+//! The server's text output, for clients that request it (`--get-server-output`).
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use crate::iperf3::{
     params::Params,
 };
 
-/// A long test with many streams prints much; beyond this only the summary follows.
+/// Size limit in bytes; beyond it only the summary follows.
 const LIMIT: usize = 128 << 10;
 
-/// Lines in iperf3's manner.
+/// Output lines in iperf3's format.
 pub struct Report {
     text: String,
     udp: bool,
@@ -18,7 +18,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// `None` when the client did not ask.
+    /// `None` if the client did not request it.
     pub fn new(asked: &Params, client: std::net::SocketAddr, flows: &[Flow]) -> Option<Self> {
         if !asked.get_server_output {
             return None;
@@ -117,7 +117,7 @@ impl Report {
     }
 }
 
-/// Four figures and a prefix, as iperf3 prints them.
+/// A number with four digits and a unit prefix, as iperf3 prints it.
 fn scaled(value: f64, step: f64, unit: &str) -> String {
     let mut value = value;
     let mut prefix = "";

@@ -1,4 +1,4 @@
-//! The part of a session in which data moves, and its results.
+//! A session's data phase, and its results.
 
 use std::{
     io,
@@ -23,17 +23,17 @@ use crate::iperf3::{
     wire::{Broken, IperfState, Until, client_results_limit},
 };
 
-/// How long the control connection is listened to before other things are looked at.
+/// Longest wait on the control connection before other checks.
 const TICK: Duration = Duration::from_millis(100);
-/// A line of the report.
+/// Interval of the report's lines.
 const LINE: Duration = Duration::from_secs(1);
-/// After the last byte or datagram of a test, so long without another is the end.
+/// A test's data has drained when nothing arrives for this long.
 const QUIET: Duration = Duration::from_millis(250);
-/// And all in all no longer than this.
+/// Longest wait for the data to drain.
 const DRAIN: Duration = Duration::from_secs(5);
-/// A broken data connection says little if the control connection breaks too, a moment later.
+/// Wait for an error of the control connection, which explains a broken data connection.
 const AFTERMATH: Duration = Duration::from_millis(300);
-/// A client that is told that its test ends has so long to close its connections.
+/// Time for a client to close its connections after the server ends its test.
 const LET_GO: Duration = Duration::from_secs(1);
 
 pub struct Running<'a> {
@@ -43,18 +43,18 @@ pub struct Running<'a> {
     pub pool: &'a FlowThreads<'a>,
 }
 
-/// From where to where it was measured.
+/// The counters that delimit the measurement.
 struct Window {
-    /// After what is omitted.
+    /// Counters after the warm-up.
     start: Mark,
-    /// When the client said that its test is over.
+    /// Counters when the client ended its test.
     end: Mark,
-    /// When the last that was on its way by then had come.
+    /// Counters when the data in transit had arrived.
     last: Mark,
 }
 
 impl Running<'_> {
-    /// Lets the data flow until the client ends its test, and exchanges results.
+    /// Runs the data phase until the client ends the test, and exchanges results.
     pub fn run(&self, longest: Duration) -> Result<Event, End> {
         self.measure(longest).map_err(|end| {
             let gone = matches!(end, End::Broken(Broken::Closed) | End::Terminated);
@@ -67,8 +67,8 @@ impl Running<'_> {
         })
     }
 
-    /// Data goes on until the client has read why its test ends: a stream that breaks before
-    /// would be all that it tells of.
+    /// Keeps data flowing until the client has read why its test ends: otherwise it would report
+    /// only a broken stream.
     fn let_go(&self) {
         let until = Instant::now() + LET_GO;
         while Instant::now() < until && self.session.control.listen(TICK).is_ok() {}
@@ -97,7 +97,7 @@ impl Running<'_> {
         let ours = self.results(&window, &theirs, report.map(Report::text));
         control.write_json(&ours.write())?;
         control.say(IperfState::DisplayResults)?;
-        // It says Done, or just closes.
+        // The client sends Done, or just closes.
         let _ = control.hear(Until::after(Duration::from_secs(2), self.session.stop));
         Ok(Event::Finished {
             client: self.session.client,
@@ -107,15 +107,16 @@ impl Running<'_> {
         })
     }
 
-    /// A client waits for the rest of a block, or the end of the stream, before it listens again.
+    /// Shuts down sending: a client waits for a whole block or the end of the stream before it
+    /// reads the control connection.
     fn finish_sending(&self) {
         for flow in self.flows.iter().filter(|f| f.sends && !self.asked.udp) {
-            // One that is broken needs no end.
+            // Fails on a broken stream, which needs no shutdown.
             let _ = flow.socket.shutdown(Shutdown::Write);
         }
     }
 
-    /// What the sockets still hold is thrown away: nobody wants it.
+    /// Discards data that the sockets still hold.
     fn forget(&self) {
         self.pool.stop(|_| true);
         for flow in self.flows.iter().filter(|_| !self.asked.udp) {
@@ -123,7 +124,7 @@ impl Running<'_> {
         }
     }
 
-    /// Until the client says that its test is over. Gives the mark from which on it counts.
+    /// Runs until the client ends its test. Returns the mark at the end of the warm-up.
     fn watch(
         &self,
         begun: Mark,
@@ -162,7 +163,7 @@ impl Running<'_> {
                 (start, omit) = (mark, None);
             }
         }
-        // The last interval of its own, unless it is a mere moment.
+        // Adds the last interval, unless it is very short.
         let mark = self.pool.mark();
         if let Some(report) = report.filter(|_| mark.seconds_since(&before) > 0.05) {
             report.interval(self.flows, &start, &before, &mark, false);
@@ -170,7 +171,7 @@ impl Running<'_> {
         Ok(start)
     }
 
-    /// Whether the test may go on.
+    /// Checks whether the test may continue.
     fn check(&self, health: &mut Health) -> Result<(), End> {
         if self.session.stop.load(Ordering::Relaxed) {
             return Err(Broken::Stopped.into());
@@ -182,7 +183,7 @@ impl Running<'_> {
         health.look(self.pool.moved(), idle).map_err(End::Terminate)
     }
 
-    /// A data connection broke: alone, or because the client goes.
+    /// Handles a broken data connection: a single failure, or a client that disconnects.
     fn broken(&self, e: &io::Error) -> End {
         match self.session.control.listen(AFTERMATH) {
             Err(b) => b.into(),
@@ -191,8 +192,8 @@ impl Running<'_> {
         }
     }
 
-    /// Waits for what the client has sent and is still on its way. Of a TCP test by time that
-    /// is nothing: what came within the time counts.
+    /// Waits for sent data to arrive. Not in a TCP test limited by time, which counts only data
+    /// within the time.
     fn drain(&self, start: &Mark, end: &Mark, theirs: &Results) -> Mark {
         let by_time = self.asked.bytes == 0 && self.asked.blocks == 0;
         if !self.asked.udp && by_time || self.flows.iter().all(|f| f.sends) {
@@ -248,7 +249,7 @@ impl Running<'_> {
     }
 }
 
-/// What one stream did, with what the client says that it has sent.
+/// Figures of one stream, combined with the number that the client has sent.
 fn stream(
     flow: &Flow,
     from: &FlowCounters,
@@ -260,13 +261,13 @@ fn stream(
     let (packets, lost, omitted) = match flow.sends {
         true => (to.datagrams, 0, (0, from.datagrams)),
         false => {
-            // The last ones may be lost too: only their sender knows of those.
+            // The last datagrams may be lost too: only the sender knows how many it sent.
             let sent = their.map_or(0, |t| t.packets).max(to.highest);
             let lost = to.missing() + (sent - to.highest);
             (sent, lost, (from.missing(), from.highest))
         }
     };
-    // Versions before 3.13 take all errors for measured ones.
+    // Versions before 3.13 take all errors for those of the measurement.
     let errors = if knows_omitted { lost } else { lost.saturating_sub(omitted.0) };
     let again = to.tcp.zip(from.tcp).map(|(t, f)| t.retransmits.saturating_sub(f.retransmits));
     Stream {
@@ -282,7 +283,7 @@ fn stream(
     }
 }
 
-/// Whether something still moves, and for how long it has.
+/// Progress of the data, and the time since it last moved.
 struct Health {
     begun: Instant,
     longest: Duration,

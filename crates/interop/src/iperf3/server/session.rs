@@ -1,4 +1,4 @@
-//! What is known of one client, and how it is told why its session ends.
+//! State of one client's session, and the messages that end it.
 
 use std::{cell::Cell, net::SocketAddr, sync::atomic::AtomicBool};
 
@@ -8,17 +8,17 @@ use crate::iperf3::{
     wire::{Broken, Control, Cookie, IperfState, Until},
 };
 
-/// Why a session ends before its time.
+/// Why a session ends early.
 pub enum End {
-    /// The client is told with iperf3's number.
+    /// The client gets iperf3's error number.
     Refused(Refused),
-    /// The connection says it by itself.
+    /// The connection failed; no message is possible.
     Broken(Broken),
-    /// The client said so.
+    /// The client ended the test.
     Terminated,
-    /// The server says so.
+    /// The server ends the test.
     Terminate(String),
-    /// It has been told already.
+    /// The client was informed already.
     Reported(String),
 }
 
@@ -50,7 +50,7 @@ impl Session<'_> {
         Until::after(self.registry.limits.step, self.stop)
     }
 
-    /// Tells the client why, as far as its protocol has words, and gives our own.
+    /// Sends the reason to the client as far as its protocol can express it; returns our text.
     pub fn goodbye(&self, end: End) -> String {
         match end {
             End::Reported(why) => why,

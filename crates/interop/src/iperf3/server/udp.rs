@@ -1,9 +1,9 @@
-//! UDP on the control connection's port: the first datagram of a stream comes to the socket
-//! that everybody may write to, and makes one that only this sender reaches.
+//! UDP on the control port: a stream's first datagram arrives at the shared socket, and creates a
+//! socket connected to its sender.
 //!
-//! A socket with the same local address takes everybody's datagrams between its `bind` and its
-//! `connect`: what came from others by then is read from it and handled as if it had come here.
-//! `SO_REUSEPORT` would not do: before Linux 5.4 its groups ignore that a socket is connected.
+//! Between its `bind` and its `connect`, a socket with the same local address receives datagrams of
+//! any sender. Those are read from it and handled as if they had arrived at the shared socket.
+//! `SO_REUSEPORT` does not work: before Linux 5.4 its groups ignore that a socket is connected.
 
 use std::{
     io, mem,
@@ -17,10 +17,10 @@ use traffic::net::options::set;
 use super::registry::Stray;
 use crate::iperf3::sock;
 
-/// More than this is not read from a fresh socket: who floods it has no stream.
+/// Most datagrams read from a new socket: a sender that floods it gets no stream.
 const STRAYS: usize = 4096;
 
-/// The socket that everybody may write to.
+/// The shared socket of a port.
 #[derive(Debug)]
 pub struct UdpPort {
     socket: Socket,
@@ -30,7 +30,7 @@ pub struct UdpPort {
 impl UdpPort {
     pub fn new(socket: Socket) -> io::Result<Self> {
         let local = address(&socket.local_addr()?)?;
-        // The answer must come from the address that was asked.
+        // The answer must come from the address that the client used.
         match local.is_ipv4() {
             true => set(&socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?,
             false => set(&socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)?,
@@ -42,16 +42,16 @@ impl UdpPort {
         self.socket.as_raw_fd()
     }
 
-    /// One datagram, if one is there: its first four bytes, if it has no more, from whom and to
-    /// which of our addresses.
+    /// Receives an available datagram: its text, if it has exactly four bytes, and both its
+    /// addresses.
     pub fn receive(&self) -> Option<Stray> {
         receive(&self.socket, self.local)
     }
 }
 
-/// A datagram of four bytes; others are read and forgotten (`Some` with zeros).
+/// Receives a datagram of four bytes; others are dropped (`Some` with zeros).
 fn receive(socket: &Socket, local: SocketAddr) -> Option<Stray> {
-    // One more than a stream's first datagram has: what is longer is something else.
+    // One byte more than a stream's first datagram, to detect longer ones.
     let mut text = [0u8; 5];
     let mut control = [0u64; 16];
     let mut part = libc::iovec { iov_base: text.as_mut_ptr().cast(), iov_len: text.len() };
@@ -82,7 +82,7 @@ fn receive(socket: &Socket, local: SocketAddr) -> Option<Stray> {
     Some(Stray { from, to, text })
 }
 
-/// Our own address that a datagram was sent to.
+/// The local address that a datagram was sent to.
 ///
 /// # Safety
 /// The header's control data must be what the kernel wrote.
@@ -111,12 +111,12 @@ fn address(of: &SockAddr) -> io::Result<SocketAddr> {
     of.as_socket().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
 }
 
-/// A socket that only `stray.from` reaches, and what came to it from others before.
+/// A socket connected to `stray.from`, and datagrams that others sent to it before.
 pub fn connected(stray: &Stray) -> io::Result<(Socket, Vec<Stray>)> {
-    // IPv4 in IPv6 clothes becomes IPv4: its options are others.
+    // An IPv4-mapped address becomes IPv4, which has other socket options.
     let (to, from) = (canonical(stray.to), canonical(stray.from));
     let to = match (to, from) {
-        // A link-local address needs its link.
+        // A link-local address needs its scope id.
         (SocketAddr::V6(mut to), SocketAddr::V6(from)) if to.ip().is_unicast_link_local() => {
             to.set_scope_id(from.scope_id());
             to.into()
@@ -137,13 +137,13 @@ fn canonical(a: SocketAddr) -> SocketAddr {
     }
 }
 
-/// What came to a stream's socket from others. Called again before data flows: a packet may
-/// have been on its way to the socket while it was being connected.
+/// Datagrams from others that reached a stream's socket. Called again before data flows: a packet
+/// may have been in transit while the socket was connected.
 pub fn strays(socket: &Socket, local: SocketAddr, peer: SocketAddr) -> Vec<Stray> {
     (0..STRAYS).map_while(|_| receive(socket, local)).filter(|s| s.from != peer).collect()
 }
 
-/// [`strays`] of a socket that knows both its addresses.
+/// As [`strays`], for a socket that has both its addresses.
 pub fn late_strays(socket: &Socket) -> Vec<Stray> {
     let both = socket.local_addr().and_then(|l| Ok((address(&l)?, address(&socket.peer_addr()?)?)));
     both.map(|(local, peer)| strays(socket, local, peer)).unwrap_or_default()
@@ -176,9 +176,9 @@ mod tests {
             let (stream, strays) = connected(&first).unwrap();
             stream.send(b"6789").unwrap();
             let mut answer = [0; 8];
-            // From the very address that was asked: its socket takes no other.
+            // From the address that the client used: its socket accepts no other.
             assert_eq!(one.recv(&mut answer).unwrap(), 4, "{any}");
-            // The second client's datagram waits where it was, or came with the new socket.
+            // The second client's datagram is still at the shared socket, or reached the new one.
             let second = port.receive().or(strays.into_iter().next()).unwrap();
             assert_eq!(canonical(second.from), two.local_addr().unwrap(), "{any}");
             two.send(b"9876").unwrap();

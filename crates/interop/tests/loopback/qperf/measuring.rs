@@ -1,4 +1,4 @@
-//! Our client at unmodified qperf servers, and at what is none.
+//! Our client with unmodified qperf servers, and with servers that are not qperf.
 
 use std::{
     fmt::Debug,
@@ -149,8 +149,8 @@ fn a_message_larger_than_the_sockets_buffers() {
     assert!(d.runs[0].transactions > 0 && d.runs[0].rtt_ns.min > 100_000, "{:?}", d.runs[0].rtt_ns);
 }
 
-/// Both clients, interleaved, against one server of ours whose service time is known. Neither may
-/// print less than half of it, and a factor of two between them (the whole round trip) fails.
+/// Runs both clients interleaved, with one server of ours and a known service time. Neither may
+/// print less than half of it; a factor of two between them (the whole round trip) fails.
 #[test]
 fn half_of_it_is_what_qperf_prints() {
     const HALF_NS: f64 = 1.5e6;
@@ -176,8 +176,8 @@ fn an_injected_service_time_shows_whole() {
         let q = &d.runs[0].rtt_ns;
         assert!(q.min >= 3 * MS && q.p50 < 6 * MS, "{q:?}");
     }
-    // The server counted what this end did: one may have been under way at the end, and the
-    // warm-up and cool-down are in its count alone.
+    // The server counted what this end did. One message may have been in progress at the end, and
+    // only its count includes warm-up and cool-down.
     for (test, received, sent) in slow.ended(2) {
         assert!(received - sent <= 1 && received > 100, "{test} {received} {sent}");
     }
@@ -194,7 +194,7 @@ fn spinning_and_pinning_are_followed() {
     assert_eq!(r.placement.peer.pinned.len(), 1);
     assert!(r.placement.same_host);
     assert!(r.placement.local.ran_on.keys().eq(r.placement.local.pinned.iter()), "{r:?}");
-    // A CPU that the server has not: its own words.
+    // A CPU that the server does not have: the error has the server's text.
     s.common.peer_pin = Pin::List(std::iter::once(model::CpuId(900)).collect());
     let e = rtt(&s).unwrap_err().to_string();
     assert!(e.contains("says: cannot set processor affinity (cpu 900)"), "{e}");
@@ -243,7 +243,7 @@ fn nobody_and_somebody_else_there() {
     }
 }
 
-/// A server that keeps the protocol up to the data, then does `then`.
+/// A server that follows the protocol up to the data, then runs `then`.
 fn half_a_server(udp: bool, then: fn(std::net::TcpStream)) -> (String, thread::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap().to_string();
@@ -269,20 +269,20 @@ fn half_a_server(udp: bool, then: fn(std::net::TcpStream)) -> (String, thread::J
 
 #[test]
 fn a_far_end_that_dies_falls_silent_or_swallows() {
-    // Dies after a while, nothing measured: one line.
+    // The server ends early, nothing was measured: one line.
     let (at, server) = half_a_server(false, |_| thread::sleep(Duration::from_millis(400)));
     let m = rtt(&spec(&at, Transport::Tcp, 2000)).unwrap();
     let e = m.broken.unwrap().to_string();
     assert!(!e.contains('\n') && m.document.interrupted, "{e}");
     server.join().unwrap();
-    // Never answers over TCP: given up.
+    // The server never answers over TCP: given up after the timeout.
     let (at, server) = half_a_server(false, |mut c| drop(c.read_to_end(&mut vec![])));
     let begun = Instant::now();
     let e = rtt(&spec(&at, Transport::Tcp, 60_000)).unwrap().broken.unwrap().to_string();
     assert!(e.contains("has not answered for"), "{e}");
     assert!(begun.elapsed() < Duration::from_secs(30));
     server.join().unwrap();
-    // Swallows every datagram: losses, and an end.
+    // The server drops every datagram: losses, and a normal end.
     let (at, server) = half_a_server(true, |mut c| {
         let _ = c.read_exact(&mut [0; 27]);
         thread::sleep(Duration::from_millis(1900));
@@ -303,7 +303,7 @@ fn a_server_killed_in_the_middle() {
     thread::scope(|scope| {
         let measured = scope.spawn(|| rtt(&s));
         thread::sleep(Duration::from_millis(900));
-        // The child that serves is the server's own; both must go.
+        // The server's child serves the test; both must end.
         let children =
             std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", server.child.id()));
         for pid in children.unwrap().split_ascii_whitespace() {
@@ -344,6 +344,6 @@ fn our_own_far_end_does_as_qperf_does() {
         let d = whole(&s);
         assert!(d.runs.iter().all(|r| r.transactions > 10 && r.lost == 0 && r.cpu.peer.is_known()));
     }
-    // Both ends counted: there at least what was measured here.
+    // Both ends counted: the server at least as much as this end.
     assert_eq!(peer.ended(4).len(), 4);
 }

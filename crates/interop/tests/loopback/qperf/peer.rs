@@ -45,7 +45,7 @@ impl PeerEnd {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// The first `n` `Ended` events: test, received, sent. They come after the client has its
+    /// The first `n` `Ended` events: test, received, sent. They arrive after the client has its
     /// results.
     pub fn ended(&self, n: usize) -> Vec<(&'static str, u64, u64)> {
         let deadline = Instant::now() + Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! The real program.
+//! The real qperf program, as client and as server.
 
 use std::{
     collections::BTreeMap,
@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a client printed: `name = value unit` by test; times in nanoseconds.
+/// A client's output: `name = value unit` by test; times in nanoseconds.
 #[derive(Debug)]
 pub struct Printed {
     pub text: String,
@@ -25,7 +25,7 @@ impl Printed {
     }
 }
 
-/// Of `-uu`, unified units: nanoseconds, bytes, percent.
+/// Parses the output of `-uu`, unified units: nanoseconds, bytes, percent.
 fn parse(text: String, ok: bool) -> Printed {
     let mut by_test = BTreeMap::new();
     let mut test = String::new();
@@ -104,7 +104,7 @@ impl Server {
             .expect("qperf (Debian package qperf) is needed: make test-deps");
         let this = Self { port, child };
         let deadline = Instant::now() + Duration::from_secs(20);
-        // Its child that serves this empty connection ends at once.
+        // The server's child for this empty connection ends at once.
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(Instant::now() < deadline, "qperf does not listen");
             std::thread::sleep(Duration::from_millis(20));

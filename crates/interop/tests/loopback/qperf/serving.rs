@@ -1,4 +1,4 @@
-//! Unmodified qperf clients at our server.
+//! Unmodified qperf clients with our server.
 
 use std::{
     io::{Read, Write},
@@ -19,7 +19,7 @@ fn all_four(peer: &PeerEnd, host: &str) {
     for test in ["tcp_lat", "udp_lat"] {
         let latency = p.value(test, "latency");
         assert!((500.0..2e8).contains(&latency), "{}", p.text);
-        // Every message goes there and comes back; the last may be under way at each end.
+        // Every message is returned; at each end one may be in progress.
         for (a, b) in [("loc_send_msgs", "rem_recv_msgs"), ("loc_recv_msgs", "rem_send_msgs")] {
             let (a, b) = (p.value(test, a), p.value(test, b));
             assert!((a - b).abs() <= 2.0, "{test} {a} {b}\n{}", p.text);
@@ -28,7 +28,7 @@ fn all_four(peer: &PeerEnd, host: &str) {
     }
     let (bw, send, receive) =
         (p.value("tcp_bw", "bw"), p.value("tcp_bw", "send_bytes"), p.value("tcp_bw", "recv_bytes"));
-    // What is in the sockets' buffers when the time ends counts at one end only.
+    // At the end of the test, data in socket buffers counts at one end only.
     assert!(bw > 1e6 && (receive / send - 1.0).abs() < 0.2, "{}", p.text);
     assert!(p.value("udp_bw", "recv_bw") > 1e5, "{}", p.text);
     assert!(p.value("udp_bw", "recv_bytes") <= p.value("udp_bw", "send_bytes"), "{}", p.text);
@@ -37,7 +37,7 @@ fn all_four(peer: &PeerEnd, host: &str) {
     {
         let real = p.value(test, &format!("{end}_real_time"));
         assert!((0.99e9..1.01e9).contains(&real), "{test}: {}", p.text);
-        // Two ends that work without pause on a host of few CPUs: neither idle nor more than all.
+        // Both ends work without pause on a host with few CPUs: neither idle nor above the total.
         let cpus = std::thread::available_parallelism().unwrap().get() as f64;
         let used = p.value(test, &format!("{end}_cpus_used"));
         assert!(used > 0.5 && used <= cpus * 130.0, "{test}: {}", p.text);
@@ -51,8 +51,8 @@ fn all_four(peer: &PeerEnd, host: &str) {
     assert_eq!(ended[0].1 as f64, p.value("tcp_lat", "rem_recv_msgs"));
 }
 
-/// The client must end with an error, which it prints. At times it prints an empty one, as with
-/// its own server: it may be woken by the urgent byte before the text is there.
+/// The client must end with an error and print it. Sometimes the text is empty, as with qperf's own
+/// server: the urgent byte may wake the client before the text arrives.
 fn refused(peer: &PeerEnd, args: &[&str], why: &str) {
     for _ in 0..30 {
         let p = real::client(peer.port, "127.0.0.1", args);
@@ -97,7 +97,7 @@ fn options_of_the_request_are_followed() {
     let (messages, bytes) =
         (p.value("tcp_lat", "rem_recv_msgs"), p.value("tcp_lat", "rem_recv_bytes"));
     assert_eq!(bytes, messages * 3000.0);
-    // A message larger than any buffer here.
+    // A message larger than any buffer on this host.
     let p = real::client(
         peer.port,
         "127.0.0.1",
@@ -110,8 +110,8 @@ fn options_of_the_request_are_followed() {
         "{}",
         p.text
     );
-    // No such CPU: the client prints our line. `quit` ends its client, not us; tests of other
-    // transports are refused.
+    // No such CPU: the client prints our line. `quit` ends its client, not our server; tests of
+    // other transports are refused.
     refused(&peer, &["-rca", "1001", "--", "tcp_lat"], "cannot set processor affinity (cpu 1000)");
     refused(&peer, &["--", "quit"], "not ended by its clients");
     refused(&peer, &["--", "rds_lat"], "is not served here");
@@ -141,7 +141,7 @@ fn several_clients_at_once_and_two_that_want_one_port() {
         steps.max()
     };
     assert!(most > Some(1), "one after the other, not at once");
-    // One UDP port for two: the second waits for the first, which its patience allows.
+    // One UDP port for two clients: the second waits for the first, within its timeout.
     let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let port = port.to_string();
     let args = ["-t", "1", "-to", "20", "-ip", &port, "--", "udp_lat"];
@@ -157,7 +157,7 @@ fn data_ports_for_a_firewall() {
     let port = free.local_addr().unwrap().port();
     drop(free);
     let peer = PeerEnd::new(Limits { data_ports: Some(port..=port), ..Limits::default() });
-    // One port for all: one after the other over UDP, side by side over TCP.
+    // One port for all tests: one after the other over UDP, concurrently over TCP.
     let args = ["-t", "1", "-to", "20", "--", "udp_lat", "tcp_lat"];
     let two: Vec<_> = (0..2).map(|_| real::begin(peer.port, "127.0.0.1", &args)).collect();
     for p in two.into_iter().map(real::finish) {
@@ -190,7 +190,7 @@ fn hostile_clients_disturb_nobody() {
         .collect();
     let mut slow = connect();
     slow.write_all(&[0, 0, 4]).unwrap();
-    // Asks, and vanishes at each step.
+    // Sends a request and disappears at each step.
     let request = |test: u8| {
         let mut r = [0u8; 200];
         (r[2], r[4], r[6], r[24], r[60], r[64]) = (4, 11, test, 64, 3, 2);
@@ -213,7 +213,7 @@ fn hostile_clients_disturb_nobody() {
     }
     let p = real::client(peer.port, "127.0.0.1", &["-t", "1", "-vvs", "--", "tcp_lat", "udp_lat"]);
     assert!(p.ok && p.value("udp_lat", "rem_recv_msgs") > 10.0, "{}", p.text);
-    // Those that said nothing are closed by now: reading gives an end or a reset.
+    // Silent connections are closed by now: reading gives an end or a reset.
     for s in &mut silent {
         s.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         assert!(!matches!(s.read(&mut [0; 1]), Ok(1)));

@@ -59,7 +59,7 @@ fn udp_at_a_rate() {
     let g = r.datagrams.as_ref().unwrap();
     assert!(g.sent > 50 && g.received + g.lost == g.sent, "{g:?}");
     assert_eq!(r.bytes, g.received * 1400);
-    // A busy machine sends less, none sends more.
+    // A busy machine may send less, but none sends more.
     assert!(r.bits_per_s > 1e6 && r.bits_per_s < 21e6, "{}", r.bits_per_s);
     assert_eq!(r.trimmed_ns, Nanos(0));
 }

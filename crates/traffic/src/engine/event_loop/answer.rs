@@ -1,4 +1,4 @@
-//! What came on a connection: answers, its end, or what is neither.
+//! Handles received data: answers, the end of a connection, invalid bytes.
 
 use super::{EventLoop, Loop};
 use crate::{
@@ -15,15 +15,14 @@ use crate::{
     },
 };
 
-/// So many connections that came to nothing, over so long, before any answer: it speaks another
-/// protocol.
+/// This many useless connections before any answer, over the time below, mean another protocol.
 const MOST_UNSERVED: u64 = 20;
 const LEAST_NS: u64 = 300_000_000;
-/// Looks at the receiving CPU once in so many answers.
+/// Reads the receiving CPU once per this many answers.
 const LOOK_EVERY: u64 = 1024;
 
 impl<P: Protocol> EventLoop<'_, P> {
-    /// Takes what came, `to_the_end` where the server sends no more.
+    /// Takes received bytes; `to_the_end` if the server sends no more.
     pub(super) fn hear(
         &self,
         all: &mut Loop<'_, P>,
@@ -89,7 +88,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         let Some(conn) = all.conns.get_mut(key) else { return Ok(()) };
         let closing = conn.closing || (one_each && answers > 0);
         match end {
-            // The server said that it closes: then the TIME_WAIT is there and not here.
+            // The server announced that it closes: then it keeps the TIME_WAIT, not this end.
             None if one_each && conn.closing && !to_the_end => {
                 (conn.phase, conn.begun_ns) = (Phase::Lingering, now);
                 Ok(())
@@ -101,7 +100,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         }
     }
 
-    /// So many requests were answered on a connection.
+    /// Counts answered requests of a connection.
     #[inline]
     pub(super) fn settle(&self, all: &mut Loop<'_, P>, key: usize, answers: u64) {
         let Some(conn) = all.conns.get_mut(key).filter(|_| answers > 0) else { return };
@@ -115,7 +114,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         }
     }
 
-    /// The last answer on a connection has come.
+    /// Handles the last answer of a connection.
     pub(super) fn closed(&self, all: &mut Loop<'_, P>, key: usize) -> Result<(), Error> {
         self.close(all, key);
         if !self.protocol.connecting().one_each {
@@ -130,8 +129,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         conn.close();
     }
 
-    /// A connection has ended without having said so: the request whose turn it was has failed,
-    /// those behind it are retried.
+    /// Handles an unannounced end: the current request fails, those queued behind it are retried.
     #[cold]
     pub(super) fn lost(&self, all: &mut Loop<'_, P>, key: usize, why: Failed) -> Result<(), Error> {
         let Some(conn) = all.conns.get_mut(key) else { return Ok(()) };
@@ -147,7 +145,7 @@ impl<P: Protocol> EventLoop<'_, P> {
                 all.settled += 1;
                 self.task.worker.asked.failed();
             }
-            // Between answers a server may.
+            // A server may close between answers.
             false => all.recorder.requests_mut().fate.reconnects += 1,
         }
         if answered == 0 {
@@ -158,8 +156,8 @@ impl<P: Protocol> EventLoop<'_, P> {
         self.offer(all, key)
     }
 
-    /// Who ends connection after connection, or answers what is none of this protocol's, and has
-    /// never answered anything else will not later: more of it is no measurement.
+    /// Whether the server speaks this protocol. One that only closes or answers nonsense and never
+    /// answered a request will not do so later: the run stops.
     fn speaks_it(&self, all: &mut Loop<'_, P>, now: u64, why: &Failed) -> Result<(), Error> {
         let Some((what, hint)) = self.protocol.is_another(why) else { return Ok(()) };
         let refused = &all.recorder.requests().fate.refused;

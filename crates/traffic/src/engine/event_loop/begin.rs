@@ -1,5 +1,4 @@
-//! Which requests begin, when, and how they go on: at once in closed loop, by the schedule in open
-//! loop.
+//! Begins and continues requests: at once in closed loop, by the schedule in open loop.
 
 use super::{EventLoop, Loop};
 use crate::{
@@ -12,12 +11,11 @@ use crate::{
     net::now_ns,
 };
 
-/// Requests begun without a look at those under way.
+/// Most requests begun before those under way are served again.
 const BEGIN_AT_ONCE: usize = 64;
 
 impl<P: Protocol> EventLoop<'_, P> {
-    /// A place without a connection may be used: it is asked when its turn comes, or connects
-    /// first.
+    /// Makes a slot available: it begins a request in its turn, and connects first if needed.
     pub(super) fn offer(&self, all: &mut Loop<'_, P>, key: usize) -> Result<(), Error> {
         let Some(conn) = all.conns.get(key) else { return Ok(()) };
         let waits = self.protocol.waits(&conn.state);
@@ -29,7 +27,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         Ok(())
     }
 
-    /// Begins what may begin, and says when there is more to do.
+    /// Begins due requests; returns when the next is due.
     pub(super) fn begin_due(&self, all: &mut Loop<'_, P>) -> Result<u64, Error> {
         let until = self.begin_some(all)?;
         self.hand_over(all)?;
@@ -70,7 +68,8 @@ impl<P: Protocol> EventLoop<'_, P> {
         }
     }
 
-    /// Begins on a connection as much as may be: in open loop one request, for others may be free.
+    /// Begins as many requests as a connection may take; in open loop one, since other connections
+    /// may be free.
     pub(super) fn refill(&self, all: &mut Loop<'_, P>, key: usize, now: u64) -> Result<(), Error> {
         let mut begun = false;
         while all.conns.get(key).is_some_and(|c| self.protocol.has_room(&c.state)) {
@@ -103,8 +102,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         Ok(())
     }
 
-    /// Hands over what has begun, all that was heard of together. Each request has the time of its
-    /// own call.
+    /// Sends the requests begun in this turn together. Each request has the time of its own call.
     #[inline]
     pub(super) fn hand_over(&self, all: &mut Loop<'_, P>) -> Result<(), Error> {
         let mut n = 0;
@@ -121,7 +119,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         Ok(())
     }
 
-    /// Goes on with a request, and with the next one after its end.
+    /// Continues a request, and begins the next one after its end.
     #[inline]
     pub(super) fn go_on(&self, all: &mut Loop<'_, P>, key: usize, now: u64) -> Result<(), Error> {
         if self.advance(all, key, now)? {
@@ -130,7 +128,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         Ok(())
     }
 
-    /// Goes on with a request; whether another may begin.
+    /// Continues a request; returns whether another may begin.
     #[inline]
     pub(super) fn advance(
         &self,
@@ -157,7 +155,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         }
     }
 
-    /// A request is over.
+    /// Ends a request.
     #[inline]
     fn over(
         &self,

@@ -1,4 +1,4 @@
-//! Connections made: at first, anew, and those that do not come about.
+//! Makes connections: first ones, reconnects, and failures to connect.
 
 use std::io;
 
@@ -25,7 +25,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         let way = &self.protocol.connecting().way;
         let (socket, begun) = match way.connect()? {
             Ok(connecting) => connecting,
-            // A Unix socket's queue is full: no failure, only a wait.
+            // The queue of a Unix socket is full: not a failure, only a wait.
             Err(libc::EAGAIN) if way.transport == Transport::Unix => {
                 return self.queue_full(all, key);
             }
@@ -34,11 +34,11 @@ impl<P: Protocol> EventLoop<'_, P> {
         let Some(conn) = all.conns.get_mut(key) else { return Ok(()) };
         conn.take(socket, begun);
         self.protocol.reset(&mut conn.state);
-        // One that is established already is told of, too.
+        // epoll also reports a socket that is established already.
         all.epoll.add_once(conn.link.fd(), key).map_err(|e| Error::io("epoll", &e))
     }
 
-    /// Tried again soon, until that has taken too long. The kernel has no way to be told of room.
+    /// Retries shortly, until the timeout. The kernel does not report when the queue has room.
     #[cold]
     fn queue_full(&self, all: &mut Loop<'_, P>, key: usize) -> Result<(), Error> {
         let now = now_ns();
@@ -52,12 +52,13 @@ impl<P: Protocol> EventLoop<'_, P> {
         Ok(())
     }
 
-    /// Whether what happens `now` on a new connection counts: in the window, or at first.
+    /// Whether an event on a new connection at `now` counts: always, but only within the window if
+    /// each request uses a new connection.
     fn counts(&self, now: u64) -> bool {
         !self.protocol.connecting().one_each || self.task.window.holds(now)
     }
 
-    /// A connection is established: TLS follows, a greeting, or requests.
+    /// Handles an established connection: TLS follows, a greeting, or requests.
     pub(super) fn connected(
         &self,
         all: &mut Loop<'_, P>,
@@ -86,8 +87,8 @@ impl<P: Protocol> EventLoop<'_, P> {
         }
     }
 
-    /// What the server said to the request for TLS. Its one byte is taken alone: what one between
-    /// would put behind it is not of the server's.
+    /// Handles the server's answer to the request for TLS. Only its one byte is read, since an
+    /// attacker in between could append others.
     #[cold]
     pub(super) fn granted(
         &self,
@@ -117,7 +118,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         }
     }
 
-    /// Goes on with the handshake.
+    /// Continues the handshake.
     pub(super) fn shake(
         &self,
         all: &mut Loop<'_, P>,
@@ -135,14 +136,14 @@ impl<P: Protocol> EventLoop<'_, P> {
                     all.recorder.requests_mut().handshakes.record(took, agreed);
                 }
                 self.begin(all, key, now)?;
-                // What came with the handshake is told of no more.
+                // epoll does not report again what came with the handshake.
                 self.hear(all, key, ended, None)
             }
             Err(e) => self.unconnected(all, key, Failed::from(&e)),
         }
     }
 
-    /// The protocol may begin.
+    /// Starts the protocol on a connection.
     fn begin(&self, all: &mut Loop<'_, P>, key: usize, now: u64) -> Result<(), Error> {
         let Some(conn) = all.conns.get_mut(key) else { return Ok(()) };
         if P::GREETS {
@@ -154,7 +155,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         self.push(all, key).map(|_| ())
     }
 
-    /// Requests may be sent.
+    /// Handles a connection that can take requests.
     pub(super) fn opened(&self, all: &mut Loop<'_, P>, key: usize, now: u64) {
         let places = all.conns.len();
         let Some(conn) = all.conns.get_mut(key) else { return };
@@ -167,7 +168,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         if P::GREETS && self.counts(now) {
             recorder.connect.record(now.saturating_sub(conn.begun_ns));
         }
-        // Of the first connections alone: later ones are made while others work.
+        // Only the first connections count: later ones are made while others work.
         if all.opened < places {
             recorder.connecting_ns = now.saturating_sub(self.task.begun_ns);
         }
@@ -178,8 +179,8 @@ impl<P: Protocol> EventLoop<'_, P> {
         }
     }
 
-    /// No connection came about: the request that waited for it has failed, or the one that would
-    /// have been begun.
+    /// Handles a failure to connect: the request that waited for the connection fails, or the one
+    /// that would have begun.
     #[cold]
     pub(super) fn unconnected(
         &self,

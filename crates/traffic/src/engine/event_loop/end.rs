@@ -1,4 +1,4 @@
-//! What takes too long, and the requests under way when the run ends.
+//! Timeouts, and requests under way when the run ends.
 
 use super::{EventLoop, Loop};
 use crate::{
@@ -12,13 +12,13 @@ use crate::{
     net::now_ns,
 };
 
-/// How long a server that said it closes is waited for.
+/// How long to wait for a server to close after it announced that.
 const LINGER_NS: u64 = 20_000_000;
 /// How long the last requests may take to end after the run.
 const DRAIN_NS: u64 = 1_000_000_000;
 
 impl<P: Protocol> EventLoop<'_, P> {
-    /// What took too long has failed.
+    /// Fails whatever exceeded its timeout.
     pub(super) fn give_up(&self, all: &mut Loop<'_, P>) -> Result<(), Error> {
         let now = now_ns();
         for key in 0..all.conns.len() {
@@ -47,7 +47,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         Ok(())
     }
 
-    /// Lets the window's requests under way end.
+    /// Waits for the window's requests under way to end.
     pub(super) fn drain(&self, all: &mut Loop<'_, P>) -> Result<(), Error> {
         let now = now_ns();
         let places = all.conns.iter().map(|conn| RequestTiming {
@@ -68,7 +68,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         Ok(())
     }
 
-    /// Requests of the window under way.
+    /// Number of the window's requests under way.
     fn left(&self, all: &Loop<'_, P>) -> u64 {
         let window = self.task.window;
         all.conns.iter().map(|c| self.protocol.under_way(&c.state, window)).sum()

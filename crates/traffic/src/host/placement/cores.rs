@@ -1,4 +1,4 @@
-//! The cores that a choice is made from, best first.
+//! The candidate cores, best first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,22 +8,22 @@ use super::{ChangeRequest, LocalPlacement, place};
 
 #[derive(Debug, Clone)]
 pub struct Core {
-    /// Its CPUs that may be chosen, ascending; never none.
+    /// Its usable CPUs, ascending; never empty.
     pub cpus: Vec<CpuId>,
-    /// All its CPUs that are online.
+    /// All its online CPUs.
     pub core: CpuSet,
     l3: Option<CpuId>,
     node: Option<NumaNode>,
 }
 
-/// The place to be near to.
+/// The location to be near.
 #[derive(Default)]
 struct Anchor {
     l3s: BTreeSet<CpuId>,
     node: Option<NumaNode>,
 }
 
-/// Every core with a CPU in `usable`, in the order of the policy.
+/// Every core with a CPU in `usable`, ranked by the policy.
 pub fn ranked(
     here: &LocalPlacement,
     change_request: &ChangeRequest<'_>,
@@ -61,7 +61,8 @@ fn group(here: &LocalPlacement, usable: &CpuSet) -> Vec<Core> {
     by_core.into_values().collect()
 }
 
-/// The other end on this host, else the NIC, else where most cores are together.
+/// The location to be near: the other end on this host, else the NIC, else the largest group of
+/// cores.
 fn anchor(here: &LocalPlacement, change_request: &ChangeRequest<'_>, cores: &[Core]) -> Anchor {
     if change_request.same_host {
         if let Some(first) = change_request.partner.iter().find_map(|cpu| place(here, cpu)) {
@@ -81,7 +82,7 @@ fn anchor(here: &LocalPlacement, change_request: &ChangeRequest<'_>, cores: &[Co
     for core in cores.iter().filter(free) {
         *together.entry((core.node, core.l3)).or_default() += 1;
     }
-    // Of several as large the first, which `max_by_key` would give last.
+    // On a tie the first wins; `max_by_key` alone would return the last.
     let best = together.into_iter().rev().max_by_key(|(_, n)| *n);
     best.map(|((node, l3), _)| Anchor { l3s: l3.into_iter().collect(), node }).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Cores in L3s in nodes; CPU n and its sibling are `cores` apart, as PCs number them.
+/// A machine of cores in L3s in nodes; CPU n and its sibling are `cores` apart, as on PCs.
 fn machine(nodes: u32, l3s: u32, cores_per_l3: u32, threads: u32) -> LocalPlacement {
     let cores = nodes * l3s * cores_per_l3;
     let places = (0..cores * threads)
@@ -20,7 +20,7 @@ fn machine(nodes: u32, l3s: u32, cores_per_l3: u32, threads: u32) -> LocalPlacem
     LocalPlacement { allowed: all.clone(), online: all, places }
 }
 
-/// The same, limited to some CPUs.
+/// The same machine, limited to some CPUs.
 fn only(mut here: LocalPlacement, allowed: &str) -> LocalPlacement {
     here.allowed = list(allowed);
     here.places.retain(|p| here.allowed.contains(p.cpu));
@@ -41,7 +41,8 @@ fn ids(choice: &Choice) -> Vec<u32> {
     choice.cpus.iter().map(|c| c.0).collect()
 }
 
-/// Near and far of one host, not knowing of each other, and far when it knows.
+/// Choices of client and server on one host, each unaware of the other, and of a server that knows
+/// the client's.
 fn both(here: &LocalPlacement, threads: u32) -> [Choice; 3] {
     let local = choose(here, &change_request(Role::LocalEnd, true, threads));
     let peer = choose(here, &change_request(Role::PeerEnd, true, threads));
@@ -77,7 +78,7 @@ fn two_cores_of_two_threads_are_a_core_for_each_end() {
     assert!(reported.why.contains("in the L3 of the client's CPU 1"), "{}", reported.why);
 }
 
-/// On two cores 64 threads that were all held on one got half of what the scheduler gives them.
+/// On two cores, 64 threads pinned to one core got half the CPU time that the scheduler gives them.
 #[test]
 fn more_threads_than_cores_are_left_to_the_scheduler_and_that_is_said() {
     for (here, threads, cores) in [
@@ -94,7 +95,7 @@ fn more_threads_than_cores_are_left_to_the_scheduler_and_that_is_said() {
     let alone = machine(1, 1, 4, 2);
     assert_eq!(ids(&choose(&alone, &change_request(Role::LocalEnd, false, 4))), [1, 2, 3, 0]);
     assert!(choose(&alone, &change_request(Role::LocalEnd, false, 5)).cpus.is_empty());
-    // What was asked for is done.
+    // An explicit request is followed.
     let asked =
         decide(&Pin::List(list("1")), &alone, &change_request(Role::LocalEnd, false, 3)).unwrap();
     assert_eq!(ids(&asked), [1, 1, 1]);
@@ -106,7 +107,7 @@ fn two_nodes_keep_both_ends_on_one() {
     let [local, peer, reported] = both(&here, 2);
     assert_eq!((ids(&local), ids(&peer), ids(&reported)), (vec![1, 2], vec![3, 0], vec![3, 0]));
     assert!(local.why.contains("housekeeping"), "{}", local.why);
-    // An end alone and more threads than a node has cores: both nodes before sharing a core.
+    // A single end with more threads than a node has cores uses both nodes before sharing a core.
     let all = choose(&here, &change_request(Role::LocalEnd, false, 6));
     assert_eq!(ids(&all), [1, 2, 3, 0, 4, 5]);
     assert!(all.why.contains("on 2 nodes"), "{}", all.why);
@@ -133,7 +134,7 @@ fn a_partner_on_the_other_node_is_followed() {
 #[test]
 fn a_nic_draws_to_its_node_and_off_its_interrupts() {
     let here = machine(2, 2, 4, 2);
-    // Node 1 is CPUs 8-15 and 24-31; interrupts in its second L3, of 12-15.
+    // Node 1 is CPUs 8-15 and 24-31; the interrupts are in its second L3, CPUs 12-15.
     let nic = NicPlace { name: "eth0".into(), node: Some(NumaNode(1)), irq_cpus: list("12-13") };
     let local = ChangeRequest { nic: Some(&nic), ..change_request(Role::LocalEnd, false, 2) };
     let choice = choose(&here, &local);
@@ -142,20 +143,20 @@ fn a_nic_draws_to_its_node_and_off_its_interrupts() {
         choice.why,
         "a core for each thread; on node 1, where eth0 is; eth0 interrupts CPUs 12-13"
     );
-    // A sibling of an interrupted CPU is not apart from it.
+    // The sibling of an interrupted CPU is not separate from it.
     let narrow = only(machine(2, 2, 4, 2), "8,28-31");
     assert_eq!(ids(&choose(&narrow, &local)), [30, 31]);
-    // All of the node taken up by interrupts: it stays there and says so.
+    // All CPUs of the node take interrupts: the choice stays there and says so.
     let everywhere = NicPlace { irq_cpus: list("0-31"), ..nic.clone() };
     let choice = choose(&here, &ChangeRequest { nic: Some(&everywhere), ..local.clone() });
     assert_eq!(ids(&choice), [8, 9]);
     assert!(choice.why.contains("eth0 interrupts CPUs 8-9, too"), "{}", choice.why);
-    // Not allowed there.
+    // The node's CPUs are not allowed.
     let elsewhere = only(machine(2, 2, 4, 2), "0-7");
     let choice = choose(&elsewhere, &local);
     assert_eq!(ids(&choice), [1, 2]);
     assert!(choice.why.contains("not on node 1, where eth0 is"), "{}", choice.why);
-    // The NIC carries nothing between two ends of one host.
+    // The NIC carries no traffic between two ends of one host.
     let same = choose(&here, &ChangeRequest { same_host: true, ..local });
     assert!(!same.why.contains("eth0"), "{}", same.why);
 }
@@ -211,7 +212,7 @@ fn what_other_sessions_use_is_not_what_this_process_may_not_use() {
 fn holes_in_numbers_and_unknown_places_do_not_matter() {
     let mut here = only(machine(2, 1, 8, 2), "3,9,11,27");
     let [local, peer, reported] = both(&here, 1);
-    // 11 and 27 are one core; node 1 has the most.
+    // 11 and 27 are one core; node 1 has the most cores.
     assert_eq!((ids(&local), ids(&peer), ids(&reported)), (vec![9], vec![11], vec![11]));
     here.places.clear();
     let [local, peer, reported] = both(&here, 1);
@@ -224,7 +225,7 @@ fn a_thousand_cpus_are_chosen_from_in_a_moment() {
     let here = machine(8, 8, 8, 2);
     assert_eq!(here.allowed.len(), 1024);
     let [local, peer, reported] = both(&here, 4);
-    // The L3 of CPU 0 has a core less that is free of housekeeping, but as many cores.
+    // The L3 of CPU 0 has one core less without housekeeping, but as many cores.
     assert_eq!((ids(&local), ids(&peer)), (vec![1, 2, 3, 4], vec![5, 6, 7, 0]));
     assert_eq!(ids(&reported), ids(&peer));
     let all = choose(&here, &change_request(Role::LocalEnd, false, 512));

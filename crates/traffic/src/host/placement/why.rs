@@ -1,4 +1,4 @@
-//! The reason of a choice, read off the choice itself: it says what is so, not what was wanted.
+//! Words the reason of a choice from the chosen CPUs: it states facts, not intentions.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use model::{CpuId, CpuSet, NumaNode};
 
 use super::{ChangeRequest, LocalPlacement, node, place};
 
-/// The clauses, joined. `usable` is what the choice was made from.
+/// The clauses, joined. `usable` are the CPUs available to the choice.
 pub fn words(
     here: &LocalPlacement,
     change_request: &ChangeRequest<'_>,
@@ -18,7 +18,7 @@ pub fn words(
         return "no thread to pin".into();
     }
     let mut clauses = vec![];
-    // What both ends run on is nobody's own.
+    // A core shared by both ends is no dedicated core.
     if !change_request.same_host || !shares_core(here, change_request, &used, usable) {
         clauses.push(cores(here, &used));
     }
@@ -42,7 +42,7 @@ fn named(cpus: &CpuSet) -> String {
     format!("CPU{s} {cpus}")
 }
 
-/// Whether the other end of this host runs on a core of these.
+/// Whether the other end on this host uses one of these cores.
 fn shares_core(
     here: &LocalPlacement,
     change_request: &ChangeRequest<'_>,
@@ -56,7 +56,7 @@ fn shares_core(
     }
 }
 
-/// How threads and cores stand to each other.
+/// Relation of threads to cores.
 fn cores(here: &LocalPlacement, used: &CpuSet) -> String {
     let text = match used.len() {
         1 => "a dedicated core",
@@ -69,7 +69,7 @@ fn cores(here: &LocalPlacement, used: &CpuSet) -> String {
     }
 }
 
-/// Where the other end of the same host is.
+/// Relation to the other end on the same host.
 fn beside(
     here: &LocalPlacement,
     change_request: &ChangeRequest<'_>,
@@ -87,7 +87,7 @@ fn beside(
         return "the only CPU that other sessions leave".into();
     }
     if change_request.partner.is_empty() {
-        // The other end comes to its choice by the same rules.
+        // The other end chooses by the same rules.
         let of = |c: CpuId| place(here, c).and_then(|p| p.core.first()).unwrap_or(c);
         let all: BTreeSet<CpuId> = usable.iter().map(of).collect();
         return match all.len() {
@@ -119,7 +119,7 @@ fn beside(
     format!("{relation} the {other}'s {partner}")
 }
 
-/// How the choice stands to the NIC.
+/// Relation of the choice to the NIC.
 fn nic(here: &LocalPlacement, change_request: &ChangeRequest<'_>, used: &CpuSet) -> Vec<String> {
     let Some(nic) = change_request.nic else { return vec![] };
     let name = &nic.name;
@@ -143,7 +143,7 @@ fn nic(here: &LocalPlacement, change_request: &ChangeRequest<'_>, used: &CpuSet)
     clauses
 }
 
-/// Said only where there was a choice.
+/// Mentions CPU 0 only if there was a choice.
 fn house(here: &LocalPlacement, used: &CpuSet) -> Option<String> {
     let zero = CpuId(0);
     let first = place(here, zero)?;

@@ -1,4 +1,4 @@
-//! Truth by injection: what a thread is known to have done is what the window says.
+//! Injects known work into a thread and compares it with the window's figures.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -18,7 +18,7 @@ use crate::{
     net::wake::current_tid,
 };
 
-/// A thread that lives while it is looked at from outside: told to work, and to end.
+/// A thread observed from outside; the test tells it to work and to end.
 struct Worker {
     tid: i32,
     go: Option<Sender<()>>,
@@ -64,7 +64,7 @@ fn burn(ns: u64) {
 fn a_thread_that_burns_100_ms_of_cpu_is_reported_so() {
     let w = Worker::new(|| burn(100_000_000)).window();
     let ns = w.cpu.threads_ns.get().unwrap();
-    // The thread's own clock decides, so a busy machine only adds what waking it up costs.
+    // Measured by the thread's own clock, so a busy machine only adds wake-up cost.
     assert!((100_000_000..110_000_000).contains(&ns), "{ns}");
     assert!(w.cpu.process_ns.get().unwrap() >= ns, "{:?} {ns}", w.cpu.process_ns);
     assert!(w.cpu.window_ns.0 >= ns, "{:?}", w.cpu.window_ns);
@@ -94,7 +94,7 @@ fn forced_migrations_are_counted() {
     });
     let w = w.window();
     let n = w.extras.migrations.get().expect("needs /proc/self/task/TID/sched");
-    // It may be moved on its way to the first of them, too.
+    // The thread may migrate once on its way to the first CPU too.
     assert!((MOVES as u64..=MOVES as u64 + 5).contains(&n), "{n}");
     assert_eq!(w.extras.threads.first().unwrap().migrations, Reading::Known(n));
 }
@@ -162,7 +162,7 @@ fn datagrams_for_a_full_buffer_are_the_evidence_that_the_kernel_has() {
     let b = Mark::take(&[], &root);
     let outside = snmp() - outside;
     let seen = between(&a, &b).moved.get("Udp.RcvbufErrors").copied().unwrap();
-    // Others on this host may lose datagrams, too: then the outer figure is larger.
+    // Other tasks of this host may lose datagrams too: then the outer figure is larger.
     assert!(inside >= 200 && (inside..=outside).contains(&seen), "{inside} {seen} {outside}");
 }
 
@@ -204,11 +204,11 @@ fn user_and_system_time_are_told_apart_by_enough_ticks_only() {
         parts(ms(2000), ms(500), ms(1500)),
         (Reading::Known(ms(500)), Reading::Known(ms(1500)))
     );
-    // What a rate of 100/s leaves: one tick, which was user's by chance.
+    // A rate of 100/s leaves one tick, attributed to user by chance.
     let (user, system) = parts(ms(13), ms(10), 0);
     assert!(user.why_not().unwrap().contains("of which there were 1"), "{user:?}");
     assert!(system.why_not().is_some());
-    // 64 threads of 9 ms each: every one is rounded down to no tick.
+    // 64 threads of 9 ms each: each is rounded down to no tick.
     let (user, _) = parts(ms(576), 0, 0);
     assert!(user.why_not().unwrap().contains("which say 0"), "{user:?}");
     assert!(parts(ms(499), ms(250), ms(240)).0.why_not().is_some());

@@ -1,19 +1,19 @@
-//! What ties a login to the TLS connection that it runs over.
+//! Channel binding: ties a login to its TLS connection.
 //!
-//! **Source**: RFC 5929, section 4.1, `tls-server-end-point`; RFC 5280, appendix A, for the shape
-//! of a certificate.
+//! **Source**: RFC 5929, section 4.1, `tls-server-end-point`; RFC 5280, appendix A, for the
+//! structure of a certificate.
 
 use sha2::{Digest, Sha256, Sha384, Sha512};
 
-/// RSA's signature algorithms, but for the last byte.
+/// OID of RSA's signature algorithms, without the last byte.
 const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
-/// ECDSA's with SHA-2, but for the last byte.
+/// OID of ECDSA with SHA-2, without the last byte.
 const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03];
-/// ECDSA with SHA-1.
+/// OID of ECDSA with SHA-1, complete.
 const ECDSA_SHA1: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x01];
 
-/// The hash of a certificate by the algorithm that it is signed with, MD5 and SHA-1 taken for
-/// SHA-256; `None` where that algorithm has no hash of its own (Ed25519, RSA-PSS).
+/// The certificate's hash by its signature's hash algorithm, with SHA-256 in place of MD5 and
+/// SHA-1; `None` if the signature has no separate hash (Ed25519, RSA-PSS).
 pub fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     let (whole, _) = element(certificate, 0x30)?;
     let (_, rest) = element(whole, 0x30)?;
@@ -30,7 +30,7 @@ pub fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The body of the first element, which is of this kind, and what follows it.
+/// Content of the first element, which must have tag `kind`, and the bytes after it.
 fn element(bytes: &[u8], kind: u8) -> Option<(&[u8], &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<2>()?;
     if head[0] != kind {

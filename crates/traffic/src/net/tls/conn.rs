@@ -12,17 +12,16 @@ use super::{binding, fault::Fault};
 use crate::net::now_ns;
 use crate::net::sys;
 
-/// Room for what TLS can hand over after one read of `raw` bytes: those, and a record (16 KiB)
-/// of which the beginning came before.
+/// Buffer size for the plaintext of one read of `raw` bytes: those bytes, plus a record (16 KiB)
+/// begun earlier.
 pub const fn room_for(raw: usize) -> usize {
     raw + (32 << 10)
 }
 
-/// What came of a read.
+/// Result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
-    /// So many bytes, also none where only a part of a record came; and whether the kernel has no
-    /// more.
+    /// Bytes read, 0 if only part of a record arrived.
     Bytes {
         n: usize,
         /// Whether the kernel has no more for now.
@@ -30,28 +29,27 @@ pub enum Received {
     },
     /// The other end sends no more.
     End {
-        /// Whether it said so: else the end may be another's doing, and what lasts until the end
-        /// is not whole.
+        /// Whether the end was announced by TLS; otherwise an attacker may have cut the data short.
         clean: bool,
     },
 }
 
-/// What both ends have agreed on.
+/// Parameters agreed on in the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Agreed {
-    /// `TLS 1.3`.
+    /// TLS version, such as `TLS 1.3`.
     pub version: &'static str,
-    /// IANA's name of the cipher suite: `TLS_AES_256_GCM_SHA384`.
+    /// IANA name of the cipher suite: `TLS_AES_256_GCM_SHA384`.
     pub cipher: &'static str,
-    /// Whether an earlier session was taken up.
+    /// Whether an earlier session was resumed.
     pub resumed: bool,
 }
 
-/// A connection; it begins with the handshake.
+/// A TLS connection; begins with the handshake.
 #[derive(Debug)]
 pub struct TlsConn {
     inner: ClientConnection,
-    /// The other end said that it sends no more.
+    /// Whether the other end announced its end.
     ended: bool,
 }
 
@@ -60,12 +58,12 @@ impl TlsConn {
         Self { inner, ended: false }
     }
 
-    /// Goes on with the handshake as far as the descriptor allows; whether it is done. On one
-    /// that blocks it goes on to the end, or until its time limit.
+    /// Continues the handshake as far as the descriptor allows; returns whether it is done. On a
+    /// blocking descriptor it continues to the end, or to the timeout.
     ///
     /// # Errors
-    /// [`Fault::Tls`] where the two cannot agree or the certificate is wrong; [`Fault::Io`] as the
-    /// kernel says, and where the other end closed.
+    /// [`Fault::Tls`]: no agreement, or a bad certificate; [`Fault::Io`] as the kernel says, and if
+    /// the other end closed.
     pub fn handshake(&mut self, fd: RawFd, raw: &mut [u8]) -> Result<bool, Fault> {
         loop {
             self.flush(fd)?;
@@ -85,7 +83,7 @@ impl TlsConn {
         }
     }
 
-    /// What was agreed on; `None` before the handshake is done.
+    /// The agreed parameters; `None` before the handshake is done.
     pub fn agreed(&self) -> Option<Agreed> {
         let version = match self.inner.protocol_version()? {
             ProtocolVersion::TLSv1_2 => "TLS 1.2",
@@ -93,25 +91,25 @@ impl TlsConn {
             other => other.as_str()?,
         };
         let cipher = self.inner.negotiated_cipher_suite()?.suite().as_str()?;
-        // Only this library says 1.3 in the suite's name.
+        // Only this library writes 1.3 into the suite's name.
         let cipher = if cipher.starts_with("TLS13_") { of_tls13(cipher) } else { cipher };
         let resumed = self.inner.handshake_kind() == Some(HandshakeKind::Resumed);
         Some(Agreed { version, cipher, resumed })
     }
 
-    /// What ties a login to this connection: `tls-server-end-point`. `None` before the handshake
-    /// is done, and where the server's certificate has none.
+    /// The `tls-server-end-point` channel binding. `None` before the handshake is done, and if the
+    /// server's certificate has none.
     pub fn end_point(&self) -> Option<Vec<u8>> {
         binding::end_point(self.inner.peer_certificates()?.first()?)
     }
 
-    /// What the kernel has for us, by way of `raw`, decrypted into `room` (see [`room_for`]).
+    /// Reads available bytes through `raw`, decrypted into `room` (see [`room_for`]).
     ///
     /// # Errors
-    /// [`Fault::Io`] of [`io::ErrorKind::WouldBlock`] where there is nothing, and as the kernel
-    /// says; [`Fault::Tls`] for what is no TLS or was tampered with.
+    /// [`Fault::Io`] with [`io::ErrorKind::WouldBlock`] if nothing is available, and as the kernel
+    /// says; [`Fault::Tls`] for bytes that are no TLS or were altered.
     pub fn read(&mut self, fd: RawFd, raw: &mut [u8], room: &mut [u8]) -> Result<Received, Fault> {
-        // What came together with the end of the handshake.
+        // Data that arrived with the end of the handshake.
         let mut n = self.plain(room)?;
         if n > 0 {
             return Ok(Received::Bytes { n, drained: false });
@@ -131,17 +129,17 @@ impl TlsConn {
             n += self.plain(room.get_mut(n..).unwrap_or_default())?;
         }
         spend(begun);
-        // An answer to a change of keys.
+        // The answer to a key update.
         self.flush(fd)?;
         Ok(Received::Bytes { n, drained })
     }
 
-    /// Whether the other end said that it sends no more.
+    /// Whether the other end announced its end.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Takes bytes for sending, as many as it has room for; [`Self::flush`] sends them.
+    /// Takes bytes to send, up to its buffer limit; [`Self::flush`] sends them.
     pub fn accept(&mut self, bytes: &[u8]) -> usize {
         let begun = now_ns();
         let n = self.inner.writer().write(bytes).unwrap_or(0);
@@ -149,12 +147,12 @@ impl TlsConn {
         n
     }
 
-    /// Whether something that was taken is not sent yet.
+    /// Whether taken bytes are not sent yet.
     pub fn is_unsent(&self) -> bool {
         self.inner.wants_write()
     }
 
-    /// Sends what was taken; whether all of it went.
+    /// Sends taken bytes; returns whether all were sent.
     ///
     /// # Errors
     /// [`Fault::Io`] as the kernel says.
@@ -177,7 +175,7 @@ impl TlsConn {
         match self.inner.process_new_packets() {
             Ok(state) => self.ended |= state.peer_has_closed(),
             Err(e) => {
-                // The other end is told why.
+                // Sends the other end the alert with the reason.
                 let _ = self.flush(fd);
                 return Err(Fault::Tls(e));
             }
@@ -208,7 +206,7 @@ fn of_tls13(cipher: &'static str) -> &'static str {
     }
 }
 
-/// What the kernel has for us.
+/// Reads available bytes from the kernel.
 ///
 /// # Errors
 /// As the kernel says.
@@ -221,7 +219,7 @@ pub fn receive(fd: RawFd, room: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// A socket to write to, whose end does not raise a signal.
+/// A socket writer that never raises SIGPIPE.
 struct To(RawFd);
 
 impl Write for To {
@@ -247,7 +245,7 @@ impl Write for To {
 }
 
 thread_local! {
-    /// What this thread spent on the cipher.
+    /// Cipher time of this thread so far.
     static SPENT_NS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -255,8 +253,8 @@ fn spend(begun: u64) {
     SPENT_NS.set(SPENT_NS.get().saturating_add(now_ns().saturating_sub(begun)));
 }
 
-/// Nanoseconds that this thread spent on encrypting and decrypting since it was asked last: no
-/// handshake, and no call of the kernel.
+/// Nanoseconds that this thread spent on encryption and decryption since the last call, without
+/// handshakes and system calls.
 pub fn take_spent_ns() -> u64 {
     SPENT_NS.take()
 }

@@ -1,25 +1,25 @@
-//! What went wrong under TLS: a few words to count by, and a line with what to do.
+//! TLS errors: a short name for counting, and a line with advice.
 
 use std::io;
 
 use rustls::{CertificateError, Error as Why, InvalidMessage};
 
-/// Why a connection goes no further.
+/// Why a connection failed.
 #[derive(Debug)]
 pub enum Fault {
-    /// The kernel said so, or the other end closed.
+    /// The kernel's error, or the other end closed.
     Io(io::Error),
     Tls(Why),
 }
 
 impl Fault {
-    /// Whether there is only nothing to be had for now.
+    /// Whether only no data is available now.
     pub fn is_would_block(&self) -> bool {
         matches!(self, Self::Io(e) if e.kind() == io::ErrorKind::WouldBlock)
     }
 }
 
-/// In few words that are the same each time.
+/// A short name, the same for every occurrence.
 pub fn named(why: &Why) -> &'static str {
     use CertificateError as C;
     match why {
@@ -42,20 +42,20 @@ pub fn named(why: &Why) -> &'static str {
     }
 }
 
-/// What can be done, as it is asked for where TLS is spoken.
+/// Advice texts of the command that uses TLS.
 #[derive(Debug, Clone, Copy)]
 pub struct Remedies {
-    /// What names a file to trust: `--ca FILE`.
+    /// The option that names a trusted file: `--ca FILE`.
     pub trust: &'static str,
-    /// What does without checking, as a sentence.
+    /// Sentence on how to skip the check.
     pub unchecked: &'static str,
-    /// What the answer may be where it is no TLS.
+    /// Hint if the answer is not TLS.
     pub plain: &'static str,
-    /// Of a client's certificate.
+    /// Hint on the client certificate.
     pub own: &'static str,
 }
 
-/// One line of what is wrong with a server, and what to do.
+/// One line with a server's TLS error and advice.
 pub fn advice(server: &str, why: &Why, remedies: &Remedies) -> String {
     use CertificateError as C;
     let Remedies { trust, unchecked, plain, own } = remedies;
@@ -107,7 +107,7 @@ pub fn advice(server: &str, why: &Why, remedies: &Remedies) -> String {
     }
 }
 
-/// At most four names: a certificate may have hundreds, of any length.
+/// At most four names: a certificate may hold hundreds, of any length.
 fn names(presented: &[String]) -> String {
     // `DnsName("a.example")`, `IpAddress(…)`.
     let inner =

@@ -1,4 +1,4 @@
-//! A client's own certificate.
+//! The client certificate.
 
 use rustls::{
     ClientConfig, ConfigBuilder,
@@ -9,10 +9,10 @@ use rustls::{
 use super::trust;
 use crate::{Error, Result};
 
-/// With the certificate and the key of these files.
+/// Adds the certificate and key from these files.
 ///
 /// # Errors
-/// One cannot be read, or they do not belong together.
+/// A file cannot be read, or certificate and key do not match.
 pub fn with(
     config: ConfigBuilder<ClientConfig, WantsClientCert>,
     certificate: &str,

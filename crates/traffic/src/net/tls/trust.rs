@@ -1,4 +1,4 @@
-//! Whose certificates are believed.
+//! Trusted certificates.
 
 use std::{path::Path, sync::Arc};
 
@@ -17,8 +17,8 @@ use rustls::{
 use super::TlsRequest;
 use crate::{Error, Result};
 
-/// Where the distributions keep the authorities that a host trusts, all in one file: Debian and
-/// most others, Fedora and RHEL, openSUSE, RHEL without its link, Alpine.
+/// Bundle files with the system's trusted authorities: Debian and most others, Fedora and RHEL,
+/// openSUSE, RHEL without its link, Alpine.
 const SYSTEM: [&str; 5] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -27,10 +27,10 @@ const SYSTEM: [&str; 5] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// Who decides about a server's certificate.
+/// The verifier of a server's certificate.
 ///
 /// # Errors
-/// The file cannot be read or holds no certificate; the system has none.
+/// The file cannot be read or holds no certificate, or the system has none.
 pub fn verifier(
     asked: &TlsRequest<'_>,
     provider: &Arc<CryptoProvider>,
@@ -53,13 +53,13 @@ pub fn verifier(
     Ok(Arc::new(Known { chain, own, any_name: asked.any_name }))
 }
 
-/// The longest file of certificates or keys: all that systems trust are a quarter of a megabyte.
+/// Size limit of a certificate or key file in bytes; a system's bundle is 256 KiB.
 const MOST_PEM: u64 = 4 << 20;
 
-/// What a file of certificates or keys holds.
+/// Content of a certificate or key file.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub fn pem(path: &str) -> Result<Vec<u8>> {
     let read = probe::given::read(Path::new(path), MOST_PEM);
     read.map_err(|e| Error::io(format!("cannot read {path}"), &e))
@@ -68,7 +68,7 @@ pub fn pem(path: &str) -> Result<Vec<u8>> {
 /// The certificates of a file.
 ///
 /// # Errors
-/// It cannot be read, or there is none in it.
+/// The file cannot be read, or holds none.
 pub fn file(path: &str) -> Result<Vec<CertificateDer<'static>>> {
     let bytes = pem(path)?;
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(&bytes).flatten().collect();
@@ -80,7 +80,7 @@ pub fn file(path: &str) -> Result<Vec<CertificateDer<'static>>> {
     }
 }
 
-/// The first of [`SYSTEM`] that is there, or the file that `SSL_CERT_FILE` names.
+/// Certificates of the first existing file of [`SYSTEM`], or of the file in `SSL_CERT_FILE`.
 fn system() -> Result<Vec<CertificateDer<'static>>> {
     if let Some(named) = std::env::var_os("SSL_CERT_FILE").filter(|n| !n.is_empty()) {
         return file(&named.to_string_lossy());
@@ -95,13 +95,14 @@ fn system() -> Result<Vec<CertificateDer<'static>>> {
     }
 }
 
-/// The authorities' chains, and certificates of a file as they are: one signed by itself, as
-/// `openssl req -x509` makes, is an authority's, which no server may have.
+/// Accepts chains of trusted authorities, and also the file's certificates themselves: one made by
+/// `openssl req -x509` is self-signed and marked as an authority, which a server certificate may
+/// not be.
 #[derive(Debug)]
 struct Known {
     chain: Arc<WebPkiServerVerifier>,
     own: Vec<CertificateDer<'static>>,
-    /// One for another name will do.
+    /// Whether another name is accepted.
     any_name: bool,
 }
 
@@ -115,7 +116,7 @@ impl ServerCertVerifier for Known {
         now: UnixTime,
     ) -> std::result::Result<ServerCertVerified, Why> {
         match self.chain.verify_server_cert(server, between, name, ocsp, now) {
-            // Its time was found right before this.
+            // Its validity period was checked just before.
             Err(Why::InvalidCertificate(CertificateError::Other(_)))
                 if self.own.iter().any(|c| c == server) =>
             {
@@ -124,7 +125,7 @@ impl ServerCertVerifier for Known {
                     _ => Ok(ServerCertVerified::assertion()),
                 }
             }
-            // Its name is looked at last, when all else was found right.
+            // The name is checked last, when all else is valid.
             Err(Why::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.any_name => Ok(ServerCertVerified::assertion()),
@@ -155,7 +156,7 @@ impl ServerCertVerifier for Known {
     }
 }
 
-/// Whoever it is: only that it has the key of the certificate that it shows.
+/// Accepts any certificate; only checks that the server has its key.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 

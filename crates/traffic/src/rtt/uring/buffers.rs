@@ -1,5 +1,5 @@
-//! Receive buffers that the kernel takes one of for each piece of a stream, given back when the
-//! piece has been read (`IORING_REGISTER_PBUF_RING`, Linux 5.19).
+//! Provided receive buffers: the kernel takes one for each piece of a stream, and it is returned
+//! after reading (`IORING_REGISTER_PBUF_RING`, Linux 5.19).
 
 use std::{
     io,
@@ -9,13 +9,13 @@ use std::{
 
 use io_uring::{Submitter, types::BufRingEntry};
 
-/// The group they are known as.
+/// Buffer group id.
 pub const GROUP: u16 = 0;
 
-/// Bytes of all buffers of a thread at most.
+/// Limit in bytes for all buffers of a thread.
 const MOST_BYTES: usize = 8 << 20;
 
-/// How many, and of how many bytes.
+/// Number of buffers, and the size of each in bytes.
 fn shape(flows: usize, bytes: u64) -> (usize, usize) {
     let size = bytes.clamp(64, 64 << 10) as usize;
     let mut count = flows.clamp(16, 1 << 15).next_power_of_two();
@@ -25,30 +25,30 @@ fn shape(flows: usize, bytes: u64) -> (usize, usize) {
     (count, size)
 }
 
-/// Bytes of them all.
+/// Total size of the buffers in bytes.
 pub fn room_bytes(flows: usize, bytes: u64) -> usize {
     let (count, size) = shape(flows, bytes);
     count * size
 }
 
-/// Buffers, and the ring they are handed over in.
+/// The buffers and the ring that provides them.
 #[derive(Debug)]
 pub struct Buffers {
     map: NonNull<u8>,
     map_bytes: usize,
-    /// A power of two.
+    /// Number of buffers, a power of two.
     count: u16,
     size: usize,
-    /// Where the first buffer begins.
+    /// Offset of the first buffer.
     data: usize,
     tail: u16,
 }
 
 impl Buffers {
-    /// Room for `flows` pieces of `bytes` at once, within bounds.
+    /// Buffers for `flows` pieces of `bytes` at once, within bounds.
     ///
     /// # Errors
-    /// No memory.
+    /// No memory is left.
     pub fn new(flows: usize, bytes: u64) -> io::Result<Self> {
         let (count, size) = shape(flows, bytes);
         let data = (count * size_of::<BufRingEntry>()).next_multiple_of(4096);
@@ -67,10 +67,10 @@ impl Buffers {
         Ok(all)
     }
 
-    /// Makes them known to the kernel.
+    /// Registers the buffers with the kernel.
     ///
     /// # Errors
-    /// It has no such thing, or no memory for it.
+    /// The kernel lacks the feature, or memory for it.
     pub fn register(&self, to: &Submitter<'_>) -> io::Result<()> {
         // SAFETY: the mapping lives until after the io_uring instance is gone (see `Ring`).
         unsafe { to.register_buf_ring_with_flags(self.map.as_ptr() as u64, self.count, GROUP, 0) }?;
@@ -82,7 +82,7 @@ impl Buffers {
         self.map.as_ptr().cast()
     }
 
-    /// Gives a buffer back; the kernel sees it at the next [`Self::publish`].
+    /// Returns a buffer; the kernel sees it after the next [`Self::publish`].
     #[inline]
     pub fn give(&mut self, buffer: u16) {
         let at = usize::from(self.tail & (self.count - 1));
@@ -101,7 +101,7 @@ impl Buffers {
         self.tail = self.tail.wrapping_add(1);
     }
 
-    /// Lets the kernel have what was given back.
+    /// Makes returned buffers available to the kernel.
     #[inline]
     pub fn publish(&self) {
         // SAFETY: the tail lies within the mapping, aligned, and the kernel reads it atomically.
@@ -109,7 +109,7 @@ impl Buffers {
         tail.store(self.tail, Ordering::Release);
     }
 
-    /// The first bytes of a buffer that the kernel filled.
+    /// The first `length` bytes of a buffer that the kernel filled.
     #[inline]
     pub fn bytes(&self, buffer: u16, length: usize) -> &[u8] {
         let buffer = usize::from(buffer & (self.count - 1));

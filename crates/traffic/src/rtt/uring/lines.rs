@@ -1,4 +1,4 @@
-//! Flows on an io_uring: what is owed on each, sent in one call for all, and what came.
+//! Flows on an io_uring: pending sends, combined in one call, and received bytes.
 
 use std::{io, os::fd::RawFd};
 
@@ -8,50 +8,51 @@ use super::ring::{Completion, Ring};
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Line {
-    /// Bytes owed that no send was queued for.
+    /// Bytes to send that no send was queued for.
     unsent: u64,
-    /// Whether it is among those to send on next.
+    /// Whether it is in the list of flows to send on next.
     owing: bool,
-    /// Whether the socket had no room: the next send is a patient one.
+    /// Whether the socket was full: the next send waits for room in the kernel.
     full: bool,
-    /// A patient send is on its way; nothing else is sent meanwhile.
+    /// Whether a waiting send is in progress; nothing else is sent meanwhile.
     sending: bool,
     closed: bool,
 }
 
-/// What happened on a flow.
+/// Event on a flow.
 #[derive(Debug)]
 pub enum Event {
-    /// So many bytes, in a buffer to read and give back.
+    /// Bytes in a buffer, which the caller must read and return.
     Bytes { key: usize, buffer: u16, length: usize },
     /// The other end closed.
     End,
-    /// The kernel says why.
+    /// The kernel's error.
     Broken { why: io::Error },
 }
 
-/// All flows of a thread. Each sends one message again and again.
+/// All flows of a thread. Each sends the same message repeatedly.
 pub struct Lines {
-    /// Dropped before the payload, which it may be sending.
+    /// Declared first, so dropped before the payload that it may be sending.
     ring: Ring,
     lines: Vec<Line>,
     owing: Vec<u32>,
-    /// Whole messages, one after the other.
+    /// Complete messages, concatenated.
     payload: Box<[u8]>,
     message: u64,
-    /// Sends are on their way one at a time on each flow, whatever else is done meanwhile.
+    /// Whether each flow has at most one send in progress, because `flush` is called between
+    /// events.
     careful: bool,
 }
 
 impl Lines {
-    /// For these sockets: messages of `incoming` bytes come, of `outgoing` bytes go, up to
-    /// `queue_depth` at once.
+    /// Flows on these sockets: messages of `incoming` bytes are received, of `outgoing` bytes sent,
+    /// up to `queue_depth` at once.
     ///
     /// # Errors
     /// As [`Ring::new`].
     pub fn new(fds: &[RawFd], incoming: u64, outgoing: u64, queue_depth: u32) -> io::Result<Self> {
         let several = |bytes: u64| (bytes * u64::from(queue_depth)).min(256 << 10).max(bytes);
-        // Several at once only where several came at once.
+        // Messages are sent together only if several arrived together.
         let batch = (several(outgoing) / outgoing.max(1)).max(1);
         let mut all = Self {
             ring: Ring::new(fds, several(incoming))?,
@@ -65,18 +66,18 @@ impl Lines {
         Ok(all)
     }
 
-    /// To call [`Self::flush`] between two events.
+    /// Allows calls of [`Self::flush`] between two events.
     pub fn careful(mut self) -> Self {
         self.careful = true;
         self
     }
 
-    /// The messages, to write into.
+    /// The payload messages, for writing.
     pub fn messages(&mut self) -> impl Iterator<Item = &mut [u8]> {
         self.payload.chunks_mut(self.message as usize)
     }
 
-    /// So many more messages shall go.
+    /// Queues this many more messages for sending.
     #[inline]
     pub fn owe(&mut self, key: usize, messages: u64) {
         let Some(line) = self.lines.get_mut(key).filter(|l| !l.closed) else { return };
@@ -87,7 +88,7 @@ impl Lines {
         }
     }
 
-    /// Sends what is owed, and awaits events.
+    /// Sends queued messages and waits for events.
     ///
     /// # Errors
     /// As the kernel says.
@@ -97,7 +98,7 @@ impl Lines {
         self.ring.wait(wait)
     }
 
-    /// Sends what is owed.
+    /// Sends queued messages.
     ///
     /// # Errors
     /// As the kernel says.
@@ -122,7 +123,7 @@ impl Lines {
         if line.closed || line.sending || line.unsent == 0 {
             return Ok(());
         }
-        // From the middle of a message on where the last send ended there.
+        // Continues within a message if the last send ended there.
         let into = (self.message - line.unsent % self.message) % self.message;
         let rest = self.payload.get(into as usize..).unwrap_or_default();
         let length = (rest.len() as u64).min(line.unsent);
@@ -192,7 +193,7 @@ impl Lines {
         })
     }
 
-    /// A quick send did not go as a whole: the rest goes patiently.
+    /// Handles an incomplete quick send: the rest waits for room.
     #[cold]
     fn interrupted(&mut self, key: usize, length: u32, result: i32) -> Option<Event> {
         let line = self.lines.get_mut(key).filter(|l| !l.closed)?;
@@ -230,13 +231,13 @@ impl Lines {
         })
     }
 
-    /// See [`super::buffers::Buffers::bytes`].
+    /// The first `length` bytes of a buffer, see [`super::buffers::Buffers::bytes`].
     #[inline]
     pub fn bytes(&self, buffer: u16, length: usize) -> &[u8] {
         self.ring.bytes(buffer, length)
     }
 
-    /// See [`super::buffers::Buffers::give`].
+    /// Returns a buffer to the kernel, see [`super::buffers::Buffers::give`].
     #[inline]
     pub fn give(&mut self, buffer: u16) {
         self.ring.give(buffer);

@@ -1,4 +1,4 @@
-//! The client.
+//! The client on io_uring.
 
 use std::os::fd::RawFd;
 
@@ -13,10 +13,10 @@ use crate::{
     },
 };
 
-/// Looks at the receiving CPU once in so many answers.
+/// Reads the receiving CPU once per this many answers.
 const LOOK_EVERY: u64 = 1024;
 
-/// What a thread holds.
+/// State of a thread.
 struct UringLoop<'r> {
     flows: Vec<Flow>,
     lines: Lines,

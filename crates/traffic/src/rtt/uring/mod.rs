@@ -1,9 +1,9 @@
-//! Many streams on one thread with io_uring: one system call sends on all flows that have
-//! something to send and waits until something came, instead of two for each message.
+//! Many streams on one thread with io_uring: one system call sends on all ready flows and waits for
+//! data, instead of two calls for each message.
 //!
-//! The kernel sends and receives for all flows of a batch before the thread sees the first of
-//! them. So a round trip includes the time that its batch takes, as it includes the queue of
-//! ready sockets with epoll; what differs is that more of them are done in a second.
+//! The kernel sends and receives for a whole batch of flows before the thread sees the first one.
+//! So a round trip includes its batch's time, as with epoll it includes the queue of ready sockets;
+//! io_uring completes more of them per second.
 
 mod buffers;
 mod lines;
@@ -19,18 +19,18 @@ pub use lines::Lines;
 
 use crate::engine::worker_pool::Worker;
 
-/// One call for many messages.
+/// Engine name: one call for many messages.
 pub const IO_URING: &str = "io_uring";
-/// A call for each message, on sockets that are ready.
+/// Engine name: one call for each message, on ready sockets.
 pub const EPOLL: &str = "epoll";
 
-/// From so many flows on a thread on, io_uring does more of them in a second.
+/// From this many flows on a thread, io_uring has the higher rate.
 const FEWEST_FLOWS: usize = 8;
-/// No thread has more (the kernel's completion queue ends at four times as many).
+/// Most flows on a thread (the kernel's completion queue is limited to four times as many).
 const MOST_FLOWS: usize = 16_384;
 
-/// What all points of a sweep are measured with: another engine would be another instrument, and the
-/// curve have a step that the path has not. `threads` are those of the end that has more.
+/// The engine for all points of a sweep: a change of engine would put a step into the curve that
+/// the path does not have. `threads` is the larger of the two ends' thread counts.
 pub fn of_sweep(engine: Engine, flows: &[u32], threads: u32) -> Engine {
     let of_a_thread = |flows: &u32| (flows / threads.max(1)) as usize;
     let many = |flows: &u32| (FEWEST_FLOWS..MOST_FLOWS).contains(&of_a_thread(flows));
@@ -41,12 +41,12 @@ pub fn of_sweep(engine: Engine, flows: &[u32], threads: u32) -> Engine {
     }
 }
 
-/// Bytes of the receive buffers for so many flows of a thread, `several` bytes coming at once.
+/// Bytes of receive buffers for a thread's flows, with `several` bytes arriving at once.
 pub fn room_bytes(flows: u64, several: u64) -> u64 {
     buffers::room_bytes(usize::try_from(flows).unwrap_or(usize::MAX), several) as u64
 }
 
-/// The flows on an io_uring, if that is what shall move them and the kernel lets us.
+/// The flows on an io_uring, if that engine was chosen and the kernel permits it.
 pub fn lines(
     engine: Engine,
     fds: &[RawFd],

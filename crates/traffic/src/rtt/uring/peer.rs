@@ -1,4 +1,4 @@
-//! The server.
+//! The server on io_uring.
 
 use model::Warning;
 use std::os::fd::RawFd;
@@ -15,13 +15,13 @@ use crate::{
     rtt::{exchange::stamp_cpu, single::RttShape},
 };
 
-/// Looks at the receiving CPU once in so many requests.
+/// Reads the receiving CPU once per this many requests.
 const LOOK_EVERY: u64 = 1024;
 
 struct Answering<'a> {
     shape: &'a RttShape,
     lines: Lines,
-    /// Bytes of a request that is not whole, by flow.
+    /// Bytes received of an incomplete request, by flow.
     got: Vec<u64>,
     ran_on: RanOn,
     stamped: u16,
@@ -32,7 +32,8 @@ struct Answering<'a> {
 pub fn run(lines: Lines, fds: &[RawFd], shape: &RttShape, pool: &WorkerPool, worker: &Worker) {
     let mut all = Answering {
         shape,
-        // The service time of one shall not delay the answers before it.
+        // With a service time, answers are flushed one by one: it must not delay the answers before
+        // it.
         lines: if shape.service_ns > 0 { lines.careful() } else { lines },
         got: vec![0; fds.len()],
         ran_on: RanOn::default(),

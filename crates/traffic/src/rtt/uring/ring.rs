@@ -1,4 +1,4 @@
-//! One io_uring instance of one thread, with its sockets and receive buffers.
+//! An io_uring instance of one thread, with its sockets and receive buffers.
 
 use std::{io, os::fd::RawFd};
 
@@ -11,43 +11,42 @@ use model::measure::{SPIN_NS, Wait};
 use super::buffers::{Buffers, GROUP};
 use crate::net::now_ns;
 
-/// Submissions queued before the kernel is told at the latest.
+/// Most submissions queued before a call to the kernel.
 const MOST_QUEUED: usize = 4096;
-/// Completions that the kernel may hold for us (its own limit is 65,536).
+/// Size of the completion queue (the kernel's limit is 65,536).
 const MOST_COMPLETED: usize = 1 << 16;
 
-/// What a completion is of; told apart by the upper bits of its user data.
+/// Operation types, in the upper bits of a completion's user data.
 const RECEIVE: u64 = 0;
 const QUICK: u64 = 1;
 const PATIENT: u64 = 2;
 
 #[derive(Debug, Clone, Copy)]
 pub enum Completion {
-    /// Bytes came, or the end (none), or an error (negative). `more` is whether the kernel goes
-    /// on receiving on this flow.
+    /// Bytes arrived, or the end (0), or an error (negative). `more` is whether the kernel
+    /// continues to receive on this flow.
     Received { key: usize, result: i32, buffer: Option<u16>, more: bool },
-    /// A quick send of so many bytes went wrong or was interrupted.
+    /// A quick send of `length` bytes failed or was incomplete.
     Interrupted { key: usize, length: u32, result: i32 },
-    /// A patient send ended.
+    /// A waiting send ended.
     Sent { key: usize, result: i32 },
 }
 
-/// The instance. What the kernel may still write to goes after it.
+/// The instance. Fields that the kernel may still write to are dropped after it.
 pub struct Ring {
     io: IoUring,
     buffers: Buffers,
 }
 
 impl Ring {
-    /// For these sockets, with receive buffers of `bytes`.
+    /// An instance for these sockets, with receive buffers of `bytes`.
     ///
-    /// Completions are run within our own calls and nowhere else (`DEFER_TASKRUN`), so nothing
-    /// interrupts the thread. That takes Linux 6.1, which has all else that is used here:
-    /// receiving again and again from one submission (6.0), waiting for room within the kernel
-    /// until all is sent, and silence about what went well.
+    /// Completions run only within our own calls (`DEFER_TASKRUN`), so nothing interrupts the
+    /// thread. This needs Linux 6.1, which has all other features used here: multishot receive
+    /// (6.0), sends that wait in the kernel until complete, and no completion for a success.
     ///
     /// # Errors
-    /// The kernel has no io_uring, or not that one, or forbids it.
+    /// The kernel lacks io_uring or one of these features, or forbids it.
     pub fn new(fds: &[RawFd], bytes: u64) -> io::Result<Self> {
         let queue = |n: usize, most: usize| n.next_power_of_two().clamp(64, most) as u32;
         let io = IoUring::builder()
@@ -65,16 +64,16 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Receives on a flow from now on.
+    /// Starts receiving on a flow.
     pub fn receive(&mut self, key: usize) -> io::Result<()> {
         let entry = opcode::RecvMulti::new(Fixed(key as u32), GROUP).build();
         self.push(entry.user_data(RECEIVE << 60 | key as u64))
     }
 
-    /// Sends at once or not at all, silent when all went.
+    /// Sends at once or not at all; no completion if all was sent.
     ///
     /// # Safety
-    /// The bytes stay where they are until the next call that enters the kernel has returned.
+    /// The bytes must stay in place until the next call that enters the kernel has returned.
     #[inline]
     pub unsafe fn send_quick(&mut self, key: usize, bytes: &[u8]) -> io::Result<()> {
         let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | libc::MSG_WAITALL;
@@ -86,10 +85,10 @@ impl Ring {
         self.push(entry)
     }
 
-    /// Sends as soon as there is room, and tells.
+    /// Sends when there is room, and reports a completion.
     ///
     /// # Safety
-    /// The bytes stay where they are until it has told or this is dropped.
+    /// The bytes must stay in place until the completion, or until this is dropped.
     pub unsafe fn send_patiently(&mut self, key: usize, bytes: &[u8]) -> io::Result<()> {
         let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
         let entry = opcode::Send::new(Fixed(key as u32), bytes.as_ptr(), bytes.len() as u32)
@@ -108,13 +107,13 @@ impl Ring {
         Ok(())
     }
 
-    /// Hands over what is queued, without awaiting anything.
+    /// Submits queued operations without waiting.
     pub fn flush(&mut self) -> io::Result<()> {
         self.enter(0, EnterFlags::empty())
     }
 
-    /// Hands over what is queued and awaits completions in the given way. Interrupted, or
-    /// spinning in vain, it returns with nothing.
+    /// Submits queued operations and waits for completions in the given way. If interrupted, or
+    /// after spinning in vain, returns with none.
     #[inline]
     pub fn wait(&mut self, wait: Wait) -> io::Result<()> {
         self.buffers.publish();
@@ -125,7 +124,7 @@ impl Ring {
         };
         let mut begun = None;
         loop {
-            // Nothing to hand over and nothing to run: the queue says so without a call.
+            // Nothing to submit and nothing to run: the queue shows this without a call.
             let idle = {
                 let queue = self.io.submission();
                 queue.is_empty() && !queue.taskrun() && !queue.cq_overflow()
@@ -153,13 +152,13 @@ impl Ring {
         };
         match done.map_err(|e| (e.raw_os_error(), e)) {
             Ok(_) => Ok(()),
-            // Interrupted; or short of memory or room, for the moment.
+            // Interrupted, or a temporary shortage of memory or room.
             Err((Some(libc::EINTR | libc::EAGAIN | libc::EBUSY), _)) => Ok(()),
             Err((_, e)) => Err(e),
         }
     }
 
-    /// The next completion that is there.
+    /// The next completion, if any.
     #[inline]
     pub fn next(&mut self) -> Option<Completion> {
         let entry = self.io.completion().next()?;
@@ -177,13 +176,13 @@ impl Ring {
         })
     }
 
-    /// See [`Buffers::bytes`].
+    /// The first `length` bytes of a buffer, see [`Buffers::bytes`].
     #[inline]
     pub fn bytes(&self, buffer: u16, length: usize) -> &[u8] {
         self.buffers.bytes(buffer, length)
     }
 
-    /// See [`Buffers::give`].
+    /// Returns a buffer to the kernel, see [`Buffers::give`].
     #[inline]
     pub fn give(&mut self, buffer: u16) {
         self.buffers.give(buffer);
@@ -191,8 +190,8 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// Nothing is under way in the kernel afterwards: it neither reads nor writes our memory,
-    /// and closing a socket closes it.
+    /// Afterwards no operation is in progress: the kernel neither reads nor writes our memory, and
+    /// closing a socket takes effect.
     fn drop(&mut self) {
         let submitter = self.io.submitter();
         let most = Timespec::new().sec(1);

@@ -21,7 +21,7 @@ fn change(knob: &str) -> Planned {
     }
 }
 
-/// A set of the changes `a` and `b`, both made, and what its journal tells then.
+/// A set of the changes `a` and `b`, both made, followed by these records.
 fn set(then: Vec<Event>) -> Set {
     let saved = |knob: &str| Saved { knob: knob.into(), old: "1\n".into(), nic: None };
     let unknown = || Reading::absent("a test");
@@ -79,13 +79,13 @@ fn what_undoing_left_is_all_that_is_done_when_it_is_taken_up_again() {
     assert_eq!(s.state(None, false), ChangeState::PartlyRolledBack);
     assert_eq!(left(&s), ["b", "c"]);
     assert_eq!(s.knobs().into_iter().collect::<Vec<_>>(), ["b", "c"]);
-    // Interrupted in the middle of the second try: what is left is still left.
+    // Interrupted during the second try: the residue stays.
     let again = [partly.clone(), vec![undoing(), undone("b")]].concat();
     let s = set(again.clone());
     assert_eq!((s.state(None, false), left(&s)), (ChangeState::Unfinished, vec!["c"]));
     let s = set([again, vec![undone("c"), Event::RolledBack]].concat());
     assert_eq!((s.state(None, false), left(&s)), (ChangeState::RolledBack, vec![]));
-    // The first try interrupted: all of it again.
+    // Interrupted during the first try: undo all of it again.
     let s = set(vec![undoing(), not_undone("b")]);
     assert_eq!((s.state(None, false), left(&s)), (ChangeState::Unfinished, vec!["b", "a"]));
 }
@@ -128,7 +128,7 @@ fn what_a_write_moved_along_counts_as_written() {
     let slashes = one("d", &["sysctl.net/ipv4/ip_forward"]);
     let dots = one("sysctl.net.ipv4.ip_forward", &[]);
     assert_eq!(slashes.shares(&dots), Some("sysctl.net/ipv4/ip_forward"));
-    // Once rolled back, only what was left of it is in the way.
+    // After a rollback only its residue blocks earlier sets.
     let back = set(vec![undoing(), undone("b"), undone("a"), not_undone("c"), Event::RolledBack]);
     assert_eq!((back.shares(&one("a", &[])), back.shares(&one("c", &[]))), (None, Some("c")));
 }

@@ -1,4 +1,4 @@
-//! Options of queueing disciplines: as spelled, and as the kernel takes and shows them.
+//! Options of queueing disciplines: their spelling, and the kernel's encoding.
 //!
 //! **Source**: `include/uapi/linux/pkt_sched.h`; names as `tc` has them (tc-fq(8),
 //! tc-fq_codel(8), tc-pfifo(8)).
@@ -8,26 +8,26 @@ use parse::netlink::{Request, attributes, u32_at};
 
 use crate::knob::{Refusal, usage};
 
-/// What a number of an option means.
+/// The meaning of a numeric option.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Count,
     Bytes,
-    /// Microseconds.
+    /// Microseconds in the kernel's attribute.
     Us,
     /// Microseconds, which the kernel keeps in units of 1,024 ns.
     CodelUs,
-    /// Nanoseconds.
+    /// Nanoseconds in the kernel's attribute.
     Ns,
-    /// Bytes a second; all ones is no limit.
+    /// Bytes per second; all ones means no limit.
     Rate,
-    /// A power of two, of which the kernel takes the logarithm.
+    /// A power of two; the kernel takes its logarithm.
     Log2,
-    /// A switch with a name of its own for off, one byte wide or four.
+    /// A switch with a separate name for off, one or four bytes wide.
     Switch(&'static str, usize),
 }
 
-/// Kind, name, attribute (0: the whole of the options is this one number), meaning.
+/// Kind, name, attribute (0: the whole of the options is this number), meaning.
 type Spec = (&'static str, &'static str, u16, Unit);
 
 const SPECS: &[Spec] = &[
@@ -58,28 +58,28 @@ const SPECS: &[Spec] = &[
     ("fq_codel", "memory_limit", 9, Unit::Bytes),
 ];
 
-/// Disciplines that can be asked for.
+/// Disciplines that can be requested.
 pub const KINDS: [&str; 6] = ["fq", "fq_codel", "pfifo", "bfifo", "pfifo_fast", "noqueue"];
 
-/// Those whose options, as the kernel shows them, put them back as they were.
+/// Whether a discipline's options, as the kernel dumps them, restore it exactly.
 pub fn comes_back(kind: &str) -> bool {
     KINDS.contains(&kind) || matches!(kind, "mq" | "tbf" | "noop")
 }
 
-/// An option and its value.
+/// An option with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Set {
     attribute: u16,
     bytes: Vec<u8>,
     text: String,
-    /// As the kernel shows it after taking it.
+    /// The bytes that the kernel dumps after taking it.
     shown: Vec<u8>,
 }
 
-/// `limit 1000 pacing`, of a kind.
+/// Parses options such as `limit 1000 pacing` for a kind.
 ///
 /// # Errors
-/// Names the word.
+/// The unknown word.
 pub fn parse(kind: &str, words: &[&str]) -> Result<Vec<Set>, Refusal> {
     let mut all: Vec<Set> = Vec::new();
     let mut words = words.iter();
@@ -111,7 +111,7 @@ fn off(unit: Unit) -> Option<&'static str> {
 fn switch(spec: &Spec, word: &str) -> Set {
     let width = if let Unit::Switch(_, width) = spec.3 { width } else { 4 };
     let on = u32::from(spec.1 == word).to_ne_bytes();
-    // One byte wide it is the value itself, whatever the machine's order.
+    // One byte wide, the value is the same in either byte order.
     let bytes = if width == 1 { vec![u8::from(spec.1 == word)] } else { on.to_vec() };
     Set { attribute: spec.2, shown: bytes.clone(), bytes, text: word.into() }
 }
@@ -122,7 +122,7 @@ fn set(spec: &Spec, value: &str) -> Result<Set, Refusal> {
     let n = match unit {
         Unit::Count | Unit::Log2 => bare,
         Unit::Bytes => bare.or_else(|| value.parse::<Bytes>().ok().map(|b| b.0)),
-        // A bare number is none: tc reads it as microseconds, others as seconds.
+        // A bare number is refused: tc reads it as microseconds, other tools as seconds.
         Unit::Us | Unit::CodelUs => value.parse::<Nanos>().ok().map(|t| t.0 / 1000),
         Unit::Ns => value.parse::<Nanos>().ok().map(|t| t.0),
         Unit::Rate => value.parse::<BitsPerSec>().ok().map(|r| r.0 / 8),
@@ -157,13 +157,13 @@ fn means(unit: Unit) -> &'static str {
     }
 }
 
-/// What CoDel makes of microseconds and back (`codel_time_to_us`, `CODEL_SHIFT` 10).
+/// Microseconds after CoDel's conversion and back (`codel_time_to_us`, `CODEL_SHIFT` 10).
 fn codel(us: u32) -> u32 {
     let kept = u64::from(us) * 1000 / 1024;
     u32::try_from(kept * 1024 / 1000).unwrap_or(u32::MAX)
 }
 
-/// `TCA_OPTIONS` for these.
+/// Encodes these options as the payload of `TCA_OPTIONS`.
 pub fn encode(all: &[Set]) -> Vec<u8> {
     if let [Set { attribute: 0, bytes, .. }] = all {
         return bytes.clone();
@@ -178,7 +178,7 @@ fn run(all: impl Iterator<Item = (u16, Vec<u8>)>) -> Vec<u8> {
     whole.get(head..).unwrap_or_default().to_vec()
 }
 
-/// Whether options as dumped hold all of these.
+/// Whether dumped options hold all of these.
 pub fn hold(dumped: &[u8], all: &[Set]) -> bool {
     all.iter().all(|s| match s.attribute {
         0 => dumped.get(..4) == Some(s.shown.as_slice()),
@@ -186,11 +186,11 @@ pub fn hold(dumped: &[u8], all: &[Set]) -> bool {
     })
 }
 
-/// Options as dumped, in the form that puts them back.
+/// Dumped options in the form that restores them.
 pub fn to_restore(kind: &str, dumped: &[u8]) -> Vec<u8> {
     match kind {
         "mq" | "noqueue" | "pfifo_fast" | "noop" => vec![],
-        // A time is shown rounded down from what is kept, and would be kept as less each time.
+        // A dump rounds times down, so restoring it as it is would shrink the time on every round.
         "fq_codel" => run(attributes(dumped).map(|a| match (a.kind, u32_at(a.bytes, 0)) {
             (1 | 3 | 7, Some(us)) => (a.kind, us.saturating_add(1).to_ne_bytes().to_vec()),
             _ => (a.kind, a.bytes.to_vec()),
@@ -203,7 +203,7 @@ pub fn spelled(all: &[Set]) -> String {
     all.iter().map(|s| format!(" {}", s.text)).collect()
 }
 
-/// Options as dumped, for people: those of [`SPECS`] by name, others in hex.
+/// Dumped options for the user: those of [`SPECS`] by name, others in hex.
 pub fn show(kind: &str, dumped: &[u8]) -> String {
     let spec = |attribute| SPECS.iter().find(|s| s.0 == kind && s.2 == attribute);
     if let (Some((_, name, ..)), Some(n)) = (spec(0), u32_at(dumped, 0)) {
@@ -261,7 +261,7 @@ mod tests {
         }
     }
 
-    /// CoDel shows 5 ms as 4.999 ms: told 4.999 it would keep less.
+    /// CoDel dumps 5 ms as 4.999 ms; writing 4.999 back would store less.
     #[test]
     fn codels_times_come_back_exactly() {
         for us in (0..200_000).step_by(37) {

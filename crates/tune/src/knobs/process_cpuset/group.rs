@@ -1,30 +1,30 @@
-//! Where a process stands in the cpuset hierarchy, and what is set there.
+//! A process's place in the cpuset hierarchy, and the sets of its group.
 
 use parse::{cgroup, mountinfo};
 
 use crate::{Host, TuneError};
 
-/// A process's cgroup, as far as cpusets go.
+/// A process's cgroup in the cpuset hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// The process's start, in ticks since boot.
+    /// The process's start time, in ticks since boot.
     pub start: u64,
-    /// Whether it is of the unified hierarchy.
+    /// Whether the hierarchy is cgroup v2.
     pub v2: bool,
     /// Its path in the hierarchy.
     pub path: String,
-    /// Where the hierarchy is mounted; the root's folder.
+    /// Mount point of the hierarchy: the root group's directory.
     pub mount: String,
-    /// `cpuset.cpus`, without its line end; none where the controller is off.
+    /// `cpuset.cpus`, without its line end; `None` if the controller is off.
     pub cpus: Option<String>,
-    /// `cpuset.mems`, the same.
+    /// `cpuset.mems`, without its line end; `None` if the controller is off.
     pub mems: Option<String>,
-    /// Folders above it, the highest first, that do not hand the controller down.
+    /// Parent directories that do not delegate the controller, the topmost first.
     pub off: Vec<String>,
 }
 
 impl Group {
-    /// Looks.
+    /// Reads the group of a process.
     ///
     /// # Errors
     /// Absent when the process is gone or no hierarchy is mounted.
@@ -65,7 +65,7 @@ impl Group {
             off: vec![],
         };
         let set = |what| host.text(&group.file(what)).ok().map(|t| t.trim().to_owned());
-        // The root of the unified hierarchy has no such files, and no say.
+        // The root of cgroup v2 has no such files and no limit.
         (group.cpus, group.mems) = (set("cpuset.cpus"), set("cpuset.mems"));
         if v2 {
             group.off = group.off(host)?;
@@ -73,7 +73,7 @@ impl Group {
         Ok(group)
     }
 
-    /// Whether it is the root, which every process without a group of its own is in.
+    /// Whether it is the root group.
     pub fn is_root(&self) -> bool {
         self.path.is_empty()
     }
@@ -82,17 +82,17 @@ impl Group {
         format!("{}{}", self.mount.trim_end_matches('/'), self.path)
     }
 
-    /// One of its files.
+    /// Path of one of the group's files.
     pub fn file(&self, name: &str) -> String {
         format!("{}/{name}", self.folder())
     }
 
-    /// The folder of a group of the process's own, below the root.
+    /// Directory of a group for this process alone, below the root.
     pub fn own_folder(&self, pid: u32) -> String {
         format!("{}/netwright-{pid}", self.mount.trim_end_matches('/'))
     }
 
-    /// What is off above it, or, of the root, in itself.
+    /// Directories with the controller off: above the group, or the root itself.
     fn off(&self, host: &Host) -> Result<Vec<String>, TuneError> {
         let mut folder = self.mount.trim_end_matches('/').to_owned();
         let mut above = vec![folder.clone()];
@@ -111,7 +111,7 @@ impl Group {
         Ok(off)
     }
 
-    /// As an exact value.
+    /// The group as an exact value.
     pub fn text(&self) -> String {
         let mut text = format!(
             "start {}\n{} {}\n{}\n",
@@ -131,7 +131,7 @@ impl Group {
         text
     }
 
-    /// From an exact value.
+    /// Parses an exact value.
     pub fn parsed(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let start = lines.next()?.strip_prefix("start ")?.parse().ok()?;
@@ -156,7 +156,7 @@ impl Group {
         Some(group)
     }
 
-    /// Processes of a folder.
+    /// PIDs of a group's directory.
     pub fn members(host: &Host, folder: &str) -> Vec<u32> {
         let text = host.text(&format!("{folder}/cgroup.procs")).unwrap_or_default();
         text.lines().filter_map(|l| l.parse().ok()).collect()

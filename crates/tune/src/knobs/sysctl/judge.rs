@@ -1,5 +1,4 @@
-//! Which values of a kernel setting are taken: form, unit and range here, and what is known of them
-//! by the table of settings.
+//! Judges values of kernel settings: form, unit and range here, the rest by the table of settings.
 
 use model::{
     Bytes, Nanos,
@@ -10,7 +9,7 @@ use parse::sysctl_conf::folded;
 
 use crate::knob::{Case, Refusal, cannot, usage};
 
-/// The value in the kernel's form, or why not.
+/// The value in the kernel's form, or the reason for refusing it.
 pub fn judge(case: &Case<'_>, key: &str, old: &str, wanted: &str) -> Result<String, Refusal> {
     let row = settings::find(key);
     if row.and_then(|r| r.known).is_some_and(|k| matches!(k.default, KernelDefault::State)) {
@@ -40,7 +39,7 @@ pub fn judge(case: &Case<'_>, key: &str, old: &str, wanted: &str) -> Result<Stri
     }
 }
 
-/// As many words as now, numbers where there are numbers now.
+/// Requires as many words as the current value, numbers in place of numbers.
 fn in_form(old: &str, wanted: &str, unit: &str) -> Result<String, Refusal> {
     if wanted.contains(['\n', '\0']) || wanted.len() > 2000 {
         return usage("a value is one line");
@@ -59,7 +58,7 @@ fn in_form(old: &str, wanted: &str, unit: &str) -> Result<String, Refusal> {
     Ok(new?.join(" "))
 }
 
-/// A number of the kernel's unit; one with a unit of its own is converted where that makes sense.
+/// A number in the kernel's unit; a number with a unit is converted if the units are compatible.
 fn in_unit(word: &str, unit: &str) -> Result<String, Refusal> {
     if word.parse::<i128>().is_ok() {
         return Ok(word.to_owned());
@@ -88,8 +87,7 @@ fn words(text: &str) -> Vec<i128> {
     text.split_whitespace().filter_map(|w| w.parse().ok()).collect()
 }
 
-/// Refuses a value of which a word is out of range: the kernel answers `EINVAL` to it, or takes what
-/// makes no sense.
+/// Refuses a value with a word out of range: the kernel would answer `EINVAL` or accept nonsense.
 fn in_range(row: &Setting, new: &str) -> Result<(), Refusal> {
     if row.unit == "boolean" && !matches!(new, "0" | "1") {
         return usage(format!("{new} is out of range: 0 or 1"));
@@ -108,7 +106,7 @@ fn in_range(row: &Setting, new: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Refuses words that do not fit one another, or this kernel.
+/// Refuses words that contradict each other, or this kernel.
 fn fits(case: &Case<'_>, key: &str, new: &str) -> Result<(), Refusal> {
     match (key, words(new).as_slice()) {
         ("net.ipv4.tcp_congestion_control", _) => {

@@ -1,4 +1,4 @@
-//! What is said of a setting that is not there.
+//! Explains a missing kernel setting.
 
 use model::{
     settings::{self, Judgement, ProposedValue, TABLE, Verdict},
@@ -8,11 +8,11 @@ use parse::sysctl_conf;
 
 use crate::{Host, knob::Refusal, local};
 
-/// Nobody nests folders of `/proc/sys` deeper.
+/// Deepest nesting of directories below `/proc/sys`.
 const DEEPEST: usize = 8;
 
-/// Why a setting is not there: it went with an older kernel, or the name is mistyped. `None` where
-/// it is known, and just not there.
+/// Why a setting is missing: removed from older kernels, or mistyped. `None` if the name is known
+/// and just not present.
 pub fn missing(host: &Host, path: &str) -> Option<Refusal> {
     let key = sysctl_conf::dotted(path);
     let release = host.text("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -25,7 +25,7 @@ pub fn missing(host: &Host, path: &str) -> Option<Refusal> {
     let mut names = Vec::new();
     match settings::find(&key) {
         Some(row) if row.key == key => return None,
-        // Of an interface: one that is not there is no reason to name another one's settings.
+        // For a missing interface, another interface's settings are no suggestion.
         Some(_) => below(host, path.rsplit_once('/')?.0, 1, &mut names),
         None => {
             names.extend(TABLE.iter().map(|s| s.key.to_owned()));
@@ -37,7 +37,7 @@ pub fn missing(host: &Host, path: &str) -> Option<Refusal> {
     Some(Refusal::new(RefusedAs::Usage, why))
 }
 
-/// The dotted names of all files of a folder of `/proc/sys`.
+/// The dotted names of all files below a directory of `/proc/sys`.
 fn below(host: &Host, path: &str, deep: usize, names: &mut Vec<String>) {
     let folder = host.root().entries(&format!("/proc/sys/{path}"));
     match folder {

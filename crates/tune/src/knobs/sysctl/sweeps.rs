@@ -1,11 +1,11 @@
-//! Settings that move others when they are written. **Source**: what each write of `/proc/sys/net`
-//! moved, one after the other, in a namespace of its own, and each of the rest of `/proc/sys` on a host.
+//! Kernel settings that change others when written. **Source**: a trial write of each file of
+//! `/proc/sys/net` in a separate namespace, and of the rest of `/proc/sys` on a host.
 
 use parse::sysctl_conf;
 
 use crate::Host;
 
-/// One value in two units: the rougher file, and the finer one that undoing writes last.
+/// One value in two units: the coarse file, and the fine one, which undoing writes last.
 const FINER: &[(&str, &str)] = &[
     ("base_reachable_time", "base_reachable_time_ms"),
     ("gc_min_interval", "gc_min_interval_ms"),
@@ -13,8 +13,8 @@ const FINER: &[(&str, &str)] = &[
     ("unres_qlen", "unres_qlen_bytes"),
 ];
 
-/// Names of one value, or units of it of which one is 0 while the other one counts; the one that it goes by
-/// first. What cannot be written by its own name (0 bytes) comes back with the other one.
+/// Names of one value, or units of it of which the unused one reads 0; the canonical name first. A
+/// value that its own name cannot set (0 bytes) is restored through the other name.
 const ONE: &[[&str; 2]] = &[
     ["kernel/panic_sys_info", "kernel/panic_print"],
     ["net/netfilter/nf_conntrack_max", "net/nf_conntrack_max"],
@@ -31,11 +31,11 @@ const ONE: &[[&str; 2]] = &[
 /// Another name of `net/ipv4/conf/all/forwarding`.
 const IP_FORWARD: &str = "net/ipv4/ip_forward";
 
-/// Of IPv6, what `all` sets for every interface at once, beside forwarding.
+/// IPv6 settings, besides forwarding, that `all` sets on every interface at once.
 const ALL_OF_IPV6: &[&str] =
     &["addr_gen_mode", "disable_ipv6", "force_forwarding", "ignore_routes_with_linkdown"];
 
-/// The knobs that writing this path may move, in the order of their undoing.
+/// Knobs that writing this path may change, in the order of undoing.
 pub fn coupled_settings(host: &Host, path: &str) -> Vec<String> {
     if forwards(path) {
         return of_forwarding(host, path);
@@ -48,19 +48,19 @@ pub fn coupled_settings(host: &Host, path: &str) -> Vec<String> {
     moved.iter().map(|p| knob(p)).collect()
 }
 
-/// Whether it has a name in another unit, of which one counts and the other one reads 0.
+/// Whether the value has a name in another unit, of which the unused one reads 0.
 pub fn has_other_unit(path: &str) -> bool {
     let pair = ONE.iter().find(|pair| pair.contains(&path));
     pair.is_some_and(|[a, _]| a.starts_with("vm/") && a.ends_with("_ratio"))
 }
 
-/// The other one of two that are one.
+/// The other name of a value with two names.
 fn twin(path: &str) -> Option<String> {
     let pair = ONE.iter().find(|pair| pair.contains(&path))?;
     pair.iter().find(|name| **name != path).map(|name| (*name).to_owned())
 }
 
-/// The knob by which the value of this path goes, whichever of its names and units was written.
+/// Canonical knob of this path's value, whichever name and unit was written.
 pub fn value(path: &str) -> String {
     let finer = |(folder, name): (&str, &str)| {
         let (_, finer) = FINER.iter().find(|(rough, _)| *rough == name && has_units(folder))?;
@@ -79,7 +79,7 @@ fn knob(path: &str) -> String {
     format!("sysctl.{}", sysctl_conf::dotted(path))
 }
 
-/// Paths that a file of interfaces or of routes moves.
+/// Paths that writing an interface's or route's file changes.
 fn within(host: &Host, folder: &str, name: &str) -> Vec<String> {
     let finer = FINER.iter().find(|(rough, _)| *rough == name).map(|(_, finer)| *finer);
     let mut all: Vec<String> = match finer {
@@ -90,7 +90,7 @@ fn within(host: &Host, folder: &str, name: &str) -> Vec<String> {
         let name = finer.unwrap_or(name);
         let own = host.root().entries(&format!("/proc/sys/{table}")).unwrap_or_default();
         let others = own.iter().map(|n| format!("{table}/{n}")).filter(|f| f != folder);
-        // Of IPv4 `all` is a value of its own.
+        // In IPv4, `all` is a separate value.
         let moved = others.filter(|f| !f.ends_with("/all"));
         all.extend(moved.map(|f| format!("{f}/{name}")));
     }
@@ -103,8 +103,8 @@ fn has_units(folder: &str) -> bool {
         || folder.starts_with("net/ipv6/neigh/")
 }
 
-/// The folder of interfaces that a file moves: `default` of IPv4 and of neighbours goes to every
-/// interface that was never set by itself (`devinet_copy_dflt_conf`, `neigh_copy_dflt_parms`).
+/// The interface directories that a file changes: `default` of IPv4 and of neighbors applies to
+/// every interface that was never set itself (`devinet_copy_dflt_conf`, `neigh_copy_dflt_parms`).
 fn speaks_for_all<'f>(folder: &'f str, name: &str) -> Option<&'f str> {
     match folder.rsplit_once('/')? {
         (table @ ("net/ipv4/conf" | "net/ipv4/neigh" | "net/ipv6/neigh"), "default") => Some(table),
@@ -113,12 +113,12 @@ fn speaks_for_all<'f>(folder: &'f str, name: &str) -> Option<&'f str> {
     }
 }
 
-/// Switching forwarding rewrites every interface's (`inet_forward_change`).
+/// Switching forwarding rewrites every interface's setting (`inet_forward_change`).
 fn of_forwarding(host: &Host, path: &str) -> Vec<String> {
     let family = if path.starts_with("net/ipv6") { "net/ipv6" } else { "net/ipv4" };
     let names = host.root().entries(&format!("/proc/sys/{family}/conf")).unwrap_or_default();
     let own = |file: &str| knob(&format!("{family}/conf/{file}"));
-    // `default` leaves `all` as it is.
+    // `default` does not change `all`.
     let is_default = path.ends_with("/default/forwarding");
     let names = names.iter().filter(|n| !(is_default && *n == "all"));
     let mut all: Vec<String> = names.map(|n| own(&format!("{n}/forwarding"))).collect();
@@ -130,7 +130,7 @@ fn of_forwarding(host: &Host, path: &str) -> Vec<String> {
     all
 }
 
-/// The switches that speak for every interface.
+/// Switches that apply to every interface.
 pub fn forwards(path: &str) -> bool {
     path == IP_FORWARD
         || ["net/ipv4", "net/ipv6"]

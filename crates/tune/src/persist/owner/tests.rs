@@ -28,7 +28,7 @@ fn kept(knob: &str, value: &str, subject: Subject) -> PersistedValue {
     PersistedValue { id: 1, knob: knob.into(), set_as: None, value: value.into(), subject }
 }
 
-/// What is rendered of eth0's MTU while it is there, and once it is gone.
+/// The files for eth0's MTU while it exists, and after it is gone.
 fn here_and_gone(files: &[(&str, &str)]) -> (Rendered, Rendered) {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
@@ -39,7 +39,7 @@ fn here_and_gone(files: &[(&str, &str)]) -> (Rendered, Rendered) {
     let (host, target) = (Host::tree(at).unwrap(), Destination::this());
     let facts = facts_of(at);
     let nic = subject::interface(&host, &target, &facts, "eth0.mtu", &Record::default()).unwrap();
-    // As it comes back from the record.
+    // As read back from the record.
     let all = [kept("nic.eth0.mtu", "9000", Subject::Nic(nic))];
     let all: Vec<PersistedValue> =
         serde_json::from_str(&serde_json::to_string(&all).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What the server's messages change.
+//! Processes the server's messages.
 
 use model::measure::PgProtocol;
 
@@ -9,17 +9,16 @@ use crate::pg::{
 };
 
 impl Client {
-    /// Whether a message's body is looked at.
+    /// Whether the body of this kind of message is needed.
     #[inline]
     pub fn wants(&self, kind: u8) -> bool {
         matches!(kind, b'Z' | b'E') || (matches!(kind, b'T' | b'D') && self.wants_row)
     }
 
-    /// Takes a message of the server; tells of each statement that is answered, with the time it
-    /// was sent.
+    /// Takes a server message; reports each answered statement with its send time.
     ///
     /// # Errors
-    /// What a client cannot be told.
+    /// The message is invalid for a client.
     #[inline]
     pub fn take(
         &mut self,
@@ -29,7 +28,7 @@ impl Client {
         mut answered: impl FnMut(usize, u64),
     ) -> Result<(), &'static str> {
         match kind {
-            // Of a statement that returns rows, in the order that they mostly come.
+            // For a statement that returns rows, in the usual order.
             b'2' | b'n' | b'N' | b'S' | b'A' | b'K' | b't' | b'3' => {}
             b'1' => {
                 self.parsing.pop_front();
@@ -51,7 +50,7 @@ impl Client {
                     self.sent.pop_front().into_iter().for_each(|(n, at)| answered(n, at));
                 }
                 self.sent.clear();
-                // What it had no mind to parse after an error.
+                // After an error the server skips statements that it had still to parse.
                 for number in self.parsing.drain(..) {
                     if let Some(known) = self.known.get_mut(number) {
                         *known = false;

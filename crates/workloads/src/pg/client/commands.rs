@@ -1,4 +1,4 @@
-//! What a script does, command by command, until there is something to wait for.
+//! Runs a script's commands until one must wait.
 
 use bytes::BytesMut;
 use model::measure::PgProtocol;
@@ -91,7 +91,7 @@ impl Client {
         }
     }
 
-    /// Sends a statement; whether its answer is to be awaited.
+    /// Sends a statement; returns whether to wait for its answer.
     fn statement(
         &mut self,
         running: &mut Running,
@@ -124,7 +124,7 @@ impl Client {
         Ok(true)
     }
 
-    /// Ends what was sent without waiting; whether there is an answer to wait for.
+    /// Ends a group of statements sent without waiting; returns whether an answer is due.
     fn sync(&mut self, running: &mut Running, out: &mut BytesMut) -> bool {
         if !running.unsynced {
             return false;

@@ -1,4 +1,4 @@
-//! The process: begun, waited for, ended when we are, and what it took of the CPU.
+//! Runs the pgbench process: starts it, waits, ends it with us, and reads its CPU time.
 
 use std::{
     fs::File,
@@ -10,9 +10,9 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use traffic::{Error, ErrorContext, Result, net::now_ns};
 
-/// How often it is looked at.
+/// Poll interval.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long it may take to end when it is asked to.
+/// How long it may take to end after SIGINT, before SIGKILL.
 const ENDING_NS: u64 = 2_000_000_000;
 
 #[derive(Debug, Clone, Copy)]
@@ -26,13 +26,13 @@ pub struct Over {
     pub involuntary_switches: u64,
 }
 
-/// Runs it until it ends, or until `enough`.
+/// Runs it until it ends, or until `enough` returns true.
 ///
 /// # Errors
-/// It cannot be begun.
+/// It cannot be started.
 pub fn run(mut command: Command, out: File, err: File, enough: impl Fn() -> bool) -> Result<Over> {
     command.stdin(Stdio::null()).stdout(out).stderr(err);
-    // Of a group of its own: Ctrl-C is ours, and we say to it what follows from that.
+    // A separate process group: Ctrl-C reaches only us, and we signal pgbench as needed.
     command.process_group(0);
     // SAFETY: between fork and exec nothing but system calls are made.
     unsafe { command.pre_exec(begins) };
@@ -51,7 +51,7 @@ pub fn run(mut command: Command, out: File, err: File, enough: impl Fn() -> bool
                 _ => None,
             };
             if let Some(signal) = signal {
-                // Not waited for yet: the number is nobody else's.
+                // Not reaped yet, so its PID cannot be reused.
                 let _ = kill_process(Pid::from_child(&child), signal);
                 (asked_ns, by_us) = (now_ns(), true);
             }
@@ -60,15 +60,16 @@ pub fn run(mut command: Command, out: File, err: File, enough: impl Fn() -> bool
     }
 }
 
-/// Between fork and exec.
+/// Runs between fork and exec.
 fn begins() -> std::io::Result<()> {
     // SAFETY: system calls that touch nothing but this process, which is the child.
     unsafe {
-        // With the thread that waits for it pgbench ends too.
+        // pgbench ends when the thread that waits for it ends.
         if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
             return Err(std::io::Error::last_os_error());
         }
-        // A script's `… &` has us ignore SIGINT; who inherits that is not ended by it.
+        // A shell's `&` makes us ignore SIGINT; a child that inherited this could not be
+        // interrupted.
         for signal in [libc::SIGINT, libc::SIGTERM] {
             if libc::signal(signal, libc::SIG_DFL) == libc::SIG_ERR {
                 return Err(std::io::Error::last_os_error());
@@ -78,7 +79,7 @@ fn begins() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether it has ended, and what it took.
+/// Whether it has ended, with its CPU time.
 fn ended(pid: libc::pid_t, by_us: bool) -> std::io::Result<Option<Over>> {
     let mut status = 0;
     // SAFETY: a zeroed record is valid, and the kernel fills both.

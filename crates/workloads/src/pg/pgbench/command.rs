@@ -1,4 +1,4 @@
-//! What was asked, in pgbench's options.
+//! Translates the request into pgbench's options.
 
 use std::{
     fs,
@@ -12,15 +12,15 @@ use traffic::{Error, ErrorContext, Result, temp_folder::TempFolder};
 use super::Tool;
 use crate::pg::builtin;
 
-/// The time limit of a statement that stands for none.
+/// The default statement timeout, which counts as not set.
 const USUAL_TIMEOUT_NS: u64 = 60_000_000_000;
-/// The first version that tries again, and tells failures apart.
+/// The first version that retries transactions and distinguishes failures.
 const TRIES: u32 = 15;
 
-/// Whether pgbench can do what is asked.
+/// Checks that pgbench supports the request.
 ///
 /// # Errors
-/// [`Error::Usage`] naming the options that it has nothing for.
+/// [`Error::Usage`] naming the options that pgbench lacks.
 pub fn check(spec: &PgSpec, tool: &Tool) -> Result<()> {
     let Common { socket, family, bind, wait, warmup_ns, cooldown_ns, .. } = &spec.common;
     let cannot: Vec<&str> = [
@@ -59,7 +59,7 @@ pub fn check(spec: &PgSpec, tool: &Tool) -> Result<()> {
     }
 }
 
-/// Whether the transactions can be shared by so many clients.
+/// Whether the transactions divide evenly among the clients.
 trait Shares {
     fn shares(&self, clients: u32) -> bool;
 }
@@ -70,7 +70,7 @@ impl Shares for PgSpec {
     }
 }
 
-/// The command of one run; its log and what it says go into the folder.
+/// The command of one run; its log and output go into the directory.
 ///
 /// # Errors
 /// A script cannot be written there.
@@ -82,7 +82,7 @@ pub fn command(
     folder: &Logs,
 ) -> Result<Command> {
     let mut command = Command::new(&tool.path);
-    // Nothing is vacuumed before, as without it.
+    // Does not vacuum first, like the built-in driver.
     command.args(["--no-vacuum", "--log"]);
     command.arg(format!("--log-prefix={}", folder.log().display()));
     command.arg(format!("--client={clients}")).arg(format!("--jobs={}", spec.common.threads));
@@ -133,27 +133,27 @@ pub fn command(
     Ok(command)
 }
 
-/// The connection string as libpq knows it: its schemes are two.
+/// The connection string in libpq's form: libpq has only two URL schemes.
 fn target(text: &str) -> String {
     text.strip_prefix("pg://").map_or_else(|| text.to_owned(), |rest| format!("postgres://{rest}"))
 }
 
-/// Where pgbench writes; gone when dropped.
+/// Directory for pgbench's files; removed when dropped.
 #[derive(Debug)]
 pub struct Logs(TempFolder);
 
 impl Logs {
-    /// A new one, ours alone.
+    /// A new private directory.
     ///
     /// # Errors
-    /// There is no room for it.
+    /// It cannot be created.
     pub fn new() -> Result<Self> {
         let place = std::env::temp_dir();
         let what = || format!("no folder in {} for pgbench's log", place.display());
         Ok(Self(TempFolder::new("pgbench").doing(what)?))
     }
 
-    /// A file of it.
+    /// Path of a file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
@@ -163,13 +163,13 @@ impl Logs {
     }
 
     fn select1(&self, text: &str) -> Result<PathBuf> {
-        // Shown in no result: the plan has the script by its name.
+        // The path appears in no result: the plan shows the script's name.
         let path = self.file("select1.sql");
         fs::write(&path, text).map_err(|e| Error::io(path.display().to_string(), &e))?;
         Ok(path)
     }
 
-    /// The logs, one of each thread that has written.
+    /// The log files, one for each thread that wrote.
     pub fn logs(&self) -> Vec<PathBuf> {
         let is_log = |p: &Path| {
             p.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with("log."))

@@ -1,4 +1,4 @@
-//! The program: in `PATH`, or where Debian keeps one for each version of the server.
+//! Finds pgbench: in `PATH`, or in Debian's directory for each server version.
 
 use std::{
     fs::File,
@@ -9,23 +9,23 @@ use std::{
 
 use traffic::{Error, Result};
 
-/// Where Debian keeps a server's programs, by version.
+/// Debian's directory of a server's programs, by version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// A pgbench that answers.
+/// An installed pgbench.
 #[derive(Debug, Clone)]
 pub struct Tool {
     pub path: PathBuf,
-    /// As it says itself: `pgbench (PostgreSQL) 15.14 (Debian …)`.
+    /// Its version line: `pgbench (PostgreSQL) 15.14 (Debian …)`.
     pub version: String,
-    /// `15`.
+    /// Major version, such as 15.
     pub major: u32,
 }
 
-/// The first that answers.
+/// The first pgbench that runs.
 ///
 /// # Errors
-/// There is none: what to install.
+/// There is none: names the package to install.
 pub fn find() -> Result<Tool> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -35,7 +35,7 @@ pub fn find() -> Result<Tool> {
 fn among(folders: &[PathBuf], versions: &Path) -> Result<Tool> {
     let found: Vec<PathBuf> =
         folders.iter().map(|f| f.join("pgbench")).filter(|p| p.is_file()).collect();
-    // Debian's in PATH is a wrapper in Perl, whose CPU time would count as pgbench's.
+    // Debian's pgbench in PATH is a Perl wrapper; its CPU time would count as pgbench's.
     let (programs, scripts): (Vec<_>, Vec<_>) = found.into_iter().partition(|p| is_program(p));
     let all = programs.into_iter().chain(of_versions(versions)).chain(scripts);
     all.into_iter().find_map(ask).ok_or_else(|| {
@@ -61,7 +61,7 @@ fn is_program(path: &Path) -> bool {
     File::open(path).and_then(|mut f| f.read_exact(&mut first)).is_ok() && first == *b"\x7fELF"
 }
 
-/// What it says of itself.
+/// Runs it for its version.
 fn ask(path: PathBuf) -> Option<Tool> {
     let out = Command::new(&path).arg("--version").output().ok()?;
     let version = String::from_utf8_lossy(&out.stdout).trim().to_owned();
@@ -69,7 +69,7 @@ fn ask(path: PathBuf) -> Option<Tool> {
     out.status.success().then_some(Tool { path, version, major })
 }
 
-/// `pgbench (PostgreSQL) 15.14 (Debian …)`, `pgbench (PostgreSQL) 17beta1`.
+/// The major version in `pgbench (PostgreSQL) 15.14 (Debian …)` or `pgbench (PostgreSQL) 17beta1`.
 fn major(version: &str) -> Option<u32> {
     let number = version.strip_prefix("pgbench (PostgreSQL) ")?;
     let end = number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len());

@@ -1,7 +1,7 @@
 //! pgbench's log: a line for each transaction.
 //!
-//! `CLIENT NUMBER TIME SCRIPT SECONDS MICROSECONDS [LAG] [RETRIES]`; the time is from the beginning,
-//! or from the schedule's with a rate, in microseconds, or says that it failed.
+//! `CLIENT NUMBER TIME SCRIPT SECONDS MICROSECONDS [LAG] [RETRIES]`. TIME is the latency in
+//! microseconds, from the start or with a rate from the scheduled time, or a word for a failure.
 
 use std::{
     fs::File,
@@ -16,18 +16,18 @@ use crate::pg::recorder::{Logged, PgRecorder};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// How long it took; or why it came to nothing.
+    /// The latency, or the failure.
     pub outcome: std::result::Result<u64, String>,
     pub script: usize,
-    /// When it ended, since 1970.
+    /// End time, in nanoseconds since 1970.
     pub end_ns: u64,
-    /// With a rate: how late it was begun.
+    /// With a rate: how late it began (schedule lag).
     pub lag_ns: Option<u64>,
-    /// Tries beyond the first.
+    /// Tries beyond the first one.
     pub retries: u32,
 }
 
-/// Which columns there are at the end.
+/// Optional columns at the end.
 #[derive(Debug, Clone, Copy)]
 pub struct Columns {
     pub lag: bool,
@@ -35,13 +35,13 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// As pgbench writes them for this request.
+    /// The columns that pgbench writes for this request.
     pub fn of(spec: &PgSpec) -> Self {
         Self { lag: spec.rate_per_s.is_some(), retries: spec.max_tries != 1 }
     }
 }
 
-/// A line; `None` where it is none, as the last one of a log that was cut off.
+/// Parses a line; `None` if it is invalid, like the last line of a truncated log.
 pub fn line(text: &str, columns: Columns) -> Option<Entry> {
     let mut words = text.split_ascii_whitespace();
     let (_client, _number) = (words.next()?, words.next()?);
@@ -59,19 +59,19 @@ pub fn line(text: &str, columns: Columns) -> Option<Entry> {
     words.next().is_none().then_some(Entry { outcome, script, end_ns, lag_ns, retries })
 }
 
-/// What the logs hold.
+/// Content of the logs.
 #[derive(Debug)]
 pub struct Read {
-    /// One of each thread.
+    /// One record for each thread.
     pub recorders: Vec<PgRecorder>,
-    /// From the first beginning to the last end.
+    /// Time from the first start to the last end.
     pub spans_ns: u64,
 }
 
-/// Reads all logs; the times in the recorders follow `start_ns`.
+/// Reads all logs; the recorders' times follow `start_ns`.
 ///
 /// # Errors
-/// One cannot be read.
+/// A log cannot be read.
 pub fn read(
     logs: &[PathBuf],
     columns: Columns,
@@ -97,7 +97,7 @@ pub fn read(
             text.clear();
             match reader.read_line(&mut text) {
                 Ok(0) => break,
-                // What was cut off is not whole.
+                // A truncated last line is ignored.
                 Ok(_) if !text.ends_with('\n') => break,
                 Ok(_) => {}
                 Err(e) => return Err(Error::io(path.display().to_string(), &e)),
@@ -133,7 +133,7 @@ fn add(to: &mut PgRecorder, entry: &Entry, start_ns: u64, since_ns: u64) {
     }
 }
 
-/// As the server would have named it.
+/// The failure under the name that the server's error would have.
 fn named(why: &str, to: &mut PgRecorder) -> Failed {
     let (code, message) = match why {
         "serialization" => ("40001", "could not serialize access"),

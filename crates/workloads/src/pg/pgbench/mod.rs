@@ -1,11 +1,11 @@
-//! `measure pg --driver pgbench`: the real pgbench makes the transactions, and what it writes of
-//! each one becomes the same result.
+//! `measure pg --driver pgbench`: the real pgbench runs the transactions; its log of each
+//! transaction becomes the same kind of result.
 //!
-//! - `find`: the program.
-//! - `command`: what was asked, in its options, and what it has none for.
-//! - `child`: the process, ended when we are.
-//! - `reported`: its report; `log`: its line for each transaction.
-//! - `round`: one run, from all of them.
+//! - `find`: locates the program.
+//! - `command`: translates the request into its options, and refuses unsupported ones.
+//! - `child`: the process, which ends when we do.
+//! - `reported`: parses its report; `log`: parses its transaction log.
+//! - `round`: one run, combining all of these.
 //!
 //! **Source**: PostgreSQL's documentation, "pgbench", "Per-Transaction Logging" among others.
 

@@ -1,28 +1,28 @@
 //! pgbench's report, as versions 10 to 18 write it.
 
-/// What it says of a run; what a version does not tell is `None`.
+/// Figures of a report; `None` if the version does not print them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Reported {
     /// `number of transactions actually processed`.
     pub processed: u64,
-    /// Transactions a second without the time that the connections took at first.
+    /// Transactions per second, excluding the initial connection time.
     pub per_s_without: Option<f64>,
-    /// With it, or with that of each new connection.
+    /// Including it, or including the time of each new connection.
     pub per_s_with: Option<f64>,
-    /// How long the connections took at first.
+    /// Initial connection time.
     pub connecting_ns: Option<f64>,
-    /// With a connection for each transaction: how long one took.
+    /// With a connection for each transaction: mean time of one.
     pub each_connection_ns: Option<f64>,
-    /// With a rate: how late transactions were begun, in the mean and at most.
+    /// With a rate: mean and maximum schedule lag.
     pub lag_ns: Option<(f64, f64)>,
 }
 
-/// What a report says; `None` where it does not say how many transactions there were.
+/// Parses a report; `None` if it lacks the number of transactions.
 pub fn read(report: &str) -> Option<Reported> {
     let mut reported = Reported::default();
     let mut processed = None;
     for line in report.lines() {
-        // Then each script has a part of its own.
+        // From here on each script has its own section.
         if line.starts_with("SQL script ") {
             break;
         }
@@ -48,14 +48,14 @@ pub fn read(report: &str) -> Option<Reported> {
     Some(reported)
 }
 
-/// `avg 0.023 (max 1.567) ms`.
+/// Parses `avg 0.023 (max 1.567) ms`.
 fn lag(text: &str) -> Option<(f64, f64)> {
     let (mean, most) = text.strip_prefix("avg ")?.strip_suffix(") ms")?.split_once(" (max ")?;
     let ns = |ms: &str| ms.trim().parse::<f64>().ok().map(|ms| ms * 1e6);
     Some((ns(mean)?, ns(most)?))
 }
 
-/// What it complains of: an error if there is one, and its warnings.
+/// Its error, if there is one, and its warnings.
 pub fn complaints(said: &str) -> (Option<String>, Vec<String>) {
     let after = |line: &str, kind: &str| {
         line.strip_prefix("pgbench: ")?.strip_prefix(kind).map(|l| l.trim().to_owned())
@@ -64,7 +64,7 @@ pub fn complaints(said: &str) -> (Option<String>, Vec<String>) {
     let mut warnings: Vec<String> = said.lines().filter_map(|l| after(l, "warning:")).collect();
     warnings.sort();
     warnings.dedup();
-    // Of a version that says neither, its first line but what it says of its beginning.
+    // Versions without these prefixes: the first line that is not a startup message.
     let plain = || {
         let mut lines = said.lines().map(str::trim).filter(|l| !l.is_empty());
         lines.find(|l| !l.starts_with("pgbench: warning:")).map(str::to_owned)
@@ -72,7 +72,7 @@ pub fn complaints(said: &str) -> (Option<String>, Vec<String>) {
     (error.or_else(plain), warnings)
 }
 
-/// An error with the name of the script in it, which pgbench calls by its number.
+/// Replaces the script number in an error by the script's name.
 pub fn with_name(error: &str, names: &[&str]) -> String {
     let number = error.split_once("script ").and_then(|(_, rest)| {
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());

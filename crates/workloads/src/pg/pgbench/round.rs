@@ -1,5 +1,4 @@
-//! One run of pgbench, as a round of our own: looks at both hosts before and after, and what it
-//! reported and logged in between.
+//! One pgbench run as a round: marks on both hosts before and after, and pgbench's report and log.
 
 use std::{
     fs::File,
@@ -40,13 +39,12 @@ use crate::pg::{
     result,
 };
 
-/// How much longer than it was told pgbench may take: for its connections, and for the last
-/// transactions.
+/// How much longer than requested pgbench may run: for its connections and its last transactions.
 const GRACE_NS: u64 = 60_000_000_000;
 const NOT_ASKED: &str = "pgbench's threads are not asked";
 const NOT_REPORTED: &str = "pgbench does not tell";
 
-/// What a run of pgbench is made of.
+/// Inputs of a pgbench run.
 #[derive(Clone, Copy)]
 pub struct By<'a> {
     pub tool: &'a Tool,
@@ -55,20 +53,20 @@ pub struct By<'a> {
     pub shape: &'a PgShape,
     pub seed: u64,
     pub onlooker: Option<&'a Peer>,
-    /// See [`conducted`].
+    /// Options for waiting, from [`conducted`].
     pub conducted: &'a Common,
     pub assignments: &'a Assignments,
     pub same_host: bool,
-    /// The password that stood in the connection string.
+    /// The password from the connection string.
     pub password: Option<&'a str>,
-    /// What our own session agreed on: pgbench's are by the same string.
+    /// TLS parameters of our own session: pgbench uses the same string.
     pub tls: Option<&'a TlsRun>,
 }
 
 /// Runs pgbench once.
 ///
 /// # Errors
-/// It cannot be begun, or nothing came of it.
+/// It cannot be started, or gave no result.
 pub fn one(by: &By<'_>, run: Run<'_>) -> Result<OneRun<PgRun>> {
     let folder = Logs::new()?;
     let over = Mutex::new(None);
@@ -119,7 +117,7 @@ pub fn one(by: &By<'_>, run: Run<'_>) -> Result<OneRun<PgRun>> {
     Ok(OneRun { run, interrupted, broken })
 }
 
-/// The time that the rate is of: pgbench's own where it reported, else that of its log.
+/// The duration for the rate: from pgbench's report, else from its log.
 fn window(spec: &PgSpec, reported: Option<&Reported>, spans_ns: u64) -> u64 {
     let rate =
         reported.and_then(|t| if spec.connect_each { t.per_s_with } else { t.per_s_without });
@@ -139,7 +137,7 @@ impl By<'_> {
             onlooker: self.onlooker,
             connections: self.clients,
             rate_per_s: None,
-            // The window ends with what is done in it.
+            // The window ends with the last transaction.
             total: Some(1),
             interval_ns: None,
         }
@@ -154,7 +152,7 @@ impl By<'_> {
         PgRecorder::new(kept, BATCH_NS)
     }
 
-    /// Runs it within the window; `None` where that never opened.
+    /// Runs it within the window; `None` if the window never opened.
     fn child(&self, duty: &WorkerTask<'_>, folder: &Logs) -> Result<Option<Over>> {
         while duty.window.start_ns() == u64::MAX {
             if duty.pool.stopping() {
@@ -164,7 +162,7 @@ impl By<'_> {
         }
         let cpus: CpuSet = self.assignments.cpus.iter().copied().collect();
         if !self.assignments.cpus.is_empty() {
-            // It inherits this thread's.
+            // It inherits this thread's affinity.
             host::pin::set(&cpus)?;
         }
         let mut command = command::command(self.spec, self.tool, self.clients, self.seed, folder)?;
@@ -191,7 +189,8 @@ impl By<'_> {
         warnings: Vec<String>,
     ) -> PgRun {
         let transactions = sums.all.requests.latency.count();
-        // The looks enclose all of pgbench, also its connecting: its transactions are all there are.
+        // The marks enclose all of pgbench, including connecting: its transactions are all there
+        // are.
         let spec = PgSpec { transactions: Some(transactions), ..self.spec.clone() };
         let mut run =
             result::pg_run(&spec, self.clients, self.shape, self.assignments, self.same_host, sums);
@@ -209,7 +208,7 @@ impl By<'_> {
         }
         run.warnings.extend(warnings.into_iter().map(|text| Warning::Pgbench { text }));
         if self.spec.connect_each && self.spec.rate_per_s.is_none() {
-            // By a schedule both begin before the connection.
+            // With a schedule both measure from before the connection.
             run.warnings.push(Warning::PgbenchWithoutConnection);
         }
         if over.by_us {
@@ -221,7 +220,7 @@ impl By<'_> {
         run
     }
 
-    /// Whether it kept its schedule.
+    /// A warning if the schedule was not kept.
     fn late(&self, rate_per_s: u64, run: &PgRun, reported: &Reported) -> Option<Warning> {
         let late = Late {
             places: "--flows",
@@ -234,7 +233,7 @@ impl By<'_> {
         late.warning("pgbench")
     }
 
-    /// The rates with and without connecting, as pgbench has them.
+    /// Adds pgbench's rates with and without connection time.
     fn rates(&self, run: &mut PgRun, reported: &Reported) {
         let (n, window) = (run.transactions as f64, run.window_ns.0 as f64);
         let rate = |ns: f64| n * 1e9 / ns.max(1.0);
@@ -259,7 +258,7 @@ impl By<'_> {
     }
 }
 
-/// The CPU of pgbench in place of that of the thread which waited for it.
+/// Replaces the waiting thread's CPU time by pgbench's.
 fn used(cpu: EndCpu, over: &Over) -> EndCpu {
     let all = Reading::Known(over.user_ns.saturating_add(over.system_ns));
     EndCpu {
@@ -273,7 +272,7 @@ fn used(cpu: EndCpu, over: &Over) -> EndCpu {
     }
 }
 
-/// How the waiting is conducted: one thread, no warm-up, and time for pgbench to end by itself.
+/// Options for waiting: one thread, no warm-up, and time for pgbench to end by itself.
 pub fn conducted(common: &Common) -> Common {
     Common {
         threads: 1,

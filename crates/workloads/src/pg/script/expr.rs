@@ -1,4 +1,4 @@
-//! Expressions: from tokens to a tree.
+//! Parses expressions into trees.
 //!
 //! Operators bind as in PostgreSQL's own grammar, from the loosest: `OR`, `AND`, `NOT`, `IS`,
 //! comparisons (which do not chain), bits, sums, products, signs.
@@ -11,13 +11,13 @@ use super::{
     value::{Scalar, Value, Vars},
 };
 
-/// How deep parentheses, `CASE` and signs may be nested.
+/// Deepest nesting of parentheses, `CASE` and signs.
 const DEEPEST: usize = 100;
 
-/// How many operators deep a tree may be: `1 + 1 + 1 + …` is as deep as it is long.
+/// Greatest depth of a tree in operators: `1 + 1 + 1 + …` is as deep as it is long.
 const DEEPEST_TREE: usize = 1000;
 
-/// What `\set` and `\if` compute.
+/// An expression of `\set` or `\if`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expr {
     node: Node,
@@ -31,7 +31,7 @@ enum Node {
     Call(Function, Vec<Expr>),
     And(Box<[Expr; 2]>),
     Or(Box<[Expr; 2]>),
-    /// Pairs of condition and result, and what `ELSE` says.
+    /// Pairs of condition and result, and the value of `ELSE`.
     Case(Vec<(Expr, Expr)>, Box<Expr>),
 }
 
@@ -53,16 +53,16 @@ impl Expr {
         Self { node: Node::Call(function, arguments), depth }
     }
 
-    /// Its value. A client that computes with the same variables and random numbers has the same.
+    /// Its value. The same variables and random numbers give the same value.
     ///
     /// # Errors
-    /// What cannot be computed, in pgbench's words: an unknown variable, a division by zero, a
-    /// result that does not fit.
+    /// A computation error, in pgbench's words: an unknown variable, a division by zero, a result
+    /// out of range.
     pub fn eval(&self, vars: &Vars, rng: &mut Rng) -> Result<Value, String> {
         self.scalar(vars, rng).map(Value::from)
     }
 
-    /// Its value, for computing on.
+    /// Its value, for further computation.
     pub(super) fn scalar(&self, vars: &Vars, rng: &mut Rng) -> Result<Scalar, String> {
         match &self.node {
             Node::Constant(value) => Ok(*value),
@@ -78,7 +78,7 @@ impl Expr {
                 let given = values.get(..arguments.len()).unwrap_or(&values);
                 function.apply(given, rng)
             }
-            // `NULL AND false` is NULL here, other than in SQL.
+            // `NULL AND false` is NULL here, unlike in SQL.
             Node::And(both) => Self::both(both, false, vars, rng),
             Node::Or(both) => Self::both(both, true, vars, rng),
             Node::Case(cases, otherwise) => {
@@ -92,7 +92,7 @@ impl Expr {
         }
     }
 
-    /// `AND` and `OR`: the right side only where the left one does not decide.
+    /// `AND` and `OR`: evaluates the right side only if the left does not decide.
     fn both(
         [left, right]: &[Self; 2],
         decides: bool,
@@ -110,10 +110,10 @@ impl Expr {
     }
 }
 
-/// As many as pgbench evaluates.
+/// Most arguments of a function, as in pgbench.
 const MOST_ARGUMENTS: usize = 16;
 
-/// How tightly an operator binds.
+/// Binding strength of an operator.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Level {
     Or,
@@ -144,18 +144,18 @@ impl Level {
     }
 }
 
-/// What stands between two operands.
+/// An operator between two operands.
 enum Operator {
     And,
     Or,
-    /// `IS …`, which has no right operand.
+    /// `IS …`, without a right operand.
     Is,
     Call(Function),
-    /// `a > b` is computed as `b < a`, and `b` first.
+    /// `a > b` is computed as `b < a`, evaluating `b` first.
     Swapped(Function),
 }
 
-/// Reads an expression that ends with the command.
+/// Parses an expression up to the end of the command.
 pub(super) fn whole(tokens: &mut Tokens<'_>) -> Result<Expr, Fault> {
     let expr = Parser { tokens, depth: 0 }.level(Level::Or)?;
     match tokens.peek() {
@@ -170,7 +170,7 @@ struct Parser<'p, 'a> {
 }
 
 impl Parser<'_, '_> {
-    /// An expression of operators that bind at least so tightly.
+    /// Parses an expression of operators with at least this binding strength.
     fn level(&mut self, loosest: Level) -> Result<Expr, Fault> {
         self.depth += 1;
         if self.depth > DEEPEST {
@@ -212,7 +212,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// The operator that comes next, and how tightly it binds.
+    /// The next operator and its binding strength.
     fn operator(&self) -> Option<(Level, Operator)> {
         use Function as F;
         let (level, function) = match self.tokens.peek() {
@@ -272,7 +272,7 @@ impl Parser<'_, '_> {
         Ok(if negated { Expr::call(Function::Not, vec![is]) } else { is })
     }
 
-    /// The constant that comes next, where a word is one.
+    /// The next token's constant, if a word is one.
     fn constant(&self) -> Option<Scalar> {
         let words =
             [("null", Scalar::Null), ("true", Scalar::Bool(true)), ("false", Scalar::Bool(false))];
@@ -306,7 +306,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// A sign before its operand, or what is in parentheses.
+    /// Parses a sign and its operand, or an expression in parentheses.
     fn sign(&mut self, sign: &str) -> Result<Expr, Fault> {
         if !matches!(sign, "(" | "+" | "-" | "~") {
             return Err(self.tokens.unexpected("an expression"));
@@ -319,7 +319,7 @@ impl Parser<'_, '_> {
                 Ok(inner)
             }
             "+" => self.level(Level::Sign),
-            // Binds as loosely as the operators on bits: ~ 1 + 2 is ~ (1 + 2).
+            // Binds as loosely as bit operators: ~ 1 + 2 is ~ (1 + 2).
             "~" => Ok(Expr::call(Function::BitXor, vec![Expr::int(-1), self.level(Level::Sum)?])),
             _ => {
                 if *self.tokens.peek() == Token::Int(1 << 63) {

@@ -1,20 +1,20 @@
-//! What is wrong with a script, and where.
+//! Errors in a script, with their position.
 
 use thiserror::Error;
 
-/// What is wrong with a script: `line:column: what`.
+/// An error in a script, shown as `line:column: what`.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{line}:{column}: {what}")]
 pub struct ScriptError {
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// The character in the line, from 1.
+    /// Column in characters, from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// Text of the error.
     pub what: String,
 }
 
-/// The same with an offset in bytes for the place, until the whole text is at hand.
+/// The same with a byte offset, until the whole text is available.
 #[derive(Debug)]
 pub(super) struct Fault {
     at: usize,
@@ -32,7 +32,7 @@ impl Fault {
     }
 }
 
-/// The line and the character in it, from 1, of an offset in bytes.
+/// Line and column, from 1, of a byte offset.
 pub(super) fn place(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let begin = before.rfind('\n').map_or(0, |n| n + 1);

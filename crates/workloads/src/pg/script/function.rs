@@ -1,4 +1,4 @@
-//! The functions and operators of expressions, and what they do.
+//! Functions and operators of expressions.
 
 use super::{
     hash,
@@ -41,12 +41,12 @@ pub(super) enum Function {
     ShiftRight,
     Sqrt,
     Sub,
-    /// Towards 0; scripts cannot call it.
+    /// Rounds towards 0; not callable from scripts.
     Truncate,
     Zipfian,
 }
 
-/// What scripts call, and how many arguments each has at least and at most.
+/// Name in scripts, and the smallest and largest number of arguments.
 const NAMED: [(&str, Function, usize, usize); 21] = {
     use Function as F;
     [
@@ -75,12 +75,12 @@ const NAMED: [(&str, Function, usize, usize); 21] = {
 };
 
 impl Function {
-    /// The one that scripts call so, in any case.
+    /// The function of this name, in any case.
     pub fn named(word: &str) -> Option<Self> {
         NAMED.iter().find(|(name, ..)| name.eq_ignore_ascii_case(word)).map(|(_, f, ..)| *f)
     }
 
-    /// Checks how many arguments there are; whether the seed, which may be left out, is to be added.
+    /// Checks the number of arguments; returns whether the optional seed must be added.
     pub fn lacks_seed(self, word: &str, n: usize) -> Result<bool, String> {
         let entry = NAMED.iter().find(|(name, ..)| name.eq_ignore_ascii_case(word));
         let Some((name, _, least, most)) = entry else { return Ok(false) };
@@ -95,7 +95,7 @@ impl Function {
         Ok(n < *most && matches!(self, Self::Murmur2 | Self::Fnv1a | Self::Permute))
     }
 
-    /// What it gives for as many arguments as [`Function::lacks_seed`] wants.
+    /// Its value for the number of arguments that [`Function::lacks_seed`] requires.
     pub fn apply(self, arguments: &[Scalar], rng: &mut Rng) -> Result<Scalar, String> {
         let null = arguments.contains(&Scalar::Null);
         if null && !matches!(self, Self::Is | Self::Debug) {
@@ -140,7 +140,7 @@ impl Function {
             Self::BitAnd => Scalar::Int(a.int()? & b.int()?),
             Self::BitOr => Scalar::Int(a.int()? | b.int()?),
             Self::BitXor => Scalar::Int(a.int()? ^ b.int()?),
-            // By the lowest six bits, as processors do.
+            // Shifts by the lowest six bits, as processors do.
             Self::ShiftLeft => Scalar::Int(a.int()?.wrapping_shl(low_bits(b.int()?))),
             Self::ShiftRight => Scalar::Int(a.int()?.wrapping_shr(low_bits(b.int()?))),
             Self::Is => Scalar::Bool(a == b),
@@ -184,7 +184,7 @@ impl Function {
         }))
     }
 
-    /// The least or greatest: a double where one of them is.
+    /// The least or greatest: a double if one argument is.
     fn of_many(self, all: &[Scalar]) -> Result<Scalar, String> {
         let least = self == Self::Least;
         if all.iter().any(|v| matches!(v, Scalar::Double(_))) {
@@ -205,7 +205,7 @@ impl Function {
         Ok(best.map_or(Scalar::Null, Scalar::Int))
     }
 
-    /// Arithmetic: with doubles where one is, but a remainder of whole numbers only.
+    /// Arithmetic: in doubles if an operand is one; the remainder takes integers only.
     fn sum(self, a: Scalar, b: Scalar) -> Result<Scalar, String> {
         let doubles = matches!(a, Scalar::Double(_)) || matches!(b, Scalar::Double(_));
         if doubles && self != Self::Mod {

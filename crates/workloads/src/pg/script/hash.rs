@@ -1,9 +1,9 @@
-//! Numbers from numbers: hash functions and permutations, as pgbench 15 has them.
+//! Hash functions and permutations, as in pgbench 15.
 
 use super::random::Rng;
 
-/// FNV-1a over the value's eight bytes, the lowest first: G. Fowler, L. Noll, K.-P. Vo, D. Eastlake
-/// and T. Hansen, The FNV Non-Cryptographic Hash Algorithm. The seed changes its start.
+/// FNV-1a over the value's eight bytes, lowest first: G. Fowler, L. Noll, K.-P. Vo, D. Eastlake and
+/// T. Hansen, The FNV Non-Cryptographic Hash Algorithm. The seed changes the initial state.
 pub(super) fn fnv1a(value: i64, seed: i64) -> i64 {
     let start = 0xcbf2_9ce4_8422_2325 ^ seed.cast_unsigned();
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -19,9 +19,9 @@ pub(super) fn murmur2(value: i64, seed: i64) -> i64 {
     fold(fold(hash).wrapping_mul(M)).cast_signed()
 }
 
-/// Where a value stands in a permutation of 0 to `size` - 1 that the seed chooses: six rounds, in
-/// each of which the lower and the upper power of two of the range are multiplied by something odd,
-/// combined with something and turned by a bit, and the whole is moved on.
+/// Position of a value in a permutation of 0 to `size` - 1 that the seed selects. Six rounds: each
+/// multiplies the lower and the upper power of two of the range by an odd number, combines it with
+/// another and rotates it by one bit, then shifts the whole range.
 ///
 /// `size` must be positive.
 pub(super) fn permute(value: i64, size: i64, seed: i64) -> i64 {

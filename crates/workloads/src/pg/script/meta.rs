@@ -1,4 +1,4 @@
-//! Backslash commands.
+//! Parses a script's backslash commands.
 
 use super::{
     expr::{self, Expr},
@@ -8,7 +8,7 @@ use super::{
     value::is_name,
 };
 
-/// One of them, before the targets of its jumps are known.
+/// A command before its jump targets are known.
 #[derive(Debug)]
 pub(super) enum Meta {
     Set { name: String, expr: Expr },
@@ -23,10 +23,10 @@ pub(super) enum Meta {
     Aset(String),
 }
 
-/// A word and where it begins.
+/// A word and its offset.
 type MetaWord<'a> = (&'a str, usize);
 
-/// The words of one command.
+/// Reader of a command's words.
 struct MetaWords<'a> {
     script: &'a str,
     at: usize,
@@ -57,7 +57,7 @@ impl<'a> MetaWords<'a> {
     }
 }
 
-/// Where the command ends: after its line's end, or with the script.
+/// Offset of the command's end: after its line end, or at the end of the script.
 pub(super) fn end_of_line(script: &str, from: usize) -> usize {
     let mut at = from;
     while let Some(rest) = script.get(at..).filter(|r| !r.is_empty()) {
@@ -71,11 +71,11 @@ pub(super) fn end_of_line(script: &str, from: usize) -> usize {
     script.len()
 }
 
-/// Reads the command whose name begins at an offset; nothing where the line is empty.
+/// Parses the command whose name begins at an offset; `None` for an empty line.
 pub(super) fn read(script: &str, at: usize) -> Result<Option<Meta>, Fault> {
     let mut words = MetaWords { script, at };
     let Some((name, begin)) = words.next() else { return Ok(None) };
-    // The backslash is the command's begin.
+    // The command begins at its backslash.
     let begin = begin.min(at.saturating_sub(1));
     let plain = |meta: Meta, words: &mut MetaWords<'_>| words.none_left().map(|()| Some(meta));
     match name.to_ascii_lowercase().as_str() {
@@ -130,7 +130,7 @@ fn prefix(words: &mut MetaWords<'_>) -> Result<String, Fault> {
     Ok(word.to_owned())
 }
 
-/// `\sleep NUMBER|:VARIABLE [us|ms|s]`, as nanoseconds.
+/// Parses `\sleep NUMBER|:VARIABLE [us|ms|s]` into nanoseconds.
 fn sleep(words: &mut MetaWords<'_>, begin: usize) -> Result<Expr, Fault> {
     let Some((word, at)) = words.next() else {
         return Err(Fault::at(begin, "\\sleep needs a time: \\sleep 10 ms"));
@@ -139,7 +139,7 @@ fn sleep(words: &mut MetaWords<'_>, begin: usize) -> Result<Expr, Fault> {
     words.none_left()?;
     let time = if let Some(name) = word.strip_prefix(':') {
         variable(name, at + 1)?;
-        // A fraction counts for nothing there, so it does not here.
+        // pgbench drops fractions, so this does too.
         Expr::call(Function::Truncate, vec![Expr::variable(name)])
     } else {
         let digits = word.strip_prefix(['+', '-']).unwrap_or(word);

@@ -1,13 +1,14 @@
 //! The script language of pgbench, as version 15 has it.
 //!
-//! A script is SQL statements, each ended by a semicolon, and backslash commands, each on a line
-//! of its own. Nothing here speaks with a server or reads a file. What differs from pgbench:
+//! A script is SQL statements, each ended by a semicolon, and backslash commands, each on its own
+//! line. This module does no I/O. Differences from pgbench:
 //!
 //! - `\shell` and `\setshell` are refused.
 //! - `debug()` prints nothing.
-//! - A quotation or comment without an end, and a bad name after `\set` or `\gset`, are errors in
-//!   the script instead of errors of the server or while it runs.
-//! - Comments after `--` are not sent: in the extended protocol a variable in one would be a
+//! - An unterminated quotation or comment, and a bad name after `\set` or `\gset`, are errors when
+//!   the script is read, not errors of the server or at run time.
+//! - Comments after `--` are not sent: in the extended protocol a variable inside one would be an
+//!   unknown parameter to the server.
 //!   parameter that the server knows nothing of.
 
 mod expr;
@@ -30,58 +31,57 @@ use fault::Fault;
 use meta::Meta;
 use sql::{End, Scanner};
 
-/// What a script does next.
+/// A command of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     Sql(SqlText),
-    /// Gives a variable the value of an expression.
+    /// Sets a variable to the value of an expression.
     Set {
         name: String,
         expr: Expr,
     },
-    /// Waits; the expression's value is in nanoseconds, a whole number that may be negative.
+    /// Waits; the expression is in nanoseconds, an integer that may be negative.
     Sleep(Expr),
-    /// `\if` and `\elif`: goes on with the next command where [`Value::is_true`] of the
-    /// expression, else with that of this index.
+    /// `\if` and `\elif`: continues with the next command if [`Value::is_true`] of the expression,
+    /// else at this index.
     If {
         condition: Expr,
-        /// An index into the commands, or their number for the script's end; always a later one.
+        /// Index of a later command, or the number of commands for the script's end.
         otherwise: usize,
     },
-    /// The end of a branch of `\if`: goes on with the command of this index, a later one or the
-    /// script's end.
+    /// End of an `\if` branch: continues at this index, a later command or the script's end.
     Jump(usize),
-    /// What follows is sent without waiting for answers.
+    /// Sends the following statements without waiting for answers.
     StartPipeline,
-    /// Waits for all answers.
+    /// Waits for all outstanding answers.
     EndPipeline,
-    /// The single row of the statement before this command becomes variables.
+    /// Stores the single row of the statement before this command in variables.
     Gset {
-        /// What is before each column's name.
+        /// Prefix of each variable's name, before the column's name.
         prefix: String,
     },
-    /// The last row, if any, of each of the statements before this command becomes variables.
+    /// For each statement before this command, stores its last row in variables, if it has one.
     Aset {
-        /// What is before each column's name.
+        /// Prefix of each variable's name, before the column's name.
         prefix: String,
     },
 }
 
-/// A script, free of what can be known to be wrong before it runs.
+/// A script without errors that can be found before it runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
     name: String,
     text: String,
     commands: Vec<Command>,
-    /// The line of each command.
+    /// Line number of each command.
     lines: Vec<usize>,
 }
 
 impl Script {
-    /// Reads a script; the name is for people.
+    /// Parses a script; the name is for messages.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The first error, with its position.
     pub fn parse(name: &str, text: &str) -> Result<Self, ScriptError> {
         let mut builder =
             Builder { text, commands: vec![], lines: vec![], open: vec![], sql: false };
@@ -94,27 +94,27 @@ impl Script {
         &self.name
     }
 
-    /// What it does, in order.
+    /// Its commands, in order.
     pub fn commands(&self) -> &[Command] {
         &self.commands
     }
 
-    /// The line, from 1, in which the command of an index begins.
+    /// Line number, from 1, at which the command of an index begins.
     pub fn line(&self, index: usize) -> usize {
         self.lines.get(index).copied().unwrap_or(1)
     }
 
-    /// The line and the character in it, from 1, of an offset in bytes.
+    /// Line and column, from 1, of a byte offset.
     pub fn place(&self, at: usize) -> (usize, usize) {
         fault::place(&self.text, at)
     }
 }
 
-/// `SCRIPT@WEIGHT`: a name, and how often its script is chosen in relation to others; 1 where
-/// nothing is said, 0 for never.
+/// Splits `SCRIPT@WEIGHT` into a name and its relative frequency; the default is 1, and 0 means
+/// never.
 ///
 /// # Errors
-/// The weight is no whole number up to 2^31 - 1.
+/// The weight is not an integer up to 2^31 - 1.
 pub fn weighted(text: &str) -> Result<(&str, u32), String> {
     let Some((name, weight)) = text.rsplit_once('@') else { return Ok((text, 1)) };
     match weight.parse::<u32>() {
@@ -126,12 +126,12 @@ pub fn weighted(text: &str) -> Result<(&str, u32), String> {
     }
 }
 
-/// An `\if` without its `\endif` so far.
+/// An `\if` without its `\endif` yet.
 struct Open {
     at: usize,
-    /// The condition that goes on with the next branch.
+    /// Index of the condition that continues at the next branch.
     condition: Option<usize>,
-    /// The ends of branches.
+    /// Indices of the jumps at branch ends.
     ends: Vec<usize>,
     has_else: bool,
 }
@@ -141,14 +141,14 @@ struct Builder<'a> {
     commands: Vec<Command>,
     lines: Vec<usize>,
     open: Vec<Open>,
-    /// What came last is a statement whose row nothing took yet.
+    /// Whether the last command is a statement with a row that no `\gset` took yet.
     sql: bool,
 }
 
 impl Builder<'_> {
     fn build(&mut self) -> Result<(), Fault> {
         let mut scanner = Scanner::new(self.text);
-        // Lines are counted once, not from the begin for every command.
+        // Counts lines once, instead of from the start for every command.
         let (mut line, mut counted) = (1, 0);
         let mut line_of = |at: usize, text: &str| {
             line += text.get(counted..at).map_or(0, |t| t.matches('\n').count());
@@ -232,7 +232,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A condition whose other way is not known yet.
+    /// Adds a condition with its jump target still open.
     fn condition(&mut self, condition: Expr, line: usize) {
         if let Some(open) = self.open.last_mut() {
             open.condition = Some(self.commands.len());
@@ -240,7 +240,7 @@ impl Builder<'_> {
         self.push(Command::If { condition, otherwise: usize::MAX }, line);
     }
 
-    /// Ends the branch before `\elif` and `\else`.
+    /// Ends the branch before an `\elif` or `\else`.
     fn end_branch(&mut self, name: &str, at: usize, line: usize) -> Result<(), Fault> {
         let end = self.commands.len();
         let Some(open) = self.open.last_mut() else {

@@ -1,5 +1,5 @@
-//! Random numbers: the generator of pgbench 15 and its four distributions, so that a seed gives
-//! the same numbers there and here.
+//! The random generator of pgbench 15 and its four distributions: a seed gives the same numbers in
+//! both programs.
 
 /// xoroshiro128**, of D. Blackman and S. Vigna: Scrambled Linear Pseudorandom Number Generators,
 /// ACM Transactions on Mathematical Software 47 (2021) 36.
@@ -10,8 +10,8 @@ pub struct Rng {
 }
 
 impl Rng {
-    /// One whose state comes from a seed, by `SplitMix64` of G. Steele, D. Lea and C. Flood: Fast
-    /// Splittable Pseudorandom Number Generators, OOPSLA 2014.
+    /// A generator seeded by `SplitMix64` of G. Steele, D. Lea and C. Flood: Fast Splittable
+    /// Pseudorandom Number Generators, OOPSLA 2014.
     pub fn new(mut seed: u64) -> Self {
         let mut next = || {
             seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -34,14 +34,14 @@ impl Rng {
         result
     }
 
-    /// From 0 up to 1, without 1.
+    /// A number from 0 to 1, excluding 1.
     #[expect(clippy::cast_precision_loss, reason = "52 bits fit a double")]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 12) as f64 / (1u64 << 52) as f64
     }
 
-    /// From 0 to `last`, each as likely: as many high bits as `last` has, until they do not exceed
-    /// it.
+    /// A uniform integer from 0 to `last`: draws as many high bits as `last` has, until they do not
+    /// exceed it.
     #[inline]
     pub fn up_to(&mut self, last: u64) -> u64 {
         if last == 0 {
@@ -57,9 +57,9 @@ impl Rng {
     }
 }
 
-/// Whole numbers from `min` to `max`.
+/// Integers from `min` to `max`.
 ///
-/// `max - min + 1` must be a positive `i64`: the callers refuse what is not.
+/// `max - min + 1` must be a positive `i64`: callers check this.
 #[derive(Clone, Copy)]
 pub(super) struct Range {
     pub min: i64,
@@ -71,14 +71,14 @@ impl Range {
         self.max.wrapping_sub(self.min).wrapping_add(1)
     }
 
-    /// The number at a part of the way, from 0 up to 1 without 1.
+    /// The number at a fraction of the range, from 0 to 1 excluding 1.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         reason = "as pgbench computes; a part below 1 of a count is a whole number below it"
     )]
     fn at(self, part: f64) -> i64 {
-        // Rounding must not lead out of the range.
+        // Rounding must not leave the range.
         self.min.saturating_add((self.count() as f64 * part) as i64).min(self.max)
     }
 
@@ -86,8 +86,8 @@ impl Range {
         self.min.wrapping_add_unsigned(rng.up_to(self.max.abs_diff(self.min)))
     }
 
-    /// The exponential distribution cut at `parameter`: by inversion, `-ln(c + (1 - c) u) / p`
-    /// with `c = exp(-p)` and `u` in (0, 1], as pgbench's documentation has it.
+    /// The exponential distribution cut at `parameter`: by inversion, `-ln(c + (1 - c) u) / p` with
+    /// `c = exp(-p)` and `u` in (0, 1], as in pgbench's documentation.
     pub fn exponential(self, rng: &mut Rng, parameter: f64) -> i64 {
         let cut = (-parameter).exp();
         let u = 1.0 - rng.unit();
@@ -138,7 +138,7 @@ mod tests {
 
     const N: u32 = 200_000;
 
-    /// How often each number of 1 to 10 comes.
+    /// Frequency of each number from 1 to 10.
     fn counts(draw: impl Fn(Range, &mut Rng) -> i64) -> [f64; 10] {
         let (mut rng, mut counts) = (Rng::new(7), [0u32; 10]);
         for _ in 0..N {

@@ -1,4 +1,4 @@
-//! SQL in scripts: where a statement ends, and the variables in it.
+//! SQL in scripts: finds the end of a statement, and its variables.
 
 use std::{fmt::Write as _, ops::Range};
 
@@ -7,17 +7,17 @@ use super::{
     value::{Vars, name_length},
 };
 
-/// As many as a `Bind` message can carry.
+/// Most parameters of a `Bind` message.
 const MOST_PARAMETERS: usize = 65_535;
 
-/// A statement, or several with `\;` between them, without the semicolon that ends it.
+/// A statement, or several joined by `\;`, without the final semicolon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlText {
     text: String,
-    /// Where variables stand, with their colons.
+    /// Positions of variables, including their colons.
     variables: Vec<Range<usize>>,
-    /// Places of the text from which on it is the script's from another place on, both in bytes:
-    /// comments are left out between, and what hides a semicolon.
+    /// Pairs of a byte offset in the text and the script's offset from there on: comments and the
+    /// backslashes before semicolons are left out between them.
     cuts: Vec<(usize, usize)>,
 }
 
@@ -27,7 +27,7 @@ impl SqlText {
         while let Some(colon) = text.get(from..).and_then(|t| t.find(':')).map(|n| from + n) {
             from = colon + 1;
             match name_length(text.get(from..).unwrap_or_default()) {
-                // A cast's two colons, and further ones, begin no variable.
+                // A cast's two colons, and further ones, do not begin a variable.
                 0 => {
                     let rest = text.get(from..).unwrap_or_default();
                     from += rest.len() - rest.trim_start_matches(':').len();
@@ -44,7 +44,7 @@ impl SqlText {
         Ok(Self { text, variables, cuts })
     }
 
-    /// As the script has it, with its variables' names.
+    /// The text as in the script, with variable names.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -63,15 +63,15 @@ impl SqlText {
         self.text.get(from..).unwrap_or_default()
     }
 
-    /// For the simple protocol: values in the variables' places, everywhere in the text, as
-    /// pgbench does. What is no known variable stays.
+    /// For the simple protocol: replaces variables by values everywhere in the text, as pgbench
+    /// does. Unknown variables stay.
     pub fn render_simple(&self, vars: &Vars) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.text.len() + 32);
         self.render_into(vars, &mut out);
         out
     }
 
-    /// The same, after what is there already.
+    /// The same, appended to `out`.
     pub fn render_into(&self, vars: &Vars, out: &mut Vec<u8>) {
         use std::io::Write as _;
         for (literal, name) in self.pieces() {
@@ -85,8 +85,8 @@ impl SqlText {
         out.extend(self.tail().as_bytes());
     }
 
-    /// Where in the script, in bytes, a character (from 1) of the text stands that was sent with the
-    /// variables' values in it.
+    /// Script offset, in bytes, of a character position (from 1) in the text that was sent with
+    /// values inserted.
     pub fn place_with_values(&self, character: usize, vars: &Vars) -> Option<usize> {
         self.place(character, |_, name| match vars.get(name) {
             Some(value) => value.to_string().chars().count(),
@@ -94,12 +94,12 @@ impl SqlText {
         })
     }
 
-    /// The same of the text that was sent with `$1`, `$2`, … in it.
+    /// The same for the text that was sent with `$1`, `$2`, ….
     pub fn place_with_parameters(&self, character: usize) -> Option<usize> {
         self.place(character, |n, _| format!("${}", n + 1).len())
     }
 
-    /// The same where so many characters stood for the n-th variable, from 0, of this name.
+    /// The same where variable n, from 0, of this name took `length` characters.
     fn place(&self, character: usize, length: impl Fn(usize, &str) -> usize) -> Option<usize> {
         let mut left = character.checked_sub(1)?;
         let mut at = 0;
@@ -125,8 +125,8 @@ impl SqlText {
         before.map_or(at, |(text, script)| script + (at - text))
     }
 
-    /// For the extended protocol: the text with `$1`, `$2`, … and the variables' names in that
-    /// order. A variable that stands twice is two parameters, because their types may differ.
+    /// For the extended protocol: the text with `$1`, `$2`, …, and the variables' names in that
+    /// order. A variable used twice becomes two parameters, because their types may differ.
     pub fn render_parameters(&self) -> (String, Vec<String>) {
         let (mut text, mut names) = (String::with_capacity(self.text.len()), vec![]);
         for (literal, name) in self.pieces() {
@@ -138,17 +138,17 @@ impl SqlText {
     }
 }
 
-/// How a piece of SQL ended.
+/// How a piece of SQL ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Semicolon,
-    /// With a backslash command, which begins at the cursor.
+    /// At a backslash command, which begins at the cursor.
     Backslash,
     Script,
 }
 
-/// Reads statements by the rules of PostgreSQL's own scanner: a semicolon in quotes, comments,
-/// parentheses or the body of a `CREATE FUNCTION` ends nothing.
+/// Splits statements by the rules of PostgreSQL's own scanner: a semicolon in quotes, comments,
+/// parentheses or the body of a `CREATE FUNCTION` does not end a statement.
 pub(super) struct Scanner<'a> {
     script: &'a str,
     pub at: usize,
@@ -189,7 +189,7 @@ impl<'a> Scanner<'a> {
         self.at += length;
     }
 
-    /// The statement that begins here and where it begins, if there is one, and what ended it.
+    /// The next statement with its offset, if there is one, and its end.
     pub fn next(&mut self) -> Result<(Option<(SqlText, usize)>, End), Fault> {
         self.statement.clear();
         self.cuts.clear();
@@ -200,7 +200,7 @@ impl<'a> Scanner<'a> {
             }
         };
         let text = self.statement.trim_end().to_owned();
-        // A semicolon by itself is a statement too, which costs the server next to nothing.
+        // A lone semicolon is a statement too; it costs the server almost nothing.
         let empty = text.is_empty() && end != End::Semicolon;
         let begin = if text.is_empty() { self.at.saturating_sub(1) } else { self.begin };
         let sql = if empty {
@@ -247,7 +247,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn other(&mut self, rest: &str, first: char) {
-        // A number with what is stuck to it holds no quote and begins no identifier.
+        // A number with letters attached contains no quote and begins no identifier.
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii();
         if is_word(first) {
             let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
@@ -265,7 +265,7 @@ impl<'a> Scanner<'a> {
         self.keep(first.len_utf8());
     }
 
-    /// A comment, and those within it. It stays: extensions read some.
+    /// Reads a nested comment. It stays in the text: some extensions read comments.
     fn comment(&mut self, rest: &str) -> Result<(), Fault> {
         let (mut depth, mut at) = (0usize, 0);
         loop {
@@ -287,15 +287,16 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// A text or a name in quotes. A quote within is doubled, or has a backslash before it where
-    /// the text began with `E`.
+    /// Reads a quoted text or name. A quote inside is doubled, or escaped by a backslash in an `E`
+    /// string.
     fn quoted(&mut self, rest: &str, quote: char, escapes: bool) -> Result<(), Fault> {
         let mut characters = rest.char_indices().skip(1);
         while let Some((at, c)) = characters.next() {
             if escapes && c == '\\' {
                 characters.next();
             } else if c == quote {
-                // A doubled quote ends one and begins another: the same in the end, but for `E`.
+                // A doubled quote can be read as an end and a new start: the same result, except in
+                // `E` strings.
                 let doubled = rest.get(at + 1..).is_some_and(|r| r.starts_with(quote));
                 if !doubled {
                     self.keep(at + 1);
@@ -307,7 +308,7 @@ impl<'a> Scanner<'a> {
         Err(Fault::at(self.at, format!("the {quote} that begins here has no end")))
     }
 
-    /// `$$ … $$`, `$tag$ … $tag$`; or a parameter or a lone dollar sign.
+    /// Reads `$$ … $$` or `$tag$ … $tag$`; or a parameter or a single dollar sign.
     fn dollar(&mut self, rest: &str) -> Result<(), Fault> {
         let inner = rest.get(1..).unwrap_or_default();
         let name = name_length(inner);
@@ -327,13 +328,13 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Whether one is in the body of a `CREATE FUNCTION … BEGIN ATOMIC … END`.
+/// Tracks the body of a `CREATE FUNCTION … BEGIN ATOMIC … END`.
 #[derive(Default)]
 struct Body {
-    /// The first letters of the statement's first words, until one says that it is no function.
+    /// Number of the statement's first words read, until one shows that it is no function.
     words: usize,
     creates: Creates,
-    /// How many `BEGIN` and `CASE` wait for their `END`.
+    /// Number of open `BEGIN` and `CASE`.
     depth: usize,
 }
 

@@ -12,7 +12,7 @@ fn refused(text: &str) -> String {
     Script::parse("test", text).expect_err(text).to_string()
 }
 
-/// Runs a script without a server: the SQL that it sends, with values.
+/// Runs a script without a server; returns the SQL it would send, with values.
 fn run(text: &str, vars: &mut Vars) -> Result<Vec<String>, String> {
     let (script, mut rng, mut at, mut sent) = (script(text), Rng::new(1), 0, vec![]);
     while let Some(command) = script.commands().get(at) {
@@ -71,7 +71,7 @@ fn branches_are_taken_as_conditions_say() {
         vars.set("n", Value::Int(n));
         assert_eq!(run(text, &mut vars).unwrap(), expected);
     }
-    // What is not reached is not computed.
+    // A branch that is not reached is not evaluated.
     assert_eq!(run("\\if true\n\\elif 1/0\n\\endif", &mut Vars::default()), Ok(vec![]));
 }
 
@@ -253,7 +253,7 @@ fn weights_follow_the_last_at() {
     }
 }
 
-/// Pieces of scripts, in any order.
+/// Random sequences of script fragments.
 fn soup() -> impl Strategy<Value = String> {
     let pieces = [
         "\\set",
@@ -320,7 +320,7 @@ proptest! {
         whole(&text)?;
     }
 
-    /// What is computed from any operands is a value or an error, never a panic.
+    /// Any operands give a value or an error, never a panic.
     #[test]
     fn arithmetic_never_panics(
         a in any::<i64>(), b in any::<i64>(), x in any::<f64>(),
@@ -341,7 +341,7 @@ proptest! {
             format!("\\set y :a {operator} :x"),
             format!("\\set y {function}(:a, :b)"),
             format!("\\set y {function}(:x, :b)"),
-            // A parameter of which nearly every draw would be refused would take for ever.
+            // A parameter with nearly every draw refused would take too long.
             format!("\\set y random_{distribution}(:a, :b, 2 + abs(:x))"),
             "\\set y int(:x) + abs(:a)".into(),
             "\\set y sqrt(:x) * ln(:x) / exp(:x)".into(),
@@ -369,8 +369,7 @@ fn whole(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Comments are left out of what is sent, variables are longer or shorter there, and a position counts
-/// characters.
+/// Sent text lacks comments and has longer or shorter variables; positions count characters.
 #[test]
 fn what_a_server_says_of_a_character_is_found_in_the_script() {
     let text = "-- first\nselect :long, 'é', -- note\n  :x\\; select nosuch, :none;\n";
@@ -386,7 +385,7 @@ fn what_a_server_says_of_a_character_is_found_in_the_script() {
             true => sql.place_with_values(n, &vars),
             false => sql.place_with_parameters(n),
         };
-        // Every character of it that the script has is where the script has it.
+        // Every character that also stands in the script maps to its place there.
         let (mut same, mut all) = (0, 0);
         for (n, c) in sent.chars().enumerate() {
             let at = place(n + 1).unwrap();
@@ -398,7 +397,7 @@ fn what_a_server_says_of_a_character_is_found_in_the_script() {
         assert!(same > all / 2, "{same} of {all}");
         let nosuch = sent.chars().count() - sent[sent.find("nosuch").unwrap()..].chars().count();
         assert_eq!(script.place(place(nosuch + 1).unwrap()), (3, 15), "{sent}");
-        // Where it ends too soon the server means the character after the last.
+        // For an unexpected end, the server reports the position after the last character.
         let end = script.place(place(sent.chars().count() + 1).unwrap());
         assert_eq!(end, (3, 28), "{sent}");
         assert_eq!(place(sent.chars().count() + 2), None);

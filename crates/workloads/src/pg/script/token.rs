@@ -1,15 +1,15 @@
-//! The tokens of an expression.
+//! Splits an expression into tokens.
 
 use super::{fault::Fault, value::name_length};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token<'a> {
-    /// A whole number, at most 2^63, which is one only with a minus before it.
+    /// An integer up to 2^63, which is valid only after a minus.
     Int(u64),
     Double(f64),
-    /// `:name`.
+    /// A variable, `:name`, without its colon.
     Variable(&'a str),
-    /// A function or a keyword.
+    /// A function name or a keyword.
     Word(&'a str),
     /// An operator, a parenthesis or a comma.
     Sign(&'static str),
@@ -21,17 +21,16 @@ const SIGNS: [&str; 20] = [
     "|", "#",
 ];
 
-/// The tokens of one command, which ends with its line; a line is continued by a backslash at its
-/// end.
+/// The tokens of one command, which ends with its line; a final backslash continues the line.
 pub(super) struct Tokens<'a> {
     text: &'a str,
     at: usize,
-    /// The next token, and where it begins.
+    /// The next token and its offset.
     next: (Token<'a>, usize),
 }
 
 impl<'a> Tokens<'a> {
-    /// Those from an offset on.
+    /// Tokens from an offset on.
     pub fn new(text: &'a str, at: usize) -> Result<Self, Fault> {
         let mut tokens = Self { text, at, next: (Token::End, at) };
         tokens.next = tokens.read()?;
@@ -42,7 +41,7 @@ impl<'a> Tokens<'a> {
         &self.next.0
     }
 
-    /// Where the next token begins.
+    /// Offset of the next token.
     pub fn offset(&self) -> usize {
         self.next.1
     }
@@ -69,7 +68,7 @@ impl<'a> Tokens<'a> {
         Ok(here)
     }
 
-    /// Says what came instead of what could have come.
+    /// Error for an unexpected token, with what was expected.
     pub fn unexpected(&self, wanted: &str) -> Fault {
         let what = match self.peek() {
             Token::End => format!("the command ends where {wanted} is expected"),
@@ -95,7 +94,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// How many bytes of white space and of continued lines' ends are at a text's begin.
+/// Length in bytes of leading white space and line continuations.
 pub(super) fn blank(text: &str) -> usize {
     let mut left = text;
     loop {
@@ -108,7 +107,7 @@ pub(super) fn blank(text: &str) -> usize {
     }
 }
 
-/// The length of the backslash and line end that continue a line, where a text begins with them.
+/// Length of a backslash and line end at the start of a text, which continue a line.
 pub(super) fn continuation(text: &str) -> Option<usize> {
     ["\\\n", "\\\r\n"].iter().find(|c| text.starts_with(**c)).map(|c| c.len())
 }
@@ -135,7 +134,7 @@ fn token(rest: &str) -> Result<(Token<'_>, usize), String> {
     }
 }
 
-/// `12`, `1.5`, `.5`, `1e-3`.
+/// Reads `12`, `1.5`, `.5` or `1e-3`; returns its length too.
 fn number(rest: &str) -> Result<(Token<'_>, usize), String> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let from = |n: usize| rest.get(n..).unwrap_or_default();

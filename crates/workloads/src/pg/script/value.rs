@@ -1,28 +1,28 @@
-//! Values, the variables that hold them, and how both look as text.
+//! Values and variables of scripts, and their text form.
 
 use std::fmt;
 
-/// What a variable holds.
+/// A variable's value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Nothing: written as `NULL`.
+    /// No value, written as `NULL`.
     Null,
     Bool(bool),
     Int(i64),
     /// A number with a fraction.
     Double(f64),
-    /// Text from a server or from the command line; an expression that uses it reads what it says.
+    /// Text from a server or the command line; an expression parses it on use.
     Text(String),
 }
 
 impl Value {
-    /// Whether `\if` takes it for true: a number that is not 0 is, `NULL` is not.
+    /// Whether `\if` counts it as true: numbers other than 0 do, `NULL` does not.
     pub fn is_true(&self) -> Result<bool, String> {
         Ok(Scalar::read("", self)?.is_true())
     }
 }
 
-/// As SQL has it, and as pgbench writes it: 15 digits of a number with a fraction.
+/// SQL's form, and pgbench's: 15 digits for a double.
 impl fmt::Display for Value {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -35,7 +35,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// What expressions compute with: a [`Value`] whose text was read.
+/// A value in a computation: a [`Value`] with its text parsed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Scalar {
     Null,
@@ -56,7 +56,7 @@ impl From<Scalar> for Value {
 }
 
 impl Scalar {
-    /// What a variable's value is in an expression.
+    /// A variable's value for a computation.
     pub fn read(name: &str, value: &Value) -> Result<Self, String> {
         Ok(match value {
             Value::Null => Self::Null,
@@ -70,7 +70,7 @@ impl Scalar {
         })
     }
 
-    /// `null`, `true`, `t`, `yes`, `on` and their opposites in any case, or a number.
+    /// Parses `null`, or `true`, `t`, `yes`, `on` and their opposites in any case, or a number.
     fn read_text(text: &str) -> Option<Self> {
         let lower = text.to_ascii_lowercase();
         let begins = |word: &str| !lower.is_empty() && word.starts_with(&lower);
@@ -87,7 +87,7 @@ impl Scalar {
                 return trimmed.parse().ok().map(Self::Int);
             }
             let x: f64 = trimmed.parse().ok()?;
-            // A finite text that is out of a double's range is no number.
+            // A finite text beyond a double's range is no number.
             (x.is_finite() || !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
                 .then_some(Self::Double(x))
         }
@@ -118,14 +118,14 @@ impl Scalar {
         }
     }
 
-    /// The nearest whole number, and the even one of two that are as near.
+    /// The nearest integer; ties go to the even one.
     #[expect(clippy::cast_possible_truncation, reason = "what does not fit is refused first")]
     pub fn int(self) -> Result<i64, String> {
         match self {
             Self::Int(n) => Ok(n),
             Self::Double(x) => {
                 let x = x.round_ties_even();
-                // 2^63 is a double, 2^63 - 1 is none.
+                // 2^63 can be represented as a double, 2^63 - 1 cannot.
                 if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x) {
                     Ok(x as i64)
                 } else {
@@ -146,7 +146,7 @@ impl Scalar {
     }
 }
 
-/// As C's `%.15g`, but with SQL's words for what is no number.
+/// As C's `%.15g`, with SQL's words for infinity and NaN.
 fn general(x: f64) -> String {
     if x.is_nan() {
         return "NaN".into();
@@ -171,14 +171,13 @@ fn general(x: f64) -> String {
 
 /// A client's variables.
 ///
-/// There are few of them, so they are looked for one by one: for a dozen that is faster than any
-/// index.
+/// There are few of them, so lookups are linear: for a dozen that is faster than an index.
 #[derive(Debug, Clone, Default)]
 pub struct Vars(Vec<(Box<str>, Value)>);
 
 impl Vars {
-    /// Those that every script finds: `client_id` from 0, `scale`, `default_seed` of hash functions
-    /// and `random_seed`.
+    /// Variables that every script has: `client_id` from 0, `scale`, `default_seed` for hash
+    /// functions, and `random_seed`.
     pub fn predefined(client_id: i64, scale: i64, default_seed: i64, random_seed: i64) -> Self {
         let mut vars = Self::default();
         for (name, value) in [
@@ -192,7 +191,7 @@ impl Vars {
         vars
     }
 
-    /// Gives a variable a value.
+    /// Sets a variable.
     pub fn set(&mut self, name: &str, value: Value) {
         match self.0.iter_mut().find(|(n, _)| **n == *name) {
             Some((_, old)) => *old = value,
@@ -200,19 +199,19 @@ impl Vars {
         }
     }
 
-    /// A variable's value; `None` where it never had one.
+    /// A variable's value; `None` if it was never set.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.iter().find(|(n, _)| **n == *name).map(|(_, value)| value)
     }
 }
 
-/// Whether a variable can have this name: letters (also those of other languages), digits and
-/// underscores, and no digit at its begin.
+/// Whether a variable can have this name: letters of any language, digits and underscores, not
+/// beginning with a digit.
 pub(super) fn is_name(text: &str) -> bool {
     name_length(text) == text.len() && !text.is_empty()
 }
 
-/// How many bytes at the begin of a text are a variable's name.
+/// Length in bytes of the variable name at the start of a text.
 pub(super) fn name_length(text: &str) -> usize {
     let is_letter = |b: u8| b.is_ascii_alphabetic() || b == b'_' || !b.is_ascii();
     match text.bytes().next() {

@@ -1,4 +1,4 @@
-//! From an address to a session: the first server that answers, with TLS or without, and the login.
+//! Opens a session: the first server that answers, with TLS or without, and the login.
 
 use std::{
     io::{self, Read as _},
@@ -29,19 +29,19 @@ use crate::pg::{
     wire::{self, Frames},
 };
 
-/// How long connecting and the login may take where nothing was asked for.
+/// Default timeout for connecting and login, in seconds.
 const PATIENCE_S: u64 = 5;
-/// More servers than this do not add to the time for all of them.
+/// Most servers that each add to the total timeout.
 const MOST_SERVERS: u32 = 12;
-/// Room for what is received at a time.
+/// Size of the receive buffer.
 const ROOM: usize = 16 << 10;
 
 impl<'a> Session<'a> {
-    /// The first server that answers. What is asked in the session may take `timeout` in all;
+    /// Opens a session at the first server that answers. Queries in the session share `timeout`;
     /// `stop` ends everything at once.
     ///
     /// # Errors
-    /// Why the last one does not, or the first that lets nobody in.
+    /// The last server's error, or that of the first one that refuses the login.
     pub fn open(
         address: &Address,
         common: &Common,
@@ -70,7 +70,7 @@ impl<'a> Session<'a> {
         Err(last)
     }
 
-    /// At one address, in the ways that `sslmode` allows; `name` is the server's.
+    /// Opens a session at one address, in the ways that `sslmode` allows; `name` is the server's.
     fn at(
         door: ServerLogin,
         name: &str,
@@ -85,7 +85,7 @@ impl<'a> Session<'a> {
                 let ip = door.ip().map(|to| to.ip());
                 tls = match (address.security.tls(name, ip), way) {
                     (Ok(tls), _) => Some(tls),
-                    // As libpq where the root certificate cannot be read.
+                    // As libpq if the root certificate cannot be read.
                     (Err(e), Try::Either) => {
                         first = Some(e);
                         continue;
@@ -109,7 +109,7 @@ impl<'a> Session<'a> {
         Err(Unopened::Never(first.unwrap_or(Error::Environment(door.name))))
     }
 
-    /// One that came about in the second way, as libpq would have it, but not without a word.
+    /// Adds a warning to a session that was opened in the second way, which libpq does silently.
     fn despite(mut self, first: &Error, way: Try) -> Self {
         if way == Try::Plain {
             self.warnings.push(why::in_clear(first));
@@ -150,7 +150,7 @@ impl<'a> Session<'a> {
                 Ok(Step::More) => session.send(&out).map_err(|e| session.unopened(e))?,
                 Err(refused) => {
                     let error = why::refused(&refused, &session.door.name, &who);
-                    // With TLS or without there may be another rule.
+                    // The server may have another rule with or without TLS.
                     return Err(match refused {
                         Refused::Server(e) if e.code == "28000" => Unopened::Perhaps(error),
                         _ => Unopened::Never(error),
@@ -162,7 +162,7 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
-    /// One that is late may be followed by another that is not.
+    /// A timeout at one server does not prevent trying the next.
     fn unopened(&self, e: Error) -> Unopened {
         match self.deadline.left() {
             Err(late) if Deadline::is_late(&late) => Unopened::Nobody(e),
@@ -170,7 +170,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Asks for TLS, where it is wanted, and shakes hands.
+    /// Requests TLS if wanted, and completes the handshake.
     fn protect(&mut self, way: Try) -> Result<Login, Unopened> {
         let Some(tls) = self.door.tls.clone() else { return Ok(Login::default()) };
         let name = self.door.name.clone();
@@ -214,7 +214,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The next byte, without TLS; `None` where the server has closed.
+    /// The next byte without TLS; `None` if the server has closed.
     fn one_byte(&self) -> io::Result<Option<u8>> {
         let mut answer = [0];
         let Some(mut socket) = self.link.socket() else { return Ok(None) };
@@ -231,11 +231,11 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Why there is no session.
+/// Why no session was opened.
 enum Unopened {
     /// No server answers at this address.
     Nobody(Error),
-    /// It may be that there is one with TLS, or without.
+    /// Another way, with or without TLS, may succeed.
     Perhaps(Error),
     Never(Error),
 }
