@@ -17,8 +17,8 @@ fn what_no_namespace_has_is_changed_and_undone_exactly() {
     let spec = ServerSpec { nics: 4, models, ..ServerSpec::new(NETWRIGHT) };
     let lab = TestLab::server(&spec).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guest/tune.sh");
-    let argv = ["timeout", "900", "bash", script, NETWRIGHT];
-    let out = lab.output_within("server", &argv, Duration::from_secs(290)).unwrap();
+    let argv = ["timeout", "600", "bash", script, NETWRIGHT];
+    let out = lab.output_within("server", &argv, Duration::from_secs(610)).unwrap();
     let (said, reported) =
         (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     assert_eq!(out.code, 0, "{said}{reported}");
