@@ -65,11 +65,6 @@ fn try_explain(args: &[&str]) -> Option<ExplainDocument> {
     Some(document)
 }
 
-/// The error of the typical transaction's service time.
-fn off(d: &ExplainDocument, reported: f64) -> f64 {
-    (d.typical.unwrap().service_ns - reported).abs()
-}
-
 /// Checks that apply to every document.
 fn sound(d: &ExplainDocument) {
     let sum: f64 = d.components.iter().map(|c| c.ns).sum();
@@ -114,8 +109,12 @@ fn a_service_time_is_recovered() {
             // By its own clock the server never spins less than its service time.
             assert!(d.injected_service_ns.unwrap() >= truth * 0.999, "{d:?}");
             assert_eq!((d.exchange.request_bytes, d.exchange.response_bytes), (64, 64));
-            seen.push((off(&d, truth), d.typical));
-            off(&d, truth) < bound
+            let t = d.typical.unwrap();
+            seen.push(t);
+            // Or it says by its interval how far it may be off, and that is not far.
+            let says_so =
+                (t.low_ns..=t.high_ns).contains(&truth) && t.high_ns - t.low_ns < 4.0 * bound;
+            (t.service_ns - truth).abs() < bound || says_so
         });
         assert!(good, "{typed}: {seen:?}");
     }
