@@ -18,6 +18,9 @@ pub enum LabError {
         "lab {0:?} is up already; `netwright lab down {0}` removes it, --name chooses another name"
     )]
     Exists(String),
+    /// Another process makes it.
+    #[error("lab {name:?} is being brought up by process {pid}; stop that first")]
+    BeingMade { name: String, pid: u32 },
     /// No lab or host has this name.
     #[error("{what}; {hint}")]
     Unknown {

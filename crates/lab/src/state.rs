@@ -11,7 +11,7 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::Child,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use serde::{Deserialize, Serialize};
@@ -89,8 +89,6 @@ pub struct LabState {
     pub complete: bool,
     /// PID of the process that runs or ran `up`.
     pub owner_pid: u32,
-    /// That process's start time, field 22 of `/proc/PID/stat`.
-    pub owner_start_ticks: u64,
     /// Time of creation, in seconds since 1970.
     pub created_unix_s: u64,
     pub hosts: Vec<HostState>,
@@ -100,8 +98,8 @@ pub struct LabState {
     pub notes: Vec<String>,
 }
 
-/// How long the last program of a killed `up` may still run; `ip` takes milliseconds.
-const LAST_TOOL: Duration = Duration::from_millis(300);
+/// How long a killed `up` and the last program that it started may take to end.
+const ENDING: Duration = Duration::from_secs(10);
 
 /// All labs of this machine.
 #[derive(Debug, Clone)]
@@ -207,6 +205,26 @@ impl Registry {
         }
     }
 
+    /// Whether the process that began a lab, or a program that it started to make something, still
+    /// runs: both hold the lock on the lab's `owner` file, which the kernel releases with the last
+    /// of them.
+    pub fn is_owned(&self, name: &str) -> bool {
+        let file = fs::File::open(self.folder_of(name).join("owner"));
+        file.is_ok_and(|f| matches!(f.try_lock(), Err(fs::TryLockError::WouldBlock)))
+    }
+
+    /// Waits until a lab has no owner.
+    fn wait_for_owner(&self, lab: &LabState) -> Result<(), LabError> {
+        let began = Instant::now();
+        while self.is_owned(&lab.name) {
+            if began.elapsed() > ENDING {
+                return Err(LabError::BeingMade { name: lab.name.clone(), pid: lab.owner_pid });
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
     /// A lab by name, if its `up` has finished.
     pub fn standing(&self, name: &str) -> Option<LabState> {
         self.labs().0.into_iter().find(|l| l.name == name && l.complete)
@@ -229,7 +247,7 @@ impl Registry {
         let folder = self.folder_of(name);
         if folder.exists() {
             match read_state(&folder) {
-                Ok(s) if s.complete || is_alive(s.owner_pid, s.owner_start_ticks) => {
+                Ok(s) if s.complete || self.is_owned(name) => {
                     return Err(LabError::Exists(name.to_owned()));
                 }
                 Ok(s) => self.remove(&s)?,
@@ -240,21 +258,21 @@ impl Registry {
         }
         fs::create_dir_all(&folder)
             .map_err(|e| LabError::failed(format!("making {}", folder.display()), e))?;
-        let me = std::process::id();
+        let owner = own(&folder)
+            .map_err(|e| LabError::failed(format!("locking {}/owner", folder.display()), e))?;
         let state = LabState {
             name: name.to_owned(),
             topology: topology.to_owned(),
             preset: preset.map(str::to_owned),
             asked: asked.to_owned(),
             complete: false,
-            owner_pid: me,
-            owner_start_ticks: start_ticks(me).unwrap_or(0),
+            owner_pid: std::process::id(),
             created_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),
             hosts: Vec::new(),
             resources: Vec::new(),
             notes: Vec::new(),
         };
-        let lab = Lab { folder, state, registry: self.clone(), armed: true };
+        let lab = Lab { folder, state, owner, registry: self.clone(), armed: true };
         lab.save()?;
         Ok(lab)
     }
@@ -271,23 +289,32 @@ impl Registry {
             return Ok(false);
         }
         match read_state(&folder) {
-            Ok(state) => self.remove(&state)?,
+            Ok(state) => {
+                if !state.complete {
+                    self.wait_for_owner(&state)?;
+                }
+                self.remove(&state)?;
+            }
             Err(_) => fs::remove_dir_all(&folder)
                 .map_err(|e| LabError::failed(format!("removing {}", folder.display()), e))?,
         }
         Ok(true)
     }
 
-    /// Removes labs whose `up` was killed in the middle; with the lock. Gives their names.
+    /// Removes labs whose `up` was killed in the middle; with the lock. Waits for what `killed`, a
+    /// process that has just ended or is about to, started last. Gives the labs' names.
     ///
     /// # Errors
     /// As [`Registry::down`].
-    pub fn sweep(&self) -> Result<Vec<String>, LabError> {
-        let mut side_effects = Vec::new();
-        for lab in self.labs().0 {
-            if !lab.complete && !is_alive(lab.owner_pid, lab.owner_start_ticks) {
+    pub fn remove_unfinished(&self, killed: Option<u32>) -> Result<Vec<String>, LabError> {
+        let mut removed = Vec::new();
+        for lab in self.labs().0.into_iter().filter(|l| !l.complete) {
+            if killed == Some(lab.owner_pid) {
+                self.wait_for_owner(&lab)?;
+            }
+            if !self.is_owned(&lab.name) {
                 self.remove(&lab)?;
-                side_effects.push(lab.name);
+                removed.push(lab.name);
             }
         }
         // Begun under the lock that we have: killed before its state was written, with nothing made.
@@ -298,15 +325,11 @@ impl Registry {
                     .map_err(|e| LabError::failed(format!("removing {}", folder.display()), e))?;
             }
         }
-        Ok(side_effects)
+        Ok(removed)
     }
 
     fn remove(&self, state: &LabState) -> Result<(), LabError> {
         let mut failures = Vec::new();
-        // What a killed `up` had started last may be making what was recorded.
-        if !state.complete && state.owner_pid != std::process::id() {
-            std::thread::sleep(LAST_TOOL);
-        }
         // Processes first: they hold taps, namespaces and cgroups.
         for r in state.resources.iter().filter(|r| matches!(r, Resource::Process { .. })) {
             end(r).unwrap_or_else(|e| failures.push(e.to_string()));
@@ -335,6 +358,8 @@ impl Registry {
 pub struct Lab {
     pub folder: PathBuf,
     pub state: LabState,
+    /// Locked: [`Registry::is_owned`].
+    pub owner: fs::File,
     registry: Registry,
     armed: bool,
 }
@@ -407,6 +432,14 @@ impl Drop for Lab {
     }
 }
 
+/// Locks a lab's `owner` file for this process and the programs that it starts.
+fn own(folder: &Path) -> std::io::Result<fs::File> {
+    let file = fs::File::create(folder.join("owner"))?;
+    file.lock()?;
+    tool::hold(file.try_clone()?);
+    Ok(file)
+}
+
 fn read_state(folder: &Path) -> Result<LabState, String> {
     let text = fs::read(folder.join("state.json")).map_err(|e| e.to_string())?;
     serde_json::from_slice(&text).map_err(|e| e.to_string())
@@ -429,7 +462,7 @@ fn check_name(name: &str) -> Result<(), LabError> {
 
 /// A process's start time in ticks since boot: with the pid, its identity. `None` where it has ended,
 /// also while its parent has not waited for it: a watchdog may look sooner.
-pub fn start_ticks(pid: u32) -> Option<u64> {
+fn start_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may hold blanks and parentheses.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();

@@ -2,6 +2,7 @@
 //! processes are removed by the next one.
 
 use std::{
+    fs::File,
     path::PathBuf,
     process::{Command, Output},
     sync::atomic::{AtomicU32, Ordering},
@@ -16,13 +17,15 @@ use crate::{
     pair::{self, PairSpec},
     preset::Preset,
     server::{self, ServerSpec},
-    state::{LabState, NodeAccess, start_ticks},
+    state::{LabState, NodeAccess},
 };
 
 /// A lab that is removed when this is dropped.
 pub struct TestLab {
     registry: Registry,
     pub state: LabState,
+    /// Locked as long as this test lives.
+    _owner: File,
 }
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -76,7 +79,8 @@ impl TestLab {
             registry.begin(&name, topology, None, "a test's")?
         };
         make(&mut lab)?;
-        Ok(Self { registry, state: lab.complete()? })
+        let owner = lab.owner.try_clone().map_err(|e| LabError::failed("keeping the lab", e))?;
+        Ok(Self { registry, state: lab.complete()?, _owner: owner })
     }
 
     /// Directory of the lab, with its logs.
@@ -155,9 +159,9 @@ impl Drop for TestLab {
 /// Removes labs of test processes that have ended.
 fn sweep(registry: &Registry) -> Result<(), LabError> {
     for lab in registry.labs().0 {
-        let test =
-            lab.name.strip_prefix('t').and_then(|r| r.split('-').next()?.parse::<u32>().ok());
-        if test.is_some_and(|pid| start_ticks(pid) != Some(lab.owner_start_ticks)) {
+        let number = lab.name.strip_prefix('t').and_then(|r| r.split('-').next());
+        let is_a_tests = number.is_some_and(|n| n.parse::<u32>().is_ok());
+        if is_a_tests && !registry.is_owned(&lab.name) {
             registry.down(&lab.name)?;
         }
     }

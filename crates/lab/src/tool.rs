@@ -2,24 +2,25 @@
 //! own output.
 
 use std::{
-    os::fd::OwnedFd,
+    fs::File,
     process::{Command, Output, Stdio},
-    sync::OnceLock,
+    sync::{Mutex, PoisonError},
 };
 
 use crate::LabError;
 
-static HELD: OnceLock<OwnedFd> = OnceLock::new();
+static HELD: Mutex<Option<File>> = Mutex::new(None);
 
-/// Has what makes objects hold this end of a pipe while it runs: who waits at the other end hears of our end
-/// only after that of the last of them.
-pub fn hold(pipe: OwnedFd) {
-    let _ = HELD.set(pipe);
+/// Gives this file to the programs that make something, as their standard input: its lock lasts
+/// until the last of them has ended.
+pub(crate) fn hold(file: File) {
+    *HELD.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
 }
 
 /// Standard input for a program that reads none.
 fn held() -> Stdio {
-    HELD.get().and_then(|pipe| pipe.try_clone().ok()).map_or_else(Stdio::null, Stdio::from)
+    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    held.as_ref().and_then(|f| f.try_clone().ok()).map_or_else(Stdio::null, Stdio::from)
 }
 
 /// Which Debian package brings a program.

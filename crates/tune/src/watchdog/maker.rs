@@ -5,7 +5,7 @@ use std::{
     ffi::OsStr,
     io::{self, BufRead, Write},
     os::{
-        fd::{AsFd, AsRawFd, OwnedFd, RawFd},
+        fd::{AsRawFd, RawFd},
         unix::{ffi::OsStrExt, process::CommandExt},
     },
     path::PathBuf,
@@ -91,16 +91,6 @@ pub fn puts_back(place: Place) -> io::Result<()> {
         ours.places.push(place);
     }
     Ok(())
-}
-
-/// Our end of the pipe once more, for a child that is to be waited for before anything is put back.
-///
-/// # Errors
-/// No watchdog was started, or no descriptor is left.
-pub fn pipe() -> io::Result<OwnedFd> {
-    let ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
-    let to = ours.to.as_ref().ok_or_else(|| io::Error::other("no watchdog was started"))?;
-    to.as_fd().try_clone_to_owned()
 }
 
 /// A group that is ended when we are killed, until this is dropped.

@@ -3,18 +3,9 @@
 pub mod args;
 mod up;
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::path::Path;
 
-use lab::{
-    LabError, Registry,
-    channel::Channel,
-    host,
-    link::LinkSpec,
-    state::{NodeAccess, start_ticks},
-};
+use lab::{LabError, Registry, channel::Channel, host, link::LinkSpec, state::NodeAccess};
 
 use crate::failure::{CommandEnd, Failure};
 use args::{DownArgs, ExecArgs, LabArgs, LabCommand, ListArgs};
@@ -34,16 +25,11 @@ pub fn run(args: LabArgs) -> Result<CommandEnd, Failure> {
     }
 }
 
-/// Removes the labs in this folder whose `up` was killed: the work of its watchdog. Its maker, by number and
-/// start, closes the pipe a moment before it has ended.
-pub fn remove_unfinished(folder: &Path, maker: (u32, u64)) -> Result<(), Failure> {
-    let asked = Instant::now();
-    while start_ticks(maker.0) == Some(maker.1) && asked.elapsed() < Duration::from_secs(10) {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+/// Removes the labs in this folder whose `up`, this process, was killed: the work of its watchdog.
+pub fn remove_unfinished(folder: &Path, maker: u32) -> Result<(), Failure> {
     let registry = Registry::at(folder);
     let _lock = registry.lock().map_err(failure)?;
-    registry.sweep().map(drop).map_err(failure)
+    registry.remove_unfinished(Some(maker)).map(drop).map_err(failure)
 }
 
 /// The exit code that a lab's failure deserves.

@@ -46,18 +46,13 @@ fn bring_up(args: UpArgs) -> Result<CommandEnd, LabError> {
         .clone()
         .unwrap_or_else(|| chosen.map_or(topology, preset::Preset::name).to_owned());
     let quiet = common.quiet;
-    maker::puts_back(Place::Labs(lab::state::DEFAULT_FOLDER.into()))
-        .and_then(|()| maker::pipe())
-        .map(lab::tool::hold)
-        .map_err(|e| {
-            LabError::failed("starting a watchdog that removes the lab if we are killed", e)
-        })?;
+    maker::puts_back(Place::Labs(lab::state::DEFAULT_FOLDER.into())).map_err(|e| {
+        LabError::failed("starting a watchdog that removes the lab if we are killed", e)
+    })?;
     let mut lab = {
         let _lock = registry.lock()?;
-        for side_effects in registry.sweep()? {
-            crate::output::note(&format!(
-                "removed {side_effects}, left unfinished by a killed run"
-            ));
+        for name in registry.remove_unfinished(None)? {
+            crate::output::note(&format!("removed {name}, left unfinished by a killed run"));
         }
         let asked = format!("{:?}", args.topology);
         if registry.standing(&name).is_some_and(|l| l.asked == asked) {

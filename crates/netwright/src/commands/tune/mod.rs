@@ -99,7 +99,7 @@ fn stand_by_maker(maker: (u32, u64)) -> Result<CommandEnd, Failure> {
         let put_back = match place {
             Place::Trials(state) => bench::undo_lost(state, maker).map_err(Failure::from),
             Place::Record(path) => prove::start::undo_lost(path).map_err(Failure::from),
-            Place::Labs(folder) => lab::remove_unfinished(folder, maker),
+            Place::Labs(folder) => lab::remove_unfinished(folder, maker.0),
         };
         if let Err(e) = put_back {
             done = Err(e);
