@@ -75,7 +75,7 @@ fn guest(lab: &TestLab, script: &str) -> String {
     let script = format!(
         "cd /tmp; export NETWRIGHT={NETWRIGHT} NETWRIGHT_STATE=/tmp/state; . {functions}\n{script}"
     );
-    let out = lab.output_within("server", &["bash", "-c", &script], Duration::from_secs(60));
+    let out = lab.output_within("server", &["bash", "-c", &script], Duration::from_secs(180));
     let out = out.unwrap();
     let (said, reported) =
         (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
