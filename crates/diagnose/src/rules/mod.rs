@@ -20,6 +20,7 @@ pub(crate) mod governor_idle_states;
 pub(crate) mod irq_off_node;
 pub(crate) mod irqs_piled_up;
 pub(crate) mod ksoftirqd_hot;
+pub(crate) mod link_faults;
 pub(crate) mod mtu_mismatch;
 pub(crate) mod numa_balancing;
 pub(crate) mod offloads_off;
@@ -83,4 +84,5 @@ pub static ALL: &[&Rule] = &[
     &cpu_quota::RULE,
     &cpu_steal::RULE,
     &silent_drops::RULE,
+    &link_faults::RULE,
 ];

@@ -19,6 +19,7 @@ pub static RULE: Rule = Rule {
     needs: &["RetransSegs and OutSegs over a window, at least 1,000 segments sent"],
     explained_by: &[
         "cloud_allowance",
+        "link_faults",
         "ring_too_small",
         "qdisc_drops",
         "backlog_drops",

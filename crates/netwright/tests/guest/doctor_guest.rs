@@ -153,6 +153,6 @@ fn what_looks_like_them_is_silent(lab: &TestLab, application: &str) {
     look.silent(&["app_off_softirq_node"]);
     look.silent(&host::RULES);
     look.silent(&["conflicting_tuner", "coalescing_goal", "tcp_memory_pressure"]);
-    look.silent(&["few_channels", "offloads_off", "smt_sibling_shared"]);
+    look.silent(&["few_channels", "offloads_off", "smt_sibling_shared", "link_faults"]);
     guest(lab, &format!("kill {spin}"));
 }

@@ -13,7 +13,7 @@ pub const RULES: [&str; 4] =
 
 /// Plants the faults and applies the remedies; the next look shows that they are gone. A burst of
 /// 30 packets over loopback is steered to CPU 3. It meets a backlog of 10, a poll budget of 4 and a
-/// table of 50 connections. `tcp_mem` is in bytes.
+/// table of 50 connections. `tcp_mem` is in bytes, and eth0 says that its link is in half duplex.
 pub fn wrong_settings(lab: &TestLab, flows: &str) {
     // New flows, as the earlier ones are in the table.
     let pages = guest(
@@ -23,6 +23,7 @@ pub fn wrong_settings(lab: &TestLab, flows: &str) {
         sysctl -n net.ipv4.tcp_mem | tee pages
         sysctl -qw net.ipv4.tcp_mem=\"$(awk '{{print $1 * 4096, $2 * 4096, $3 * 4096}}' pages)\" \
           net.core.netdev_max_backlog=10 net.core.netdev_budget=4 net.netfilter.nf_conntrack_max=50
+        ethtool -s eth0 speed 1000 duplex half
         start 2 -e \"$flows\" > again"
         ),
     );
@@ -54,5 +55,10 @@ pub fn wrong_settings(lab: &TestLab, flows: &str) {
     let asked = asks(f)[0].split_whitespace().last().unwrap().parse::<f64>().unwrap();
     assert!((0.9..1.15).contains(&(asked / memory as f64)), "{asked}, {memory}");
 
+    let f = look.found("link_faults", "eth0");
+    assert_eq!(shows(f, "duplex of eth0"), "half, 1 Gbit/s");
+    assert!(asks(f).is_empty(), "nothing that `tune` could write: {f:#}");
+
     apply(lab, &look, &[]);
+    guest(lab, "ethtool -s eth0 speed 1000 duplex full");
 }

@@ -132,7 +132,7 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
     assert!(matches!(cpu, Some(Ok(0..4))), "{f:#}");
     assert!(asks(f).iter().all(|a| a.starts_with("nic.eth0.queue.tx-")), "{f:#}");
     look.silent(&["irqs_piled_up", "irq_off_node", "rps_redundant", "conflicting_tuner"]);
-    look.silent(&["coalescing_goal", "tcp_memory_pressure"]);
+    look.silent(&["coalescing_goal", "tcp_memory_pressure", "link_faults"]);
     // Each larger ring is a step: bursts may need another.
     for _ in 0..3 {
         if RULES.iter().any(|rule| look.finding(rule).is_some()) {
