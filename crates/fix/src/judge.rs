@@ -17,7 +17,7 @@ use probe::{
     watch::OverWindow,
 };
 use prove::{Experiment, ProveError, load::Load};
-use remote::local::PeerEnd;
+use remote::peer_end::PeerEnd;
 use tune::{change_request::PEER, operator::Operator};
 
 use crate::{Result, candidate_search::Observation, request::Request, time_budget};

@@ -26,10 +26,12 @@ use model::{
 use prove::ProveError;
 use remote::{
     hosts::{self, Hosts},
-    local::PeerEnd,
+    peer_end::PeerEnd,
     ssh::SshTarget,
 };
-use tune::{Host, TuneError, bench, change_request::PEER, hold::Hold, operator::Operator, planner};
+use tune::{
+    Host, TuneError, change_request::PEER, hold::Hold, operator::Operator, planner, trial_setup,
+};
 
 use crate::{
     candidate_search::CandidateSearch, fix_run::FixRun, request::Request, time_budget::Pace,
@@ -57,8 +59,8 @@ pub fn run(request: &Request, means: Means<'_>) -> Result<FixDocument> {
     let mut document = if request.dry_run {
         list(request, peer.as_ref(), &means, began)?
     } else {
-        let bench = bench::own("netwright fix", means.operator)?;
-        let hosts = Hosts::open(&bench, peer.as_ref())?;
+        let trial_host = trial_setup::open_local("netwright fix", means.operator)?;
+        let hosts = Hosts::open(&trial_host, peer.as_ref())?;
         means.operator.changing();
         fix(request, &hosts, means)?
     };

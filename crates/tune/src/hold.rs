@@ -12,7 +12,7 @@ use crate::{
     change_request::{ChangeRequest, ChangeRequests},
     operator::Operator,
     planner,
-    trial::Bench,
+    trial::TrialHost,
 };
 
 /// Knob, value while frozen, and a test for knobs that the experiment must not vary meanwhile.
@@ -34,7 +34,7 @@ pub fn holds(knob: &str) -> bool {
 
 /// A host that stays frozen until [`Hold::end`].
 pub struct Hold<'a> {
-    bench: &'a Bench,
+    trial_host: &'a TrialHost,
     /// Change sets, each with its index in `reported`.
     sets: Vec<(u64, usize)>,
     reported: FrozenHost,
@@ -45,12 +45,12 @@ impl<'a> Hold<'a> {
     ///
     /// **Errors**: something needs another user. Nothing is frozen then.
     pub fn begin(
-        bench: &'a Bench,
+        trial_host: &'a TrialHost,
         varied: &[&str],
         operator: &dyn Operator,
     ) -> Result<Self, TuneError> {
-        let mut hold = Self { bench, sets: vec![], reported: FrozenHost::default() };
-        let facts = facts::collect(bench.host().root(), &Request::default());
+        let mut hold = Self { trial_host, sets: vec![], reported: FrozenHost::default() };
+        let facts = facts::collect(trial_host.host().root(), &Request::default());
         for (knob, value, of) in STILL {
             if let Some(own) = varied.iter().find(|k| of(k)) {
                 hold.not(knob, format!("the experiment sets {own} itself"));
@@ -66,7 +66,7 @@ impl<'a> Hold<'a> {
                 change_requests: vec![change_request],
                 ..ChangeRequests::default()
             };
-            let plan = planner::of_facts(bench.host(), &facts, change_requests)?;
+            let plan = planner::of_facts(trial_host.host(), &facts, change_requests)?;
             if let Err(e) = hold.one(knob, value, &plan) {
                 let _ = hold.end(operator);
                 return Err(e);
@@ -90,7 +90,7 @@ impl<'a> Hold<'a> {
         let mut olds: Vec<&str> = plan.changes.iter().map(|c| c.old.as_str()).collect();
         olds.sort_unstable();
         olds.dedup();
-        match self.bench.try_out(plan) {
+        match self.trial_host.try_out(plan) {
             Ok(id) => {
                 self.sets.push((id, self.reported.held.len()));
                 self.held(knob, plan.changes.len(), &olds.join(", "), value);
@@ -129,12 +129,12 @@ impl<'a> Hold<'a> {
     pub fn end(mut self, operator: &dyn Operator) -> (FrozenHost, Result<(), TuneError>) {
         let mut put_back = Ok(());
         for (id, at) in std::mem::take(&mut self.sets).into_iter().rev() {
-            let until = self.bench.holds(id).err().map(|e| e.to_string());
+            let until = self.trial_host.holds(id).err().map(|e| e.to_string());
             if let Some(held) = self.reported.held.get_mut(at) {
                 held.until = until;
             }
             // A value that is gone needs no restoring.
-            match self.bench.let_go(id) {
+            match self.trial_host.let_go(id) {
                 Ok(()) => {}
                 // All of our own values are restored.
                 Err(e @ TuneError::Changed(_)) => operator.warn(&e.to_string()),

@@ -5,8 +5,6 @@
 //! is a file under [`knobs`]; nothing else of a host is ever written.
 
 pub mod apply;
-mod attribute;
-pub mod bench;
 pub mod by;
 pub mod change_request;
 pub mod confirm;
@@ -23,12 +21,12 @@ pub mod journal;
 pub mod knob;
 pub mod knobs;
 pub mod leftover;
-pub mod local;
 pub mod lock;
 mod members;
 pub mod mtu_path;
 pub mod need;
 pub mod netns;
+mod nic_attribute;
 pub mod operator;
 mod outlook;
 pub mod pending;
@@ -47,8 +45,10 @@ pub mod settle;
 mod side_effects;
 mod stacked;
 pub mod status;
+pub mod suggestion;
 pub mod target;
 pub mod trial;
+pub mod trial_setup;
 pub mod undo;
 mod verification;
 pub mod watchdog;

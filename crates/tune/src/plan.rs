@@ -16,11 +16,11 @@ use crate::{
     Host, TuneError,
     change_request::{self, ChangeRequest, ChangeRequests, Mode},
     knob::{Case, Knob, Refusal, harmful, irq_of, is_of_nic, mtu_of},
-    knobs, local, members,
+    knobs, members,
     phase::Phase,
     profile,
     side_effects::{self, Sweeps},
-    stacked,
+    stacked, suggestion,
 };
 
 pub use fits::{found_here, name_interfaces, still_fits};
@@ -253,7 +253,7 @@ fn no_interface(case: &Case<'_>, knob: &str) -> Option<String> {
         return None;
     }
     let typed = knob.split('.').nth(1).unwrap_or_default();
-    let there = local::or_nearest(typed, nics.iter().map(|n| n.name.as_str()));
+    let there = suggestion::hint(typed, nics.iter().map(|n| n.name.as_str()));
     Some(format!("there is no such interface here; {there}"))
 }
 
@@ -348,14 +348,14 @@ fn unknown(knob: &str) -> String {
         return "a pattern stands for several settings: name each".into();
     }
     if !kinds.contains(&kind) {
-        let meant = local::nearest(kind, kinds.into_iter());
+        let meant = suggestion::nearest(kind, kinds.into_iter());
         let meant = meant.map(|n| format!("did you mean {n}.…? ")).unwrap_or_default();
         return format!(
             "no such knob; {meant}names begin with sysctl., nic., irq., irqbalance., cpu., pci. or \
              process."
         );
     }
-    match local::spelled(knob, &of_kind(kind)) {
+    match suggestion::nearest_spelling(knob, &of_kind(kind)) {
         Some(meant) => format!("no such knob; did you mean {meant}?"),
         None => format!("no such knob; there are {}", of_kind(kind).join(", ")),
     }

@@ -41,7 +41,7 @@ pub trait Trials: std::fmt::Debug + Sync {
     fn take_back(&self, id: u64) -> Result<(), TuneError>;
 }
 
-impl Trials for Bench {
+impl Trials for TrialHost {
     fn try_out(&self, plan: &Plan) -> Result<u64, TuneError> {
         Self::try_out(self, plan)
     }
@@ -57,7 +57,7 @@ impl Trials for Bench {
 
 /// A host for an experiment. Holds the lock for its lifetime: no other process changes the host
 /// meanwhile.
-pub struct Bench {
+pub struct TrialHost {
     host: Host,
     store: Store,
     lock: Lock,
@@ -68,13 +68,13 @@ pub struct Bench {
     never: AtomicBool,
 }
 
-impl std::fmt::Debug for Bench {
+impl std::fmt::Debug for TrialHost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Bench").field("store", &self.store).field("what", &self.what).finish()
+        f.debug_struct("TrialHost").field("store", &self.store).field("what", &self.what).finish()
     }
 }
 
-impl Bench {
+impl TrialHost {
     /// Takes the lock; `waiting` is called once with its holder. `what` is written to the journal:
     /// `the experiment channels`.
     ///
@@ -98,18 +98,18 @@ impl Bench {
     /// Values that could not be undone; the others are.
     pub fn undo_lost(host: Host, store: Store, by: By, maker: (u32, u64)) -> Result<(), TuneError> {
         let (what, never) = (String::new(), AtomicBool::new(false));
-        let mut bench = Self { host, store, lock: Lock::without(), by, what, never };
+        let mut trial_host = Self { host, store, lock: Lock::without(), by, what, never };
         let is_lost = |(s, state): &&(Set, ChangeState)| {
             let own = (s.by.pid, s.by.start_ticks) == maker;
             own && s.trial.is_some() && *state == ChangeState::Unfinished
         };
         // A later holder of the lock may start trials of its own.
-        let lost: Vec<u64> = bench.sets()?.iter().filter(is_lost).map(|(s, _)| s.id).collect();
+        let lost: Vec<u64> = trial_host.sets()?.iter().filter(is_lost).map(|(s, _)| s.id).collect();
         let Some(newest) = lost.last() else { return Ok(()) };
-        bench.lock = watchdog::deadline::lock_in_time(&bench.store, *newest);
-        let (mut done, still) = (Ok(()), bench.sets()?);
+        trial_host.lock = watchdog::deadline::lock_in_time(&trial_host.store, *newest);
+        let (mut done, still) = (Ok(()), trial_host.sets()?);
         for (set, _) in still.iter().rev().filter(is_lost).filter(|(s, _)| lost.contains(&s.id)) {
-            match bench.close(set) {
+            match trial_host.close(set) {
                 // External changes are left.
                 Ok(_) | Err(TuneError::Changed(_)) => {}
                 Err(e) => done = Err(e),
@@ -321,7 +321,7 @@ impl Bench {
     ///
     /// # Errors
     /// There is no such set, it is another experiment's, a later set wrote the same knob, or as
-    /// [`Bench::take_back`].
+    /// [`TrialHost::take_back`].
     pub fn roll_back(&self, id: u64, whose: &str) -> Result<(), TuneError> {
         let sets = self.sets()?;
         let own = |(s, _): &&(Set, ChangeState)| {

@@ -14,8 +14,8 @@ use prove::{
 };
 use remote::tuned::{Consent, Tuned};
 use tune::{
-    bench::{self, TrialPlans},
     operator::Operator,
+    trial_setup::{self, TrialPlans},
     watchdog::maker::Place,
 };
 
@@ -92,7 +92,7 @@ fn make(args: &ProveArgs, experiment: &Experiment, path: &Path) -> Result<Option
     let (begun, before, mut record) = start::begin(args.resume, experiment, path, &session)?;
     if !experiment.unsets().is_empty() {
         let path = std::path::absolute(path).map_err(|e| Failure::io(path, &e))?;
-        bench::watched(Place::Record(path))?;
+        trial_setup::register_with_watchdog(Place::Record(path))?;
     }
     start::warn(&session, experiment);
     session.changing();
@@ -100,7 +100,7 @@ fn make(args: &ProveArgs, experiment: &Experiment, path: &Path) -> Result<Option
     let means = Means {
         ours: &ours,
         stop: session.stop(),
-        knobs: hosts.as_ref().map(|bench| Knobs { bench, plans: &plans }),
+        knobs: hosts.as_ref().map(|hosts| Knobs { trials: hosts, plans: &plans }),
         progress: &|what: &str, share: f64| session.progress(what, share),
         disruption: Duration::ZERO,
         worked: false,

@@ -1,7 +1,7 @@
 //! `netwright tune rollback` and `tune confirm`.
 
 use model::tune::{ChangeNote, ChangeState};
-use remote::local::PeerEnd;
+use remote::peer_end::PeerEnd;
 use tune::{
     TuneError, confirm,
     journal::Set,

@@ -15,9 +15,10 @@ use model::{
     tune::{ChangeNote, ChangeSet, Outcome},
 };
 use tune::{
-    Host, bench,
+    Host,
     reported::Reported,
     target::{JournalTarget, TargetNames},
+    trial_setup,
     watchdog::{self, deadline::Orders, maker::Place},
 };
 
@@ -97,7 +98,7 @@ fn stand_by_maker(maker: (u32, u64)) -> Result<CommandEnd, Failure> {
     let mut done = Ok(CommandEnd::Yes);
     watchdog::maker::stand(std::io::stdin().lock(), &mut |place| {
         let put_back = match place {
-            Place::Trials(state) => bench::undo_lost(state, maker).map_err(Failure::from),
+            Place::Trials(state) => trial_setup::undo_lost(state, maker).map_err(Failure::from),
             Place::Record(path) => prove::start::undo_lost(path).map_err(Failure::from),
             Place::Labs(folder) => lab::remove_unfinished(folder, maker),
         };
