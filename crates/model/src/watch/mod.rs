@@ -4,12 +4,12 @@
 //! that part, with the reason.
 
 mod filter;
-pub mod generated;
 mod movement;
 mod queue;
 mod recording;
 mod softirq;
 mod status;
+pub mod test_data;
 mod victim;
 mod wait;
 
