@@ -91,7 +91,7 @@ pub fn up(lab: &mut Lab, spec: &PairSpec) -> Result<(), LabError> {
                 tool::ip(&format!("-n {space} link set {link} mtu {mtu}"))?;
             }
             netns::address(space, &link, &[&format!("{v4}/24"), &format!("{v6}/64")])?;
-            topology(space, &link, spec, netem)?;
+            configure_end(space, &link, spec, netem)?;
             if let Some(list) = addresses.get_mut(side) {
                 list.extend([v4, v6]);
             }
@@ -203,7 +203,7 @@ fn start_link(
 }
 
 /// Sets rate, delay, loss and RPS of one end.
-fn topology(space: &str, link: &str, spec: &PairSpec, netem: bool) -> Result<(), LabError> {
+fn configure_end(space: &str, link: &str, spec: &PairSpec, netem: bool) -> Result<(), LabError> {
     if let Some(BitsPerSec(rate)) = spec.rate {
         // The bucket holds 1 ms or 10 full frames, so that TCP reaches the rate without long
         // bursts.

@@ -283,11 +283,11 @@ impl Registry {
     /// # Errors
     /// As [`Registry::down`].
     pub fn sweep(&self) -> Result<Vec<String>, LabError> {
-        let mut side_effects = Vec::new();
+        let mut removed = Vec::new();
         for lab in self.labs().0 {
             if !lab.complete && !is_alive(lab.owner_pid, lab.owner_start_ticks) {
                 self.remove(&lab)?;
-                side_effects.push(lab.name);
+                removed.push(lab.name);
             }
         }
         // Begun under the lock that we have: killed before its state was written, with nothing made.
@@ -298,7 +298,7 @@ impl Registry {
                     .map_err(|e| LabError::failed(format!("removing {}", folder.display()), e))?;
             }
         }
-        Ok(side_effects)
+        Ok(removed)
     }
 
     fn remove(&self, state: &LabState) -> Result<(), LabError> {

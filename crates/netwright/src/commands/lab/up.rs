@@ -54,10 +54,8 @@ fn bring_up(args: UpArgs) -> Result<CommandEnd, LabError> {
         })?;
     let mut lab = {
         let _lock = registry.lock()?;
-        for side_effects in registry.sweep()? {
-            crate::output::note(&format!(
-                "removed {side_effects}, left unfinished by a killed run"
-            ));
+        for removed in registry.sweep()? {
+            crate::output::note(&format!("removed {removed}, left unfinished by a killed run"));
         }
         let asked = format!("{:?}", args.topology);
         if registry.standing(&name).is_some_and(|l| l.asked == asked) {
