@@ -100,9 +100,9 @@ impl Cell {
                 text.replace(&format!("{{{}}}", f.name), own)
             })
         };
-        let assignment = || cpu.iter().flat_map(|c| ["--cpu".to_owned(), c.clone()]);
-        let assignment = || assignment().filter(|_| matches!(workload, Workload::Ours(_)));
-        let args = || assignment().chain(self.of(factors).flat_map(|(_, l)| l.args.clone()));
+        let cpu_args = || cpu.iter().flat_map(|c| ["--cpu".to_owned(), c.clone()]);
+        let cpu_args = || cpu_args().filter(|_| matches!(workload, Workload::Ours(_)));
+        let args = || cpu_args().chain(self.of(factors).flat_map(|(_, l)| l.args.clone()));
         match workload {
             Workload::Ours(words) => {
                 Workload::Ours(words.iter().map(|w| filled(w)).chain(args()).collect())
