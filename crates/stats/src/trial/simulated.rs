@@ -108,7 +108,7 @@ struct VerdictCounts {
     blocks: usize,
 }
 
-fn tally(habit: Habit, noise: f64, truth: f64, blocks: usize, runs: u64) -> VerdictCounts {
+fn count_verdicts(habit: Habit, noise: f64, truth: f64, blocks: usize, runs: u64) -> VerdictCounts {
     let mut t = VerdictCounts::default();
     for seed in 0..runs {
         let seed = seed.wrapping_mul(7_919) + blocks as u64;
@@ -131,7 +131,7 @@ fn shown((p, low, high): (f64, f64, f64)) -> String {
 /// More under `make bench BENCHES=prove`.
 fn a_change_of_nothing(runs: u64) {
     for habit in HABITS {
-        let t = tally(habit, 0.02, 0.0, 20, runs);
+        let t = count_verdicts(habit, 0.02, 0.0, 20, runs);
         let called = wilson(t.better + t.worse, t.runs);
         println!("A/A {habit:?}: better or worse in {}", shown(called));
         // Two deviations above 5% would be chance in one of 40; the seeds are fixed.
@@ -145,7 +145,7 @@ fn a_change_of_nothing(runs: u64) {
 fn a_change_of_a_twentieth(runs: u64) {
     let truth = 1.05f64.ln();
     for habit in HABITS {
-        let t = tally(habit, 0.01, truth, 30, runs);
+        let t = count_verdicts(habit, 0.01, truth, 30, runs);
         let (found, held) = (wilson(t.worse, t.runs), wilson(t.held, t.runs));
         println!(
             "5% {habit:?}: found in {}, held in {}, {:.1} of 30 blocks",

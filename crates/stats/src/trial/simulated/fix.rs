@@ -65,7 +65,7 @@ struct FixCounts {
     remedies: usize,
 }
 
-fn tally(habit: Habit, runs: u64) -> FixCounts {
+fn count_kept(habit: Habit, runs: u64) -> FixCounts {
     let mut t = FixCounts::default();
     for run in 0..runs {
         let seed = |n: u64| run.wrapping_mul(1_000_003).wrapping_add(n.wrapping_mul(7_919));
@@ -96,7 +96,7 @@ fn tally(habit: Habit, runs: u64) -> FixCounts {
 
 fn how_often_decoys_are_kept(runs: u64) {
     for habit in HABITS {
-        let t = tally(habit, runs);
+        let t = count_kept(habit, runs);
         let kept = clopper_pearson(t.kept, t.decoys);
         println!(
             "{habit:?}: kept {} of {} decoys, {}; at least one in {}; the remedy in {}",
