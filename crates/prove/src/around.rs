@@ -25,7 +25,7 @@ pub(crate) struct Around {
 /// The host before a run.
 pub(crate) struct Before {
     counters: Raw,
-    calm: disturbance::Before,
+    disturbance: disturbance::Before,
     /// `None` where the kernel denies perf events.
     moves: Option<ChildMoves>,
 }
@@ -49,12 +49,12 @@ impl Around {
         Before {
             counters: samples::one(&self.root, 0, &Options::default()),
             moves: ChildMoves::open().ok(),
-            calm: disturbance::before(&self.root),
+            disturbance: disturbance::before(&self.root),
         }
     }
 
     pub(crate) fn after(&self, before: Before, workload: &Workload, ended: &Ended) -> HostReading {
-        let during = before.calm.during(&self.root, ended.usage.cpu_s());
+        let during = before.disturbance.during(&self.root, ended.usage.cpu_s());
         let moves = before.moves.and_then(|m| m.read().ok());
         let after = samples::one(&self.root, 1, &Options::default());
         let samples = delta::samples(&[before.counters, after]);

@@ -40,7 +40,7 @@ const CLOCKS_NS: u64 = 10_000_000;
 pub(crate) struct Before {
     at: Instant,
     host: Option<HostCpu>,
-    unrest: ClockChanges,
+    clocks: ClockChanges,
 }
 
 /// The disturbances during one run.
@@ -56,8 +56,8 @@ pub(crate) struct During {
 
 /// Reads the host before a run.
 pub(crate) fn before(root: &Root) -> Before {
-    let unrest = ClockChanges::read(root);
-    Before { host: host_cpu::read(root).into_known(), at: Instant::now(), unrest }
+    let clocks = ClockChanges::read(root);
+    Before { host: host_cpu::read(root).into_known(), at: Instant::now(), clocks }
 }
 
 impl Before {
@@ -65,7 +65,7 @@ impl Before {
     pub(crate) fn during(&self, root: &Root, own_s: f64) -> During {
         let passed_s = self.at.elapsed().as_secs_f64();
         let after = host_cpu::read(root).into_known();
-        let mut during = self.calm(&ClockChanges::read(root));
+        let mut during = self.host_changes(&ClockChanges::read(root));
         let (Some(before), Some(after)) = (self.host, after) else { return during };
         let grown = |of: fn(&HostCpu) -> u64| of(&after).checked_sub(of(&before));
         let busy = grown(|h| h.user.0 + h.nice.0 + h.system.0 + h.irq.0 + h.softirq.0);
@@ -77,8 +77,8 @@ impl Before {
         during
     }
 
-    fn calm(&self, after: &ClockChanges) -> During {
-        let reported = self.unrest.until(after);
+    fn host_changes(&self, after: &ClockChanges) -> During {
+        let reported = self.clocks.until(after);
         let limits = reported.limits.into_known();
         During {
             host: DuringRun {

@@ -24,9 +24,9 @@ pub(crate) fn effects(effects: &[f64], notes: &mut Vec<ProveNote>) {
     if looks::trend(effects).is_some() {
         notes.push(ProveNote::EffectDrifted);
     }
-    let wild = looks::wild(effects);
-    if !wild.is_empty() && effects.len() >= 6 {
-        notes.push(ProveNote::WildBlocks { blocks: wild.iter().map(|b| b + 1).collect() });
+    let outliers = looks::outliers(effects);
+    if !outliers.is_empty() && effects.len() >= 6 {
+        notes.push(ProveNote::OutlierBlocks { blocks: outliers.iter().map(|b| b + 1).collect() });
     }
 }
 
