@@ -25,7 +25,7 @@ INLINE void put_interrupted_task(const struct interrupted_task *from)
 		if (!to)
 			return;
 	}
-	__sync_fetch_and_add(&to->preempted_by_softirq_ns, fresh.preempted_by_softirq_ns);
+	__sync_fetch_and_add(&to->preempted_ns, fresh.preempted_ns);
 	__sync_fetch_and_add(&to->preempted_by_irq_ns, fresh.preempted_by_irq_ns);
 	__sync_fetch_and_add(&to->own_ns, fresh.own_ns);
 	__sync_fetch_and_add(&to->softirqs, fresh.softirqs);
@@ -47,7 +47,7 @@ INLINE void claim_place(struct cpu_state *s, struct interrupted_task *p, u64 thr
 	s->claiming = 1;
 	if (p->thread)
 		put_interrupted_task(p);
-	p->preempted_by_softirq_ns = 0;
+	p->preempted_ns = 0;
 	p->preempted_by_irq_ns = 0;
 	p->own_ns = 0;
 	p->softirqs = 0;

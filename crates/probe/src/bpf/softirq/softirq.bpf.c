@@ -151,15 +151,15 @@ int softirq_entry(struct raw_args *ctx)
 	return 0;
 }
 
-/* The thread that pays for a softirq. */
-INLINE void pay(struct cpu_state *s, u32 context, u64 ns)
+/* Accounts a softirq to the thread whose time it took. */
+INLINE void account(struct cpu_state *s, u32 context, u64 ns)
 {
 	struct interrupted_task *p = &s->interrupted_tasks[s->interrupted_task & (INTERRUPTED_TASKS - 1)];
 
 	if (context == SYSCALL)
 		p->own_ns += ns;
 	else
-		p->preempted_by_softirq_ns += ns;
+		p->preempted_ns += ns;
 	p->softirqs += 1;
 	/* It may have become another program since. */
 	if (p->softirqs < 16 || !(p->softirqs & 15))
@@ -186,7 +186,7 @@ int softirq_exit(struct raw_args *ctx)
 	s->sums[context][vector].ns += ns;
 	s->sums[context][vector].count += 1;
 	if (context <= IRQ_ON_TASK)
-		pay(s, context, ns);
+		account(s, context, ns);
 	/* What was not timed one by one belongs to the only one, or the last. */
 	if (s->polled)
 		s->napis[(s->polled - 1) & (NAPIS - 1)].ns += now - s->polled_until_ns;

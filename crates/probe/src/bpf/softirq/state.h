@@ -44,7 +44,7 @@ struct sum {
 /* What packets cost a thread. In the map for all `thread` is when the element was made. */
 struct interrupted_task {
 	u64 thread; /* as pid_tgid() gives it; 0: nobody's place */
-	u64 preempted_by_softirq_ns;
+	u64 preempted_ns;
 	u64 preempted_by_irq_ns;
 	u64 own_ns;
 	u64 softirqs;
