@@ -10,11 +10,11 @@ pub mod live;
 mod only;
 mod pane;
 pub mod recording;
+pub mod recording_file;
 pub mod replay;
 pub mod sampling;
 pub mod state;
 mod table;
-pub mod tape;
 pub mod terminal;
 #[cfg(test)]
 mod tests;

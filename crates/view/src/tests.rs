@@ -2,7 +2,7 @@
 
 use model::{
     CpuId, Finding, Nanos, Reading, Severity,
-    watch::{CpuNode, WatchHost, WatchRecord, generated},
+    watch::{CpuNode, WatchHost, WatchRecord, test_data},
 };
 use proptest::prelude::*;
 use ratatui::{
