@@ -274,7 +274,7 @@ mod tests {
     fn the_watchdog_itself() {
         if std::env::var_os("NETWRIGHT_TEST_WATCHDOG").is_some() {
             println!("\nready {} 0", std::process::id());
-            tune::watchdog::maker::stand(std::io::stdin().lock(), &mut |_| {});
+            tune::watchdog::maker::undo_after_exit(std::io::stdin().lock(), &mut |_| {});
         }
     }
 

@@ -219,7 +219,7 @@ impl Record {
             true => Ok(()),
             false => Err(ProveError::Busy(format!(
                 "{path}: another experiment writes it; --record FILE keeps this one's elsewhere, and \
-                 `netwright prove --peek --record {path}` looks at that one",
+                 `netwright prove --status --record {path}` shows that one",
                 path = self.path.display()
             ))),
         }
