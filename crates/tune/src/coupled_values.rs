@@ -72,8 +72,9 @@ impl CoupledValues {
         let mut left = Vec::new();
         for (knob, last) in self.0.iter_mut().filter(|(k, _)| *k != name) {
             let now = read(host, knob).filter(|now| last.as_ref() != Some(now));
-            let stands = |now: &String| last.is_some() || read(host, knob).as_ref() == Some(now);
-            if let Some(now) = now.filter(|now| stands(now) && !moving.has(host, knob)) {
+            let is_current =
+                |now: &String| last.is_some() || read(host, knob).as_ref() == Some(now);
+            if let Some(now) = now.filter(|now| is_current(now) && !moving.has(host, knob)) {
                 left.push(ReadBack { knob: knob.clone(), read_back: now.clone() });
                 *last = Some(now);
             }

@@ -29,7 +29,7 @@ pub fn close(
     let last = store.ids()?.into_iter().filter(|id| !sets.iter().any(|(s, _)| s.id == *id)).max();
     let mut closed = Vec::new();
     for (set, _) in sets.iter().filter(|(_, t)| *t == ChangeState::PartlyRolledBack) {
-        let later = || sets.iter().filter(|(s, t)| s.id > set.id && stands(*t));
+        let later = || sets.iter().filter(|(s, t)| s.id > set.id && may_be_in_force(*t));
         if last.is_some_and(|id| id > set.id)
             || later().any(|(s, _)| s.in_the_way_of(set).is_some())
         {
@@ -43,7 +43,7 @@ pub fn close(
     Ok(closed)
 }
 
-fn stands(state: ChangeState) -> bool {
+fn may_be_in_force(state: ChangeState) -> bool {
     is_open(state) || state == ChangeState::PartlyRolledBack
 }
 

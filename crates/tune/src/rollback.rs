@@ -98,8 +98,8 @@ pub fn roll_back(
     close_leftovers(target, lock.as_ref(), operator);
     drop(lock);
     let ids = chosen.iter().map(|(s, _)| s.id);
-    let stand: Vec<ChangeSet> = ids.filter_map(|id| target.standing(id)).collect();
-    Ok(Some((stand, reported)))
+    let in_force: Vec<ChangeSet> = ids.filter_map(|id| target.standing(id)).collect();
+    Ok(Some((in_force, reported)))
 }
 
 fn texts(troubles: &[Trouble]) -> Vec<String> {
@@ -256,8 +256,8 @@ fn newest<'a>(sets: &'a [(Set, ChangeState)], host: &Host) -> Option<&'a (Set, C
 /// A later change of the same value must be undone first, or its undo would overwrite the restored
 /// value.
 fn not_overwritten(set: &Set, sets: &[(Set, ChangeState)]) -> Result<(), TuneError> {
-    let stands = |t: ChangeState| status::is_open(t) || t == ChangeState::PartlyRolledBack;
-    for (later, _) in sets.iter().filter(|(s, t)| s.id > set.id && stands(*t)) {
+    let may_be_in_force = |t: ChangeState| status::is_open(t) || t == ChangeState::PartlyRolledBack;
+    for (later, _) in sets.iter().filter(|(s, t)| s.id > set.id && may_be_in_force(*t)) {
         if let Some(why) = later.in_the_way_of(set) {
             return Err(TuneError::Environment(why));
         }

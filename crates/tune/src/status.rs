@@ -62,7 +62,7 @@ pub fn document(host: &Host, set: &Set, state: ChangeState) -> ChangeSet {
 fn seen_from(here: &HostId, live: bool, set: &Set, state: ChangeState) -> ChangeSet {
     let inode = set.host.net_namespace.get().filter(|_| live && !set.is_of(here));
     let watchdog_running = match set.armed.filter(|_| set.is_guarded(state)) {
-        Some(armed) => Reading::Known(stands(armed)),
+        Some(armed) => Reading::Known(is_alive(armed)),
         None => Reading::absent("nothing waits"),
     };
     let mut document = set.document(state, watchdog::deadline::boot_ms());
@@ -82,7 +82,7 @@ fn documents(host: &Host, sets: &[(Set, ChangeState)]) -> Vec<ChangeSet> {
 }
 
 /// Whether a watchdog's process lives; it runs on this host even if it undoes a directory tree.
-fn stands(watchdog: Armed) -> bool {
+fn is_alive(watchdog: Armed) -> bool {
     Host::live().lives(watchdog.pid, watchdog.start_ticks)
 }
 
@@ -169,8 +169,8 @@ fn of_set(
     later: &[(Set, ChangeState)],
 ) -> Vec<(String, Now)> {
     let looks: Vec<StatusScan<'_>> = set.writes.iter().map(|w| of_write(set, w)).collect();
-    let stands = |t: ChangeState| is_open(t) || t == ChangeState::PartlyRolledBack;
-    let over = later.iter().filter(|(s, t)| stands(*t) && set.is_of(&s.host));
+    let may_be_in_force = |t: ChangeState| is_open(t) || t == ChangeState::PartlyRolledBack;
+    let over = later.iter().filter(|(s, t)| may_be_in_force(*t) && set.is_of(&s.host));
     let over: BTreeSet<String> = over.flat_map(|(s, _)| s.keys()).map(|(key, _)| key).collect();
     let beside = || beside(host, set, facts).into_iter().filter(|(key, _)| !over.contains(key));
     read_there(host, set, here, |seen| {
@@ -449,7 +449,7 @@ fn is_gone(host: &Host, set: &Set) -> bool {
 fn guard_of(set: &Set) -> String {
     match set.armed {
         None => String::new(),
-        Some(armed) if !stands(armed) => "its watchdog is gone too; ".into(),
+        Some(armed) if !is_alive(armed) => "its watchdog is gone too; ".into(),
         Some(armed) => {
             let left = armed.deadline_boot_ms.saturating_sub(watchdog::deadline::boot_ms()) / 1000;
             format!("its watchdog undoes it in {left} s; ")
@@ -461,7 +461,7 @@ fn waits(set: &Set, options: &str) -> String {
     let id = set.id;
     let Some(armed) = set.armed else { return String::new() };
     let left = armed.deadline_boot_ms.saturating_sub(watchdog::deadline::boot_ms()) / 1000;
-    if stands(armed) {
+    if is_alive(armed) {
         return format!(
             "change {id} is undone in {left} s unless `netwright tune confirm {id}{options}` comes before"
         );

@@ -13,7 +13,7 @@ use crate::{
     operator::Operator,
     planner, status,
     trial::TrialHost,
-    watchdog::maker::{self, Place},
+    watchdog::maker::{self, Residue},
 };
 
 /// Opens this host for experiments, exclusively. First undoes what killed experiments left.
@@ -28,7 +28,7 @@ pub fn open_local(what: &str, operator: &dyn Operator) -> Result<TrialHost, Tune
     for line in trial_host.clear()? {
         operator.warn(&line);
     }
-    register_with_watchdog(Place::Trials(trial_host.state().to_owned()))?;
+    register_with_watchdog(Residue::Trials(trial_host.state().to_owned()))?;
     Ok(trial_host)
 }
 
@@ -46,14 +46,14 @@ pub fn undo_lost(state_dir: &Path, maker: (u32, u64)) -> Result<(), TuneError> {
     TrialHost::undo_lost(host, store, by, maker)
 }
 
-/// Registers a place that the watchdog restores if this process is killed.
+/// Registers what the watchdog restores if this process is killed.
 ///
 /// # Errors
 /// No watchdog could be started.
-pub fn register_with_watchdog(place: Place) -> Result<(), TuneError> {
+pub fn register_with_watchdog(residue: Residue) -> Result<(), TuneError> {
     let failed =
         |e| TuneError::Environment(format!("no watchdog to put back if we are killed: {e}"));
-    maker::puts_back(place).map_err(failed)
+    maker::restore_after_exit(residue).map_err(failed)
 }
 
 /// Opens this host for a remote client. Waits at most one second for the lock, because the client
@@ -74,7 +74,7 @@ pub fn open_for_client(to: &str) -> Result<TrialHost, TuneError> {
     let what = format!("{REMOTE_CLIENT}{to}");
     let trial_host = TrialHost::open(host, store, by, &what, &mut |_| {})?;
     trial_host.clear()?;
-    register_with_watchdog(Place::Trials(trial_host.state().to_owned()))?;
+    register_with_watchdog(Residue::Trials(trial_host.state().to_owned()))?;
     Ok(trial_host)
 }
 

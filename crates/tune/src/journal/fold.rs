@@ -319,8 +319,8 @@ impl Set {
     pub(crate) fn keys(&self) -> Vec<(String, &str)> {
         let own = self.writes.iter().map(|w| &w.saved);
         let all = own.chain(self.writes.iter().flat_map(|w| &w.coupled_settings));
-        let stands = all.filter(|s| !self.is_left_over() || self.is_left(&s.knob));
-        stands.map(|s| (identity::key(s), s.knob.as_str())).collect()
+        let in_force = all.filter(|s| !self.is_left_over() || self.is_left(&s.knob));
+        in_force.map(|s| (identity::key(s), s.knob.as_str())).collect()
     }
 
     /// Whether the set was made in this network namespace; an unknown one counts as the same.

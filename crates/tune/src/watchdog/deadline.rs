@@ -89,7 +89,7 @@ pub fn arm(store: &Store, orders: &Orders, tree: Option<&Path>) -> Result<Armed,
 ///
 /// # Errors
 /// The journal cannot be read, or not everything could be restored.
-pub fn stand(
+pub fn undo_unless_confirmed(
     host: &Host,
     store: &Store,
     orders: &Orders,
