@@ -30,7 +30,8 @@ use remote::{
     ssh::SshTarget,
 };
 use tune::{
-    Host, TuneError, change_request::PEER, hold::Hold, operator::Operator, planner, trial_setup,
+    Host, TuneError, change_request::PEER, host_freeze::HostFreeze, operator::Operator, planner,
+    trial_setup,
 };
 
 use crate::{
@@ -183,14 +184,14 @@ fn fix(request: &Request, hosts: &Hosts<'_>, means: Means<'_>) -> Result<FixDocu
         kept: vec![],
         made: 0,
     };
-    let hold =
-        request.freeze_host.then(|| Hold::begin(hosts.local(), &[], operator)).transpose()?;
+    let freeze =
+        request.freeze_host.then(|| HostFreeze::begin(hosts.local(), &[], operator)).transpose()?;
     let went = rounds::rounds(&mut course, &request.also, &mut document);
     let settled = match &went {
         Ok(()) => rounds::settle(&mut course, &mut document),
         Err(_) => course.undo_kept(),
     };
-    let (still, went_on) = hold.map(|hold| hold.end(operator)).unzip();
+    let (still, went_on) = freeze.map(|freeze| freeze.end(operator)).unzip();
     document.frozen_host = still;
     settled?;
     went?;

@@ -306,7 +306,7 @@ impl ExperimentRun<'_> {
             Err(NotRun::Failed(why)) => return Err(ProveError::Workload(Fault::Failed(why))),
         };
         let HostReading { during, counters, work } = self.around.after(before, &workload, &ended);
-        self.settings.hold()?;
+        self.settings.check_in_force()?;
         // Ctrl-C was pressed twice, or something else ended the workload.
         if self.means.stop.load(Ordering::Relaxed) {
             return Ok(None);

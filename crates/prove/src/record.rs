@@ -16,7 +16,7 @@ use std::{
 use model::prove::{FrozenHost, Run};
 use serde::{Deserialize, Serialize};
 
-use tune::private;
+use tune::owned_file;
 
 use crate::{ProveError, spec::Spec};
 
@@ -184,7 +184,7 @@ impl Record {
     ///
     /// **Errors**: it belongs to another user, others may write it, or another process writes it.
     fn ours(path: &Path) -> Result<Self, ProveError> {
-        let file = private::open(path, OpenOptions::new().append(true).read(true))?;
+        let file = owned_file::open(path, OpenOptions::new().append(true).read(true))?;
         let record = Self { path: path.to_owned(), file };
         record.lock()?;
         Ok(record)

@@ -54,7 +54,7 @@ impl<'a> Settings<'a> {
     }
 
     /// Checks that the knobs still have the values that were set.
-    pub(crate) fn hold(&self) -> Result<(), ProveError> {
+    pub(crate) fn check_in_force(&self) -> Result<(), ProveError> {
         match (self.knobs, self.trial) {
             (Some(knobs), Some((_, id))) => Ok(knobs.trials.holds(id)?),
             _ => Ok(()),

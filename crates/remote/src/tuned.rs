@@ -5,7 +5,7 @@ use model::tune::Plan;
 use prove::{Experiment, ProveError};
 use tune::{
     change_request::PEER,
-    hold::Hold,
+    host_freeze::HostFreeze,
     operator::Operator,
     trial::TrialHost,
     trial_setup::{self, TrialPlans},
@@ -131,18 +131,18 @@ impl Tuned {
     ///
     /// # Errors
     /// This user may not.
-    pub fn hold(
+    pub fn freeze(
         &self,
         experiment: &Experiment,
         plans: &[Plan],
         operator: &dyn Operator,
-    ) -> Result<Option<Hold<'_>>, ProveError> {
+    ) -> Result<Option<HostFreeze<'_>>, ProveError> {
         let Some(trial_host) = self.trial_host.as_ref().filter(|_| experiment.spec.freeze_host)
         else {
             return Ok(None);
         };
         let varied: Vec<&str> =
             plans.iter().flat_map(|p| &p.changes).map(|c| c.knob.as_str()).collect();
-        Ok(Some(Hold::begin(trial_host, &varied, operator)?))
+        Ok(Some(HostFreeze::begin(trial_host, &varied, operator)?))
     }
 }

@@ -7,7 +7,7 @@ use model::tune::{ReadBack, Saved};
 use crate::{
     Host, TuneError,
     identity::Finder,
-    journal::Set,
+    journal::JournaledSet,
     knob::{Knob, irq_of},
     knobs,
 };
@@ -19,7 +19,7 @@ pub struct CoupledValues(BTreeMap<String, Option<String>>);
 
 impl CoupledValues {
     /// Restores the table from a set's journal.
-    pub fn of(set: &Set) -> Self {
+    pub fn of(set: &JournaledSet) -> Self {
         let mut all = Self::default();
         for write in &set.writes {
             all.0.extend(write.coupled_settings.iter().map(|c| (c.knob.clone(), None)));

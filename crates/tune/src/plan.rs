@@ -19,7 +19,7 @@ use crate::{
     knobs, members,
     phase::Phase,
     profile,
-    side_effects::{self, Sweeps},
+    side_effects::{self, CoupledKnobs},
     stacked, suggestion,
 };
 
@@ -35,7 +35,7 @@ pub struct ReadValues {
     /// Missing knobs of which the reason is known.
     missing: BTreeMap<String, Refusal>,
     /// The side effects of each knob's write.
-    sweeps: Sweeps,
+    coupled: CoupledKnobs,
 }
 
 /// Reads every requested knob.
@@ -51,7 +51,7 @@ pub fn look(host: &Host, change_requests: &[ChangeRequest]) -> ReadValues {
             seen.missing.insert(w.knob.clone(), why);
         }
         seen.values.insert(w.knob.clone(), read);
-        seen.sweeps.insert(w.knob.clone(), knob.coupled_settings(host));
+        seen.coupled.insert(w.knob.clone(), knob.coupled_settings(host));
         if let Err(e) = knob.settable(host) {
             seen.fixed.insert(w.knob.clone(), e);
         }
@@ -90,7 +90,7 @@ pub fn make(
     let changes = without_irqbalance(changes, &mut plan.refused);
     let changes = stacked::in_order(case.facts, changes);
     let changes = members::in_turn(case.facts, changes);
-    plan.changes = side_effects::in_order(&seen.sweeps, changes);
+    plan.changes = side_effects::in_order(&seen.coupled, changes);
     plan.notes = notes(&case, &plan);
     plan
 }

@@ -8,7 +8,7 @@ use model::{
 };
 
 use crate::{
-    Host, Store, TuneError, by,
+    Host, Store, TuneError, author,
     change_request::{ChangeRequest, ChangeRequests, PEER},
     operator::Operator,
     planner, status,
@@ -22,7 +22,7 @@ use crate::{
 /// The residue cannot be undone, or another change of this host is pending.
 pub fn open_local(what: &str, operator: &dyn Operator) -> Result<TrialHost, TuneError> {
     let host = Host::live();
-    let by = by::this_process(&host)?;
+    let by = author::this_process(&host)?;
     let mut waiting = |text: &str| operator.note(text);
     let trial_host = TrialHost::open(host, Store::of(None), by, what, &mut waiting)?;
     for line in trial_host.clear()? {
@@ -41,7 +41,7 @@ pub const REMOTE_CLIENT: &str = "netwright fix at ";
 /// As of [`TrialHost::undo_lost`].
 pub fn undo_lost(state_dir: &Path, maker: (u32, u64)) -> Result<(), TuneError> {
     let host = Host::live();
-    let by = by::this_process(&host)?;
+    let by = author::this_process(&host)?;
     let store = Store::of(Some(state_dir.to_owned()));
     TrialHost::undo_lost(host, store, by, maker)
 }
@@ -63,7 +63,8 @@ pub fn register_with_watchdog(residue: Residue) -> Result<(), TuneError> {
 /// Another process is changing the host, or the residue of killed experiments cannot be undone.
 pub fn open_for_client(to: &str) -> Result<TrialHost, TuneError> {
     let host = Host::live();
-    let by = By { login: Reading::Known(format!("{to}, over ssh")), ..by::this_process(&host)? };
+    let by =
+        By { login: Reading::Known(format!("{to}, over ssh")), ..author::this_process(&host)? };
     let store = Store::of(None);
     let busy = |e: TuneError| {
         TuneError::Environment(format!(

@@ -105,12 +105,12 @@ fn make(args: &ProveArgs, experiment: &Experiment, path: &Path) -> Result<Option
         disruption: Duration::ZERO,
         worked: false,
     };
-    let hold = tuned.hold(experiment, &plans, &session)?;
-    if let Some(hold) = &hold {
-        record.held(hold.reported())?;
+    let freeze = tuned.freeze(experiment, &plans, &session)?;
+    if let Some(freeze) = &freeze {
+        record.held(freeze.reported())?;
     }
     let conducted = conduct::conduct(experiment, &begun, before, &mut record, &means);
-    let (held, went_on) = hold.map(|hold| hold.end(&session)).unzip();
+    let (held, went_on) = freeze.map(|freeze| freeze.end(&session)).unzip();
     let reported = held.as_ref().map_or(Ok(()), |held| record.held(held));
     let put_back = went_on.unwrap_or(Ok(())).map_err(Failure::from);
     Ok(Some(Made { conducted, held, put_back: put_back.and(reported.map_err(Failure::from)) }))

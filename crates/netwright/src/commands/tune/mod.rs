@@ -16,9 +16,9 @@ use model::{
 };
 use tune::{
     Host,
-    reported::Reported,
     target::{JournalTarget, TargetNames},
     trial_setup,
+    undo_result::UndoResult,
     watchdog::{self, deadline::Orders, maker::Residue},
 };
 
@@ -50,11 +50,15 @@ fn tell(
     done: bool,
     notes: Vec<ChangeNote>,
 ) -> Result<(), Failure> {
-    tell_all(output, set.into_iter().collect(), Reported { notes, done, ..Reported::default() })
+    tell_all(output, set.into_iter().collect(), UndoResult { notes, done, ..UndoResult::default() })
 }
 
 /// The same for several change sets.
-fn tell_all(output: &OutputArgs, sets: Vec<ChangeSet>, reported: Reported) -> Result<(), Failure> {
+fn tell_all(
+    output: &OutputArgs,
+    sets: Vec<ChangeSet>,
+    reported: UndoResult,
+) -> Result<(), Failure> {
     let nothing = || Reading::absent("nothing was to be done");
     let outcome = Outcome {
         schema_version: model::SCHEMA_VERSION,

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Knob, value while frozen, and a test for knobs that the experiment must not vary meanwhile.
-const STILL: [(&str, &str, Varied); 2] = [
+const FROZEN_VALUES: [(&str, &str, Varied); 2] = [
     // A stopped irqbalance accepts no list of bans.
     ("irqbalance.paused", "on", |knob| knob.starts_with("irqbalance.")),
     // The governor also sets the energy preference.
@@ -28,19 +28,19 @@ const STILL: [(&str, &str, Varied); 2] = [
 type Varied = fn(&str) -> bool;
 
 /// Whether `--freeze-host` sets this knob.
-pub fn holds(knob: &str) -> bool {
-    STILL.iter().any(|(_, _, of)| of(knob))
+pub fn sets(knob: &str) -> bool {
+    FROZEN_VALUES.iter().any(|(_, _, of)| of(knob))
 }
 
-/// A host that stays frozen until [`Hold::end`].
-pub struct Hold<'a> {
+/// A host that stays frozen until [`HostFreeze::end`].
+pub struct HostFreeze<'a> {
     trial_host: &'a TrialHost,
     /// Change sets, each with its index in `reported`.
     sets: Vec<(u64, usize)>,
     reported: FrozenHost,
 }
 
-impl<'a> Hold<'a> {
+impl<'a> HostFreeze<'a> {
     /// Freezes what can be frozen. `varied` are the knobs that the experiment itself sets.
     ///
     /// **Errors**: something needs another user. Nothing is frozen then.
@@ -49,11 +49,11 @@ impl<'a> Hold<'a> {
         varied: &[&str],
         operator: &dyn Operator,
     ) -> Result<Self, TuneError> {
-        let mut hold = Self { trial_host, sets: vec![], reported: FrozenHost::default() };
+        let mut freeze = Self { trial_host, sets: vec![], reported: FrozenHost::default() };
         let facts = facts::collect(trial_host.host().root(), &Request::default());
-        for (knob, value, of) in STILL {
+        for (knob, value, of) in FROZEN_VALUES {
             if let Some(own) = varied.iter().find(|k| of(k)) {
-                hold.not(knob, format!("the experiment sets {own} itself"));
+                freeze.not(knob, format!("the experiment sets {own} itself"));
                 continue;
             }
             let change_request = ChangeRequest {
@@ -67,12 +67,12 @@ impl<'a> Hold<'a> {
                 ..ChangeRequests::default()
             };
             let plan = planner::of_facts(trial_host.host(), &facts, change_requests)?;
-            if let Err(e) = hold.one(knob, value, &plan) {
-                let _ = hold.end(operator);
+            if let Err(e) = freeze.one(knob, value, &plan) {
+                let _ = freeze.end(operator);
                 return Err(e);
             }
         }
-        Ok(hold)
+        Ok(freeze)
     }
 
     fn one(&mut self, knob: &str, value: &str, plan: &Plan) -> Result<(), TuneError> {
