@@ -23,7 +23,7 @@ use crate::{
     error::{Result, ViewError},
     recording_file::RecordingFile,
     sampling,
-    state::{Act, ViewState},
+    state::{KeyAction, ViewState},
     terminal::{self, Input, Tty},
 };
 
@@ -137,7 +137,7 @@ impl Live {
         while !stop.load(Ordering::Relaxed) {
             match events.recv_timeout(LOOK) {
                 Ok(Event::Input(Input::Key(key))) => {
-                    if self.state.key(key) == Act::Quit {
+                    if self.state.key(key) == KeyAction::Quit {
                         return Ok(());
                     }
                 }

@@ -12,7 +12,7 @@ use ratatui::{
 };
 
 use crate::{
-    Act, Screen, Seek, ViewState, draw,
+    KeyAction, Screen, Seek, ViewState, draw,
     state::{Pane, ViewPosition},
 };
 
@@ -244,11 +244,11 @@ fn sorting_and_filtering() {
     let seen = picture(120, 30, &host, Some(&record), &state).join("\n");
     assert!(seen.contains("write cpu:0-3,8"), "{seen}");
     press(&mut state, "\x1b");
-    assert_eq!(state.only.text, "");
+    assert_eq!(state.row_filter.text, "");
     press(&mut state, "fhalf");
     assert_eq!(state.editing.as_deref(), Some("half"), "q, s and p are letters while one types");
     press(&mut state, "\x1b");
-    assert_eq!((state.editing, state.only.text.as_str()), (None, ""));
+    assert_eq!((state.editing, state.row_filter.text.as_str()), (None, ""));
 }
 
 #[test]
@@ -287,18 +287,18 @@ fn rows_that_a_table_leaves_empty_show_further_tables() {
 fn a_replay_seeks_and_says_where_it_is() {
     let mut state = ViewState::new(Default::default(), Some(ViewPosition { at: 2, of: 10 }));
     let act = |state: &mut ViewState, code| state.key(KeyEvent::new(code, KeyModifiers::NONE));
-    assert_eq!(act(&mut state, KeyCode::Left), Act::Go(Seek::By(-1)));
+    assert_eq!(act(&mut state, KeyCode::Left), KeyAction::Go(Seek::By(-1)));
     assert!(state.paused, "who seeks wants to look");
-    assert_eq!(act(&mut state, KeyCode::End), Act::Go(Seek::Last));
-    assert_eq!(act(&mut state, KeyCode::Home), Act::Go(Seek::First));
+    assert_eq!(act(&mut state, KeyCode::End), KeyAction::Go(Seek::Last));
+    assert_eq!(act(&mut state, KeyCode::Home), KeyAction::Go(Seek::First));
     let seen = picture(80, 24, &test_data::host(2, 1), Some(&record(2)), &state);
     assert!(seen[0].ends_with("REPLAY 3/10 PAUSED"), "{}", seen[0]);
-    assert_eq!(act(&mut state, KeyCode::Char(' ')), Act::Draw);
+    assert_eq!(act(&mut state, KeyCode::Char(' ')), KeyAction::Draw);
     assert!(!state.paused);
-    assert_eq!(act(&mut state, KeyCode::Char('q')), Act::Quit);
+    assert_eq!(act(&mut state, KeyCode::Char('q')), KeyAction::Quit);
     let ctrl_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
     press(&mut state, "f");
-    assert_eq!(state.key(ctrl_c), Act::Quit, "also while one types");
+    assert_eq!(state.key(ctrl_c), KeyAction::Quit, "also while one types");
 }
 
 #[test]
