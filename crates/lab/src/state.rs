@@ -282,7 +282,7 @@ impl Registry {
     ///
     /// # Errors
     /// As [`Registry::down`].
-    pub fn sweep(&self) -> Result<Vec<String>, LabError> {
+    pub fn remove_interrupted(&self) -> Result<Vec<String>, LabError> {
         let mut removed = Vec::new();
         for lab in self.labs().0 {
             if !lab.complete && !is_alive(lab.owner_pid, lab.owner_start_ticks) {
@@ -349,7 +349,7 @@ impl Lab {
         self.save()
     }
 
-    /// Records a process started by [`tool::gated`], then lets it continue.
+    /// Records a process started by [`tool::command_after_release`], then lets it continue.
     ///
     /// # Errors
     /// The state cannot be written; the process is killed then.

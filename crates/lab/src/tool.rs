@@ -9,17 +9,17 @@ use std::{
 
 use crate::LabError;
 
-static HELD: OnceLock<OwnedFd> = OnceLock::new();
+static LIFETIME_PIPE: OnceLock<OwnedFd> = OnceLock::new();
 
-/// Has what makes objects hold this end of a pipe while it runs: who waits at the other end hears of our end
-/// only after that of the last of them.
-pub fn hold(pipe: OwnedFd) {
-    let _ = HELD.set(pipe);
+/// Gives this end of a pipe to every program that makes objects, so that a reader of the other end notices our end
+/// only after that of the last program.
+pub fn share_lifetime_pipe(pipe: OwnedFd) {
+    let _ = LIFETIME_PIPE.set(pipe);
 }
 
 /// Standard input for a program that reads none.
-fn held() -> Stdio {
-    HELD.get().and_then(|pipe| pipe.try_clone().ok()).map_or_else(Stdio::null, Stdio::from)
+fn stdin_pipe() -> Stdio {
+    LIFETIME_PIPE.get().and_then(|pipe| pipe.try_clone().ok()).map_or_else(Stdio::null, Stdio::from)
 }
 
 /// Which Debian package brings a program.
@@ -50,7 +50,7 @@ pub fn command(program: &str) -> Command {
 
 /// A command that waits before exec until [`crate::Lab::release`] has recorded its PID; it exits if
 /// the process that started it dies first.
-pub fn gated(program: &str) -> Command {
+pub fn command_after_release(program: &str) -> Command {
     let mut c = command("sh");
     c.args(["-c", "read -r _ && exec \"$@\" </dev/null", "sh", program]).stdin(Stdio::piped());
     c
@@ -63,7 +63,7 @@ pub fn gated(program: &str) -> Command {
 pub fn output(program: &str, args: &[&str]) -> Result<Output, LabError> {
     let mut command = command(program);
     if matches!(program, "ip" | "tc" | "ethtool") {
-        command.stdin(held());
+        command.stdin(stdin_pipe());
     }
     command.args(args).output().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {

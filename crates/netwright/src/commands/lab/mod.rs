@@ -28,7 +28,7 @@ pub fn run(args: LabArgs) -> Result<CommandEnd, Failure> {
         LabCommand::Down(a) => down(a),
         LabCommand::PairLink { spec } => link(&spec),
         LabCommand::Wander { folders } => {
-            lab::wander::run(&folders).map(|()| CommandEnd::Yes).map_err(failure)
+            lab::thread_migration::run(&folders).map(|()| CommandEnd::Yes).map_err(failure)
         }
         LabCommand::Agent => lab::agent::serve().map(|()| CommandEnd::Yes).map_err(failure),
     }
@@ -43,7 +43,7 @@ pub fn remove_unfinished(folder: &Path, maker: (u32, u64)) -> Result<(), Failure
     }
     let registry = Registry::at(folder);
     let _lock = registry.lock().map_err(failure)?;
-    registry.sweep().map(drop).map_err(failure)
+    registry.remove_interrupted().map(drop).map_err(failure)
 }
 
 /// The exit code that a lab's failure deserves.

@@ -48,13 +48,13 @@ fn bring_up(args: UpArgs) -> Result<CommandEnd, LabError> {
     let quiet = common.quiet;
     maker::restore_after_exit(Residue::Labs(lab::state::DEFAULT_FOLDER.into()))
         .and_then(|()| maker::pipe())
-        .map(lab::tool::hold)
+        .map(lab::tool::share_lifetime_pipe)
         .map_err(|e| {
             LabError::failed("starting a watchdog that removes the lab if we are killed", e)
         })?;
     let mut lab = {
         let _lock = registry.lock()?;
-        for removed in registry.sweep()? {
+        for removed in registry.remove_interrupted()? {
             crate::output::note(&format!("removed {removed}, left unfinished by a killed run"));
         }
         let asked = format!("{:?}", args.topology);
