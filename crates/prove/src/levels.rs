@@ -6,8 +6,8 @@ use model::prove::Design;
 use tune::change_request::ChangeRequest;
 
 use crate::{
+    command_line,
     spec::{FactorSpec, FullLevelSpec, LevelSpec, PlacementSpec, Spec, cpus},
-    words,
     workload::Workload,
 };
 
@@ -274,7 +274,7 @@ fn level(factor: &FactorSpec, spec: &LevelSpec) -> Result<Level, String> {
         (None, Some(unset)) => return Err(format!("`{unset}`: undoes what nothing sets")),
     };
     let args = pick(own.and_then(|o| o.args.as_ref()), &factor.args);
-    let args = args.as_deref().map(words::split).transpose()?.unwrap_or_default();
+    let args = args.as_deref().map(command_line::split).transpose()?.unwrap_or_default();
     let knobs = knobs(factor, own, &name)?;
     Ok(Level { name, args, set, knobs })
 }

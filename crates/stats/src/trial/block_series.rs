@@ -46,7 +46,7 @@ pub fn outliers(values: &[f64]) -> Vec<usize> {
 
 /// How much each value resembles the one before (the correlation of neighbours), when it is more
 /// than chance: 2.58 over the root of their number.
-pub fn resemblance(values: &[f64]) -> Option<f64> {
+pub fn autocorrelation(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     if values.len() < 8 {
         return None;
@@ -70,9 +70,9 @@ mod tests {
 
     #[test]
     fn values_that_are_all_the_same_resemble_nothing() {
-        assert_eq!(resemblance(&[5f64.ln(); 16]), None);
+        assert_eq!(autocorrelation(&[5f64.ln(); 16]), None);
         let almost: Vec<f64> = (0..16).map(|i| 5f64.ln() + 1e-15 * f64::from(i)).collect();
-        assert_eq!(resemblance(&almost), None);
+        assert_eq!(autocorrelation(&almost), None);
     }
 
     #[test]
@@ -104,7 +104,7 @@ mod tests {
         let seen = |phi| {
             (0..500).filter(move |s| {
                 let mut x = Ar1::new(phi, *s);
-                resemblance(&(0..40).map(|_| x.draw()).collect::<Vec<_>>()).is_some()
+                autocorrelation(&(0..40).map(|_| x.draw()).collect::<Vec<_>>()).is_some()
             })
         };
         assert!(seen(0.7).count() > 400);
