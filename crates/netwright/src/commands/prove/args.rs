@@ -97,8 +97,8 @@ pub struct ProveArgs {
     /// Go on with an experiment that was broken off, from its record; --record alone names which.
     #[arg(long, conflicts_with = "status", help_heading = "Record")]
     pub resume: bool,
-    /// Only print the state so far, from the record, also of a running experiment; --record alone names
-    /// which.
+    /// Only print the state so far, from the record, also of a running experiment; --record alone
+    /// names which.
     #[arg(long, help_heading = "Record")]
     pub status: bool,
     #[command(flatten)]

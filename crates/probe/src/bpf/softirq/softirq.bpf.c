@@ -154,7 +154,8 @@ int softirq_entry(struct raw_args *ctx)
 /* Accounts a softirq to the thread whose time it took. */
 INLINE void account(struct cpu_state *s, u32 context, u64 ns)
 {
-	struct interrupted_task *p = &s->interrupted_tasks[s->interrupted_task & (INTERRUPTED_TASKS - 1)];
+	u32 place = s->interrupted_task & (INTERRUPTED_TASKS - 1);
+	struct interrupted_task *p = &s->interrupted_tasks[place];
 
 	if (context == SYSCALL)
 		p->own_ns += ns;
