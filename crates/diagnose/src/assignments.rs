@@ -90,7 +90,7 @@ pub(crate) fn place(group: &Group<'_>, cpus: &CpuSet, risk: &str) -> Proposal {
 /// CPUs for each group, in the groups' order, or why there are none.
 pub(crate) fn hand_out(case: &Case<'_>, groups: &[Group<'_>]) -> Result<Vec<CpuSet>, String> {
     let free = free(case, groups);
-    let mut order: Vec<CpuId> = local(case, &free, groups);
+    let mut order: Vec<CpuId> = nearest_first(case, &free, groups);
     let wanted: usize = groups.iter().map(|g| wants(case, g)).sum();
     let mut assignments = vec![];
     for group in groups {
@@ -176,7 +176,7 @@ pub(crate) fn full_of_packets(case: &Case<'_>, cpu: CpuId) -> bool {
 /// The CPUs by their distance from the packets. The origin is the L3, then the node, of the busiest
 /// NIC's interrupts; without a busy NIC it is the CPU where these processes ran most. One thread of
 /// every core comes first.
-fn local(case: &Case<'_>, free: &CpuSet, groups: &[Group<'_>]) -> Vec<CpuId> {
+fn nearest_first(case: &Case<'_>, free: &CpuSet, groups: &[Group<'_>]) -> Vec<CpuId> {
     let home = packets(case).unwrap_or_else(|| seen_most(case, groups));
     let mut cores = CpuSet::new();
     let mut keyed: Vec<(u32, bool, CpuId)> = vec![];

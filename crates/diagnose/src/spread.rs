@@ -116,12 +116,12 @@ pub(crate) fn nearest_queues(
     let mut map: BTreeMap<QueueId, CpuSet> =
         queues.iter().map(|(q, _)| (*q, CpuSet::new())).collect();
     for cpu in case.housekeeping().iter() {
-        let local = |irq_cpus: &CpuSet| {
+        let nearest = |irq_cpus: &CpuSet| {
             irq_cpus.iter().map(|c| distance(case, cpu, c)).min().unwrap_or(u32::MAX)
         };
         let best = queues
             .iter()
-            .min_by_key(|(q, irq_cpus)| (local(irq_cpus), map.get(q).map_or(0, CpuSet::len), *q));
+            .min_by_key(|(q, irq_cpus)| (nearest(irq_cpus), map.get(q).map_or(0, CpuSet::len), *q));
         if let Some(set) = best.and_then(|(q, _)| map.get_mut(q)) {
             set.insert(cpu);
         }

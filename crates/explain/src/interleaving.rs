@@ -39,10 +39,10 @@ pub fn at_first(
     clients: u32,
     round: Nanos,
     run: traffic::Run<'_>,
-    tally: &RoundCounts,
+    counts: &RoundCounts,
 ) -> Result<Observed> {
     let again = |tries: usize, took: Duration| tries == 1 && took < AT_FIRST;
-    repeated(|| what.run(clients, round, run), again, run, tally)
+    repeated(|| what.run(clients, round, run), again, run, counts)
 }
 
 /// Measures a round, again while it is empty and `again` agrees. `again` gets the number of tries
@@ -51,7 +51,7 @@ fn repeated(
     measure: impl Fn() -> Result<Observed>,
     again: impl Fn(usize, Duration) -> bool,
     run: traffic::Run<'_>,
-    tally: &RoundCounts,
+    counts: &RoundCounts,
 ) -> Result<Observed> {
     let (begun, mut nothing) = (Instant::now(), vec![]);
     loop {
@@ -64,8 +64,8 @@ fn repeated(
                 std::thread::sleep(PAUSE);
             }
             Ok(seen) => {
-                tally.saw(&seen);
-                nothing.into_iter().for_each(|why| tally.left_out(why));
+                counts.saw(&seen);
+                nothing.into_iter().for_each(|why| counts.left_out(why));
                 return Ok(seen);
             }
             other => return other,
@@ -82,7 +82,7 @@ pub struct Interleaving<'a> {
     pub round: Nanos,
     pub run: traffic::Run<'a>,
     /// Counts over all rounds.
-    pub tally: &'a RoundCounts,
+    pub counts: &'a RoundCounts,
 }
 
 /// How long pairs are measured: at first, and at most.
@@ -162,7 +162,7 @@ impl Interleaving<'_> {
     /// Measures a round; tries again for a while where nothing was answered.
     fn round(&self, what: &dyn Workload, clients: u32) -> Result<Observed> {
         let again = |tries, took| took < PATIENCE || (tries == 1 && took < STILL);
-        repeated(|| what.run(clients, self.round, self.quiet()), again, self.run, self.tally)
+        repeated(|| what.run(clients, self.round, self.quiet()), again, self.run, self.counts)
     }
 
     fn pair(&self, clients: u32, first: bool) -> Result<(Observed, Observed)> {
@@ -286,10 +286,10 @@ mod tests {
 
     /// How often `enough` was asked, and the number of pairs at the end.
     fn looks(first_ms: u64, most_ms: u64, enough_at: usize) -> (usize, usize) {
-        let (stop, tally, asked) = (AtomicBool::new(false), RoundCounts::default(), Cell::new(0));
+        let (stop, counts, asked) = (AtomicBool::new(false), RoundCounts::default(), Cell::new(0));
         let run = traffic::Run::new(&stop, &|_, _| {});
         let interleaving =
-            Interleaving { workload: &Idle, network: &Idle, round: Nanos(1), run, tally: &tally };
+            Interleaving { workload: &Idle, network: &Idle, round: Nanos(1), run, counts: &counts };
         let lengths =
             Lengths { first: Nanos(first_ms * 1_000_000), most: Nanos(most_ms * 1_000_000) };
         let (pairs, why) = interleaving.pairs_until(1, lengths, 2, |_| {
@@ -316,14 +316,14 @@ mod tests {
 
     /// How often a workload is measured that fails this often first, and its result.
     fn tried(fails: u32, again: impl Fn(usize, Duration) -> bool) -> (u32, bool, Option<u32>) {
-        let (stop, tally, tries) = (AtomicBool::new(false), RoundCounts::default(), Cell::new(0));
+        let (stop, counts, tries) = (AtomicBool::new(false), RoundCounts::default(), Cell::new(0));
         let run = traffic::Run::new(&stop, &|_, _| {});
         let measure = || {
             tries.set(tries.get() + 1);
             if tries.get() <= fails { Err(nothing()) } else { Ok(Observed::nothing()) }
         };
-        let done = repeated(measure, again, run, &tally).is_ok();
-        (tries.get(), done, tally.of("no request was answered"))
+        let done = repeated(measure, again, run, &counts).is_ok();
+        (tries.get(), done, counts.of("no request was answered"))
     }
 
     #[test]

@@ -66,8 +66,8 @@ pub fn explain(request: &Request, run: traffic::Run<'_>) -> Result<Explained> {
     ends::check(request)?;
     let mut workload = ends::workload(request)?;
     paths::reachable(request, run)?;
-    let tally = RoundCounts::default();
-    let begins = |clients| at_first(workload.as_ref(), clients, request.round, run, &tally);
+    let counts = RoundCounts::default();
+    let begins = |clients| at_first(workload.as_ref(), clients, request.round, run, &counts);
     let learned = begins(1).map_err(|why| match run.stop.load(Ordering::Relaxed) {
         true => Error::Environment("ended before anything was measured".into()),
         false => why,
@@ -99,7 +99,7 @@ pub fn explain(request: &Request, run: traffic::Run<'_>) -> Result<Explained> {
         network: &rough,
         round: request.round,
         run,
-        tally: &tally,
+        counts: &counts,
     };
     let (first, why) = interleaving.pairs(1, Nanos(0), GUESSES);
     if let Some(why) = why {
@@ -174,7 +174,7 @@ pub fn explain(request: &Request, run: traffic::Run<'_>) -> Result<Explained> {
             Err(why) => broken = Some(why),
         }
     }
-    tally.tell(&mut document);
+    counts.tell(&mut document);
     Ok(Explained { document, broken })
 }
 

@@ -85,17 +85,17 @@ impl SyntheticWorkload<'_> {
         curve.extend(&asked);
         curve.sort_unstable();
         curve.dedup();
-        let Some(local) = self.fitted(most)? else { return Ok(vec![]) };
-        let here = self.interleaving.levels_of(&local, &curve)?;
+        let Some(fitted) = self.fitted(most)? else { return Ok(vec![]) };
+        let here = self.interleaving.levels_of(&fitted, &curve)?;
         let client = if self.request.pin == Pin::No { Pin::No } else { Pin::Auto };
-        let mut peer = self.of(there, client);
-        peer.spec.think_time_ns = local.spec.think_time_ns;
-        let peer = self.interleaving.levels_of(&peer, &asked)?;
+        let mut other_path = self.of(there, client);
+        other_path.spec.think_time_ns = fitted.spec.think_time_ns;
+        let other_path = self.interleaving.levels_of(&other_path, &asked)?;
         let Some(model) = model(here.clone()) else { return Ok(vec![]) };
         let mut all = vec![];
         for level in here {
             let clients = level.clients;
-            let there = peer.iter().find(|l| l.clients == clients);
+            let there = other_path.iter().find(|l| l.clients == clients);
             let path = there.map(|l| {
                 model.path_cpu_ns(MeasuredPath {
                     clients,
@@ -174,8 +174,8 @@ fn hold_out(all: &mut [PathLoad], model: &Model, added_ns: f64) -> Result<()> {
     for load in all.iter_mut() {
         let (Some(per_s), Some(own)) = (load.other_path_per_s, load.cpu_ns) else { continue };
         let others = known.iter().filter(|(n, _)| *n != load.clients);
-        let local = others.min_by_key(|(n, _)| n.abs_diff(load.clients));
-        let cpu_ns = local.map_or(own / 2.0, |(_, ns)| *ns);
+        let nearest = others.min_by_key(|(n, _)| n.abs_diff(load.clients));
+        let cpu_ns = nearest.map_or(own / 2.0, |(_, ns)| *ns);
         let said = model.other_path_per_s(added_ns, cpu_ns, load.clients);
         let said = said.map_err(|e| Error::Environment(e.to_string()))?;
         load.held_out = Some((said / per_s).ln().abs());

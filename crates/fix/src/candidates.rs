@@ -9,8 +9,8 @@ use model::{
     tune::{Plan, Planned, Refused, RefusedAs},
 };
 use tune::{
-    bench,
     change_request::{self, ChangeRequest},
+    trial_setup,
 };
 
 use crate::{Result, attempt::Attempt};
@@ -124,7 +124,7 @@ pub fn planned(
             (CandidateStatus::Refused, format!("{}: {}", refused.knob, refused.why));
     } else if plan.changes.is_empty() {
         (c.status, c.why) = (CandidateStatus::Refused, "is so already".into());
-    } else if let Some(why) = bench::cuts(&plan).filter(|_| !own_connection) {
+    } else if let Some(why) = trial_setup::cuts_connection(&plan).filter(|_| !own_connection) {
         (c.status, c.why) = (CandidateStatus::Refused, why);
     } else {
         c.changes = changes(&plan.changes);

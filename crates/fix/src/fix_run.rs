@@ -133,7 +133,7 @@ impl FixRun<'_> {
         let means = Means {
             ours: self.ours,
             stop: self.operator.stop(),
-            knobs: Some(Knobs { bench: self.hosts, plans: &plans }),
+            knobs: Some(Knobs { trials: self.hosts, plans: &plans }),
             progress: &progress,
             disruption: slice.disruption,
             worked: self.pace.is_known(),

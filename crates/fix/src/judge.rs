@@ -16,8 +16,8 @@ use probe::{
     samples::Options,
     watch::OverWindow,
 };
-use prove::{Experiment, ProveError, load::Load};
-use remote::local::PeerEnd;
+use prove::{Experiment, ProveError, workload_loop::WorkloadLoop};
+use remote::peer_end::PeerEnd;
 use tune::{change_request::PEER, operator::Operator};
 
 use crate::{Result, candidate_search::Observation, request::Request, time_budget};
@@ -44,7 +44,7 @@ pub fn look(
     peer: Option<&PeerEnd>,
 ) -> Result<Judgement> {
     let facts = facts::collect(&Root::live(), &FactsRequest { processes: vec![] });
-    let load = Load::start(probe, ours)?;
+    let load = WorkloadLoop::start(probe, ours)?;
     let goal = request.goal;
     let (over, done) = (AtomicBool::new(false), AtomicBool::new(false));
     let (ours, theirs) = std::thread::scope(|threads| {

@@ -26,10 +26,13 @@ use model::{
 use prove::ProveError;
 use remote::{
     hosts::{self, Hosts},
-    local::PeerEnd,
+    peer_end::PeerEnd,
     ssh::SshTarget,
 };
-use tune::{Host, TuneError, bench, change_request::PEER, hold::Hold, operator::Operator, planner};
+use tune::{
+    Host, TuneError, change_request::PEER, host_freeze::HostFreeze, operator::Operator, planner,
+    trial_setup,
+};
 
 use crate::{
     candidate_search::CandidateSearch, fix_run::FixRun, request::Request, time_budget::Pace,
@@ -57,8 +60,8 @@ pub fn run(request: &Request, means: Means<'_>) -> Result<FixDocument> {
     let mut document = if request.dry_run {
         list(request, peer.as_ref(), &means, began)?
     } else {
-        let bench = bench::own("netwright fix", means.operator)?;
-        let hosts = Hosts::open(&bench, peer.as_ref())?;
+        let trial_host = trial_setup::open_local("netwright fix", means.operator)?;
+        let hosts = Hosts::open(&trial_host, peer.as_ref())?;
         means.operator.changing();
         fix(request, &hosts, means)?
     };
@@ -181,14 +184,14 @@ fn fix(request: &Request, hosts: &Hosts<'_>, means: Means<'_>) -> Result<FixDocu
         kept: vec![],
         made: 0,
     };
-    let hold =
-        request.freeze_host.then(|| Hold::begin(hosts.local(), &[], operator)).transpose()?;
+    let freeze =
+        request.freeze_host.then(|| HostFreeze::begin(hosts.local(), &[], operator)).transpose()?;
     let went = rounds::rounds(&mut course, &request.also, &mut document);
     let settled = match &went {
         Ok(()) => rounds::settle(&mut course, &mut document),
         Err(_) => course.undo_kept(),
     };
-    let (still, went_on) = hold.map(|hold| hold.end(operator)).unzip();
+    let (still, went_on) = freeze.map(|freeze| freeze.end(operator)).unzip();
     document.frozen_host = still;
     settled?;
     went?;

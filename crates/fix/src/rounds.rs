@@ -7,7 +7,7 @@ use model::{
     prove::{Outcome, Verdict},
     tune::Plan,
 };
-use tune::{change_request::ChangeRequest, hold, operator::Operator, trial::Trials};
+use tune::{change_request::ChangeRequest, host_freeze, operator::Operator, trial::Trials};
 
 use crate::{
     Result,
@@ -111,7 +111,8 @@ fn tried(course: &mut FixRun<'_>, fresh: Vec<Attempt>, document: &mut FixDocumen
             attempt = candidates::planned(plan, own, (attempt.candidate, attempt.change_requests))?;
             let slice = course.slice(left + 1);
             let c = &mut attempt.candidate;
-            if course.request.freeze_host && c.changes.iter().any(|ch| hold::holds(&ch.knob)) {
+            if course.request.freeze_host && c.changes.iter().any(|ch| host_freeze::sets(&ch.knob))
+            {
                 attempt.plan = None;
                 (c.status, c.why) =
                     (CandidateStatus::NotTried, "--freeze-host holds it meanwhile".into());

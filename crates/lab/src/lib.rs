@@ -26,8 +26,8 @@ pub mod preset;
 pub mod server;
 pub mod state;
 pub mod testing;
+pub mod thread_migration;
 pub mod tool;
-pub mod wander;
 
 pub use error::LabError;
 pub use fuzzed::PARSERS;

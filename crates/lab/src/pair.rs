@@ -91,7 +91,7 @@ pub fn up(lab: &mut Lab, spec: &PairSpec) -> Result<(), LabError> {
                 tool::ip(&format!("-n {space} link set {link} mtu {mtu}"))?;
             }
             netns::address(space, &link, &[&format!("{v4}/24"), &format!("{v6}/64")])?;
-            topology(space, &link, spec, netem)?;
+            configure_end(space, &link, spec, netem)?;
             if let Some(list) = addresses.get_mut(side) {
                 list.extend([v4, v6]);
             }
@@ -173,12 +173,12 @@ fn start_link(
         spin: spec.spin,
         loss: spec.loss,
         seed: 1,
-        stats: lab.folder.join(format!("wire-{link}.json")),
+        stats: lab.folder.join(format!("link-{link}.json")),
     };
-    let failed = |e: std::io::Error| LabError::failed("starting the wire", e);
+    let failed = |e: std::io::Error| LabError::failed("starting the link", e);
     let json = serde_json::to_string(&carrier).map_err(|e| failed(e.into()))?;
-    let log = std::fs::File::create(lab.folder.join(format!("wire-{link}.log"))).map_err(failed)?;
-    let mut command = tool::gated(&program.to_string_lossy());
+    let log = std::fs::File::create(lab.folder.join(format!("link-{link}.log"))).map_err(failed)?;
+    let mut command = tool::command_after_release(&program.to_string_lossy());
     command.args(["lab", "pair-link", &json]).stdout(Stdio::piped()).stderr(log);
     // SAFETY: only setsid is called between fork and exec; the terminal's Ctrl-C and hang-up
     // are not the link's.
@@ -188,22 +188,22 @@ fn start_link(
         })
     };
     let mut child = command.spawn().map_err(failed)?;
-    lab.release(&mut child, "the wire")?;
+    lab.release(&mut child, "the link")?;
     let mut line = String::new();
     if let Some(out) = child.stdout.take() {
         BufReader::new(out).read_line(&mut line).map_err(failed)?;
     }
     if line.trim() != "ready" {
-        let said = std::fs::read_to_string(lab.folder.join(format!("wire-{link}.log")))
+        let said = std::fs::read_to_string(lab.folder.join(format!("link-{link}.log")))
             .unwrap_or_default();
-        return Err(LabError::failed("starting the wire", said.trim()));
+        return Err(LabError::failed("starting the link", said.trim()));
     }
     lab.note(format!("{link}: this kernel has no netem, so a process carries the frames"));
     Ok(())
 }
 
 /// Sets rate, delay, loss and RPS of one end.
-fn topology(space: &str, link: &str, spec: &PairSpec, netem: bool) -> Result<(), LabError> {
+fn configure_end(space: &str, link: &str, spec: &PairSpec, netem: bool) -> Result<(), LabError> {
     if let Some(BitsPerSec(rate)) = spec.rate {
         // The bucket holds 1 ms or 10 full frames, so that TCP reaches the rate without long
         // bursts.

@@ -6,7 +6,7 @@ use model::{BitsPerSec, Nanos};
 
 use crate::{
     Lab, LabError, channel::Channel, netns, pair::PairSpec, server::Emulation, state::NodeAccess,
-    wander,
+    thread_migration,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Preset {
             }
             Self::Latency => lab.note("left to right is 40 µs slower each way than loopback"),
             Self::Migration => {
-                wander::start(lab)?;
+                thread_migration::start(lab)?;
                 lab.note(
                     "the containers' cpusets allow all CPUs; their threads are moved every 4 ms",
                 );

@@ -42,7 +42,7 @@ pub fn up(
         image::with_program(&image.initramfs, &spec.agent, &whole)?;
         image.initramfs = whole;
     }
-    let (client, link) = (netns::make(lab, "client")?, netns::make(lab, "wire")?);
+    let (client, link) = (netns::make(lab, "client")?, netns::make(lab, "link")?);
     let mut addresses = Vec::new();
     for nic in 0..spec.nics {
         join(&client, &link, nic, spec)?;
@@ -57,7 +57,7 @@ pub fn up(
         name: "client".into(),
         reach: NodeAccess::Namespace { namespace: client, cgroups: Vec::new() },
         addresses: (0..spec.nics).map(|n| format!("10.97.{n}.1")).collect(),
-        about: "namespace at the other end of the server's wire".into(),
+        about: "namespace at the other end of the server's link".into(),
     });
     lab.add_host(HostState {
         name: "server".into(),
@@ -137,7 +137,7 @@ fn start(
     let log_file = fs::File::create(&log).map_err(failed)?;
     // Checked first, so that the error names a missing QEMU and not `ip`'s failure to run it.
     tool::run(spec.arch.qemu(), &["--version"])?;
-    let mut command = tool::gated("ip");
+    let mut command = tool::command_after_release("ip");
     command
         .args(["netns", "exec", link, spec.arch.qemu()])
         .args(qemu::arguments(spec, image, &lab.folder, console, &lab.state.name))

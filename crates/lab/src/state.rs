@@ -374,7 +374,7 @@ impl Lab {
         self.save()
     }
 
-    /// Records a process started by [`tool::gated`], then lets it continue.
+    /// Records a process started by [`tool::command_after_release`], then lets it continue.
     ///
     /// # Errors
     /// The state cannot be written; the process is killed then.
@@ -436,7 +436,7 @@ impl Drop for Lab {
 fn own(folder: &Path) -> std::io::Result<fs::File> {
     let file = fs::File::create(folder.join("owner"))?;
     file.lock()?;
-    tool::hold(file.try_clone()?);
+    tool::share_lock(file.try_clone()?);
     Ok(file)
 }
 

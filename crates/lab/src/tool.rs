@@ -9,18 +9,18 @@ use std::{
 
 use crate::LabError;
 
-static HELD: Mutex<Option<File>> = Mutex::new(None);
+static OWNER: Mutex<Option<File>> = Mutex::new(None);
 
 /// Gives this file to the programs that make something, as their standard input: its lock lasts
 /// until the last of them has ended.
-pub(crate) fn hold(file: File) {
-    *HELD.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+pub(crate) fn share_lock(file: File) {
+    *OWNER.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
 }
 
 /// Standard input for a program that reads none.
-fn held() -> Stdio {
-    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-    held.as_ref().and_then(|f| f.try_clone().ok()).map_or_else(Stdio::null, Stdio::from)
+fn stdin_owner() -> Stdio {
+    let owner = OWNER.lock().unwrap_or_else(PoisonError::into_inner);
+    owner.as_ref().and_then(|f| f.try_clone().ok()).map_or_else(Stdio::null, Stdio::from)
 }
 
 /// Which Debian package brings a program.
@@ -51,7 +51,7 @@ pub fn command(program: &str) -> Command {
 
 /// A command that waits before exec until [`crate::Lab::release`] has recorded its PID; it exits if
 /// the process that started it dies first.
-pub fn gated(program: &str) -> Command {
+pub fn command_after_release(program: &str) -> Command {
     let mut c = command("sh");
     c.args(["-c", "read -r _ && exec \"$@\" </dev/null", "sh", program]).stdin(Stdio::piped());
     c
@@ -64,7 +64,7 @@ pub fn gated(program: &str) -> Command {
 pub fn output(program: &str, args: &[&str]) -> Result<Output, LabError> {
     let mut command = command(program);
     if matches!(program, "ip" | "tc" | "ethtool") {
-        command.stdin(held());
+        command.stdin(stdin_owner());
     }
     command.args(args).output().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {

@@ -47,7 +47,7 @@ type Row = (&'static str, &'static [ActScope], Disruption, &'static str);
 const CLOSED: &str = "closes the interface and opens it again";
 const CARRIER: &str = "closes its queues and opens new ones, without carrier in between";
 const DOWN: &str = "takes the interface down and up";
-const CALM: &str = "takes it without a reset";
+const NO_RESET: &str = "takes it without a reset";
 
 const TABLE: &[Row] = &[
     // bnxt.c: bnxt_change_mtu; bnxt_ethtool.c: bnxt_set_channels, bnxt_set_ringparam,
@@ -92,7 +92,7 @@ const TABLE: &[Row] = &[
         LinkReset,
         DOWN,
     ),
-    ("e1000e", &[OtherFeatures], BriefStall, CALM),
+    ("e1000e", &[OtherFeatures], BriefStall, NO_RESET),
     // ena_ethtool.c: ena_set_channels, ena_set_ringparam; ena_netdev.c: ena_update_queue_count,
     // ena_update_queue_params: ena_close (ena_down: netif_carrier_off), ena_open or ena_up.
     ("ena", &[This(Channels), This(Rings)], LinkReset, CARRIER),
@@ -138,7 +138,7 @@ const TABLE: &[Row] = &[
     // igb_main.c: igb_set_features: igb_reinit_locked for these, and for no other; rx-vlan-hw-parse
     // is written to registers (igb_vlan_mode); nothing is known of the others.
     ("igb", &[Features(&["rx-all", "rx-ntuple-filter"])], LinkReset, DOWN),
-    ("igb", &[OtherFeatures], BriefStall, CALM),
+    ("igb", &[OtherFeatures], BriefStall, NO_RESET),
     // igc_ethtool.c: igc_ethtool_set_channels; igc_main.c: igc_reinit_queues: igc_close, igc_open.
     ("igc", &[This(Channels)], LinkReset, CLOSED),
     // igc_ethtool.c: igc_ethtool_set_ringparam, igc_ethtool_set_pauseparam (as igb); igc_main.c:
@@ -147,7 +147,7 @@ const TABLE: &[Row] = &[
     // igc_main.c: igc_set_features: igc_reinit_locked for these, and for no other; the rest as igb
     // (igc_vlan_mode).
     ("igc", &[Features(&["rx-all", "rx-ntuple-filter"])], LinkReset, DOWN),
-    ("igc", &[OtherFeatures], BriefStall, CALM),
+    ("igc", &[OtherFeatures], BriefStall, NO_RESET),
     // ixgbe_ethtool.c: ixgbe_set_channels; ixgbe_main.c: ixgbe_setup_tc: ixgbe_close, ixgbe_open.
     ("ixgbe", &[This(Channels)], LinkReset, CLOSED),
     // ixgbe_ethtool.c: ixgbe_set_ringparam: ixgbe_down (netif_carrier_off), ixgbe_up;
@@ -200,7 +200,7 @@ const TABLE: &[Row] = &[
     // r8169_main.c: rtl8169_set_pauseparam; phy_device.c: phy_set_asym_pause: phy_start_aneg.
     ("r8169", &[This(Pause)], LinkReset, "renegotiates the link"),
     // r8169_main.c: rtl8169_set_features: RxConfig and CPlusCmd are written, and nothing else.
-    ("r8169", &[OtherFeatures], BriefStall, CALM),
+    ("r8169", &[OtherFeatures], BriefStall, NO_RESET),
     // tg3.c: tg3_set_channels: tg3_stop, tg3_carrier_off, tg3_start.
     ("tg3", &[This(Channels)], LinkReset, CLOSED),
     // tg3.c: tg3_set_ringparam, tg3_change_mtu, tg3_set_pauseparam: tg3_halt, tg3_restart_hw; with
@@ -214,17 +214,17 @@ const TABLE: &[Row] = &[
     ),
     // tg3.c: tg3_set_features: tg3_set_loopback, and nothing else.
     ("tg3", &[Features(&["loopback"])], LinkReset, "closes the link upon itself"),
-    ("tg3", &[OtherFeatures], BriefStall, CALM),
+    ("tg3", &[OtherFeatures], BriefStall, NO_RESET),
     // veth.c: veth_set_channels: netif_carrier_off at both ends.
     ("veth", &[This(Channels)], LinkReset, "takes the carrier off both its ends meanwhile"),
     // virtio_net.c: virtnet_set_channels (virtnet_set_queues) and virtnet_set_rxfh
     // (virtnet_commit_rss_command) by VIRTIO_NET_CTRL_MQ, virtnet_set_ringparam (virtnet_rx_resize,
     // virtnet_tx_resize: each queue is stopped and resized by itself); no callback for the MTU.
     // Seen on QEMU's virtio-net, rings and MTU: the carrier stays.
-    ("virtio_net", &[This(Channels), This(Rings), This(Mtu), This(RssTable)], BriefStall, CALM),
+    ("virtio_net", &[This(Channels), This(Rings), This(Mtu), This(RssTable)], BriefStall, NO_RESET),
     // virtio_net.c: virtnet_set_features (virtnet_set_guest_offloads, virtnet_commit_rss_command).
     // Seen on QEMU's virtio-net.
-    ("virtio_net", &[OtherFeatures], BriefStall, CALM),
+    ("virtio_net", &[OtherFeatures], BriefStall, NO_RESET),
     // vmxnet3_ethtool.c: vmxnet3_set_ringparam; vmxnet3_drv.c: vmxnet3_change_mtu:
     // vmxnet3_quiesce_dev (netif_carrier_off), vmxnet3_reset_dev, vmxnet3_activate_dev. Seen on
     // QEMU's vmxnet3.
@@ -294,9 +294,9 @@ pub fn impact(driver: Option<&str>, physical: bool, act: Act<'_>) -> (Disruption
 mod tests {
     use super::*;
 
-    /// The guard stands for whatever reaches further than nothing.
+    /// A watchdog is needed for every disruption above none.
     #[test]
-    fn no_row_takes_the_guard_away() {
+    fn no_row_takes_the_watchdog_away() {
         assert!(TABLE.iter().all(|(_, _, disruption, _)| *disruption >= BriefStall));
     }
 }

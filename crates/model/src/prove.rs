@@ -291,7 +291,7 @@ pub struct ProveDocument {
     pub ended: String,
     /// Runs that were repeated because something else disturbed them.
     pub discarded_runs: usize,
-    /// What else is to be said: drift, wild blocks, two places.
+    /// What else is to be said: drift, outlier blocks, two modes.
     pub notes: Vec<ProveNote>,
     pub runs: Vec<Run>,
 }

@@ -32,23 +32,23 @@ const LOOK: Duration = Duration::from_millis(2);
 
 /// The output and cost of one run.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct EndedRun {
     pub(crate) said: String,
     pub(crate) exit_code: i32,
     pub(crate) took: Duration,
     /// CPU time and context switches of the command and of the children that it waited for.
-    pub(crate) usage: Usage,
+    pub(crate) usage: ChildUsage,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Usage {
+pub(crate) struct ChildUsage {
     pub(crate) user_ns: u64,
     pub(crate) system_ns: u64,
     pub(crate) voluntary: u64,
     pub(crate) involuntary: u64,
 }
 
-impl Usage {
+impl ChildUsage {
     pub(crate) fn cpu_s(&self) -> f64 {
         (self.user_ns + self.system_ns) as f64 / 1e9
     }
@@ -65,7 +65,7 @@ impl Usage {
 
 /// Why a run has no output.
 #[derive(Debug)]
-pub(crate) enum NotRun {
+pub(crate) enum RunFailure {
     /// The operator interrupted it.
     Stopped,
     /// It did not end within this time and was killed.
@@ -74,7 +74,7 @@ pub(crate) enum NotRun {
     Failed(String),
 }
 
-impl fmt::Display for NotRun {
+impl fmt::Display for RunFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stopped => f.write_str("was ended"),
@@ -95,7 +95,7 @@ pub(crate) fn run(
     workload: &Workload,
     timeout: Duration,
     stop: &AtomicBool,
-) -> Result<(Ended, String), NotRun> {
+) -> Result<(EndedRun, String), RunFailure> {
     #[cfg(test)]
     tune::watchdog::started_by(tests::watchdog);
     let mut command = match workload {
@@ -112,7 +112,7 @@ pub(crate) fn run(
     // A process group of its own: Ctrl-C reaches us alone, and we then end the whole group.
     let process_tag = ProcessTag::unique();
     let (mut child, kept) = WatchedGroup::spawn(&mut command, &process_tag)
-        .map_err(|e| NotRun::Failed(format!("does not start: {e}")))?;
+        .map_err(|e| RunFailure::Failed(format!("does not start: {e}")))?;
     let outputs = child
         .stdout
         .take()
@@ -123,7 +123,9 @@ pub(crate) fn run(
         Ok(both) => both,
         Err(e) => {
             end(&mut child, Some(&process_tag));
-            return Err(NotRun::Failed(format!("cannot be heard: no thread can be started: {e}")));
+            return Err(RunFailure::Failed(format!(
+                "cannot be heard: no thread can be started: {e}"
+            )));
         }
     };
     let status = wait(&mut child, timeout, stop, Some(&process_tag))?;
@@ -137,7 +139,7 @@ pub(crate) fn run(
     drop(kept);
     let text = |said: Option<PipeReader>| said.map_or(String::new(), |s| s.text());
     let exit_code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    let ended = Ended { said: text(said), exit_code, took, usage: children().since(&before) };
+    let ended = EndedRun { said: text(said), exit_code, took, usage: children().since(&before) };
     Ok((ended, text(complained)))
 }
 
@@ -184,21 +186,21 @@ fn wait(
     timeout: Duration,
     stop: &AtomicBool,
     process_tag: Option<&ProcessTag>,
-) -> Result<std::process::ExitStatus, NotRun> {
+) -> Result<std::process::ExitStatus, RunFailure> {
     let began = Instant::now();
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Ok(status),
             Ok(None) => {}
-            Err(e) => return Err(NotRun::Failed(format!("cannot be waited for: {e}"))),
+            Err(e) => return Err(RunFailure::Failed(format!("cannot be waited for: {e}"))),
         }
         if stop.load(Ordering::Relaxed) {
             end(child, process_tag);
-            return Err(NotRun::Stopped);
+            return Err(RunFailure::Stopped);
         }
         if began.elapsed() > timeout {
             end(child, process_tag);
-            return Err(NotRun::TooLong(timeout));
+            return Err(RunFailure::TooLong(timeout));
         }
         thread::sleep(LOOK);
     }
@@ -237,7 +239,7 @@ fn end(child: &mut Child, process_tag: Option<&ProcessTag>) {
 /// CPU time and context switches of all children that were waited for.
 ///
 /// **Source**: getrusage(2).
-fn children() -> Usage {
+fn children() -> ChildUsage {
     // SAFETY: a zeroed rusage is valid; the call fills it or fails.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -249,7 +251,7 @@ fn children() -> Usage {
             .unwrap_or(0)
     };
     let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
-    Usage {
+    ChildUsage {
         user_ns: ns(usage.ru_utime),
         system_ns: ns(usage.ru_stime),
         voluntary: count(usage.ru_nvcsw),
@@ -274,11 +276,11 @@ mod tests {
     fn the_watchdog_itself() {
         if std::env::var_os("NETWRIGHT_TEST_WATCHDOG").is_some() {
             println!("\nready {} 0", std::process::id());
-            tune::watchdog::maker::stand(std::io::stdin().lock(), &mut |_| {});
+            tune::watchdog::maker::undo_after_exit(std::io::stdin().lock(), &mut |_| {});
         }
     }
 
-    fn sh(line: &str, timeout_ms: u64) -> Result<(Ended, String), NotRun> {
+    fn sh(line: &str, timeout_ms: u64) -> Result<(EndedRun, String), RunFailure> {
         let never = AtomicBool::new(false);
         let timeout = Duration::from_millis(timeout_ms);
         run(Path::new("/none"), &Workload::Shell(line.into()), timeout, &never)
@@ -301,7 +303,7 @@ mod tests {
         let stop = AtomicBool::new(true);
         let slow = Workload::Shell("sleep 60".into());
         let stopped = run(Path::new("/none"), &slow, Duration::from_secs(60), &stop);
-        assert!(matches!(stopped, Err(NotRun::Stopped)));
+        assert!(matches!(stopped, Err(RunFailure::Stopped)));
     }
 
     #[test]

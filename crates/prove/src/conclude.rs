@@ -25,7 +25,7 @@ use crate::{
     experiment::FEWEST_BLOCKS,
     metric::Metric,
     notes,
-    record::{Past, RecordHead},
+    record::{RecordContent, RecordHead},
 };
 
 /// Why an experiment makes no more runs.
@@ -62,7 +62,7 @@ impl Ending {
     }
 
     /// The state of an experiment, read from its record without continuing it.
-    pub fn a_look(past: &Past) -> Self {
+    pub fn so_far(past: &RecordContent) -> Self {
         let why = match (&past.ended, &past.stopped, past.under_way) {
             (Some(why), ..) => return Self::as_recorded(why),
             (None, _, true) => "under way".to_owned(),

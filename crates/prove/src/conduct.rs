@@ -14,13 +14,13 @@ use stats::trial::order;
 
 use crate::{
     Experiment, ProveError,
-    around::{Around, HostReading},
-    child::{self, NotRun, in_seconds},
+    child::{self, RunFailure, in_seconds},
     conclude::{self, Ending},
-    disturbance::{self, During},
+    disturbance::{self, RunDisturbance},
     error::Fault,
     experiment::{Budget, FEWEST_BLOCKS},
     figure,
+    host_observer::{HostObserver, HostReading},
     record::{Record, RecordHead},
     settings::{Knobs, Settings},
 };
@@ -76,7 +76,7 @@ pub fn conduct(
         means,
         runs: before,
         settings: Settings::none(experiment.factors.len(), means.knobs),
-        around: Around::live(),
+        observer: HostObserver::live(),
         earlier_s: 0.0,
         began: Instant::now(),
     };
@@ -103,7 +103,7 @@ struct ExperimentRun<'a> {
     means: &'a Means<'a>,
     runs: Vec<Run>,
     settings: Settings<'a>,
-    around: Around,
+    observer: HostObserver,
     /// The time of the runs that the record had already, seconds.
     earlier_s: f64,
     began: Instant,
@@ -272,13 +272,13 @@ impl ExperimentRun<'_> {
         discarded * REPEATS_EACH <= self.runs.len()
     }
 
-    fn usual(&self, level: usize) -> Vec<During> {
+    fn usual(&self, level: usize) -> Vec<RunDisturbance> {
         let same = self.runs.iter().filter(|r| r.level == level && r.discarded.is_none());
-        same.map(|r| During {
+        same.map(|r| RunDisturbance {
             others_cpus: r.others_cpus,
             steal_share: r.steal_share,
             host: r.host.clone(),
-            ..During::default()
+            ..RunDisturbance::default()
         })
         .collect()
     }
@@ -288,7 +288,7 @@ impl ExperimentRun<'_> {
         block: usize,
         level: usize,
         record: &mut Record,
-    ) -> Result<Option<(Run, During)>, ProveError> {
+    ) -> Result<Option<(Run, RunDisturbance)>, ProveError> {
         let experiment = self.experiment;
         let Some(cell) = experiment.cells.get(level) else { return Ok(None) };
         self.settings.apply(level, cell, &experiment.factors, record)?;
@@ -297,16 +297,16 @@ impl ExperimentRun<'_> {
         }
         let workload = cell.fill(&experiment.factors, &experiment.workload);
         let at = || format!("at {}", cell.name(&experiment.factors));
-        let before = self.around.before();
+        let before = self.observer.before();
         let ran = child::run(self.means.ours, &workload, self.patience(), self.means.stop);
         let (ended, complaint) = match ran {
             Ok(ran) => ran,
-            Err(NotRun::Stopped) => return Ok(None),
-            Err(NotRun::TooLong(time)) => return Err(self.too_long(time, &at())),
-            Err(NotRun::Failed(why)) => return Err(ProveError::Workload(Fault::Failed(why))),
+            Err(RunFailure::Stopped) => return Ok(None),
+            Err(RunFailure::TooLong(time)) => return Err(self.too_long(time, &at())),
+            Err(RunFailure::Failed(why)) => return Err(ProveError::Workload(Fault::Failed(why))),
         };
-        let HostReading { during, counters, work } = self.around.after(before, &workload, &ended);
-        self.settings.hold()?;
+        let HostReading { during, counters, work } = self.observer.after(before, &workload, &ended);
+        self.settings.check_in_force()?;
         // Ctrl-C was pressed twice, or something else ended the workload.
         if self.means.stop.load(Ordering::Relaxed) {
             return Ok(None);

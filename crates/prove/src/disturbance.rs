@@ -37,15 +37,15 @@ const SLOW: f64 = 0.8;
 const CLOCKS_NS: u64 = 10_000_000;
 
 /// The host's CPU time and clocks before a run.
-pub(crate) struct Before {
+pub(crate) struct Baseline {
     at: Instant,
     host: Option<HostCpu>,
-    unrest: ClockChanges,
+    clocks: ClockChanges,
 }
 
 /// The disturbances during one run.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct During {
+pub(crate) struct RunDisturbance {
     pub(crate) others_cpus: Option<f64>,
     pub(crate) steal_share: Option<f64>,
     pub(crate) host: DuringRun,
@@ -55,17 +55,17 @@ pub(crate) struct During {
 }
 
 /// Reads the host before a run.
-pub(crate) fn before(root: &Root) -> Before {
-    let unrest = ClockChanges::read(root);
-    Before { host: host_cpu::read(root).into_known(), at: Instant::now(), unrest }
+pub(crate) fn baseline(root: &Root) -> Baseline {
+    let clocks = ClockChanges::read(root);
+    Baseline { host: host_cpu::read(root).into_known(), at: Instant::now(), clocks }
 }
 
-impl Before {
+impl Baseline {
     /// Reads the host after a run. `own_s` is the workload's own CPU time, seconds.
-    pub(crate) fn during(&self, root: &Root, own_s: f64) -> During {
+    pub(crate) fn during(&self, root: &Root, own_s: f64) -> RunDisturbance {
         let passed_s = self.at.elapsed().as_secs_f64();
         let after = host_cpu::read(root).into_known();
-        let mut during = self.calm(&ClockChanges::read(root));
+        let mut during = self.host_changes(&ClockChanges::read(root));
         let (Some(before), Some(after)) = (self.host, after) else { return during };
         let grown = |of: fn(&HostCpu) -> u64| of(&after).checked_sub(of(&before));
         let busy = grown(|h| h.user.0 + h.nice.0 + h.system.0 + h.irq.0 + h.softirq.0);
@@ -77,10 +77,10 @@ impl Before {
         during
     }
 
-    fn calm(&self, after: &ClockChanges) -> During {
-        let reported = self.unrest.until(after);
+    fn host_changes(&self, after: &ClockChanges) -> RunDisturbance {
+        let reported = self.clocks.until(after);
         let limits = reported.limits.into_known();
-        During {
+        RunDisturbance {
             host: DuringRun {
                 link_changes: None,
                 frequency_khz: after.frequency_khz.get(),
@@ -96,12 +96,12 @@ impl Before {
                     .map(|ns| if ns < CLOCKS_NS { 0 } else { ns }),
             },
             limits: limits.unwrap_or_default(),
-            ..During::default()
+            ..RunDisturbance::default()
         }
     }
 }
 
-impl During {
+impl RunDisturbance {
     /// Adds the link changes from the counters.
     pub(crate) fn with_links(mut self, samples: Option<&Samples>) -> Self {
         let Some(samples) = samples else { return self };
@@ -121,12 +121,12 @@ impl During {
 }
 
 /// Why a run is discarded, judged by what is usual at its level; `None` where it counts.
-pub(crate) fn discarded(during: &During, usual: &[During]) -> Option<Discarded> {
+pub(crate) fn discarded(during: &RunDisturbance, usual: &[RunDisturbance]) -> Option<Discarded> {
     at_once(during, usual).or_else(|| unusual(during, usual))
 }
 
 /// Disturbances that one run shows by itself, unless they are usual at this level.
-fn at_once(during: &During, usual: &[During]) -> Option<Discarded> {
+fn at_once(during: &RunDisturbance, usual: &[RunDisturbance]) -> Option<Discarded> {
     let median = |of: fn(&DuringRun) -> Option<u64>| {
         let all: Vec<f64> = usual.iter().filter_map(|d| of(&d.host)).map(|n| n as f64).collect();
         stats::paired::median(&all)
@@ -150,11 +150,11 @@ fn at_once(during: &During, usual: &[During]) -> Option<Discarded> {
 }
 
 /// Disturbances that show only in comparison with other runs.
-fn unusual(during: &During, usual: &[During]) -> Option<Discarded> {
+fn unusual(during: &RunDisturbance, usual: &[RunDisturbance]) -> Option<Discarded> {
     if usual.len() < USUAL_FROM {
         return None;
     }
-    let median = |of: fn(&During) -> Option<f64>| {
+    let median = |of: fn(&RunDisturbance) -> Option<f64>| {
         let all: Vec<f64> = usual.iter().filter_map(of).collect();
         (!all.is_empty()).then(|| stats::paired::median(&all))
     };
@@ -163,7 +163,7 @@ fn unusual(during: &During, usual: &[During]) -> Option<Discarded> {
     {
         return Some(Discarded::Stolen { share, usual_share });
     }
-    let frequency = |d: &During| d.host.frequency_khz.map(|khz| khz as f64);
+    let frequency = |d: &RunDisturbance| d.host.frequency_khz.map(|khz| khz as f64);
     if let (Some(khz), Some(usual_khz)) = (during.host.frequency_khz, median(frequency))
         && (khz as f64) < SLOW * usual_khz
     {
@@ -179,8 +179,12 @@ mod tests {
 
     use super::*;
 
-    fn run(others: f64, steal: f64) -> During {
-        During { others_cpus: Some(others), steal_share: Some(steal), ..During::default() }
+    fn run(others: f64, steal: f64) -> RunDisturbance {
+        RunDisturbance {
+            others_cpus: Some(others),
+            steal_share: Some(steal),
+            ..RunDisturbance::default()
+        }
     }
 
     #[test]
@@ -191,8 +195,8 @@ mod tests {
         assert!(matches!(discarded(&run(1.0, 0.2), &usual), Some(Discarded::Stolen { .. })));
         assert_eq!(discarded(&run(9.0, 0.9), &usual[..4]), None);
         // A kernel without steal time still reports the CPU time of others.
-        let quiet = |d: During| During { steal_share: None, ..d };
-        let usual: Vec<During> = usual.into_iter().map(quiet).collect();
+        let quiet = |d: RunDisturbance| RunDisturbance { steal_share: None, ..d };
+        let usual: Vec<RunDisturbance> = usual.into_iter().map(quiet).collect();
         let busy = discarded(&quiet(run(1.9, 0.0)), &usual).unwrap();
         assert_eq!(busy, Discarded::OthersBusy { cpus: 1.9, usual_cpus: 1.0 });
     }
@@ -200,7 +204,7 @@ mod tests {
     #[test]
     fn links_clocks_sleep_limits_and_heat_spoil_at_once() {
         let limit = |khz| FrequencyLimit { governor: None, max_khz: Some(khz) };
-        let with = |host: DuringRun| During {
+        let with = |host: DuringRun| RunDisturbance {
             host,
             links: vec![HostChange::CarrierChanged { nic: "eth0".into(), times: 2 }],
             limits: vec![HostChange::FrequencyLimitChanged {
@@ -230,9 +234,9 @@ mod tests {
 
     #[test]
     fn a_slower_clock_is_seen_against_the_usual_one() {
-        let at = |khz| During {
+        let at = |khz| RunDisturbance {
             host: DuringRun { frequency_khz: Some(khz), ..DuringRun::default() },
-            ..During::default()
+            ..RunDisturbance::default()
         };
         let usual = vec![at(3_000_000); 5];
         let said = discarded(&at(1_200_000), &usual).unwrap().to_string();

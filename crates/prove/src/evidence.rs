@@ -9,7 +9,7 @@ use model::{
 };
 use serde_json::Value;
 
-use crate::{child::Usage, workload::Workload};
+use crate::{child::ChildUsage, workload::Workload};
 
 /// Growth of counters by name; `None` where it is not known.
 pub(crate) type Counters = BTreeMap<String, Option<u64>>;
@@ -250,7 +250,7 @@ fn family(of: &Reading<BTreeMap<String, Delta>>, prefix: &str, into: &mut Counte
 }
 
 /// The command's own CPU time and context switches (from getrusage), and its migrations.
-pub(crate) fn of_command(usage: &Usage, moves: Option<u64>, into: &mut Counters) {
+pub(crate) fn of_command(usage: &ChildUsage, moves: Option<u64>, into: &mut Counters) {
     put("workload.user_ns".into(), Some(usage.user_ns), into);
     put("workload.system_ns".into(), Some(usage.system_ns), into);
     put("workload.voluntary_switches".into(), Some(usage.voluntary), into);

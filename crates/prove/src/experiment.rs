@@ -6,9 +6,10 @@ use model::prove::Design;
 use tune::change_request::ChangeRequest;
 
 use crate::{
-    ProveError, braces,
+    ProveError,
     levels::{self, Cell, Factor},
     metric::{self, Metric},
+    placeholder,
     spec::{Spec, percent},
     workload::{self, Workload},
 };
@@ -60,8 +61,8 @@ impl Experiment {
         let bad = ProveError::Spec;
         let workload = workload::of(&spec).map_err(bad)?;
         let (factors, design) = levels::factors(&spec, &workload).map_err(bad)?;
-        braces::marks(&factors, &workload).map_err(bad)?;
-        braces::unfilled(&factors, &spec).map_err(bad)?;
+        placeholder::check_workload(&factors, &workload).map_err(bad)?;
+        placeholder::check_levels(&factors, &spec).map_err(bad)?;
         let cells = levels::cells(&spec, &factors);
         if cells.len() > MOST_CELLS {
             let fewer = match design {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     Experiment,
-    child::{Ended, last_line},
+    child::{EndedRun, last_line},
     error::Fault,
     metric::{Metric, Source},
     pipe_reader::MOST_BYTES,
@@ -24,7 +24,7 @@ impl Source {
     /// The value of one metric.
     ///
     /// **Errors**: what is missing, as the end of a line that begins with the workload.
-    pub(crate) fn read(&self, ended: &Ended) -> Result<f64, String> {
+    pub(crate) fn read(&self, ended: &EndedRun) -> Result<f64, String> {
         match self {
             Self::ExitCode => Ok(f64::from(ended.exit_code)),
             Self::Time => Ok(ended.took.as_secs_f64()),
@@ -65,7 +65,7 @@ fn in_range(figure: f64, text: &str) -> Result<f64, String> {
 pub(crate) fn of_run(
     experiment: &Experiment,
     workload: &Workload,
-    (ended, complaint): (&Ended, &str),
+    (ended, complaint): (&EndedRun, &str),
     at: &str,
 ) -> Result<BTreeMap<String, f64>, Fault> {
     let asked = experiment.metrics.iter().any(|m| m.source.takes_exit_code());
@@ -87,7 +87,7 @@ pub(crate) fn of_run(
 }
 
 /// The end of an error message: how much output was not read.
-fn cut(ended: &Ended) -> String {
+fn cut(ended: &EndedRun) -> String {
     match ended.said.len() >= MOST_BYTES {
         true => format!(" in the first {} MiB, and no more is read", MOST_BYTES >> 20),
         false => String::new(),
@@ -105,12 +105,12 @@ mod tests {
     use super::*;
     use crate::spec::MetricSpec;
 
-    fn ended(said: &str) -> Ended {
-        Ended {
+    fn ended(said: &str) -> EndedRun {
+        EndedRun {
             said: said.into(),
             exit_code: 3,
             took: Duration::from_millis(1500),
-            usage: crate::child::Usage::default(),
+            usage: crate::child::ChildUsage::default(),
         }
     }
 

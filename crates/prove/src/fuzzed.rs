@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 
 use crate::{
     Experiment,
-    child::{Ended, Usage},
+    child::{ChildUsage, EndedRun},
     evidence, figure, record, spec,
 };
 
@@ -42,7 +42,8 @@ fn workload_output(bytes: &[u8]) {
     else {
         unreachable!("the experiment of this file is one");
     };
-    let ended = Ended { said, exit_code: 0, took: Duration::from_secs(1), usage: Usage::default() };
+    let ended =
+        EndedRun { said, exit_code: 0, took: Duration::from_secs(1), usage: ChildUsage::default() };
     let figures = figure::of_run(&experiment, &experiment.workload, (&ended, ""), "");
     assert!(figures.iter().flat_map(|f| f.values()).all(|f| f.is_finite()));
 }

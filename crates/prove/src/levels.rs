@@ -6,8 +6,8 @@ use model::prove::Design;
 use tune::change_request::ChangeRequest;
 
 use crate::{
+    command_line,
     spec::{FactorSpec, FullLevelSpec, LevelSpec, PlacementSpec, Spec, cpus},
-    words,
     workload::Workload,
 };
 
@@ -100,9 +100,9 @@ impl Cell {
                 text.replace(&format!("{{{}}}", f.name), own)
             })
         };
-        let assignment = || cpu.iter().flat_map(|c| ["--cpu".to_owned(), c.clone()]);
-        let assignment = || assignment().filter(|_| matches!(workload, Workload::Ours(_)));
-        let args = || assignment().chain(self.of(factors).flat_map(|(_, l)| l.args.clone()));
+        let cpu_args = || cpu.iter().flat_map(|c| ["--cpu".to_owned(), c.clone()]);
+        let cpu_args = || cpu_args().filter(|_| matches!(workload, Workload::Ours(_)));
+        let args = || cpu_args().chain(self.of(factors).flat_map(|(_, l)| l.args.clone()));
         match workload {
             Workload::Ours(words) => {
                 Workload::Ours(words.iter().map(|w| filled(w)).chain(args()).collect())
@@ -274,7 +274,7 @@ fn level(factor: &FactorSpec, spec: &LevelSpec) -> Result<Level, String> {
         (None, Some(unset)) => return Err(format!("`{unset}`: undoes what nothing sets")),
     };
     let args = pick(own.and_then(|o| o.args.as_ref()), &factor.args);
-    let args = args.as_deref().map(words::split).transpose()?.unwrap_or_default();
+    let args = args.as_deref().map(command_line::split).transpose()?.unwrap_or_default();
     let knobs = knobs(factor, own, &name)?;
     Ok(Level { name, args, set, knobs })
 }

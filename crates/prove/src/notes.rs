@@ -1,7 +1,7 @@
 //! Notes beside a verdict: how the host and the figures behaved during the experiment.
 
 use model::prove::{AtLevel, Design, Discarded, Outcome, ProveNote, Run, Verdict};
-use stats::trial::{decide, looks, two_places};
+use stats::trial::{block_series, decide, two_places};
 
 use crate::{Experiment, experiment::FEWEST_BLOCKS, levels::Cell, metric::Metric};
 
@@ -11,22 +11,22 @@ const MATTERS: f64 = 0.05;
 /// Notes drift of the blocks' levels, and correlation between neighbouring blocks.
 pub(crate) fn host(metric: &str, levels: &[f64], difference: bool, notes: &mut Vec<ProveNote>) {
     let metric = metric.to_owned();
-    if let Some(trend) = looks::trend(levels) {
+    if let Some(trend) = block_series::trend(levels) {
         let change = if difference { trend } else { trend.exp_m1() };
         notes.push(ProveNote::Drifted { metric, change, difference });
-    } else if let Some(correlation) = looks::resemblance(levels) {
+    } else if let Some(correlation) = block_series::autocorrelation(levels) {
         notes.push(ProveNote::Wandered { metric, correlation });
     }
 }
 
 /// Notes a changing effect, and outlier blocks.
 pub(crate) fn effects(effects: &[f64], notes: &mut Vec<ProveNote>) {
-    if looks::trend(effects).is_some() {
+    if block_series::trend(effects).is_some() {
         notes.push(ProveNote::EffectDrifted);
     }
-    let wild = looks::wild(effects);
-    if !wild.is_empty() && effects.len() >= 6 {
-        notes.push(ProveNote::WildBlocks { blocks: wild.iter().map(|b| b + 1).collect() });
+    let outliers = block_series::outliers(effects);
+    if !outliers.is_empty() && effects.len() >= 6 {
+        notes.push(ProveNote::OutlierBlocks { blocks: outliers.iter().map(|b| b + 1).collect() });
     }
 }
 

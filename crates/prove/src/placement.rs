@@ -8,7 +8,7 @@ use model::{CpuSet, Facts, prove::ProveNote};
 
 use crate::{
     Experiment, ProveError,
-    classes::{Basis, Class},
+    cpu_class::{CpuClass, CpuClassifier},
     experiment::{Budget, FEWEST_BLOCKS},
     spec::{Assignment, CLASSES, PlacementSpec, Spec, cpu_set, cpus},
     workload::run_takes,
@@ -32,13 +32,15 @@ pub fn resolve(spec: &mut Spec, facts: &Facts, allowed: &CpuSet) -> Result<(), P
         return Ok(());
     };
     let bad = |why: String| ProveError::Spec(format!("placement.{why}"));
-    let basis = Basis::new(&facts.cpus, &facts.numa_nodes, allowed);
-    let columns = columns(&placement, facts, &basis).map_err(bad)?;
+    let classifier = CpuClassifier::new(&facts.cpus, &facts.numa_nodes, allowed);
+    let columns = columns(&placement, facts, &classifier).map_err(bad)?;
     // Listed CPUs are each tried, beside one CPU of each class of the other end.
     let (assignments, left_out) = match placement.cpus.trim() == CLASSES {
-        true => {
-            fit(assignments(&columns, &basis, facts).map_err(bad)?, most(spec), &spec_budget(spec))
-        }
+        true => fit(
+            assignments(&columns, &classifier, facts).map_err(bad)?,
+            most(spec),
+            &spec_budget(spec),
+        ),
         false => (vec![], None),
     };
     let tried = |c: &&Column| assignments.iter().any(|(_, s)| s.beside == c.name);
@@ -80,7 +82,11 @@ pub fn there(placement: &PlacementSpec, facts: &Facts) -> Result<(), ProveError>
     Ok(())
 }
 
-fn columns(p: &PlacementSpec, facts: &Facts, basis: &Basis<'_>) -> Result<Vec<Column>, String> {
+fn columns(
+    p: &PlacementSpec,
+    facts: &Facts,
+    classifier: &CpuClassifier<'_>,
+) -> Result<Vec<Column>, String> {
     let listed = |key: &str, text: &str, why: &'static str| -> Result<Vec<Column>, String> {
         let each = cpus(key, text).map_err(|e| e.replace("placement.", ""))?;
         let one = |name: String| {
@@ -90,14 +96,14 @@ fn columns(p: &PlacementSpec, facts: &Facts, basis: &Basis<'_>) -> Result<Vec<Co
         each.into_iter().map(one).collect()
     };
     let homes = |local, now: &CpuSet, whys: [&'static str; 3]| -> Vec<Column> {
-        let homes = basis.homes(local, now).into_iter();
+        let homes = classifier.homes(local, now).into_iter();
         homes
             .map(|(class, cpu)| Column {
                 name: cpu.to_string(),
                 cpus: CpuSet::from_iter([cpu]),
                 why: match class {
-                    Class::OtherNode => whys[1],
-                    Class::FarthestNode => whys[2],
+                    CpuClass::OtherNode => whys[1],
+                    CpuClass::FarthestNode => whys[2],
                     _ => whys[0],
                 },
             })
@@ -149,7 +155,7 @@ type Assignments = Vec<((usize, usize), Assignment)>;
 /// class come after all columns) and its class's weight.
 fn assignments(
     columns: &[Column],
-    basis: &Basis<'_>,
+    classifier: &CpuClassifier<'_>,
     facts: &Facts,
 ) -> Result<Assignments, String> {
     let mut assignments = Vec::new();
@@ -159,7 +165,7 @@ fn assignments(
             return Err(format!("cpus = \"classes\": this host has no CPU {cpu} to stand near to"));
         }
         let (mut last, mut nth) = (None, 0);
-        for (class, cpu) in basis.classes(&column.cpus) {
+        for (class, cpu) in classifier.classes(&column.cpus) {
             nth = if last == Some(class) { nth + 1 } else { 0 };
             last = Some(class);
             let word = match nth {
@@ -178,7 +184,7 @@ fn assignments(
             Err(format!(
                 "cpus = \"classes\": {} to compare: {} CPU(s) may be used here, and stand to {}{how}",
                 if assignments.is_empty() { "nothing" } else { "one class only" },
-                basis.len(),
+                classifier.len(),
                 columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(", ")
             ))
         }

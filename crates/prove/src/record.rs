@@ -16,11 +16,11 @@ use std::{
 use model::prove::{FrozenHost, Run};
 use serde::{Deserialize, Serialize};
 
-use tune::private;
+use tune::owned_file;
 
 use crate::{ProveError, spec::Spec};
 
-pub use killed::{Cleared, undo_killed};
+pub use killed::{ClearedSettings, undo_killed};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -73,7 +73,7 @@ pub struct RecordHead {
 
 /// The contents of a record.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Past {
+pub struct RecordContent {
     pub begun: RecordHead,
     pub runs: Vec<Run>,
     /// Undo commands for the settings that are still in force, the last one first.
@@ -92,7 +92,7 @@ pub struct Past {
     pub place: Option<NamespaceId>,
 }
 
-impl Past {
+impl RecordContent {
     /// Whether the host was rebooted since.
     pub fn rebooted(&self) -> bool {
         self.boot_id.as_ref().zip(boot_id()).is_some_and(|(then, now)| *then != now)
@@ -134,9 +134,9 @@ impl Record {
             made.map_err(|e| ProveError::file(folder, e))?;
         }
         let mut record = match at(path)? {
-            At::Empty => Self::open(path)?,
+            PathContent::Empty => Self::open(path)?,
             found => {
-                if found == At::Record {
+                if found == PathContent::Record {
                     drop(Self::open(path)?);
                     std::fs::rename(path, aside(path)).map_err(e)?;
                 }
@@ -184,14 +184,14 @@ impl Record {
     ///
     /// **Errors**: it belongs to another user, others may write it, or another process writes it.
     fn ours(path: &Path) -> Result<Self, ProveError> {
-        let file = private::open(path, OpenOptions::new().append(true).read(true))?;
+        let file = owned_file::open(path, OpenOptions::new().append(true).read(true))?;
         let record = Self { path: path.to_owned(), file };
         record.lock()?;
         Ok(record)
     }
 
     /// Reads the record. Removes an incomplete last line, so that the next line starts clean.
-    fn past(&mut self) -> Result<Past, ProveError> {
+    fn past(&mut self) -> Result<RecordContent, ProveError> {
         let e = |e| ProveError::file(&self.path, e);
         let mut bytes = Vec::new();
         self.file.rewind().and_then(|()| self.file.read_to_end(&mut bytes)).map_err(e)?;
@@ -219,7 +219,7 @@ impl Record {
             true => Ok(()),
             false => Err(ProveError::Busy(format!(
                 "{path}: another experiment writes it; --record FILE keeps this one's elsewhere, and \
-                 `netwright prove --peek --record {path}` looks at that one",
+                 `netwright prove --status --record {path}` shows that one",
                 path = self.path.display()
             ))),
         }
@@ -272,7 +272,7 @@ pub fn room(path: &Path) -> Result<(), ProveError> {
 
 /// What exists at a record's path.
 #[derive(Debug, PartialEq, Eq)]
-enum At {
+enum PathContent {
     Nothing,
     Empty,
     Record,
@@ -281,14 +281,14 @@ enum At {
 /// The first bytes of every record, also of one with an incomplete first line.
 const HEAD: &[u8] = br#"{"begun":{"started_unix_s":"#;
 
-fn at(path: &Path) -> Result<At, ProveError> {
+fn at(path: &Path) -> Result<PathContent, ProveError> {
     let e = |e| ProveError::file(path, e);
     let foreign = || {
         let path = path.display();
         ProveError::Spec(format!("{path}: is no record of prove: name another file"))
     };
     let found = match std::fs::metadata(path) {
-        Err(none) if none.kind() == ErrorKind::NotFound => return Ok(At::Nothing),
+        Err(none) if none.kind() == ErrorKind::NotFound => return Ok(PathContent::Nothing),
         found => found.map_err(e)?,
     };
     // A device or a pipe is not even opened.
@@ -298,8 +298,8 @@ fn at(path: &Path) -> Result<At, ProveError> {
     let mut head = Vec::new();
     File::open(path).and_then(|f| f.take(HEAD.len() as u64).read_to_end(&mut head)).map_err(e)?;
     match head.as_slice() {
-        [] => Ok(At::Empty),
-        HEAD => Ok(At::Record),
+        [] => Ok(PathContent::Empty),
+        HEAD => Ok(PathContent::Record),
         _ => Err(foreign()),
     }
 }
@@ -310,7 +310,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// Reads a record, also while another process writes it. An incomplete last line is ignored.
 ///
 /// **Errors**: there is none, it is no record, or a line is damaged.
-pub fn read(path: &Path) -> Result<Past, ProveError> {
+pub fn read(path: &Path) -> Result<RecordContent, ProveError> {
     // Non-blocking: opening a pipe would wait for a writer.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     let file = file.map_err(|e| ProveError::file(path, e))?;
@@ -321,12 +321,16 @@ pub fn read(path: &Path) -> Result<Past, ProveError> {
     parsed(path, &bytes, under_way)
 }
 
-pub(crate) fn parsed(path: &Path, bytes: &[u8], under_way: bool) -> Result<Past, ProveError> {
+pub(crate) fn parsed(
+    path: &Path,
+    bytes: &[u8],
+    under_way: bool,
+) -> Result<RecordContent, ProveError> {
     let no_record = || ProveError::Spec(format!("{}: is no record of prove", path.display()));
     let mut lines = bytes.split_inclusive(|b| *b == b'\n').enumerate();
     let first = lines.next().map(|(_, line)| serde_json::from_slice::<Entry>(line));
     let Some(Ok(Entry::Begun(begun))) = first else { return Err(no_record()) };
-    let mut past = Past {
+    let mut past = RecordContent {
         begun: *begun,
         runs: vec![],
         pending: vec![],

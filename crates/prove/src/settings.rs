@@ -13,7 +13,7 @@ use crate::{
 /// The host's knobs, where an experiment sets some.
 #[derive(Debug, Clone, Copy)]
 pub struct Knobs<'a> {
-    pub bench: &'a dyn Trials,
+    pub trials: &'a dyn Trials,
     /// Each combination's plan, in the order of [`crate::Experiment::change_requests`]. Each is
     /// made for the host without any level set; empty where a combination changes nothing.
     pub plans: &'a [Plan],
@@ -48,22 +48,22 @@ impl<'a> Settings<'a> {
         if let (None, Some(knobs)) = (self.trial, self.knobs)
             && let Some(plan) = knobs.plans.get(number).filter(|p| !p.changes.is_empty())
         {
-            self.trial = Some((number, knobs.bench.try_out(plan)?));
+            self.trial = Some((number, knobs.trials.try_out(plan)?));
         }
         Ok(())
     }
 
     /// Checks that the knobs still have the values that were set.
-    pub(crate) fn hold(&self) -> Result<(), ProveError> {
+    pub(crate) fn check_in_force(&self) -> Result<(), ProveError> {
         match (self.knobs, self.trial) {
-            (Some(knobs), Some((_, id))) => Ok(knobs.bench.holds(id)?),
+            (Some(knobs), Some((_, id))) => Ok(knobs.trials.holds(id)?),
             _ => Ok(()),
         }
     }
 
     fn take_back(&mut self) -> Result<(), ProveError> {
         match (self.knobs, self.trial.take()) {
-            (Some(knobs), Some((_, id))) => Ok(knobs.bench.take_back(id)?),
+            (Some(knobs), Some((_, id))) => Ok(knobs.trials.take_back(id)?),
             _ => Ok(()),
         }
     }

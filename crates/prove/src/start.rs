@@ -10,7 +10,7 @@ use tune::{TuneError, operator::Operator};
 
 use crate::{
     Experiment, ProveError,
-    record::{self, Past, Record, RecordHead},
+    record::{self, Record, RecordContent, RecordHead},
 };
 
 fn folder_of(path: &Path) -> &Path {
@@ -49,7 +49,7 @@ pub fn undo_before(
 ///
 /// # Errors
 /// The experiment has ended, or the record is of another one.
-pub fn past(experiment: &Experiment, path: &Path) -> Result<Past, ProveError> {
+pub fn past(experiment: &Experiment, path: &Path) -> Result<RecordContent, ProveError> {
     let past = record::read(path)?;
     let path = path.display();
     if let Some(why) = past.ended {

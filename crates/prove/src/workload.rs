@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use model::Nanos;
 
-use crate::{spec::Spec, words};
+use crate::{command_line, spec::Spec};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Workload {
@@ -24,11 +24,11 @@ pub(crate) fn of(spec: &Spec) -> Result<Workload, String> {
         (None, Some(line)) if line.trim().is_empty() => Err("command: is empty".into()),
         (None, Some(line)) => Ok(Workload::Shell(line.clone())),
         (Some(line), None) => {
-            let mut words = words::split(line).map_err(|e| format!("workload: {e}"))?;
+            let mut words = command_line::split(line).map_err(|e| format!("workload: {e}"))?;
             if words.first().is_some_and(|w| w == "netwright") {
                 words.remove(0);
             }
-            words::url(&mut words);
+            command_line::expand_url(&mut words);
             if words.first().map(String::as_str) != Some("measure") || words.len() < 3 {
                 return Err(format!(
                     "workload: `{line}` is no `measure rtt|stream|connect|http|pg TARGET` and \

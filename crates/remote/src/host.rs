@@ -14,8 +14,8 @@ use probe::{
     watch::OverWindow,
 };
 use tune::{
-    Host, Store, TuneError, bench, change_request::ChangeRequests, netns, operator::Operator,
-    planner, trial::Bench,
+    Host, Store, TuneError, change_request::ChangeRequests, netns, operator::Operator, planner,
+    trial::TrialHost, trial_setup,
 };
 
 use crate::{Answer, PeerRequest, Request};
@@ -27,21 +27,21 @@ const MOST_CHANGE_REQUESTS: usize = 256;
 /// The most plans of one client; `fix` makes one or two for each candidate.
 const MOST_PLANS: usize = 4096;
 
-/// This host as lent to one client. Dropping it reverts what is on trial.
-pub struct Lent<'a> {
+/// This host, in use by one client. Dropping it reverts what is on trial.
+pub struct ClientSession<'a> {
     operator: &'a dyn Operator,
     /// The client's address from `SSH_CONNECTION`, or `another host`.
     client: String,
     /// The client's connection, in the format of `SSH_CONNECTION`; `None` where it is not set.
     connection: Option<String>,
-    bench: Option<Bench>,
+    trial_host: Option<TrialHost>,
     /// The plans made, which the client tries by number. A plan sent by the client is not accepted.
     plans: Vec<Plan>,
     /// This client's change sets that are on trial.
     tried: Vec<u64>,
 }
 
-impl<'a> Lent<'a> {
+impl<'a> ClientSession<'a> {
     /// `connection` is sshd's `SSH_CONNECTION`: the client's address and port, and this host's.
     pub fn new(connection: Option<String>, operator: &'a dyn Operator) -> Self {
         let connection = connection.filter(|c| !c.is_empty());
@@ -50,7 +50,7 @@ impl<'a> Lent<'a> {
             operator,
             client: client.unwrap_or("another host").to_owned(),
             connection,
-            bench: None,
+            trial_host: None,
             plans: Vec::new(),
             tried: Vec::new(),
         }
@@ -78,28 +78,28 @@ impl<'a> Lent<'a> {
                 if let Some(r) = plan.refused.first() {
                     return Err(TuneError::Usage(format!("{}: {}", r.knob, r.why)));
                 }
-                let id = self.bench()?.try_out(plan)?;
+                let id = self.trial_host()?.try_out(plan)?;
                 self.tried.push(id);
                 Ok(Answer::Made { id })
             }
             Request::Holds { id } => {
                 self.own(id)?;
-                self.bench()?.holds(id).map(|()| Answer::Done)
+                self.trial_host()?.holds(id).map(|()| Answer::Done)
             }
             Request::TakeBack { id } => {
                 self.own(id)?;
-                self.bench()?.take_back(id)?;
+                self.trial_host()?.take_back(id)?;
                 self.tried.retain(|t| *t != id);
                 Ok(Answer::Done)
             }
             Request::Keep { id } => {
                 self.own(id)?;
-                self.bench()?.keep(id)?;
+                self.trial_host()?.keep(id)?;
                 self.tried.retain(|t| *t != id);
                 Ok(Answer::Done)
             }
             Request::Rollback { id } => {
-                let rolled_back = self.bench()?.roll_back(id, bench::LENT);
+                let rolled_back = self.trial_host()?.roll_back(id, trial_setup::REMOTE_CLIENT);
                 let left = match rolled_back {
                     Err(TuneError::Changed(why)) => Some(why),
                     done => done.map(|()| None)?,
@@ -116,14 +116,14 @@ impl<'a> Lent<'a> {
     }
 
     fn begin(&mut self) -> Result<Answer, TuneError> {
-        if self.bench.is_none() {
-            self.bench = Some(bench::lent(&self.client)?);
+        if self.trial_host.is_none() {
+            self.trial_host = Some(trial_setup::open_for_client(&self.client)?);
         }
         Ok(Answer::Done)
     }
 
-    fn bench(&self) -> Result<&Bench, TuneError> {
-        self.bench.as_ref().ok_or_else(|| TuneError::Usage("`begin` comes first".into()))
+    fn trial_host(&self) -> Result<&TrialHost, TuneError> {
+        self.trial_host.as_ref().ok_or_else(|| TuneError::Usage("`begin` comes first".into()))
     }
 
     fn own(&self, id: u64) -> Result<(), TuneError> {
@@ -158,7 +158,7 @@ impl<'a> Lent<'a> {
         let facts = planner::facts(&host, &change_requests);
         let mut plan =
             planner::of_session(&host, &facts, change_requests, self.connection.as_deref())?;
-        if let Some(why) = bench::cuts(&plan).filter(|_| !own_connection) {
+        if let Some(why) = trial_setup::cuts_connection(&plan).filter(|_| !own_connection) {
             plan.refused.extend(plan.changes.drain(..).map(|c| Refused {
                 asked_by: c.asked_by,
                 knob: c.knob,
@@ -189,11 +189,11 @@ impl<'a> Lent<'a> {
     }
 }
 
-impl Drop for Lent<'_> {
+impl Drop for ClientSession<'_> {
     fn drop(&mut self) {
-        let Some(bench) = self.bench.take() else { return };
+        let Some(trial_host) = self.trial_host.take() else { return };
         while let Some(id) = self.tried.pop() {
-            if let Err(e) = bench.take_back(id) {
+            if let Err(e) = trial_host.take_back(id) {
                 self.operator.warn(&format!("change {id}: {e}"));
             }
         }

@@ -1,4 +1,4 @@
-//! Combines this host and, where its operator consents, the server's: both as one bench. A knob of
+//! Combines this host and, where its operator consents, the server's: both as one trial host. A knob of
 //! the server begins with [`PEER`].
 
 use std::{
@@ -14,15 +14,15 @@ use tune::{
     Host, TuneError,
     change_request::{ChangeRequest, PEER},
     planner,
-    trial::{Bench, Trials},
+    trial::{TrialHost, Trials},
 };
 
-use crate::local::PeerEnd;
+use crate::peer_end::PeerEnd;
 
 /// The hosts where changes are tried; a trial may have changes on either or on both.
 #[derive(Debug)]
 pub struct Hosts<'a> {
-    local: &'a Bench,
+    local: &'a TrialHost,
     peer: Option<&'a PeerEnd>,
     last: AtomicU64,
     made: Mutex<BTreeMap<u64, TrialSets>>,
@@ -92,7 +92,7 @@ impl<'a> Hosts<'a> {
     ///
     /// # Errors
     /// Another process is changing the server.
-    pub fn open(local: &'a Bench, peer: Option<&'a PeerEnd>) -> Result<Self, TuneError> {
+    pub fn open(local: &'a TrialHost, peer: Option<&'a PeerEnd>) -> Result<Self, TuneError> {
         if let Some(peer) = peer {
             peer.begin()?;
         }
@@ -105,7 +105,7 @@ impl<'a> Hosts<'a> {
         })
     }
 
-    pub fn local(&self) -> &Bench {
+    pub fn local(&self) -> &TrialHost {
         self.local
     }
 

@@ -8,7 +8,7 @@
 
 pub mod host;
 pub mod hosts;
-pub mod local;
+pub mod peer_end;
 pub mod ssh;
 pub mod tuned;
 

@@ -4,14 +4,14 @@
 use model::tune::Plan;
 use prove::{Experiment, ProveError};
 use tune::{
-    bench::{self, TrialPlans},
     change_request::PEER,
-    hold::Hold,
+    host_freeze::HostFreeze,
     operator::Operator,
-    trial::Bench,
+    trial::TrialHost,
+    trial_setup::{self, TrialPlans},
 };
 
-use crate::{hosts::Hosts, local::PeerEnd};
+use crate::{hosts::Hosts, peer_end::PeerEnd};
 
 /// What the operator permits an experiment to change.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub struct Consent {
 /// The hosts that an experiment sets knobs on; empty where it sets none.
 pub struct Tuned {
     consent: Consent,
-    bench: Option<Bench>,
+    trial_host: Option<TrialHost>,
     peer: Option<PeerEnd>,
 }
 
@@ -51,22 +51,22 @@ impl Tuned {
         }
         let what = format!("the experiment {}", experiment.name);
         if change_requests.iter().all(Vec::is_empty) && !experiment.spec.freeze_host {
-            bench::clear(&what, operator)?;
-            return Ok(Self { consent, bench: None, peer: None });
+            trial_setup::clear_residue(&what, operator)?;
+            return Ok(Self { consent, trial_host: None, peer: None });
         }
-        let bench = bench::own(&what, operator)?;
+        let trial_host = trial_setup::open_local(&what, operator)?;
         let responder = consent.responder.as_ref().filter(|_| theirs.is_some());
         let peer = responder.map(|name| PeerEnd::connect(name)).transpose()?;
-        Ok(Self { consent, bench: Some(bench), peer })
+        Ok(Self { consent, trial_host: Some(trial_host), peer })
     }
 
-    /// Both hosts as one bench.
+    /// Both hosts as one.
     ///
     /// # Errors
     /// Another process is changing the server.
     pub fn hosts(&self) -> Result<Option<Hosts<'_>>, ProveError> {
-        let of = |bench| Hosts::open(bench, self.peer.as_ref());
-        Ok(self.bench.as_ref().map(of).transpose()?)
+        let of = |own| Hosts::open(own, self.peer.as_ref());
+        Ok(self.trial_host.as_ref().map(of).transpose()?)
     }
 
     /// Plans every combination before anything runs.
@@ -86,7 +86,7 @@ impl Tuned {
             return Ok(TrialPlans::All(vec![]));
         };
         let plans = match &self.peer {
-            None => match bench::plans(
+            None => match trial_setup::plans(
                 hosts.local().host(),
                 change_requests,
                 allow_disconnect,
@@ -102,7 +102,9 @@ impl Tuned {
                     if !plan.refused.is_empty() {
                         return Ok(TrialPlans::Refused(Box::new(plan)));
                     }
-                    if let Some(why) = bench::cuts(&plan).filter(|_| !allow_disconnect) {
+                    if let Some(why) =
+                        trial_setup::cuts_connection(&plan).filter(|_| !allow_disconnect)
+                    {
                         return Err(ProveError::Spec(why));
                     }
                     plans.push(plan);
@@ -129,17 +131,18 @@ impl Tuned {
     ///
     /// # Errors
     /// This user may not.
-    pub fn hold(
+    pub fn freeze(
         &self,
         experiment: &Experiment,
         plans: &[Plan],
         operator: &dyn Operator,
-    ) -> Result<Option<Hold<'_>>, ProveError> {
-        let Some(bench) = self.bench.as_ref().filter(|_| experiment.spec.freeze_host) else {
+    ) -> Result<Option<HostFreeze<'_>>, ProveError> {
+        let Some(trial_host) = self.trial_host.as_ref().filter(|_| experiment.spec.freeze_host)
+        else {
             return Ok(None);
         };
         let varied: Vec<&str> =
             plans.iter().flat_map(|p| &p.changes).map(|c| c.knob.as_str()).collect();
-        Ok(Some(Hold::begin(bench, &varied, operator)?))
+        Ok(Some(HostFreeze::begin(trial_host, &varied, operator)?))
     }
 }

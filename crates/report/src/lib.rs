@@ -4,7 +4,6 @@
 //! name can contain terminal control characters, and a snapshot can come from anyone.
 
 pub mod doctor;
-pub mod document;
 pub mod explain;
 pub mod fix;
 pub mod inspect;
@@ -21,5 +20,5 @@ pub mod tune;
 pub mod watch;
 mod words;
 
-pub use document::Diagnosed;
+pub use doctor::document::DoctorDocument;
 pub use text::{TextStyle, clean};

@@ -41,8 +41,8 @@ pub(crate) mod draws {
     impl SplitMix64 {
         /// Standard normal (Box and Muller 1958).
         pub(crate) fn normal(&mut self) -> f64 {
-            let impact = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
-            impact * (std::f64::consts::TAU * self.unit()).cos()
+            let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+            radius * (std::f64::consts::TAU * self.unit()).cos()
         }
 
         /// Exponential of mean 1.

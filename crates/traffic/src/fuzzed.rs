@@ -54,10 +54,10 @@ fn control(bytes: &[u8]) {
 
 /// Datagrams of streams and of round trips, 24 bytes each.
 fn datagrams(bytes: &[u8]) {
-    let (mut came, tally) = (datagram::Arrivals::default(), SharedCounts::default());
+    let (mut came, counts) = (datagram::Arrivals::default(), SharedCounts::default());
     for (now, one) in (0u64..).zip(bytes.chunks(24)) {
         if let Some((number, sent_ns)) = datagram::read(one) {
-            came.take(number, sent_ns, now << 20, one.len() as u64, &tally);
+            came.take(number, sent_ns, now << 20, one.len() as u64, &counts);
         }
         for transport in [Transport::Tcp, Transport::Udp] {
             read_cpu(transport, one.len() as u64, one);

@@ -13,12 +13,12 @@ pub mod budget;
 pub mod client;
 mod connect;
 pub mod control;
+mod empty_run;
 pub mod engine;
 pub mod error;
 mod fuzzed;
 pub mod host;
 pub mod net;
-mod nothing;
 pub mod rtt;
 pub mod serve;
 pub mod stream;
@@ -26,6 +26,7 @@ pub mod temp_folder;
 
 pub use connect::{measure::measure as measure_connect, ports::forecast as forecast_connect};
 pub use control::secret::Secret;
+pub use empty_run::MarkEmptyRuns;
 pub use engine::{
     conduct::{Progress, Run},
     dial::is_here,
@@ -37,7 +38,6 @@ pub use net::{
     exact_timers,
     target::{PORT, Target, resolve as addresses},
 };
-pub use nothing::Judged;
 pub use rtt::measure::measure as measure_rtt;
 pub use stream::{measure::measure as measure_stream, stream_window::Heard};
 

@@ -48,8 +48,8 @@ impl TempFolder {
             let Some(lock) = opened(&path)? else { continue };
             // The lock holder sweeps, and removes the lock file. On a file system without locks, no
             // sweep gets the lock either.
-            let side_effects = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
-            if !side_effects && is_at(&lock, &path) {
+            let in_use = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
+            if !in_use && is_at(&lock, &path) {
                 return Ok(Self { path, _lock: lock });
             }
         }

@@ -15,7 +15,7 @@ use crate::{
     Host, Store, TuneError,
     coupled_values::{CoupledValues, Moving},
     identity::Finder,
-    journal::{self, Armed, Journal, Set},
+    journal::{self, Armed, Journal, JournaledSet},
     knobs,
     lock::Lock,
     mtu_path::{self, PathCheck},
@@ -60,7 +60,7 @@ pub type Arm<'a> = &'a mut dyn FnMut(u64) -> Result<Armed, TuneError>;
 ///
 /// # Errors
 /// This process lacks a privilege for one of them, or an interface was replaced.
-pub fn to_finish(host: &Host, set: &Set) -> Result<Vec<Planned>, TuneError> {
+pub fn to_finish(host: &Host, set: &JournaledSet) -> Result<Vec<Planned>, TuneError> {
     let made = |n: usize| set.writes.iter().any(|w| w.n == n && w.held);
     let rest = set.changes.iter().enumerate().filter(|(n, _)| !made(*n));
     let rest: Vec<Planned> = rest.map(|(_, c)| c.clone()).collect();
@@ -74,7 +74,7 @@ pub fn to_finish(host: &Host, set: &Set) -> Result<Vec<Planned>, TuneError> {
 ///
 /// # Errors
 /// [`TuneError::Changed`] with the first external change; the error of a value that cannot be read.
-pub fn still_so(host: &Host, set: &Set) -> Result<(), TuneError> {
+pub fn still_so(host: &Host, set: &JournaledSet) -> Result<(), TuneError> {
     let (along, moving) = (CoupledValues::of(set), Moving::default());
     for (n, change) in set.changes.iter().enumerate() {
         let name = &change.knob;
@@ -103,7 +103,7 @@ pub fn still_so(host: &Host, set: &Set) -> Result<(), TuneError> {
 }
 
 /// Checks that each interface is still the one the set was begun on.
-fn same_interfaces(host: &Host, set: &Set) -> Result<(), TuneError> {
+fn same_interfaces(host: &Host, set: &JournaledSet) -> Result<(), TuneError> {
     let finder = Finder::new(host);
     let back = |e: TuneError| match e {
         TuneError::Changed(why) => TuneError::Changed(format!(
@@ -166,7 +166,7 @@ impl Work<'_> {
         self.go_on(&mut journal, &[], true)
     }
 
-    pub(crate) fn set(&self, id: u64) -> Result<Set, TuneError> {
+    pub(crate) fn set(&self, id: u64) -> Result<JournaledSet, TuneError> {
         self.store.set(id)?.ok_or_else(|| {
             TuneError::Environment(format!("change set {id}: its journal has no beginning"))
         })

@@ -147,7 +147,7 @@ pub fn document(text: &str) -> Result<ChangeRequests, TuneError> {
 
 fn json(text: &str) -> Result<ChangeRequests, TuneError> {
     #[derive(Deserialize)]
-    struct Diagnosed {
+    struct DoctorDocument {
         findings: Vec<Finding>,
         source: Source,
         #[serde(default)]
@@ -166,7 +166,7 @@ fn json(text: &str) -> Result<ChangeRequests, TuneError> {
     }
     let value: serde_json::Value = serde_json::from_str(text).map_err(|e| not_json(&e))?;
     if value.get("findings").is_some() {
-        let d: Diagnosed = serde_json::from_value(value).map_err(|e| not_json(&e))?;
+        let d: DoctorDocument = serde_json::from_value(value).map_err(|e| not_json(&e))?;
         if d.source.kind != "live" {
             return Err(TuneError::Environment(
                 "these findings are of a snapshot or a folder, not of this host".into(),

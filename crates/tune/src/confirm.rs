@@ -4,29 +4,29 @@ use model::tune::{ChangeNote, Event};
 
 use crate::{
     Host, TuneError,
-    journal::Set,
+    journal::JournaledSet,
     knobs,
     lock::Lock,
-    outlook::{Outlook, outlooks},
     target::JournalTarget,
+    undo_forecast::{UndoForecast, forecasts},
     watchdog,
 };
 
 /// Whether the watchdog's deadline has passed.
-pub fn is_late(set: &Set) -> bool {
+pub fn is_late(set: &JournaledSet) -> bool {
     set.armed.is_some_and(|armed| watchdog::deadline::boot_ms() >= armed.deadline_boot_ms)
 }
 
 /// The first value that the watchdog has already restored, and its current value. With its journal
 /// on a read-only file system, the watchdog undoes first and records it later. `host` is of the
 /// change's network namespace.
-pub fn undone(host: &Host, set: &Set) -> Option<(String, String)> {
+pub fn undone(host: &Host, set: &JournaledSet) -> Option<(String, String)> {
     let armed = set.armed?;
     if !is_late(set) && Host::live().lives(armed.pid, armed.start_ticks) {
         return None;
     }
-    outlooks(host, set).into_iter().find_map(|(saved, outlook)| {
-        let Outlook::Back(name) = outlook else { return None };
+    forecasts(host, set).into_iter().find_map(|(saved, forecast)| {
+        let UndoForecast::Restorable(name) = forecast else { return None };
         let knob = knobs::find(&name)?;
         let written = set.changes.iter().find(|c| c.knob == saved.knob)?;
         let now = knob.read(host).ok()?;
@@ -42,7 +42,7 @@ pub fn undone(host: &Host, set: &Set) -> Option<(String, String)> {
 /// The journal cannot be written.
 pub fn keep(
     target: &mut JournalTarget,
-    set: &Set,
+    set: &JournaledSet,
     lock: &Lock,
 ) -> Result<(bool, ChangeNote), TuneError> {
     let id = set.id;

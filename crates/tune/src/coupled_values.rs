@@ -7,7 +7,7 @@ use model::tune::{ReadBack, Saved};
 use crate::{
     Host, TuneError,
     identity::Finder,
-    journal::Set,
+    journal::JournaledSet,
     knob::{Knob, irq_of},
     knobs,
 };
@@ -19,7 +19,7 @@ pub struct CoupledValues(BTreeMap<String, Option<String>>);
 
 impl CoupledValues {
     /// Restores the table from a set's journal.
-    pub fn of(set: &Set) -> Self {
+    pub fn of(set: &JournaledSet) -> Self {
         let mut all = Self::default();
         for write in &set.writes {
             all.0.extend(write.coupled_settings.iter().map(|c| (c.knob.clone(), None)));
@@ -72,8 +72,9 @@ impl CoupledValues {
         let mut left = Vec::new();
         for (knob, last) in self.0.iter_mut().filter(|(k, _)| *k != name) {
             let now = read(host, knob).filter(|now| last.as_ref() != Some(now));
-            let stands = |now: &String| last.is_some() || read(host, knob).as_ref() == Some(now);
-            if let Some(now) = now.filter(|now| stands(now) && !moving.has(host, knob)) {
+            let is_current =
+                |now: &String| last.is_some() || read(host, knob).as_ref() == Some(now);
+            if let Some(now) = now.filter(|now| is_current(now) && !moving.has(host, knob)) {
                 left.push(ReadBack { knob: knob.clone(), read_back: now.clone() });
                 *last = Some(now);
             }

@@ -35,7 +35,7 @@ impl CpuAttribute {
     pub fn at<'k>(&'static self, target: Target<'k>) -> Option<Box<dyn Knob + 'k>> {
         match target {
             Target::Cpu(id, setting) if setting == self.setting => {
-                Some(Box::new(OfCpu { attribute: self, cpu: CpuId(id) }))
+                Some(Box::new(CpuAttributeKnob { attribute: self, cpu: CpuId(id) }))
             }
             _ => None,
         }
@@ -43,18 +43,18 @@ impl CpuAttribute {
 }
 
 /// The file of one CPU.
-struct OfCpu {
+struct CpuAttributeKnob {
     attribute: &'static CpuAttribute,
     cpu: CpuId,
 }
 
-impl OfCpu {
+impl CpuAttributeKnob {
     fn file(&self) -> String {
         self.target().file().unwrap_or_default()
     }
 }
 
-impl Knob for OfCpu {
+impl Knob for CpuAttributeKnob {
     fn target(&self) -> Target<'_> {
         Target::Cpu(self.cpu.0, self.attribute.setting)
     }

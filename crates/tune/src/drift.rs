@@ -8,10 +8,10 @@ use crate::{
     Host, TuneError,
     coupled_values::Moving,
     identity::{self, Finder},
-    journal::{Made, Set},
+    journal::{JournaledSet, Made},
     knob::Knob,
     knobs,
-    outlook::{self, Outlook},
+    undo_forecast::{self, UndoForecast},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub struct DriftCheck {
 
 impl DriftCheck {
     /// Removes values that a later set wrote or moved.
-    pub fn but_for(&mut self, later: &Set) {
+    pub fn remove_written_by(&mut self, later: &JournaledSet) {
         let keys: BTreeSet<String> = later.keys().into_iter().map(|(key, _)| key).collect();
         self.drifted.retain(|d| !keys.contains(&d.key));
     }
@@ -79,7 +79,7 @@ impl DriftCheck {
 }
 
 /// Compares a set's values with what the set left.
-pub fn found(host: &Host, set: &Set) -> DriftCheck {
+pub fn check(host: &Host, set: &JournaledSet) -> DriftCheck {
     let finder = Finder::new(host);
     let look = DriftScan { host, finder: &finder, set, moving: Moving::default() };
     let mut all = touched(set);
@@ -94,7 +94,7 @@ pub fn found(host: &Host, set: &Set) -> DriftCheck {
     found
 }
 
-fn touched(set: &Set) -> Vec<Touched<'_>> {
+fn touched(set: &JournaledSet) -> Vec<Touched<'_>> {
     let mut all: Vec<Touched<'_>> = Vec::new();
     for write in &set.writes {
         touch(&mut all, &write.saved, write, LastWritten::Written);
@@ -133,7 +133,7 @@ impl Touched<'_> {
 struct DriftScan<'a> {
     host: &'a Host,
     finder: &'a Finder<'a>,
-    set: &'a Set,
+    set: &'a JournaledSet,
     moving: Moving,
 }
 
@@ -141,10 +141,12 @@ impl DriftScan<'_> {
     fn at(&self, touched: &Touched<'_>) -> Result<Option<Drifted>, TuneError> {
         let Some(first) = touched.saved.first() else { return Ok(None) };
         let name = &first.knob;
-        if !self.is_told_apart(touched) || outlook::is_gone(self.set, name) {
+        if !self.is_told_apart(touched) || undo_forecast::is_gone(self.set, name) {
             return Ok(None);
         }
-        let Outlook::Back(called) = outlook::outlook(self.host, self.finder, first) else {
+        let UndoForecast::Restorable(called) =
+            undo_forecast::forecast(self.host, self.finder, first)
+        else {
             return Ok(None);
         };
         let Some(knob) = knobs::find(&called) else { return Ok(None) };
@@ -190,8 +192,8 @@ impl DriftScan<'_> {
             }
             LastWritten::Unknown => false,
         };
-        let left_over = self.set.is_left_over();
-        let to_do = |s: &&Saved| !left_over || self.set.is_left(&s.knob);
+        let has_residue = self.set.has_residue();
+        let to_do = |s: &&Saved| !has_residue || self.set.is_residue(&s.knob);
         known && touched.last.held && touched.saved.iter().any(to_do)
     }
 
@@ -222,7 +224,7 @@ impl DriftScan<'_> {
 
     /// Whether undoing has begun before.
     fn is_begun(&self) -> bool {
-        self.set.undoing || self.set.is_left_over()
+        self.set.undoing || self.set.has_residue()
     }
 
     /// Whether the knob that moved this value has changed since and moved it again: it was undone,
@@ -235,7 +237,9 @@ impl DriftScan<'_> {
 
     /// Current value of a write's own knob, as shown, and whether it is still ours.
     fn own(&self, write: &Made) -> Option<(String, bool)> {
-        let Outlook::Back(called) = outlook::outlook(self.host, self.finder, &write.saved) else {
+        let UndoForecast::Restorable(called) =
+            undo_forecast::forecast(self.host, self.finder, &write.saved)
+        else {
             return None;
         };
         let knob = knobs::find(&called)?;

@@ -130,8 +130,8 @@ mod tests {
 
     #[test]
     fn a_bonds_mtu_reaches_as_far_as_that_of_its_worst_member() {
-        let calm = host(&["virtio_net", "ena"], &["virtio_net", "ena"]);
-        assert_eq!(impact(&calm, "bond0", Mtu).disruption, BriefStall);
+        let brief = host(&["virtio_net", "ena"], &["virtio_net", "ena"]);
+        assert_eq!(impact(&brief, "bond0", Mtu).disruption, BriefStall);
         let facts = host(&["virtio_net", "igb"], &["virtio_net", "igb"]);
         let r = impact(&facts, "bond0", Mtu);
         assert_eq!((r.disruption, r.basis), (LinkReset, Basis::Driver));

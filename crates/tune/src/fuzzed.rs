@@ -71,7 +71,7 @@ fn journal(bytes: &[u8]) {
         again.push(b'\n');
     }
     assert_eq!(journal::read::records(&again).ok().as_ref(), Some(&records));
-    let _ = journal::fold::Set::fold(records);
+    let _ = journal::fold::JournaledSet::fold(records);
 }
 
 /// `KNOB=OLD=WANTED`: an old value from the kernel and a requested value.

@@ -1,7 +1,7 @@
 //! Finds the interface that a saved value belongs to. Interfaces are renamed or removed, and others
 //! take over their names.
 
-mod elsewhere;
+mod other_namespaces;
 
 use model::tune::{NicId, Planned, Saved};
 use parse::sysctl_conf;
@@ -11,11 +11,11 @@ use crate::{
     Host, TuneError,
     knob::{irq_of, is_of_nic},
 };
-use elsewhere::Elsewhere;
+use other_namespaces::OtherNamespaces;
 
 /// Where a saved value is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Whereabouts {
+pub enum KnobLocation {
     /// Under its own name.
     Here,
     /// Under this name: its interface was renamed.
@@ -24,12 +24,12 @@ pub enum Whereabouts {
     Gone(String),
 }
 
-impl Whereabouts {
+impl KnobLocation {
     /// The current name of a knob.
     ///
     /// # Errors
     /// What is known of an interface that is gone.
-    pub fn called(self, knob: &str) -> Result<String, String> {
+    pub fn current_name(self, knob: &str) -> Result<String, String> {
         match self {
             Self::Here => Ok(knob.to_owned()),
             Self::Renamed(now) => Ok(now),
@@ -41,11 +41,11 @@ impl Whereabouts {
 /// The interfaces of this network namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Nics {
-    all: Vec<Present>,
+    all: Vec<PresentNic>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Present {
+struct PresentNic {
     id: NicId,
     irqs: Vec<String>,
     /// Whether the kernel chose the address and nobody has changed it since.
@@ -130,7 +130,7 @@ impl Nics {
             return self.ids().find(|n| n.name == name);
         }
         if let Some(irq) = irq_of(knob) {
-            let has_it = |n: &&Present| n.irqs.iter().any(|i| i == irq);
+            let has_it = |n: &&PresentNic| n.irqs.iter().any(|i| i == irq);
             return self.all.iter().find(has_it).map(|n| &n.id);
         }
         let own = self.ids().filter(|n| is_of_nic(knob, &n.name));
@@ -143,7 +143,7 @@ impl Nics {
 
     /// The current interface that is the saved one.
     fn same_as(&self, then: &NicId) -> Option<&NicId> {
-        let is_it = |n: &&Present| {
+        let is_it = |n: &&PresentNic| {
             let id = &n.id;
             let same = id.ifindex == then.ifindex && id.kind == then.kind;
             same && is_same_hardware(id, then) && !is_made_anew(n, then)
@@ -153,43 +153,43 @@ impl Nics {
     }
 
     /// Finds a saved value.
-    pub fn find(&self, saved: &Saved) -> Whereabouts {
+    pub fn find(&self, saved: &Saved) -> KnobLocation {
         let Some(then) = &saved.nic else { return self.by_name(&saved.knob) };
         let Some(now) = self.same_as(then) else {
-            return Whereabouts::Gone(self.instead_of(then));
+            return KnobLocation::Gone(self.instead_of(then));
         };
         if let Some(irq) = irq_of(&saved.knob)
             && self.of(&saved.knob).is_some_and(|other| other.ifindex != now.ifindex)
         {
             let why = format!("interrupt {irq} is no longer one of {}'s", now.name);
-            return Whereabouts::Gone(why);
+            return KnobLocation::Gone(why);
         }
         // The kernel recreates these settings when the interface moves between namespaces.
         if now.ifindex != then.ifindex && place_in(&saved.knob).is_some() {
-            return Whereabouts::Gone(format!(
+            return KnobLocation::Gone(format!(
                 "{} went to another network namespace and came back: this setting began anew",
                 then.name
             ));
         }
         match called(&saved.knob, &then.name, &now.name) {
-            knob if knob == saved.knob => Whereabouts::Here,
-            knob => Whereabouts::Renamed(knob),
+            knob if knob == saved.knob => KnobLocation::Here,
+            knob => KnobLocation::Renamed(knob),
         }
     }
 
     /// For a veth that left this namespace: its peer, if that is still here.
-    fn other_end_of(&self, then: &NicId) -> Option<&Present> {
+    fn other_end_of(&self, then: &NicId) -> Option<&PresentNic> {
         let number = then.peer.filter(|_| then.kind.as_deref() == Some("veth"))?;
         self.all.iter().find(|n| n.id.ifindex == number && n.reaches_out)
     }
 
     /// For a journal that does not identify the interface.
-    fn by_name(&self, knob: &str) -> Whereabouts {
+    fn by_name(&self, knob: &str) -> KnobLocation {
         let names_one = knob.starts_with("nic.") || place_in(knob).is_some();
         if !names_one || self.all.is_empty() || self.of(knob).is_some() {
-            return Whereabouts::Here;
+            return KnobLocation::Here;
         }
-        Whereabouts::Gone("there is no interface of that name".into())
+        KnobLocation::Gone("there is no interface of that name".into())
     }
 
     /// Describes what stands in the place of a missing interface.
@@ -226,7 +226,7 @@ fn is_same_hardware(a: &NicId, b: &NicId) -> bool {
 const OWN_ADDRESS: [&str; 5] = ["dummy", "ifb", "tun", "veth", "vxlan"];
 
 /// Whether `now`, of the same number and kind, was created later with that number on request.
-fn is_made_anew(now: &Present, then: &NicId) -> bool {
+fn is_made_anew(now: &PresentNic, then: &NicId) -> bool {
     let (is, was) = (&now.id, then);
     let other_address = matches!((&is.address, &was.address), (Some(a), Some(b)) if a != b);
     let other_peer = matches!((is.peer, was.peer), (Some(a), Some(b)) if a != b);
@@ -238,7 +238,7 @@ fn is_made_anew(now: &Present, then: &NicId) -> bool {
 /// number because its own was taken there (**source**: `__dev_change_net_namespace`). It has kept
 /// its values. The proof is its address, if the kernel chose that, or the unchanged number of a
 /// veth's peer.
-fn came_back(now: &Present, then: &NicId) -> bool {
+fn came_back(now: &PresentNic, then: &NicId) -> bool {
     let (is, was) = (&now.id, then);
     let own = was.kind.as_deref().is_some_and(|kind| OWN_ADDRESS.contains(&kind));
     let same_address = is.address.is_some() && is.address == was.address;
@@ -268,7 +268,7 @@ fn is_away(root: &Root, nics: &Nics, then: &NicId) -> Result<bool, TuneError> {
 
 /// **Source**: `/sys/class/net/*/ifindex`, `addr_assign_type` (1 is `NET_ADDR_RANDOM`), and the
 /// `device` links.
-fn listed(root: &Root) -> Result<Vec<Present>, TuneError> {
+fn listed(root: &Root) -> Result<Vec<PresentNic>, TuneError> {
     // A read that failed is not taken as absence: without its bus address an interface would count
     // as another one.
     let answered = |name: &str| {
@@ -294,7 +294,7 @@ fn listed(root: &Root) -> Result<Vec<Present>, TuneError> {
         let id =
             NicId { name, ifindex, kind: None, bus_address, mac: None, address: None, peer: None };
         let irqs = irqs(root, &id);
-        Some(Present { id, irqs, chance_address, reaches_out: false })
+        Some(PresentNic { id, irqs, chance_address, reaches_out: false })
     };
     Ok(nic::names(root).into_iter().filter_map(one).collect())
 }
@@ -308,10 +308,10 @@ fn none_there(e: TuneError) -> Result<Vec<String>, TuneError> {
 }
 
 /// Adds what only netlink reports; `false` if it lists other interfaces.
-fn reported(root: &Root, all: &mut [Present]) -> Result<bool, TuneError> {
+fn reported(root: &Root, all: &mut [PresentNic]) -> Result<bool, TuneError> {
     let links = rtnl::links(root).map_err(|e| TuneError::read(&e))?;
     for link in &links.entries {
-        let own = |n: &&mut Present| n.id.ifindex == link.ifindex && n.id.name == link.name;
+        let own = |n: &&mut PresentNic| n.id.ifindex == link.ifindex && n.id.name == link.name;
         let Some(nic) = all.iter_mut().find(own) else { return Ok(false) };
         nic.id.kind.clone_from(&link.kind);
         nic.id.mac = real(link.permanent_mac.as_ref());
@@ -341,7 +341,7 @@ fn irqs(root: &Root, nic: &NicId) -> Vec<String> {
 pub struct Finder<'h> {
     host: &'h Host,
     nics: std::cell::OnceCell<Result<Nics, TuneError>>,
-    elsewhere: std::cell::OnceCell<Elsewhere>,
+    elsewhere: std::cell::OnceCell<OtherNamespaces>,
 }
 
 impl<'h> Finder<'h> {
@@ -371,9 +371,9 @@ impl<'h> Finder<'h> {
     /// [`TuneError::Changed`] with what happened to the interface; as [`Finder::find`].
     pub fn unmoved(&self, saved: &Saved) -> Result<(), TuneError> {
         let why = match self.find(saved)? {
-            Whereabouts::Here => return Ok(()),
-            Whereabouts::Renamed(now) => format!("its interface was renamed: it is {now} now"),
-            Whereabouts::Gone(why) => why,
+            KnobLocation::Here => return Ok(()),
+            KnobLocation::Renamed(now) => format!("its interface was renamed: it is {now} now"),
+            KnobLocation::Gone(why) => why,
         };
         Err(TuneError::Changed(format!("{}: {why}", saved.knob)))
     }
@@ -393,18 +393,18 @@ impl<'h> Finder<'h> {
     ///
     /// # Errors
     /// As [`Nics::now`], for a value of an interface.
-    pub fn find(&self, saved: &Saved) -> Result<Whereabouts, TuneError> {
+    pub fn find(&self, saved: &Saved) -> Result<KnobLocation, TuneError> {
         if !may_be(&saved.knob) {
-            return Ok(Whereabouts::Here);
+            return Ok(KnobLocation::Here);
         }
         match self.nics() {
             Ok(nics) => match (nics.find(saved), &saved.nic) {
-                (Whereabouts::Gone(why), Some(nic)) if nics.same_as(nic).is_none() => {
+                (KnobLocation::Gone(why), Some(nic)) if nics.same_as(nic).is_none() => {
                     self.beyond(nics, nic, saved, why)
                 }
                 (place, _) => Ok(place),
             },
-            Err(_) if saved.nic.is_none() => Ok(Whereabouts::Here),
+            Err(_) if saved.nic.is_none() => Ok(KnobLocation::Here),
             Err(e) => Err(e.clone()),
         }
     }
@@ -417,7 +417,7 @@ impl<'h> Finder<'h> {
         then: &NicId,
         saved: &Saved,
         why: String,
-    ) -> Result<Whereabouts, TuneError> {
+    ) -> Result<KnobLocation, TuneError> {
         let other_end = nics.other_end_of(then);
         let lives = match other_end {
             Some(end) => Some(format!("{}, whose other end {} is here", then.name, end.id.name)),
@@ -426,16 +426,17 @@ impl<'h> Finder<'h> {
         };
         let came_back = nics.ids().any(|n| n.bus_address.is_some() && is_same_hardware(n, then));
         if !self.host.is_live() || came_back {
-            return lives.map_or(Ok(Whereabouts::Gone(why)), |it| Err(elsewhere::unseen(&it)));
+            return lives
+                .map_or(Ok(KnobLocation::Gone(why)), |it| Err(other_namespaces::unseen(&it)));
         }
-        let elsewhere = self.elsewhere.get_or_init(Elsewhere::look);
+        let elsewhere = self.elsewhere.get_or_init(OtherNamespaces::look);
         match (elsewhere.find(then, other_end.and_then(|e| e.id.peer)), lives) {
             (Some(there), _) => there.place_of(saved, then),
-            (None, Some(it)) => Err(elsewhere::unseen(&it)),
+            (None, Some(it)) => Err(other_namespaces::unseen(&it)),
             (None, None) if elsewhere.is_partial() && then.kind.is_some() => {
-                Err(elsewhere::untold(&then.name))
+                Err(other_namespaces::untold(&then.name))
             }
-            (None, None) => Ok(Whereabouts::Gone(why)),
+            (None, None) => Ok(KnobLocation::Gone(why)),
         }
     }
 
@@ -443,7 +444,7 @@ impl<'h> Finder<'h> {
     ///
     /// # Errors
     /// As [`Finder::find`].
-    pub fn again(&mut self, saved: &Saved) -> Result<Whereabouts, TuneError> {
+    pub fn again(&mut self, saved: &Saved) -> Result<KnobLocation, TuneError> {
         self.nics.take();
         self.elsewhere.take();
         self.find(saved)

@@ -17,15 +17,15 @@ use std::{
 };
 
 use model::tune::{Event, Record, Trouble};
-use read::Unread;
+use read::JournalError;
 
-pub use fold::{Armed, Set, Write as Made, step};
+pub use fold::{Armed, JournaledSet, Write as Made, step};
 pub use line::sealed;
 
 use crate::{
     TuneError,
-    lock::{self, Lock, Tried},
-    private,
+    lock::{self, Lock, LockAttempt},
+    owned_file,
 };
 
 /// Where journals are kept unless asked otherwise.
@@ -102,9 +102,9 @@ impl Store {
 
     /// Creates the directories on disk, accessible to this user only.
     fn make(&self) -> Result<(), TuneError> {
-        private::close_own(&self.state, &OURS)?;
+        owned_file::close_own(&self.state, &OURS)?;
         let folder = self.folder();
-        if !private::make_folder(&folder)? {
+        if !owned_file::make_folder(&folder)? {
             return Ok(());
         }
         for made in [Some(folder.as_path()), Some(&self.state), self.state.parent()] {
@@ -118,7 +118,7 @@ impl Store {
     ///
     /// # Errors
     /// The directory or the lock file cannot be created, or is not ours.
-    pub fn try_lock(&self) -> Result<Tried, TuneError> {
+    pub fn try_lock(&self) -> Result<LockAttempt, TuneError> {
         self.make()?;
         lock::try_lock(&self.lock_file())
     }
@@ -139,8 +139,8 @@ impl Store {
         let mut reported = false;
         loop {
             let holder = match self.try_lock()? {
-                Tried::Ours(lock) => return Ok(lock),
-                Tried::Theirs(holder) => {
+                LockAttempt::Acquired(lock) => return Ok(lock),
+                LockAttempt::Held(holder) => {
                     holder.map_or("another process".into(), |pid| format!("process {pid}"))
                 }
             };
@@ -164,10 +164,10 @@ impl Store {
     /// The directory cannot be read, or is not ours; [`TuneError::Denied`] without permission.
     pub fn ids(&self) -> Result<Vec<u64>, TuneError> {
         let folder = self.folder();
-        if !private::folder(&self.state)? || !private::folder(&folder)? {
+        if !owned_file::folder(&self.state)? || !owned_file::folder(&folder)? {
             return Ok(vec![]);
         }
-        let failed = |e: std::io::Error| private::cannot_read(&folder.display().to_string(), &e);
+        let failed = |e: std::io::Error| owned_file::cannot_read(&folder.display().to_string(), &e);
         let mut ids = Vec::new();
         for entry in fs::read_dir(&folder).map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();
@@ -184,14 +184,14 @@ impl Store {
     /// The file cannot be examined.
     pub fn length(&self, id: u64) -> Result<u64, TuneError> {
         let path = self.file_of(id);
-        let found = private::open(&path, OpenOptions::new().read(true))?.metadata();
+        let found = owned_file::open(&path, OpenOptions::new().read(true))?.metadata();
         found.map(|f| f.len()).map_err(|e| TuneError::io(&path.display().to_string(), &e))
     }
 
     fn read(&self, id: u64) -> Result<Vec<u8>, TuneError> {
         let path = self.file_of(id);
         let mut bytes = Vec::new();
-        private::open(&path, OpenOptions::new().read(true))?
+        owned_file::open(&path, OpenOptions::new().read(true))?
             .read_to_end(&mut bytes)
             .map_err(|e| TuneError::io(&path.display().to_string(), &e))?;
         Ok(bytes)
@@ -202,7 +202,7 @@ impl Store {
     ///
     /// # Errors
     /// The file cannot be read or is damaged; the message names the line.
-    pub fn set(&self, id: u64) -> Result<Option<Set>, TuneError> {
+    pub fn set(&self, id: u64) -> Result<Option<JournaledSet>, TuneError> {
         let file = self.file_of(id).display().to_string();
         let bytes = self.read(id)?;
         // A file gets its name once its first record is on disk.
@@ -211,16 +211,16 @@ impl Store {
             false => "no line of it is a record",
         };
         let records = match read::records(&bytes) {
-            Ok(records) if records.is_empty() => Err(Unread::Damaged(none.into())),
+            Ok(records) if records.is_empty() => Err(JournalError::Damaged(none.into())),
             read => read,
         };
         let records = records.map_err(|unread| {
             TuneError::Journal(Box::new(match unread {
-                Unread::Damaged(why) => Trouble::JournalDamaged { file, why },
-                Unread::Newer(what) => Trouble::JournalNewer { file, what },
+                JournalError::Damaged(why) => Trouble::JournalDamaged { file, why },
+                JournalError::Newer(what) => Trouble::JournalNewer { file, what },
             }))
         })?;
-        Ok(Set::fold(records))
+        Ok(JournaledSet::fold(records))
     }
 
     /// The last change after `id` that a newer netwright journaled: which knobs it set is unknown.
@@ -229,7 +229,7 @@ impl Store {
     /// When a journal cannot be read.
     pub fn newer_after(&self, id: u64) -> Result<Option<u64>, TuneError> {
         for later in self.ids()?.into_iter().rev().take_while(|later| *later > id) {
-            if matches!(read::records(&self.read(later)?), Err(Unread::Newer(_))) {
+            if matches!(read::records(&self.read(later)?), Err(JournalError::Newer(_))) {
                 return Ok(Some(later));
             }
         }
@@ -240,7 +240,7 @@ impl Store {
     ///
     /// # Errors
     /// When one is there and cannot be read at this moment: it may be in force.
-    pub fn sets(&self) -> Result<(Vec<Set>, Vec<Trouble>), TuneError> {
+    pub fn sets(&self) -> Result<(Vec<JournaledSet>, Vec<Trouble>), TuneError> {
         let (mut sets, mut damaged) = (Vec::new(), Vec::new());
         for id in self.ids()? {
             match self.set(id) {
@@ -267,7 +267,7 @@ impl Store {
         let failed = |e: std::io::Error| TuneError::io(&path.display().to_string(), &e);
         let unnamed = self.folder().join("begun.new");
         remove(&unnamed).map_err(failed)?;
-        let file = private::open(&unnamed, OpenOptions::new().append(true).create_new(true))?;
+        let file = owned_file::open(&unnamed, OpenOptions::new().append(true).create_new(true))?;
         // Opened before the file has its name: a set begun but unknown to us would block every
         // command.
         let folder = File::open(self.folder()).map_err(failed)?;
@@ -298,7 +298,7 @@ impl Store {
     /// The journal cannot be opened or is damaged.
     pub fn resume(&self, id: u64, _: &Lock) -> Result<Journal, TuneError> {
         let path = self.file_of(id);
-        let file = private::open(&path, OpenOptions::new().read(true).append(true))?;
+        let file = owned_file::open(&path, OpenOptions::new().read(true).append(true))?;
         Self::opened(file, path, id)
     }
 
@@ -312,7 +312,7 @@ impl Store {
         let failed = |e: std::io::Error| TuneError::io(&path.display().to_string(), &e);
         match OpenOptions::new().append(true).open(&path) {
             Err(e) if e.kind() == ErrorKind::ReadOnlyFilesystem => {
-                let file = private::open(&path, OpenOptions::new().read(true))?;
+                let file = owned_file::open(&path, OpenOptions::new().read(true))?;
                 let shut = Some(failed(e));
                 Ok(Journal { shut, ..Self::opened(file, path, id)? })
             }

@@ -12,7 +12,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{TuneError, private};
+use crate::{TuneError, owned_file};
 
 #[derive(Debug)]
 pub struct Lock {
@@ -27,10 +27,10 @@ impl Lock {
 }
 
 #[derive(Debug)]
-pub enum Tried {
-    Ours(Lock),
+pub enum LockAttempt {
+    Acquired(Lock),
     /// Another process has it; its PID, if the kernel shows it.
-    Theirs(Option<u32>),
+    Held(Option<u32>),
 }
 
 fn try_once(file: &File, how: FlockOperation) -> Result<bool, std::io::Error> {
@@ -48,21 +48,21 @@ fn try_once(file: &File, how: FlockOperation) -> Result<bool, std::io::Error> {
 /// closed to others can hold it.
 ///
 /// # Errors
-/// The file cannot be created or locked, or is not ours: [`private::open`].
-pub fn try_lock(path: &Path) -> Result<Tried, TuneError> {
+/// The file cannot be created or locked, or is not ours: [`owned_file::open`].
+pub fn try_lock(path: &Path) -> Result<LockAttempt, TuneError> {
     let failed = |e: std::io::Error| TuneError::io(&path.display().to_string(), &e);
     let mut create = OpenOptions::new();
     create.read(true).write(true).create(true).truncate(false);
-    let file = match private::open(path, &mut create) {
+    let file = match owned_file::open(path, &mut create) {
         // On a read-only file system the lock can still be held, which is enough for undoing.
-        Err(e) => private::open(path, OpenOptions::new().read(true)).map_err(|_| e)?,
+        Err(e) => owned_file::open(path, OpenOptions::new().read(true)).map_err(|_| e)?,
         Ok(file) => file,
     };
-    private::tighten_file(path, &file)?;
+    owned_file::tighten_file(path, &file)?;
     if !try_once(&file, FlockOperation::NonBlockingLockExclusive).map_err(failed)? {
-        return Ok(Tried::Theirs(holder(&file)));
+        return Ok(LockAttempt::Held(holder(&file)));
     }
-    Ok(Tried::Ours(Lock { _file: Some(file) }))
+    Ok(LockAttempt::Acquired(Lock { _file: Some(file) }))
 }
 
 /// Whether the lock is held now; does not take it.
@@ -70,7 +70,7 @@ pub fn try_lock(path: &Path) -> Result<Tried, TuneError> {
 /// # Errors
 /// The lock cannot be examined. A missing file means that it is free.
 pub fn is_held(path: &Path) -> Result<bool, TuneError> {
-    let file = match private::open(path, OpenOptions::new().read(true)) {
+    let file = match owned_file::open(path, OpenOptions::new().read(true)) {
         Err(TuneError::Absent(_)) => return Ok(false),
         opened => opened?,
     };
@@ -118,11 +118,11 @@ mod tests {
     fn the_holder_that_is_named_is_the_one_that_the_kernel_knows() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
-        let Tried::Ours(lock) = try_lock(&path).unwrap() else { panic!("nobody has it") };
+        let LockAttempt::Acquired(lock) = try_lock(&path).unwrap() else { panic!("nobody has it") };
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         // The file's content is ignored.
         fs::write(&path, "1\n").unwrap();
-        let Tried::Theirs(pid) = try_lock(&path).unwrap() else { panic!("it is held") };
+        let LockAttempt::Held(pid) = try_lock(&path).unwrap() else { panic!("it is held") };
         assert_eq!(pid, Some(std::process::id()));
         assert!(is_held(&path).unwrap());
         drop(lock);
@@ -137,7 +137,7 @@ mod tests {
         let path = folder.path().join("lock");
         fs::write(&path, "").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(matches!(try_lock(&path).unwrap(), Tried::Ours(_)));
+        assert!(matches!(try_lock(&path).unwrap(), LockAttempt::Acquired(_)));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let other = folder.path().join("of-somebody");
         fs::write(&other, "kept").unwrap();

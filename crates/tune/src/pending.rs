@@ -91,7 +91,7 @@ pub fn watchdog_for(
 }
 
 /// Whether the operator is connected over the network.
-pub fn is_afar(host: &Host) -> bool {
+pub fn is_remote_session(host: &Host) -> bool {
     let facts = planner::facts(host, &ChangeRequests::default());
     let ssh = std::env::var("SSH_CONNECTION").ok();
     Session::find(host.root(), &facts, ssh.as_deref()).remote.is_some()

@@ -25,7 +25,7 @@ use model::{
 pub use destination::Destination;
 pub use record::{PersistedValue, Record, Subject};
 
-use crate::{Host, TuneError, identity::Finder, journal::Set, knobs};
+use crate::{Host, TuneError, identity::Finder, journal::JournaledSet, knobs};
 use files::FileOnDisk;
 use render::Rendered;
 
@@ -54,7 +54,7 @@ pub fn values(
     host: &Host,
     destination: &Destination,
     facts: &Facts,
-    sets: &[(Set, ChangeState)],
+    sets: &[(JournaledSet, ChangeState)],
     known: &Record,
 ) -> Values {
     let finder = Finder::new(host);
@@ -103,13 +103,18 @@ pub fn values(
 }
 
 /// The current name of a change's knob.
-fn called(host: &Host, finder: &Finder<'_>, set: &Set, n: usize) -> Result<String, String> {
+fn called(
+    host: &Host,
+    finder: &Finder<'_>,
+    set: &JournaledSet,
+    n: usize,
+) -> Result<String, String> {
     let knob = set.changes.get(n).map(|c| c.knob.clone()).unwrap_or_default();
     let saved = set.writes.iter().find(|w| w.n == n).map(|w| &w.saved);
     let Some(saved) = saved.filter(|_| !subject::is_elsewhere(host, set, &knob)) else {
         return Ok(knob);
     };
-    finder.find(saved).map_err(|e| e.to_string())?.called(&knob)
+    finder.find(saved).map_err(|e| e.to_string())?.current_name(&knob)
 }
 
 /// The files that [`write()`] would write; writes nothing.

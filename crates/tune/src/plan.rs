@@ -16,11 +16,11 @@ use crate::{
     Host, TuneError,
     change_request::{self, ChangeRequest, ChangeRequests, Mode},
     knob::{Case, Knob, Refusal, harmful, irq_of, is_of_nic, mtu_of},
-    knobs, local, members,
+    knobs, members,
     phase::Phase,
     profile,
-    side_effects::{self, Sweeps},
-    stacked,
+    side_effects::{self, CoupledKnobs},
+    stacked, suggestion,
 };
 
 pub use fits::{found_here, name_interfaces, still_fits};
@@ -35,7 +35,7 @@ pub struct ReadValues {
     /// Missing knobs of which the reason is known.
     missing: BTreeMap<String, Refusal>,
     /// The side effects of each knob's write.
-    sweeps: Sweeps,
+    coupled: CoupledKnobs,
 }
 
 /// Reads every requested knob.
@@ -51,7 +51,7 @@ pub fn look(host: &Host, change_requests: &[ChangeRequest]) -> ReadValues {
             seen.missing.insert(w.knob.clone(), why);
         }
         seen.values.insert(w.knob.clone(), read);
-        seen.sweeps.insert(w.knob.clone(), knob.coupled_settings(host));
+        seen.coupled.insert(w.knob.clone(), knob.coupled_settings(host));
         if let Err(e) = knob.settable(host) {
             seen.fixed.insert(w.knob.clone(), e);
         }
@@ -90,7 +90,7 @@ pub fn make(
     let changes = without_irqbalance(changes, &mut plan.refused);
     let changes = stacked::in_order(case.facts, changes);
     let changes = members::in_turn(case.facts, changes);
-    plan.changes = side_effects::in_order(&seen.sweeps, changes);
+    plan.changes = side_effects::in_order(&seen.coupled, changes);
     plan.notes = notes(&case, &plan);
     plan
 }
@@ -253,7 +253,7 @@ fn no_interface(case: &Case<'_>, knob: &str) -> Option<String> {
         return None;
     }
     let typed = knob.split('.').nth(1).unwrap_or_default();
-    let there = local::or_nearest(typed, nics.iter().map(|n| n.name.as_str()));
+    let there = suggestion::hint(typed, nics.iter().map(|n| n.name.as_str()));
     Some(format!("there is no such interface here; {there}"))
 }
 
@@ -348,14 +348,14 @@ fn unknown(knob: &str) -> String {
         return "a pattern stands for several settings: name each".into();
     }
     if !kinds.contains(&kind) {
-        let meant = local::nearest(kind, kinds.into_iter());
+        let meant = suggestion::nearest(kind, kinds.into_iter());
         let meant = meant.map(|n| format!("did you mean {n}.…? ")).unwrap_or_default();
         return format!(
             "no such knob; {meant}names begin with sysctl., nic., irq., irqbalance., cpu., pci. or \
              process."
         );
     }
-    match local::spelled(knob, &of_kind(kind)) {
+    match suggestion::nearest_spelling(knob, &of_kind(kind)) {
         Some(meant) => format!("no such knob; did you mean {meant}?"),
         None => format!("no such knob; there are {}", of_kind(kind).join(", ")),
     }

@@ -9,10 +9,10 @@ use probe::{
 
 use crate::{
     Host, TuneError,
-    journal::Set,
+    journal::JournaledSet,
     knobs,
     need::Need,
-    outlook::{Outlook, outlooks},
+    undo_forecast::{UndoForecast, forecasts},
 };
 
 // Bits of include/uapi/linux/capability.h.
@@ -42,13 +42,13 @@ pub fn missing(host: &Host, changes: &[Planned]) -> Option<String> {
 }
 
 /// The missing privileges for undoing a set; values already restored need none.
-pub fn missing_to_undo(host: &Host, set: &Set) -> Option<String> {
-    let is_to_write = |(saved, outlook): (&Saved, Outlook)| {
-        let Outlook::Back(name) = outlook else { return None };
+pub fn missing_to_undo(host: &Host, set: &JournaledSet) -> Option<String> {
+    let is_to_write = |(saved, forecast): (&Saved, UndoForecast)| {
+        let UndoForecast::Restorable(name) = forecast else { return None };
         let now = knobs::find(&name)?.read(host);
         (now.ok().as_ref() != Some(&saved.old)).then_some(name)
     };
-    let names: Vec<String> = outlooks(host, set).into_iter().filter_map(is_to_write).collect();
+    let names: Vec<String> = forecasts(host, set).into_iter().filter_map(is_to_write).collect();
     missing_for(host, &names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
@@ -79,7 +79,7 @@ fn missing_for<'k>(host: &Host, changes: &[&'k str]) -> Option<String> {
 ///
 /// # Errors
 /// The missing privileges.
-pub fn check_undo(host: &Host, set: &Set) -> Result<(), TuneError> {
+pub fn check_undo(host: &Host, set: &JournaledSet) -> Result<(), TuneError> {
     refused(missing_to_undo(host, set))
 }
 

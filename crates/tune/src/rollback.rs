@@ -4,15 +4,13 @@ use model::tune::{ChangeNote, ChangeSet, ChangeState, Event, Trouble};
 
 use crate::{
     Host, TuneError,
-    journal::Set,
-    leftover,
+    journal::JournaledSet,
     lock::Lock,
     operator::Operator,
-    privilege,
-    reported::{Reported, came_of, would_be},
-    status,
+    privilege, residue, status,
     target::JournalTarget,
     undo::{self, OnDrift},
+    undo_result::{UndoResult, forecast, result_of},
 };
 
 /// The changes to roll back.
@@ -50,7 +48,7 @@ pub fn roll_back(
     target: &mut JournalTarget,
     request: &Request,
     operator: &dyn Operator,
-) -> Result<Option<(Vec<ChangeSet>, Reported)>, TuneError> {
+) -> Result<Option<(Vec<ChangeSet>, UndoResult)>, TuneError> {
     let lock = match request.dry_run {
         // A dry run writes nothing, so permission to read the journal is enough.
         true => None,
@@ -59,7 +57,7 @@ pub fn roll_back(
     let (mut open, damaged) = target.sets()?;
     let chosen = chosen(request, &target.host, &open);
     if chosen.is_empty() {
-        close_leftovers(target, lock.as_ref(), operator);
+        close_residue(target, lock.as_ref(), operator);
         // The unreadable change may be the one that was meant.
         return match damaged.is_empty() {
             true => Ok(None),
@@ -67,7 +65,7 @@ pub fn roll_back(
         };
     }
     let (chosen, beneath) = not_beneath_newer(target, chosen)?;
-    let mut reported = Reported { done: true, ..Reported::default() };
+    let mut reported = UndoResult { done: true, ..UndoResult::default() };
     match matches!(request.which, Which::All | Which::Unfinished) {
         // They may have been meant too, and are not put back.
         true => reported.fail(texts(&damaged)),
@@ -76,13 +74,13 @@ pub fn roll_back(
     reported.fail(beneath.into_iter().collect());
     let many = chosen.len() > 1;
     // In a dry run: sets that would be undone before this one.
-    let mut later: Vec<Set> = Vec::new();
+    let mut later: Vec<JournaledSet> = Vec::new();
     for (set, state) in &chosen {
         let mut one = match one(target, lock.as_ref(), (set, *state), (&open, &later), request) {
             // The others are put back, whatever becomes of one.
-            Err(e) if many => Reported {
+            Err(e) if many => UndoResult {
                 notes: vec![ChangeNote::NotUndone { why: e.to_string() }],
-                ..Reported::default()
+                ..UndoResult::default()
             },
             one => one?,
         };
@@ -95,11 +93,11 @@ pub fn roll_back(
         reported.notes.append(&mut one.notes);
         reported.drifted.append(&mut one.drifted);
     }
-    close_leftovers(target, lock.as_ref(), operator);
+    close_residue(target, lock.as_ref(), operator);
     drop(lock);
     let ids = chosen.iter().map(|(s, _)| s.id);
-    let stand: Vec<ChangeSet> = ids.filter_map(|id| target.standing(id)).collect();
-    Ok(Some((stand, reported)))
+    let in_force: Vec<ChangeSet> = ids.filter_map(|id| target.standing(id)).collect();
+    Ok(Some((in_force, reported)))
 }
 
 fn texts(troubles: &[Trouble]) -> Vec<String> {
@@ -107,7 +105,7 @@ fn texts(troubles: &[Trouble]) -> Vec<String> {
 }
 
 /// Changes that can be undone, and why the others cannot.
-type Parted = (Vec<(Set, ChangeState)>, Option<String>);
+type Parted = (Vec<(JournaledSet, ChangeState)>, Option<String>);
 
 /// Separates out changes that a newer netwright's change may have overwritten; a line explains why.
 ///
@@ -115,7 +113,7 @@ type Parted = (Vec<(Set, ChangeState)>, Option<String>);
 /// No change can be undone.
 fn not_beneath_newer(
     target: &JournalTarget,
-    chosen: Vec<(Set, ChangeState)>,
+    chosen: Vec<(JournaledSet, ChangeState)>,
 ) -> Result<Parted, TuneError> {
     let writes = |t: ChangeState| !matches!(t, ChangeState::RolledBack | ChangeState::GoneWithBoot);
     // The newest unreadable change may have overwritten all earlier ones.
@@ -142,10 +140,10 @@ fn not_beneath_newer(
 
 /// Closes changes without any residue in the journal; a record that cannot be written is retried
 /// next time.
-fn close_leftovers(target: &JournalTarget, lock: Option<&Lock>, operator: &dyn Operator) {
+fn close_residue(target: &JournalTarget, lock: Option<&Lock>, operator: &dyn Operator) {
     let Some(lock) = lock else { return };
     let closed = target.sets().map_err(|e| e.to_string()).and_then(|(all, _)| {
-        leftover::close(&target.host, &target.store, lock, &all).map_err(|e| e.to_string())
+        residue::close(&target.host, &target.store, lock, &all).map_err(|e| e.to_string())
     });
     if let Err(e) = closed {
         operator.warn(&format!("what is no longer left could not be noted: {e}"));
@@ -175,13 +173,13 @@ fn lock_to_undo(
 fn one(
     target: &mut JournalTarget,
     lock: Option<&Lock>,
-    (set, state): (&Set, ChangeState),
-    (sets, later): (&[(Set, ChangeState)], &[Set]),
+    (set, state): (&JournaledSet, ChangeState),
+    (sets, later): (&[(JournaledSet, ChangeState)], &[JournaledSet]),
     request: &Request,
-) -> Result<Reported, TuneError> {
+) -> Result<UndoResult, TuneError> {
     let id = set.id;
     let all_is_well = |note: ChangeNote| {
-        Ok(Reported { notes: vec![note], done: true, ended: true, drifted: vec![] })
+        Ok(UndoResult { notes: vec![note], done: true, ended: true, drifted: vec![] })
     };
     let overwrites = request.force && !set.as_found.is_empty();
     match state {
@@ -203,33 +201,39 @@ fn one(
     }
     let gone = target.go_there(set)?;
     let on_drift = if request.force { OnDrift::Overwrite } else { OnDrift::Leave };
-    let mut set = if request.force { set.clone().with_what_was_left() } else { set.clone() };
+    let mut set = if request.force { set.clone().with_residue() } else { set.clone() };
     not_overwritten(&set, sets)?;
     set.namespace_gone |= gone;
-    let Some(lock) = lock else { return Ok(would_be(target, &set, later, on_drift)) };
+    let Some(lock) = lock else { return Ok(forecast(target, &set, later, on_drift)) };
     privilege::check_undo(&target.host, &set)?;
     let mut journal = target.store.resume_to_undo(id, lock)?;
     if gone {
         journal.sync(Event::NamespaceGone)?;
     }
     let report = undo::with(&target.host, &mut journal, &set, undo::ASKED, on_drift);
-    Ok(came_of(target, &set, &report, on_drift))
+    Ok(result_of(target, &set, &report, on_drift))
 }
 
 /// The sets to roll back, last first: those requested, or else the newest, with all other sets of
 /// its experiment if that was interrupted.
-fn chosen(request: &Request, host: &Host, sets: &[(Set, ChangeState)]) -> Vec<(Set, ChangeState)> {
-    let interrupted = |s: &Set, t: ChangeState| {
+fn chosen(
+    request: &Request,
+    host: &Host,
+    sets: &[(JournaledSet, ChangeState)],
+) -> Vec<(JournaledSet, ChangeState)> {
+    let interrupted = |s: &JournaledSet, t: ChangeState| {
         t == ChangeState::Unfinished || t == ChangeState::GoneWithBoot && s.was_interrupted()
     };
-    let on_trial = |s: &Set, t: ChangeState| t == ChangeState::Unfinished && s.trial.is_some();
-    let all = |of: &dyn Fn(&Set, ChangeState) -> bool| -> Vec<(Set, ChangeState)> {
-        sets.iter().rev().filter(|(s, t)| of(s, *t)).cloned().collect()
-    };
+    let on_trial =
+        |s: &JournaledSet, t: ChangeState| t == ChangeState::Unfinished && s.trial.is_some();
+    let all =
+        |of: &dyn Fn(&JournaledSet, ChangeState) -> bool| -> Vec<(JournaledSet, ChangeState)> {
+            sets.iter().rev().filter(|(s, t)| of(s, *t)).cloned().collect()
+        };
     match request.which {
         Which::One(id) => all(&|s, _| s.id == id),
         Which::All => {
-            all(&|s, t| status::is_open(t) || interrupted(s, t) || status::is_left(host, s, t))
+            all(&|s, t| status::is_open(t) || interrupted(s, t) || status::has_residue(host, s, t))
         }
         Which::Unfinished => all(&interrupted),
         Which::Newest => match newest(sets, host) {
@@ -241,23 +245,30 @@ fn chosen(request: &Request, host: &Host, sets: &[(Set, ChangeState)]) -> Vec<(S
 
 /// The default selection: the newest set of this namespace, else of another, else one that a reboot
 /// interrupted, else one with residue.
-fn newest<'a>(sets: &'a [(Set, ChangeState)], host: &Host) -> Option<&'a (Set, ChangeState)> {
+fn newest<'a>(
+    sets: &'a [(JournaledSet, ChangeState)],
+    host: &Host,
+) -> Option<&'a (JournaledSet, ChangeState)> {
     let here = host.id();
     let open = || sets.iter().rev().filter(|(_, state)| status::is_open(*state));
-    let interrupted =
-        |(s, t): &&(Set, ChangeState)| *t == ChangeState::GoneWithBoot && s.was_interrupted();
+    let interrupted = |(s, t): &&(JournaledSet, ChangeState)| {
+        *t == ChangeState::GoneWithBoot && s.was_interrupted()
+    };
     open()
         .find(|(s, _)| s.is_of(&here))
         .or_else(|| open().next())
         .or_else(|| sets.iter().rev().find(interrupted))
-        .or_else(|| sets.iter().rev().find(|(s, t)| status::is_left(host, s, *t)))
+        .or_else(|| sets.iter().rev().find(|(s, t)| status::has_residue(host, s, *t)))
 }
 
 /// A later change of the same value must be undone first, or its undo would overwrite the restored
 /// value.
-fn not_overwritten(set: &Set, sets: &[(Set, ChangeState)]) -> Result<(), TuneError> {
-    let stands = |t: ChangeState| status::is_open(t) || t == ChangeState::PartlyRolledBack;
-    for (later, _) in sets.iter().filter(|(s, t)| s.id > set.id && stands(*t)) {
+fn not_overwritten(
+    set: &JournaledSet,
+    sets: &[(JournaledSet, ChangeState)],
+) -> Result<(), TuneError> {
+    let may_be_in_force = |t: ChangeState| status::is_open(t) || t == ChangeState::PartlyRolledBack;
+    for (later, _) in sets.iter().filter(|(s, t)| s.id > set.id && may_be_in_force(*t)) {
         if let Some(why) = later.in_the_way_of(set) {
             return Err(TuneError::Environment(why));
         }

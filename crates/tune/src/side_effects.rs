@@ -8,11 +8,11 @@ use model::tune::Planned;
 use crate::{knob::mtu_of, knobs};
 
 /// For each knob, the knobs that its write may change.
-pub type Sweeps = BTreeMap<String, Vec<String>>;
+pub type CoupledKnobs = BTreeMap<String, Vec<String>>;
 
 /// Moves a change right after the last change that moves its value; all others keep their order.
-pub fn in_order(sweeps: &Sweeps, changes: Vec<Planned>) -> Vec<Planned> {
-    let pairs = pairs(sweeps, &changes);
+pub fn in_order(coupled: &CoupledKnobs, changes: Vec<Planned>) -> Vec<Planned> {
+    let pairs = pairs(coupled, &changes);
     let mut left: BTreeMap<usize, Planned> = changes.into_iter().enumerate().collect();
     let mut done = Vec::with_capacity(left.len());
     loop {
@@ -25,13 +25,13 @@ pub fn in_order(sweeps: &Sweeps, changes: Vec<Planned>) -> Vec<Planned> {
 }
 
 /// Pairs of changes where the first moves the second's value, but not the reverse.
-fn pairs(sweeps: &Sweeps, changes: &[Planned]) -> BTreeSet<(usize, usize)> {
+fn pairs(coupled: &CoupledKnobs, changes: &[Planned]) -> BTreeSet<(usize, usize)> {
     let places = changes.iter().enumerate();
     let places: BTreeMap<String, (usize, &Planned)> =
         places.map(|(n, c)| (knobs::value(&c.knob), (n, c))).collect();
     let mut all = BTreeSet::new();
     for (a, change) in changes.iter().enumerate() {
-        let moved = sweeps.get(&change.knob).into_iter().flatten();
+        let moved = coupled.get(&change.knob).into_iter().flatten();
         let set = moved.filter_map(|m| places.get(&knobs::value(m)));
         let set = set.filter(|(b, other)| *b != a && !have_their_own(change, other));
         all.extend(set.map(|(b, _)| (a, *b)));

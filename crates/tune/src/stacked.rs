@@ -13,7 +13,7 @@ use crate::knob::{Case, mtu_of};
 
 /// The MTU of the lower interface, or of the master that sets it, as the plan leaves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Below<'f> {
+pub struct LowerNic<'f> {
     pub nic: &'f str,
     /// Its MTU, in bytes.
     pub carries: u64,
@@ -32,20 +32,20 @@ fn lowers<'f>(facts: &'f Facts, nic: &'f Nic) -> Vec<&'f str> {
 }
 
 /// Whether it sets its members' MTU.
-fn hands_on(nic: &Nic) -> bool {
+fn sets_member_mtu(nic: &Nic) -> bool {
     matches!(nic.kind.as_str(), "bond" | "team")
 }
 
 /// The smallest MTU below an interface that cannot exceed it.
-pub fn least_below<'f>(case: &Case<'f>, nic: &'f Nic) -> Option<Below<'f>> {
-    if hands_on(nic) {
+pub fn smallest_mtu_below<'f>(case: &Case<'f>, nic: &'f Nic) -> Option<LowerNic<'f>> {
+    if sets_member_mtu(nic) {
         return None;
     }
     let below = |name: &'f str| {
         let planned = case.mtus.get(name).copied();
         let now = || case.nic(name).and_then(|n| n.mtu.get()).map(u64::from);
         let carries = planned.or_else(now)?;
-        Some(Below { nic: name, carries, planned: planned.is_some() })
+        Some(LowerNic { nic: name, carries, planned: planned.is_some() })
     };
     lowers(case.facts, nic).into_iter().filter_map(below).min_by_key(|b| b.carries)
 }
@@ -71,7 +71,7 @@ pub fn followers<'f>(facts: &'f Facts, nic: &str) -> Vec<&'f Nic> {
 
 fn follows(facts: &Facts, nic: &Nic, below: &str) -> bool {
     let lowers = lowers(facts, nic);
-    if hands_on(nic) || !lowers.contains(&below) {
+    if sets_member_mtu(nic) || !lowers.contains(&below) {
         return false;
     }
     let mtu = |name: &&str| facts.nics.iter().find(|n| n.name == **name).and_then(|n| n.mtu.get());
@@ -79,17 +79,17 @@ fn follows(facts: &Facts, nic: &Nic, below: &str) -> bool {
 }
 
 /// The interface's bond or team, if the plan gives that another MTU, or it has a larger one now.
-pub fn other_of_master<'f>(case: &'f Case<'_>, nic: &Nic, mtu: u64) -> Option<Below<'f>> {
-    let master = case.nic(nic.master.known()?).filter(|m| hands_on(m))?;
+pub fn other_of_master<'f>(case: &'f Case<'_>, nic: &Nic, mtu: u64) -> Option<LowerNic<'f>> {
+    let master = case.nic(nic.master.known()?).filter(|m| sets_member_mtu(m))?;
     let planned = case.mtus.get(&master.name).copied();
     let carries = planned.or_else(|| master.mtu.get().map(u64::from))?;
     let other = mtu < carries || planned.is_some() && mtu > carries;
-    other.then_some(Below { nic: &master.name, carries, planned: planned.is_some() })
+    other.then_some(LowerNic { nic: &master.name, carries, planned: planned.is_some() })
 }
 
 /// The members whose MTU an interface sets.
 pub fn members<'f>(case: &Case<'f>, nic: &Nic) -> Vec<&'f Nic> {
-    let of_it = |n: &&Nic| hands_on(nic) && n.master.known() == Some(&nic.name);
+    let of_it = |n: &&Nic| sets_member_mtu(nic) && n.master.known() == Some(&nic.name);
     case.facts.nics.iter().filter(of_it).collect()
 }
 

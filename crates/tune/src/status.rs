@@ -11,16 +11,16 @@ use model::{
 use crate::{
     Host, Store, TuneError, drift,
     identity::{self, Finder},
-    journal::{self, Armed, Set},
+    journal::{self, Armed, JournaledSet},
     knob::{Knob, owns},
     knobs,
     netns::{self, NamespaceSearch},
-    outlook::{self, Outlook},
+    undo_forecast::{self, UndoForecast},
     watchdog,
 };
 
 /// Sets with their states, and what makes no sense.
-pub type Standing = (Vec<(Set, ChangeState)>, Vec<Trouble>);
+pub type Standing = (Vec<(JournaledSet, ChangeState)>, Vec<Trouble>);
 
 /// Every set with its state, ascending.
 ///
@@ -33,7 +33,7 @@ pub fn standing(host: &Host, store: &Store) -> Result<Standing, TuneError> {
     }
     let boot = host.id().boot_id;
     let locked = store.is_locked()?;
-    let state = |s: Set| {
+    let state = |s: JournaledSet| {
         let state = s.state(boot.known(), locked);
         (s, state)
     };
@@ -55,14 +55,14 @@ pub fn log(host: &Host, store: &Store) -> Result<Log, TuneError> {
 }
 
 /// One set for a JSON document, as seen from a host.
-pub fn document(host: &Host, set: &Set, state: ChangeState) -> ChangeSet {
+pub fn document(host: &Host, set: &JournaledSet, state: ChangeState) -> ChangeSet {
     seen_from(&host.id(), host.is_live(), set, state)
 }
 
-fn seen_from(here: &HostId, live: bool, set: &Set, state: ChangeState) -> ChangeSet {
+fn seen_from(here: &HostId, live: bool, set: &JournaledSet, state: ChangeState) -> ChangeSet {
     let inode = set.host.net_namespace.get().filter(|_| live && !set.is_of(here));
     let watchdog_running = match set.armed.filter(|_| set.is_guarded(state)) {
-        Some(armed) => Reading::Known(stands(armed)),
+        Some(armed) => Reading::Known(is_alive(armed)),
         None => Reading::absent("nothing waits"),
     };
     let mut document = set.document(state, watchdog::deadline::boot_ms());
@@ -76,13 +76,13 @@ fn seen_from(here: &HostId, live: bool, set: &Set, state: ChangeState) -> Change
     }
 }
 
-fn documents(host: &Host, sets: &[(Set, ChangeState)]) -> Vec<ChangeSet> {
+fn documents(host: &Host, sets: &[(JournaledSet, ChangeState)]) -> Vec<ChangeSet> {
     let here = host.id();
     sets.iter().map(|(s, state)| seen_from(&here, host.is_live(), s, *state)).collect()
 }
 
 /// Whether a watchdog's process lives; it runs on this host even if it undoes a directory tree.
-fn stands(watchdog: Armed) -> bool {
+fn is_alive(watchdog: Armed) -> bool {
     Host::live().lives(watchdog.pid, watchdog.start_ticks)
 }
 
@@ -99,7 +99,7 @@ pub fn is_open(state: ChangeState) -> bool {
 
 /// Whether a finished undo left values that still differ. Values gone with their object, or equal
 /// to the old value by now, do not count.
-pub fn is_left(host: &Host, set: &Set, state: ChangeState) -> bool {
+pub fn has_residue(host: &Host, set: &JournaledSet, state: ChangeState) -> bool {
     state == ChangeState::PartlyRolledBack && !left_of(host, set, &host.id(), None).is_empty()
 }
 
@@ -155,7 +155,7 @@ struct StatusScan<'s> {
     left: Option<&'s str>,
 }
 
-fn of_write<'s>(set: &'s Set, write: &'s journal::Made) -> StatusScan<'s> {
+fn of_write<'s>(set: &'s JournaledSet, write: &'s journal::Made) -> StatusScan<'s> {
     StatusScan { saved: &write.saved, written: set.written(write.n), held: write.held, left: None }
 }
 
@@ -163,14 +163,14 @@ fn of_write<'s>(set: &'s Set, write: &'s journal::Made) -> StatusScan<'s> {
 /// Values that a `later` set touched are not reported.
 fn of_set(
     host: &Host,
-    set: &Set,
+    set: &JournaledSet,
     here: &HostId,
     facts: Option<&Facts>,
-    later: &[(Set, ChangeState)],
+    later: &[(JournaledSet, ChangeState)],
 ) -> Vec<(String, Now)> {
     let looks: Vec<StatusScan<'_>> = set.writes.iter().map(|w| of_write(set, w)).collect();
-    let stands = |t: ChangeState| is_open(t) || t == ChangeState::PartlyRolledBack;
-    let over = later.iter().filter(|(s, t)| stands(*t) && set.is_of(&s.host));
+    let may_be_in_force = |t: ChangeState| is_open(t) || t == ChangeState::PartlyRolledBack;
+    let over = later.iter().filter(|(s, t)| may_be_in_force(*t) && set.is_of(&s.host));
     let over: BTreeSet<String> = over.flat_map(|(s, _)| s.keys()).map(|(key, _)| key).collect();
     let beside = || beside(host, set, facts).into_iter().filter(|(key, _)| !over.contains(key));
     read_there(host, set, here, |seen| {
@@ -183,8 +183,8 @@ fn of_set(
 }
 
 /// Side effects of a set that were changed externally since.
-fn beside(host: &Host, set: &Set, facts: Option<&Facts>) -> Vec<(String, Now)> {
-    let all = drift::found(host, set).drifted.into_iter().filter(|d| !d.beside.is_empty());
+fn beside(host: &Host, set: &JournaledSet, facts: Option<&Facts>) -> Vec<(String, Now)> {
+    let all = drift::check(host, set).drifted.into_iter().filter(|d| !d.beside.is_empty());
     let now = |d: drift::Drifted| Now {
         id: set.id,
         called: if d.called == d.knob { String::new() } else { d.called },
@@ -200,7 +200,12 @@ fn beside(host: &Host, set: &Set, facts: Option<&Facts>) -> Vec<(String, Now)> {
 }
 
 /// For a set whose undo ended: values it did not restore and that still differ.
-fn left_of(host: &Host, set: &Set, here: &HostId, facts: Option<&Facts>) -> Vec<(String, Now)> {
+fn left_of(
+    host: &Host,
+    set: &JournaledSet,
+    here: &HostId,
+    facts: Option<&Facts>,
+) -> Vec<(String, Now)> {
     let why = |knob: &str| set.not_undone.iter().find(|(k, _)| k == knob).map(|(_, w)| w.as_str());
     let looks: Vec<StatusScan<'_>> = set
         .to_undo()
@@ -219,7 +224,7 @@ fn left_of(host: &Host, set: &Set, here: &HostId, facts: Option<&Facts>) -> Vec<
 
 fn values(
     host: &Host,
-    set: &Set,
+    set: &JournaledSet,
     looks: &[StatusScan<'_>],
     seen: ValueNow,
     facts: Option<&Facts>,
@@ -232,7 +237,7 @@ fn values(
 /// Reads values in the network namespace of the set.
 pub(crate) fn read_there<T: Send>(
     host: &Host,
-    set: &Set,
+    set: &JournaledSet,
     here: &HostId,
     all: impl Fn(ValueNow) -> Vec<T> + Send + Sync,
 ) -> Vec<T> {
@@ -281,17 +286,19 @@ impl ValueLocation<'_> {
     }
 
     fn read_here(&self, saved: &Saved) -> Result<(String, String), TuneError> {
-        match outlook::outlook(self.host, self.finder, saved) {
-            Outlook::Back(called) => read_of(self.host, &called).map(|now| (now, called)),
-            Outlook::Lost(why) => Err(TuneError::Absent(why)),
-            Outlook::Not(why) => Err(TuneError::Environment(why)),
+        match undo_forecast::forecast(self.host, self.finder, saved) {
+            UndoForecast::Restorable(called) => {
+                read_of(self.host, &called).map(|now| (now, called))
+            }
+            UndoForecast::NotNeeded(why) => Err(TuneError::Absent(why)),
+            UndoForecast::Impossible(why) => Err(TuneError::Environment(why)),
         }
     }
 }
 
 fn value(
     place: &ValueLocation<'_>,
-    set: &Set,
+    set: &JournaledSet,
     look: &StatusScan<'_>,
     facts: Option<&Facts>,
 ) -> Now {
@@ -397,7 +404,7 @@ pub fn notice(host: &Host, store: &Store, options: &str, uses: bool) -> Option<S
                 guard_of(set)
             )),
             ChangeState::AwaitingConfirmation => Some(waits(set, options)),
-            state if is_left(host, set, *state) => Some(format!(
+            state if has_residue(host, set, *state) => Some(format!(
                 "change {id} is only partly rolled back; `netwright tune status{options}` says what is \
                  left of it, `netwright tune rollback {id}{options}` tries again"
             )),
@@ -413,9 +420,15 @@ pub fn notice(host: &Host, store: &Store, options: &str, uses: bool) -> Option<S
 }
 
 /// Notice of an interrupted experiment's residue.
-fn left(host: &Host, last: &Set, sets: &[(Set, ChangeState)], options: &str) -> String {
-    let on_trial =
-        |(s, state): &&(Set, ChangeState)| *state == ChangeState::Unfinished && s.trial.is_some();
+fn left(
+    host: &Host,
+    last: &JournaledSet,
+    sets: &[(JournaledSet, ChangeState)],
+    options: &str,
+) -> String {
+    let on_trial = |(s, state): &&(JournaledSet, ChangeState)| {
+        *state == ChangeState::Unfinished && s.trial.is_some()
+    };
     let ids: Vec<String> = sets.iter().filter(on_trial).map(|(s, _)| s.id.to_string()).collect();
     let what = last.trial.as_deref().unwrap_or_default();
     if sets.iter().filter(on_trial).all(|(s, _)| is_gone(host, s)) {
@@ -435,7 +448,7 @@ fn left(host: &Host, last: &Set, sets: &[(Set, ChangeState)], options: &str) -> 
 }
 
 /// Whether all its values went with its network namespace.
-fn is_gone(host: &Host, set: &Set) -> bool {
+fn is_gone(host: &Host, set: &JournaledSet) -> bool {
     let away = host.is_live()
         && !set.is_of(&host.id())
         && set.changes.iter().all(|c| netns::is_of_namespace(&c.knob));
@@ -446,10 +459,10 @@ fn is_gone(host: &Host, set: &Set) -> bool {
 }
 
 /// For an interrupted change: what its watchdog will do.
-fn guard_of(set: &Set) -> String {
+fn guard_of(set: &JournaledSet) -> String {
     match set.armed {
         None => String::new(),
-        Some(armed) if !stands(armed) => "its watchdog is gone too; ".into(),
+        Some(armed) if !is_alive(armed) => "its watchdog is gone too; ".into(),
         Some(armed) => {
             let left = armed.deadline_boot_ms.saturating_sub(watchdog::deadline::boot_ms()) / 1000;
             format!("its watchdog undoes it in {left} s; ")
@@ -457,11 +470,11 @@ fn guard_of(set: &Set) -> String {
     }
 }
 
-fn waits(set: &Set, options: &str) -> String {
+fn waits(set: &JournaledSet, options: &str) -> String {
     let id = set.id;
     let Some(armed) = set.armed else { return String::new() };
     let left = armed.deadline_boot_ms.saturating_sub(watchdog::deadline::boot_ms()) / 1000;
-    if stands(armed) {
+    if is_alive(armed) {
         return format!(
             "change {id} is undone in {left} s unless `netwright tune confirm {id}{options}` comes before"
         );

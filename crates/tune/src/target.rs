@@ -13,7 +13,7 @@ use probe::{
 
 use crate::{
     Host, Store, TuneError,
-    journal::{DEFAULT_STATE, Set},
+    journal::{DEFAULT_STATE, JournaledSet},
     lock::Lock,
     netns::{self, Namespace, NamespaceSearch},
     operator::Operator,
@@ -87,7 +87,7 @@ impl JournalTarget {
     }
 
     /// Checks that this is the set's network namespace: a set is undone where it was made.
-    pub fn same_place(&self, set: &Set) -> Result<(), TuneError> {
+    pub fn same_place(&self, set: &JournaledSet) -> Result<(), TuneError> {
         let here = self.host.id();
         if set.host.machine_id.known() != here.machine_id.known() {
             return Err(TuneError::Environment(format!(
@@ -109,7 +109,7 @@ impl JournalTarget {
     }
 
     /// Enters the network namespace of a set; returns whether that is gone.
-    pub fn go_there(&mut self, set: &Set) -> Result<bool, TuneError> {
+    pub fn go_there(&mut self, set: &JournaledSet) -> Result<bool, TuneError> {
         let here = self.host.id();
         let away = !netns::same(&set.host, &here);
         let machine = set.host.machine_id.known() == here.machine_id.known();
@@ -138,7 +138,7 @@ impl JournalTarget {
     pub fn sets(&self) -> Result<Standing, TuneError> {
         let boot = self.host.id().boot_id;
         let (sets, damaged) = self.store.sets()?;
-        let state = |s: Set| {
+        let state = |s: JournaledSet| {
             let state = s.state(boot.known(), false);
             (s, state)
         };
@@ -146,7 +146,10 @@ impl JournalTarget {
     }
 
     /// The same, with messages on damaged journals sent to `operator`.
-    pub fn readable(&self, operator: &dyn Operator) -> Result<Vec<(Set, ChangeState)>, TuneError> {
+    pub fn readable(
+        &self,
+        operator: &dyn Operator,
+    ) -> Result<Vec<(JournaledSet, ChangeState)>, TuneError> {
         let (sets, damaged) = self.sets()?;
         damaged.iter().for_each(|d| operator.warn(&d.to_string()));
         Ok(sets)

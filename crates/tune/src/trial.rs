@@ -9,7 +9,7 @@ use crate::{
     Host, Store, TuneError,
     apply::{Applied, Work},
     drift::Drifted,
-    journal::Set,
+    journal::JournaledSet,
     knobs,
     lock::Lock,
     mtu_path::PathCheck,
@@ -41,7 +41,7 @@ pub trait Trials: std::fmt::Debug + Sync {
     fn take_back(&self, id: u64) -> Result<(), TuneError>;
 }
 
-impl Trials for Bench {
+impl Trials for TrialHost {
     fn try_out(&self, plan: &Plan) -> Result<u64, TuneError> {
         Self::try_out(self, plan)
     }
@@ -57,7 +57,7 @@ impl Trials for Bench {
 
 /// A host for an experiment. Holds the lock for its lifetime: no other process changes the host
 /// meanwhile.
-pub struct Bench {
+pub struct TrialHost {
     host: Host,
     store: Store,
     lock: Lock,
@@ -68,13 +68,13 @@ pub struct Bench {
     never: AtomicBool,
 }
 
-impl std::fmt::Debug for Bench {
+impl std::fmt::Debug for TrialHost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Bench").field("store", &self.store).field("what", &self.what).finish()
+        f.debug_struct("TrialHost").field("store", &self.store).field("what", &self.what).finish()
     }
 }
 
-impl Bench {
+impl TrialHost {
     /// Takes the lock; `waiting` is called once with its holder. `what` is written to the journal:
     /// `the experiment channels`.
     ///
@@ -98,18 +98,18 @@ impl Bench {
     /// Values that could not be undone; the others are.
     pub fn undo_lost(host: Host, store: Store, by: By, maker: (u32, u64)) -> Result<(), TuneError> {
         let (what, never) = (String::new(), AtomicBool::new(false));
-        let mut bench = Self { host, store, lock: Lock::without(), by, what, never };
-        let is_lost = |(s, state): &&(Set, ChangeState)| {
+        let mut trial_host = Self { host, store, lock: Lock::without(), by, what, never };
+        let is_lost = |(s, state): &&(JournaledSet, ChangeState)| {
             let own = (s.by.pid, s.by.start_ticks) == maker;
             own && s.trial.is_some() && *state == ChangeState::Unfinished
         };
         // A later holder of the lock may start trials of its own.
-        let lost: Vec<u64> = bench.sets()?.iter().filter(is_lost).map(|(s, _)| s.id).collect();
+        let lost: Vec<u64> = trial_host.sets()?.iter().filter(is_lost).map(|(s, _)| s.id).collect();
         let Some(newest) = lost.last() else { return Ok(()) };
-        bench.lock = watchdog::deadline::lock_in_time(&bench.store, *newest);
-        let (mut done, still) = (Ok(()), bench.sets()?);
+        trial_host.lock = watchdog::deadline::lock_in_time(&trial_host.store, *newest);
+        let (mut done, still) = (Ok(()), trial_host.sets()?);
         for (set, _) in still.iter().rev().filter(is_lost).filter(|(s, _)| lost.contains(&s.id)) {
-            match bench.close(set) {
+            match trial_host.close(set) {
                 // External changes are left.
                 Ok(_) | Err(TuneError::Changed(_)) => {}
                 Err(e) => done = Err(e),
@@ -139,13 +139,13 @@ impl Bench {
     }
 
     /// Every set with its state. We hold the lock, so no set is in progress.
-    fn sets(&self) -> Result<Vec<(Set, ChangeState)>, TuneError> {
+    fn sets(&self) -> Result<Vec<(JournaledSet, ChangeState)>, TuneError> {
         let boot = self.host.id().boot_id;
         let (sets, damaged) = self.store.sets()?;
         if let Some(damaged) = damaged.into_iter().next() {
             return Err(TuneError::Journal(Box::new(damaged)));
         }
-        let state = |s: Set| {
+        let state = |s: JournaledSet| {
             let state = s.state(boot.known(), false);
             (s, state)
         };
@@ -157,7 +157,7 @@ impl Bench {
     /// # Errors
     /// A journal is damaged.
     pub fn on_trial(&self) -> Result<Vec<u64>, TuneError> {
-        let trial = |(s, state): &(Set, ChangeState)| {
+        let trial = |(s, state): &(JournaledSet, ChangeState)| {
             *state == ChangeState::Unfinished && s.trial.is_some()
         };
         Ok(self.sets()?.iter().filter(|s| trial(s)).map(|(s, _)| s.id).collect())
@@ -202,12 +202,12 @@ impl Bench {
     }
 
     /// Whether a set changed values that are visible from here.
-    fn reaches(&self, set: &Set) -> bool {
+    fn reaches(&self, set: &JournaledSet) -> bool {
         set.is_of(&self.host.id()) || set.changes.iter().any(|c| !netns::is_of_namespace(&c.knob))
     }
 
     /// Undoes a killed experiment's set in its namespace; returns a text on the result.
-    fn close(&self, set: &Set) -> Result<&'static str, TuneError> {
+    fn close(&self, set: &JournaledSet) -> Result<&'static str, TuneError> {
         let own = set.changes.iter().any(|c| netns::is_of_namespace(&c.knob));
         let Some(then) = set.host.net_namespace.get().filter(|_| own) else {
             return self.let_go(set.id).map(|()| "is undone");
@@ -224,7 +224,7 @@ impl Bench {
             }
             NamespaceSearch::Gone => {
                 journal.sync(Event::NamespaceGone)?;
-                let set = Set { namespace_gone: true, ..set.clone() };
+                let set = JournaledSet { namespace_gone: true, ..set.clone() };
                 let report = undo::all(&self.host, &mut journal, &set, undo::ASKED);
                 whole(set.id, &report).map(
                     |()| "is closed: its network namespace is gone, and what was set there with it",
@@ -239,7 +239,7 @@ impl Bench {
         }
     }
 
-    fn here(&self, set: &Set) -> Result<(), TuneError> {
+    fn here(&self, set: &JournaledSet) -> Result<(), TuneError> {
         let now = self.host.id();
         match (set.host.net_namespace.known(), now.net_namespace.known()) {
             (Some(then), Some(now)) if then != now => Err(TuneError::Environment(format!(
@@ -321,10 +321,10 @@ impl Bench {
     ///
     /// # Errors
     /// There is no such set, it is another experiment's, a later set wrote the same knob, or as
-    /// [`Bench::take_back`].
+    /// [`TrialHost::take_back`].
     pub fn roll_back(&self, id: u64, whose: &str) -> Result<(), TuneError> {
         let sets = self.sets()?;
-        let own = |(s, _): &&(Set, ChangeState)| {
+        let own = |(s, _): &&(JournaledSet, ChangeState)| {
             s.id == id && s.trial.as_deref().is_some_and(|t| t.starts_with(whose))
         };
         let Some((set, state)) = sets.iter().find(own) else {
@@ -337,7 +337,8 @@ impl Bench {
             return Ok(());
         }
         self.here(set)?;
-        let after = |(s, state): &&(Set, ChangeState)| s.id > id && status::is_open(*state);
+        let after =
+            |(s, state): &&(JournaledSet, ChangeState)| s.id > id && status::is_open(*state);
         for (later, _) in sets.iter().filter(after) {
             if let Some(why) = later.in_the_way_of(set) {
                 return Err(TuneError::Environment(why));

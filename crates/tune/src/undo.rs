@@ -10,17 +10,16 @@ use model::tune::{Event, LinkMember, Saved};
 use crate::{
     Host, TuneError,
     drift::{self, DriftCheck, Drifted},
-    identity::{self, Finder, Whereabouts},
-    journal::{Journal, Set},
+    identity::{self, Finder, KnobLocation},
+    journal::{Journal, JournaledSet},
     knob::Undone,
-    knobs,
-    outlook::is_gone,
-    settle,
+    knobs, settle,
+    undo_forecast::is_gone,
 };
 
 pub use crate::{
     journal::ASKED,
-    outlook::{Outlook, outlooks},
+    undo_forecast::{UndoForecast, forecasts},
 };
 
 /// What undoing does with external changes.
@@ -66,14 +65,20 @@ impl Report {
 }
 
 /// Undoes a set and leaves external changes; `why` is written to the journal.
-pub fn all(host: &Host, journal: &mut Journal, set: &Set, why: &str) -> Report {
+pub fn all(host: &Host, journal: &mut Journal, set: &JournaledSet, why: &str) -> Report {
     with(host, journal, set, why, OnDrift::Leave)
 }
 
 /// The same with a choice for external changes. For a set whose undo ended before, only its residue
 /// is restored.
-pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: OnDrift) -> Report {
-    let mut found = drift::found(host, set);
+pub fn with(
+    host: &Host,
+    journal: &mut Journal,
+    set: &JournaledSet,
+    why: &str,
+    on_drift: OnDrift,
+) -> Report {
+    let mut found = drift::check(host, set);
     let report = Report { drifted: std::mem::take(&mut found.drifted), ..Report::default() };
     let keeps = on_drift == OnDrift::Leave;
     let reported = BTreeSet::new();
@@ -97,7 +102,7 @@ pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: 
         }
         let beside = || write.coupled_settings.iter().filter(|s| !is_gone(set, &s.knob));
         for saved in beside() {
-            let left = set.is_left_over() && todo.contains(saved.knob.as_str());
+            let left = set.has_residue() && todo.contains(saved.knob.as_str());
             if work.stays(saved).is_some() {
                 continue;
             }
@@ -116,7 +121,7 @@ pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: 
         }
         // Undoing the knob, or another side effect, may have changed an external value that must
         // stay.
-        if own || set.is_left_over() {
+        if own || set.has_residue() {
             beside().for_each(|saved| work.again_as_found(saved));
         }
     }
@@ -134,7 +139,7 @@ pub fn with(host: &Host, journal: &mut Journal, set: &Set, why: &str, on_drift: 
 struct CurrentMember<'s>(Option<&'s LinkMember>);
 
 impl<'s> CurrentMember<'s> {
-    fn begin(&mut self, host: &Host, set: &'s Set, n: usize) {
+    fn begin(&mut self, host: &Host, set: &'s JournaledSet, n: usize) {
         let member = set.changes.get(n).and_then(|c| c.member.as_ref());
         let is_next = |m: &&LinkMember| self.0.is_none_or(|now| now.nic != m.nic);
         let Some(member) = member.filter(is_next) else { return };
@@ -154,7 +159,7 @@ impl<'s> CurrentMember<'s> {
 
 /// Whether a side effect's knob exists and differs from its old value.
 fn needs_it(host: &Host, finder: &Finder<'_>, saved: &Saved) -> bool {
-    let name = match finder.find(saved).map(|place| place.called(&saved.knob)) {
+    let name = match finder.find(saved).map(|place| place.current_name(&saved.knob)) {
         Ok(Ok(name)) => name,
         Ok(Err(_)) => return false,
         Err(_) => return true,
@@ -224,7 +229,7 @@ impl Work<'_> {
 
     /// Restores a value where it is now; returns the current name too.
     fn undo(&mut self, saved: &Saved, written: &str) -> Result<(Undone, String), TuneError> {
-        let name = match self.finder.find(saved)?.called(&saved.knob) {
+        let name = match self.finder.find(saved)?.current_name(&saved.knob) {
             Ok(name) => name,
             Err(why) => return Ok((Undone::Lost(why), saved.knob.clone())),
         };
@@ -242,11 +247,11 @@ impl Work<'_> {
         match done {
             // The interface may have gone or been renamed between the read and the write.
             Ok(Undone::Gone(why)) => match self.finder.again(saved)? {
-                Whereabouts::Gone(lost) => Ok((Undone::Lost(lost), name)),
-                Whereabouts::Here | Whereabouts::Renamed(_) => Ok((Undone::Gone(why), name)),
+                KnobLocation::Gone(lost) => Ok((Undone::Lost(lost), name)),
+                KnobLocation::Here | KnobLocation::Renamed(_) => Ok((Undone::Gone(why), name)),
             },
             Err(e) => match self.finder.again(saved) {
-                Ok(Whereabouts::Gone(lost)) => Ok((Undone::Lost(lost), name)),
+                Ok(KnobLocation::Gone(lost)) => Ok((Undone::Lost(lost), name)),
                 _ => Err(e),
             },
             done => Ok((done?, name)),

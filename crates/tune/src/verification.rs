@@ -65,7 +65,7 @@ fn blamed(
     is: &str,
 ) -> (usize, TuneError) {
     let RequestedValue { knob, value, .. } = asked;
-    match migrated_thread(host, changes, asked) {
+    match overwriting_step(host, changes, asked) {
         Some((n, by)) => {
             let step = step(n, changes.len());
             let why = format!(
@@ -86,8 +86,8 @@ fn blamed(
     }
 }
 
-/// The last step after the value's own that moves the value.
-fn migrated_thread<'c>(
+/// The last step after the value's own that overwrites the value.
+fn overwriting_step<'c>(
     host: &Host,
     changes: &'c [Planned],
     asked: &RequestedValue<'_>,

@@ -20,7 +20,7 @@ use report::{
 
 use crate::{
     Screen, grid, help,
-    ink::Ink,
+    palette::Palette,
     pane,
     state::{Pane, ViewState},
 };
@@ -30,55 +30,55 @@ const FRAME: u16 = 6;
 
 /// Draws a screen of any size.
 pub fn draw(screen: &Screen<'_>, area: Rect, buffer: &mut Buffer) {
-    let ink = Ink { colour: screen.colour };
-    let mut paper = Paper { area: area.intersection(buffer.area), buffer, y: 0 };
+    let palette = Palette { colour: screen.colour };
+    let mut canvas = Canvas { area: area.intersection(buffer.area), buffer, y: 0 };
     let shown = screen.record.map(|r| filtered(r, screen.state));
     let width = usize::from(area.width);
-    paper.put(title(screen, shown.as_deref(), width, ink));
+    canvas.put(title(screen, shown.as_deref(), width, palette));
     if let Some(help) = screen.state.help {
-        help::lines(help, screen.state.pane).into_iter().for_each(|l| paper.put(Line::from(l)));
+        help::lines(help, screen.state.pane).into_iter().for_each(|l| canvas.put(Line::from(l)));
         return;
     }
     let Some(interval) = shown.as_deref() else {
-        paper.put(Line::from("attaching, and waiting for the first interval ..."));
-        paper.bottom(keys(screen.state, width, ink));
+        canvas.put(Line::from("attaching, and waiting for the first interval ..."));
+        canvas.bottom(keys(screen.state, width, palette));
         return;
     };
     let traffic = traffic(interval).unwrap_or_else(|| "RX, TX: not sampled (table 7)".into());
-    paper.put(Line::from(clean(&traffic)));
-    paper.put(about(screen.state, interval, ink));
-    paper.put(legend(interval, ink));
+    canvas.put(Line::from(clean(&traffic)));
+    canvas.put(about(screen.state, interval, palette));
+    canvas.put(legend(interval, palette));
     let room = usize::from(area.height.saturating_sub(FRAME));
     let most = (room / 2).max(room.min(4));
-    for line in grid::lines(interval, screen.host, ink, width, most) {
-        paper.put(line);
+    for line in grid::lines(interval, screen.host, palette, width, most) {
+        canvas.put(line);
     }
-    paper.put(tabs(screen.state, width, ink));
-    let left = usize::from(area.height.saturating_sub(paper.y + 1));
-    for line in pane::lines(screen, interval, ink, width, left) {
-        paper.put(line);
+    canvas.put(tabs(screen.state, width, palette));
+    let left = usize::from(area.height.saturating_sub(canvas.y + 1));
+    for line in pane::lines(screen, interval, palette, width, left) {
+        canvas.put(line);
     }
-    paper.bottom(keys(screen.state, width, ink));
+    canvas.bottom(keys(screen.state, width, palette));
 }
 
 /// The interval without what the filter excludes.
 fn filtered<'a>(record: &'a WatchRecord, state: &ViewState) -> Cow<'a, WatchInterval> {
-    if state.only.filter.is_empty() {
+    if state.row_filter.filter.is_empty() {
         return Cow::Borrowed(&record.interval);
     }
     let mut interval = record.interval.clone();
-    state.only.filter.apply(&mut interval);
+    state.row_filter.filter.apply(&mut interval);
     Cow::Owned(interval)
 }
 
 /// Draws lines below one another; lines beyond the last row are left out.
-struct Paper<'a> {
+struct Canvas<'a> {
     area: Rect,
     buffer: &'a mut Buffer,
     y: u16,
 }
 
-impl Paper<'_> {
+impl Canvas<'_> {
     fn put(&mut self, line: Line<'_>) {
         self.at(self.y, line);
         self.y = self.y.saturating_add(1);
@@ -107,7 +107,7 @@ fn title(
     screen: &Screen<'_>,
     interval: Option<&WatchInterval>,
     width: usize,
-    ink: Ink,
+    palette: Palette,
 ) -> Line<'static> {
     let known = |r: &model::Reading<String>| r.known().map(|t| clean(t)).unwrap_or_default();
     let state = screen.state;
@@ -125,33 +125,33 @@ fn title(
     let room = width.saturating_sub(doing.len() + 1);
     let left: String = format!("{}{when}", who.trim_end()).chars().take(room).collect();
     let gap = width.saturating_sub(report::text::width(&left) + doing.len());
-    let style = if state.paused { ink.chosen() } else { ink.strong() };
+    let style = if state.paused { palette.chosen() } else { palette.strong() };
     Line::from(vec![
-        Span::styled(left, ink.strong()),
+        Span::styled(left, palette.strong()),
         Span::raw(" ".repeat(gap)),
         Span::styled(doing, style),
     ])
 }
 
 /// The probe overhead and the observed share, and what is filtered.
-fn about(state: &ViewState, interval: &WatchInterval, ink: Ink) -> Line<'static> {
+fn about(state: &ViewState, interval: &WatchInterval, palette: Palette) -> Line<'static> {
     if let Some(line) = &state.editing {
         let text = format!("filter: {line}_   (enter: apply, esc: leave; words, nic:, cpu:, pid:)");
-        return Line::from(Span::styled(clean(&text), ink.chosen()));
+        return Line::from(Span::styled(clean(&text), palette.chosen()));
     }
     let note = state.note.as_ref().map(|note| format!("{note}  (esc)"));
-    if let Some(text) = state.only.wrong.clone().or(note) {
-        return Line::from(Span::styled(clean(&text), ink.warn()));
+    if let Some(text) = state.row_filter.wrong.clone().or(note) {
+        return Line::from(Span::styled(clean(&text), palette.warn()));
     }
     let mut text = costs(interval);
-    if !state.only.text.is_empty() {
-        text = format!("{text}   filter: {}", clean(&state.only.text));
+    if !state.row_filter.text.is_empty() {
+        text = format!("{text}   filter: {}", clean(&state.row_filter.text));
     }
     Line::from(text)
 }
 
 /// The legend of the bars' letters, and the scale.
-fn legend(interval: &WatchInterval, ink: Ink) -> Line<'static> {
+fn legend(interval: &WatchInterval, palette: Palette) -> Line<'static> {
     let measured = contexts::measured(interval);
     let (what, all) = match measured {
         true => ("softirq", Context::MEASURED),
@@ -160,16 +160,16 @@ fn legend(interval: &WatchInterval, ink: Ink) -> Line<'static> {
     let full = contexts::scale(interval) * 100.0;
     let mut spans = vec![Span::raw(format!("{what}, full bar {full:.0}%: "))];
     for context in all {
-        spans.push(Span::styled(format!(" {}", context.letter()), ink.context(context)));
+        spans.push(Span::styled(format!(" {}", context.letter()), palette.context(context)));
         spans.push(Span::raw(format!(" {}", context.name())));
     }
     if !measured {
-        spans.push(Span::styled("  why: see 8", ink.warn()));
+        spans.push(Span::styled("  why: see 8", palette.warn()));
     }
     Line::from(spans)
 }
 
-fn tabs(state: &ViewState, width: usize, ink: Ink) -> Line<'static> {
+fn tabs(state: &ViewState, width: usize, palette: Palette) -> Line<'static> {
     let mut spans = vec![];
     for (i, pane) in Pane::ALL.into_iter().enumerate() {
         let (long, short) = pane.names();
@@ -183,12 +183,12 @@ fn tabs(state: &ViewState, width: usize, ink: Ink) -> Line<'static> {
             true => format!("[{}{name}{count}]", i + 1),
             false => format!(" {}{name}{count} ", i + 1),
         };
-        spans.push(Span::styled(text, if chosen { ink.chosen() } else { ink.faint() }));
+        spans.push(Span::styled(text, if chosen { palette.chosen() } else { palette.faint() }));
     }
     Line::from(spans)
 }
 
-fn keys(state: &ViewState, width: usize, ink: Ink) -> Line<'static> {
+fn keys(state: &ViewState, width: usize, palette: Palette) -> Line<'static> {
     let text = match (state.place.is_some(), width >= 110) {
         (true, true) => {
             "q quit  space play/pause  left/right interval  home/end  tab table  s/r sort  f filter  \
@@ -203,5 +203,5 @@ fn keys(state: &ViewState, width: usize, ink: Ink) -> Line<'static> {
         }
         (false, false) => "q quit  space pause  tab table  s/r sort  f filter  </> columns  ? help",
     };
-    Line::from(Span::styled(text, ink.faint()))
+    Line::from(Span::styled(text, palette.faint()))
 }

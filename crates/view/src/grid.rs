@@ -10,11 +10,11 @@ use model::{
 use ratatui::text::{Line, Span};
 use report::watch::contexts::{self, Context};
 
-use super::ink::Ink;
+use super::palette::Palette;
 
 /// The room of each CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Room {
+enum CellFormat {
     /// A whole line for each CPU.
     Line,
     /// A short bar, several on a line.
@@ -30,7 +30,7 @@ struct Grid<'a> {
     interval: &'a WatchInterval,
     measured: bool,
     scale: f64,
-    ink: Ink,
+    palette: Palette,
     width: usize,
 }
 
@@ -40,7 +40,7 @@ type Nodes<'a> = BTreeMap<Option<u32>, Vec<&'a CpuWatch>>;
 pub fn lines(
     interval: &WatchInterval,
     host: &WatchHost,
-    ink: Ink,
+    palette: Palette,
     width: usize,
     height: usize,
 ) -> Vec<Line<'static>> {
@@ -52,15 +52,15 @@ pub fn lines(
         interval,
         measured: contexts::measured(interval),
         scale: contexts::scale(interval),
-        ink,
+        palette,
         width,
     };
-    let rooms = [Room::Line, Room::Bar, Room::Two, Room::One];
-    let fits = |room: &Room| grid.height(&nodes, *room) <= height;
-    let room = rooms.into_iter().find(fits).unwrap_or(Room::One);
+    let rooms = [CellFormat::Line, CellFormat::Bar, CellFormat::Two, CellFormat::One];
+    let fits = |room: &CellFormat| grid.height(&nodes, *room) <= height;
+    let room = rooms.into_iter().find(fits).unwrap_or(CellFormat::One);
     let mut lines: Vec<Line<'static>> = vec![];
     for (node, cpus) in &nodes {
-        if nodes.len() > 1 && matches!(room, Room::Line | Room::Bar) {
+        if nodes.len() > 1 && matches!(room, CellFormat::Line | CellFormat::Bar) {
             lines.push(grid.heading(*node, cpus));
         }
         let per_line = grid.per_line(room);
@@ -77,39 +77,39 @@ pub fn lines(
 }
 
 impl Grid<'_> {
-    fn height(&self, nodes: &Nodes<'_>, room: Room) -> usize {
-        let headings = nodes.len() > 1 && matches!(room, Room::Line | Room::Bar);
+    fn height(&self, nodes: &Nodes<'_>, room: CellFormat) -> usize {
+        let headings = nodes.len() > 1 && matches!(room, CellFormat::Line | CellFormat::Bar);
         let rows = |cpus: &Vec<&CpuWatch>| cpus.len().div_ceil(self.per_line(room));
         nodes.values().map(rows).sum::<usize>() + if headings { nodes.len() } else { 0 }
     }
 
     /// CPUs on a line; rounded to a convenient number where each is a letter.
-    fn per_line(&self, room: Room) -> usize {
+    fn per_line(&self, room: CellFormat) -> usize {
         let room_for = |each: usize| self.width.saturating_sub(PREFIX) / each;
         let round = |n: usize| if n >= 16 { n / 16 * 16 } else { n };
         match room {
-            Room::Line => 1,
-            Room::Bar => self.width / BAR_CELL,
-            Room::Two => round(room_for(3)),
-            Room::One => round(room_for(1)),
+            CellFormat::Line => 1,
+            CellFormat::Bar => self.width / BAR_CELL,
+            CellFormat::Two => round(room_for(3)),
+            CellFormat::One => round(room_for(1)),
         }
         .max(1)
     }
 
     fn heading(&self, node: Option<u32>, cpus: &[&CpuWatch]) -> Line<'static> {
         let set: CpuSet = cpus.iter().map(|c| c.id).collect();
-        Line::from(Span::styled(format!("{}  CPUs {set}", name(node)), self.ink.strong()))
+        Line::from(Span::styled(format!("{}  CPUs {set}", name(node)), self.palette.strong()))
     }
 
-    fn row(&self, node: Option<u32>, cpus: &[&CpuWatch], room: Room) -> Line<'static> {
+    fn row(&self, node: Option<u32>, cpus: &[&CpuWatch], room: CellFormat) -> Line<'static> {
         let mut spans: Vec<Span<'static>> = vec![];
         match room {
-            Room::Line => cpus.iter().for_each(|cpu| self.line(cpu, &mut spans)),
-            Room::Bar => cpus.iter().for_each(|cpu| self.bar_cell(cpu, &mut spans)),
-            Room::Two | Room::One => {
+            CellFormat::Line => cpus.iter().for_each(|cpu| self.line(cpu, &mut spans)),
+            CellFormat::Bar => cpus.iter().for_each(|cpu| self.bar_cell(cpu, &mut spans)),
+            CellFormat::Two | CellFormat::One => {
                 let first = cpus.first().map_or(0, |c| c.id.0);
                 let prefix = format!("{:<7} {first:>5} ", name(node));
-                spans.push(Span::styled(prefix, self.ink.faint()));
+                spans.push(Span::styled(prefix, self.palette.faint()));
                 cpus.iter().for_each(|cpu| self.letter(cpu, room, &mut spans));
             }
         }
@@ -130,11 +130,11 @@ impl Grid<'_> {
         let room = self.width.saturating_sub(5 + 7 + behind.chars().count());
         self.bar(cpu, room, spans);
         spans.push(Span::raw(format!(" {:>6}", self.total(cpu))));
-        spans.push(Span::styled(behind, self.ink.faint()));
+        spans.push(Span::styled(behind, self.palette.faint()));
     }
 
     fn bar_cell(&self, cpu: &CpuWatch, spans: &mut Vec<Span<'static>>) {
-        spans.push(Span::styled(format!("{:>4} ", cpu.id.0), self.ink.faint()));
+        spans.push(Span::styled(format!("{:>4} ", cpu.id.0), self.palette.faint()));
         self.bar(cpu, BAR_CELL - 14, spans);
         spans.push(Span::raw(format!(" {:>6} ", self.total(cpu))));
     }
@@ -143,26 +143,28 @@ impl Grid<'_> {
         let mut used = 0;
         for (context, cells) in contexts::cells(&self.shares(cpu), self.scale, width) {
             let text = context.letter().to_string().repeat(cells);
-            spans.push(Span::styled(text, self.ink.context(context)));
+            spans.push(Span::styled(text, self.palette.context(context)));
             used += cells;
         }
-        spans.push(Span::styled(".".repeat(width.saturating_sub(used)), self.ink.faint()));
+        spans.push(Span::styled(".".repeat(width.saturating_sub(used)), self.palette.faint()));
     }
 
-    fn letter(&self, cpu: &CpuWatch, room: Room, spans: &mut Vec<Span<'static>>) {
+    fn letter(&self, cpu: &CpuWatch, room: CellFormat, spans: &mut Vec<Span<'static>>) {
         let shares = self.shares(cpu);
         let total: f64 = shares.iter().map(|s| s.1).sum();
         let most = shares.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|s| s.0);
         let (least, much) = if self.measured { (0.01, 0.1) } else { (0.05, 0.5) };
         let (letter, style) = match most {
-            None => ('?', self.ink.faint()),
-            Some(_) if total < least => ('.', self.ink.faint()),
-            Some(c) if total < much => (c.letter().to_ascii_lowercase(), self.ink.context(c)),
-            Some(c) => (c.letter().to_ascii_uppercase(), self.ink.context(c)),
+            None => ('?', self.palette.faint()),
+            Some(_) if total < least => ('.', self.palette.faint()),
+            Some(c) if total < much => (c.letter().to_ascii_lowercase(), self.palette.context(c)),
+            Some(c) => (c.letter().to_ascii_uppercase(), self.palette.context(c)),
         };
         let text = match room {
-            Room::Two if total >= least => format!("{letter}{} ", (total * 10.0).min(9.0) as u32),
-            Room::Two => format!("{letter}  "),
+            CellFormat::Two if total >= least => {
+                format!("{letter}{} ", (total * 10.0).min(9.0) as u32)
+            }
+            CellFormat::Two => format!("{letter}  "),
             _ => letter.to_string(),
         };
         spans.push(Span::styled(text, style));

@@ -5,16 +5,16 @@ mod draw;
 pub mod error;
 mod grid;
 mod help;
-mod ink;
 pub mod live;
-mod only;
+mod palette;
 mod pane;
 pub mod recording;
+pub mod recording_file;
 pub mod replay;
+mod row_filter;
 pub mod sampling;
 pub mod state;
 mod table;
-pub mod tape;
 pub mod terminal;
 #[cfg(test)]
 mod tests;
@@ -22,7 +22,7 @@ mod tests;
 use model::watch::{WatchHost, WatchRecord};
 
 pub use draw::draw;
-pub use state::{Act, Seek, ViewState};
+pub use state::{KeyAction, Seek, ViewState};
 
 /// Everything that one picture shows.
 pub struct Screen<'a> {

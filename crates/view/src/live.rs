@@ -21,9 +21,9 @@ use probe::watch::{Watch, Watcher};
 use crate::{
     Screen,
     error::{Result, ViewError},
+    recording_file::RecordingFile,
     sampling,
-    state::{Act, ViewState},
-    tape::Tape,
+    state::{KeyAction, ViewState},
     terminal::{self, Input, Tty},
 };
 
@@ -54,7 +54,12 @@ enum Event {
 ///
 /// # Errors
 /// The terminal cannot be used, a thread does not start, or the recording cannot be written.
-pub fn show(watching: Watching, tape: Tape, colour: bool, stop: &'static AtomicBool) -> Result<()> {
+pub fn show(
+    watching: Watching,
+    recording: RecordingFile,
+    colour: bool,
+    stop: &'static AtomicBool,
+) -> Result<()> {
     let mut tty = Tty::take().map_err(terminal::failed)?;
     let (to, events) = mpsc::channel();
     terminal::listen(to.clone(), Event::Input).map_err(ViewError::Thread)?;
@@ -65,7 +70,7 @@ pub fn show(watching: Watching, tape: Tape, colour: bool, stop: &'static AtomicB
         host: WatchHost::unknown("not read yet"),
         facts: None,
         shown: None,
-        tape,
+        recording,
         waiting: vec![],
         host_is_recorded: false,
         colour,
@@ -75,7 +80,7 @@ pub fn show(watching: Watching, tape: Tape, colour: bool, stop: &'static AtomicB
     drop(tty);
     ended?;
     live.record_waiting()?;
-    live.tape.finish()
+    live.recording.finish()
 }
 
 fn read_facts(watching: &Watching, to: Sender<Event>) -> Result<()> {
@@ -119,7 +124,7 @@ struct Live {
     host: WatchHost,
     facts: Option<Facts>,
     shown: Option<WatchRecord>,
-    tape: Tape,
+    recording: RecordingFile,
     /// Intervals before the host's facts are known: a recording begins with the host.
     waiting: Vec<WatchRecord>,
     host_is_recorded: bool,
@@ -132,7 +137,7 @@ impl Live {
         while !stop.load(Ordering::Relaxed) {
             match events.recv_timeout(LOOK) {
                 Ok(Event::Input(Input::Key(key))) => {
-                    if self.state.key(key) == Act::Quit {
+                    if self.state.key(key) == KeyAction::Quit {
                         return Ok(());
                     }
                 }
@@ -181,7 +186,7 @@ impl Live {
     /// Writes the host once, then the intervals that waited for it.
     fn record_waiting(&mut self) -> Result<()> {
         if !std::mem::replace(&mut self.host_is_recorded, true) {
-            self.tape.host(&self.host)?;
+            self.recording.host(&self.host)?;
         }
         for record in std::mem::take(&mut self.waiting) {
             self.record(&record)?;
@@ -190,7 +195,7 @@ impl Live {
     }
 
     fn record(&mut self, record: &WatchRecord) -> Result<()> {
-        if let Some(full) = self.tape.write(record)? {
+        if let Some(full) = self.recording.write(record)? {
             self.state.note = Some(full.to_owned());
         }
         Ok(())

@@ -18,9 +18,9 @@ use report::{
 
 use crate::{
     Screen,
-    ink::Ink,
+    palette::Palette,
     state::{Pane, TableView, ViewState},
-    table::{self, Draw, Sorted, wrapped},
+    table::{self, SortOrder, TableLayout, wrapped},
 };
 
 /// Tables that fill the rows left by the chosen one, in this order.
@@ -34,25 +34,25 @@ const ROOM_BELOW: usize = 5;
 pub fn lines(
     screen: &Screen<'_>,
     interval: &WatchInterval,
-    ink: Ink,
+    palette: Palette,
     width: usize,
     height: usize,
 ) -> Vec<Line<'static>> {
-    let mut all = chosen(screen, interval, ink, width, height);
+    let mut all = chosen(screen, interval, palette, width, height);
     for pane in BELOW.into_iter().filter(|pane| *pane != screen.state.pane) {
         let room = height.saturating_sub(all.len());
         if room < ROOM_BELOW {
             break;
         }
         let mut list = listing(pane, interval, screen.host, screen.state.threads);
-        list.keep(&screen.state.only.words);
+        list.keep(&screen.state.row_filter.words);
         let list = list.without_empty_columns();
         if !list.rows.is_empty() {
             let sorted = comes_by(pane, false);
-            let draw = Draw { ink, scroll: 0, aside: 0, sorted, height: room - 2 };
+            let layout = TableLayout { palette, scroll: 0, aside: 0, sorted, height: room - 2 };
             all.push(Line::default());
-            all.push(Line::from(Span::styled(pane.title(), ink.strong())));
-            all.extend(table::lines(&list, &draw));
+            all.push(Line::from(Span::styled(pane.title(), palette.strong())));
+            all.extend(table::lines(&list, &layout));
         }
     }
     all
@@ -61,34 +61,36 @@ pub fn lines(
 fn chosen(
     screen: &Screen<'_>,
     interval: &WatchInterval,
-    ink: Ink,
+    palette: Palette,
     width: usize,
     height: usize,
 ) -> Vec<Line<'static>> {
     let state = screen.state;
     if state.pane == Pane::Findings {
-        return window(found(screen, interval, ink, width), state.scroll, height);
+        return window(found(screen, interval, palette, width), state.scroll, height);
     }
     let mut list = listing(state.pane, interval, screen.host, state.threads);
     let sorted = arrange(&mut list, state);
-    list.keep(&state.only.words);
+    list.keep(&state.row_filter.words);
     let list = list.without_empty_columns();
-    let behind = behind(state.pane, &list, interval, ink, width);
+    let behind = behind(state.pane, &list, interval, palette, width);
     if state.pane == Pane::Programs {
-        let draw = Draw { ink, scroll: 0, aside: state.aside, sorted, height: usize::MAX };
-        let mut all = table::lines(&list, &draw);
+        let layout =
+            TableLayout { palette, scroll: 0, aside: state.aside, sorted, height: usize::MAX };
+        let mut all = table::lines(&list, &layout);
         all.extend(behind);
         return window(all, state.scroll, height);
     }
     let room = height.saturating_sub(behind.len());
-    let draw = Draw { ink, scroll: state.scroll, aside: state.aside, sorted, height: room };
-    let mut all = table::lines(&list, &draw);
+    let layout =
+        TableLayout { palette, scroll: state.scroll, aside: state.aside, sorted, height: room };
+    let mut all = table::lines(&list, &layout);
     all.extend(behind);
     all
 }
 
 /// Sorts the rows; returns the column and direction.
-fn arrange(list: &mut Listing, state: &ViewState) -> Option<Sorted> {
+fn arrange(list: &mut Listing, state: &ViewState) -> Option<SortOrder> {
     let reversed = state.is_reversed();
     let by = state.sorted_by(list.columns.len());
     if let Some(at) = by {
@@ -99,14 +101,14 @@ fn arrange(list: &mut Listing, state: &ViewState) -> Option<Sorted> {
     }
     // Numbers sort from the largest, text from the smallest.
     let chosen = by.and_then(|at| list.columns.get(at));
-    let chosen = chosen.map(|c| Sorted { head: c.head, falls: c.right != reversed });
+    let chosen = chosen.map(|c| SortOrder { head: c.head, falls: c.right != reversed });
     chosen.or_else(|| comes_by(state.pane, reversed))
 }
 
 /// The column that a table is sorted by at first.
-fn comes_by(pane: Pane, reversed: bool) -> Option<Sorted> {
+fn comes_by(pane: Pane, reversed: bool) -> Option<SortOrder> {
     let largest_first = matches!(pane, Pane::InterruptedTasks | Pane::MigratedThreads);
-    Some(Sorted { head: pane.comes_by()?, falls: largest_first != reversed })
+    Some(SortOrder { head: pane.comes_by()?, falls: largest_first != reversed })
 }
 
 fn listing(pane: Pane, interval: &WatchInterval, host: &WatchHost, threads: bool) -> Listing {
@@ -127,7 +129,7 @@ fn behind(
     pane: Pane,
     list: &Listing,
     interval: &WatchInterval,
-    ink: Ink,
+    palette: Palette,
     width: usize,
 ) -> Vec<Line<'static>> {
     let plain = |lines: Vec<String>| lines.into_iter().map(Line::from);
@@ -142,7 +144,7 @@ fn behind(
         if let Some(ns) = interval.observer.attach_ns.known() {
             all.push(Line::from(format!("attached after {}", listing::time(ns.0))));
         }
-        all.push(Line::from(Span::styled("not seen, and why", ink.strong())));
+        all.push(Line::from(Span::styled("not seen, and why", palette.strong())));
         for m in missing(interval) {
             all.extend(plain(wrapped(&clean(&format!("{}: {}", m.what, m.why)), 0, width)));
         }
@@ -154,14 +156,14 @@ fn behind(
 fn found(
     screen: &Screen<'_>,
     interval: &WatchInterval,
-    ink: Ink,
+    palette: Palette,
     width: usize,
 ) -> Vec<Line<'static>> {
     let now = interval.ended_unix_ns.0;
     let mut seen: Vec<&TableView> =
         screen.state.found.iter().filter(|s| s.since_unix_ns <= now).collect();
     seen.sort_by_key(|s| (std::cmp::Reverse(s.finding.severity), s.since_unix_ns));
-    let words = &screen.state.only.words;
+    let words = &screen.state.row_filter.words;
     let fits = |s: &&&TableView| {
         let text = format!("{} {} {}", s.finding.rule, s.finding.title, s.finding.subject);
         words.iter().all(|w| text.to_lowercase().contains(w))
@@ -169,9 +171,9 @@ fn found(
     let mut lines = vec![];
     for s in seen.iter().filter(fits) {
         let style = match s.finding.severity {
-            Severity::Critical => ink.bad(),
-            Severity::Warning => ink.warn(),
-            Severity::Info => ink.faint(),
+            Severity::Critical => palette.bad(),
+            Severity::Warning => palette.warn(),
+            Severity::Info => palette.faint(),
         };
         let now = if s.last_unix_ns >= now { "now" } else { "no longer" };
         let head = format!(

@@ -20,7 +20,7 @@ pub fn open(path: &Path) -> Result<Recording> {
 
 #[cfg(test)]
 mod tests {
-    use model::watch::{WatchRecord, generated};
+    use model::watch::{WatchRecord, test_data};
     use ratatui::{buffer::Buffer, layout::Rect};
 
     use probe::watch::recorder::Recorder;
@@ -33,9 +33,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("r.zst");
         let mut recorder = Recorder::create(&path, false, u64::MAX).unwrap();
-        recorder.host(&generated::host(2, 1)).unwrap();
+        recorder.host(&test_data::host(2, 1)).unwrap();
         let record =
-            |turn| WatchRecord { interval: generated::interval(2, turn), findings: vec![] };
+            |turn| WatchRecord { interval: test_data::interval(2, turn), findings: vec![] };
         for turn in 0..40 {
             recorder.write(&record(turn)).unwrap();
         }

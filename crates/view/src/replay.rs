@@ -14,7 +14,7 @@ use probe::watch::recording::Recording;
 use crate::{
     Screen,
     error::{Result, ViewError},
-    state::{Act, Seek, ViewPosition, ViewState},
+    state::{KeyAction, Seek, ViewPosition, ViewState},
     terminal::{self, Input, Tty},
 };
 
@@ -69,9 +69,9 @@ impl Replay {
             let before = self.at;
             match events.recv_timeout(self.wait(&record, since)) {
                 Ok(Input::Key(key)) => match self.state.key(key) {
-                    Act::Quit => return Ok(()),
-                    Act::Go(seek) => self.go(seek),
-                    Act::Draw => {}
+                    KeyAction::Quit => return Ok(()),
+                    KeyAction::Go(seek) => self.go(seek),
+                    KeyAction::Draw => {}
                 },
                 Ok(Input::Gone) | Err(RecvTimeoutError::Disconnected) => {
                     return Ok(());

@@ -6,7 +6,7 @@ use model::{
 };
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::only::Only;
+use super::row_filter::RowFilter;
 
 /// A table below the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub enum Help {
 
 /// What the event loop must do after a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
+pub enum KeyAction {
     Draw,
     Quit,
     /// Show another interval of a recording.
@@ -140,7 +140,7 @@ pub struct ViewState {
     /// Whether each table's order is reversed.
     pub reversed: [bool; Pane::ALL.len()],
     pub threads: bool,
-    pub only: Only,
+    pub row_filter: RowFilter,
     /// The text of the filter while it is typed; `None` otherwise.
     pub editing: Option<String>,
     /// The help page that is shown; `None`: no help.
@@ -165,7 +165,7 @@ impl ViewState {
             sort: [None; Pane::ALL.len()],
             reversed: [false; Pane::ALL.len()],
             threads: false,
-            only: Only::parse("", &asked),
+            row_filter: RowFilter::parse("", &asked),
             editing: None,
             help: None,
             paused: false,
@@ -205,24 +205,24 @@ impl ViewState {
         }
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> Act {
+    pub fn key(&mut self, key: KeyEvent) -> KeyAction {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
-            return Act::Quit;
+            return KeyAction::Quit;
         }
         if self.editing.is_some() {
             self.edit(key.code);
-            return Act::Draw;
+            return KeyAction::Draw;
         }
         if let Some(help) = self.help {
             let next = matches!(key.code, KeyCode::Char('?' | 'h')) && help == Help::Columns;
             self.help = next.then_some(Help::Keys);
-            return if key.code == KeyCode::Char('q') { Act::Quit } else { Act::Draw };
+            return if key.code == KeyCode::Char('q') { KeyAction::Quit } else { KeyAction::Draw };
         }
         match key.code {
-            KeyCode::Char('q') => return Act::Quit,
+            KeyCode::Char('q') => return KeyAction::Quit,
             KeyCode::Char('?' | 'h') => self.help = Some(Help::Columns),
             KeyCode::Char(' ' | 'p') => self.paused = !self.paused,
-            KeyCode::Char('f' | '/') => self.editing = Some(self.only.text.clone()),
+            KeyCode::Char('f' | '/') => self.editing = Some(self.row_filter.text.clone()),
             KeyCode::Esc if self.note.is_some() => self.note = None,
             KeyCode::Esc => self.set_filter(""),
             KeyCode::Char('t') => self.threads = !self.threads,
@@ -232,11 +232,11 @@ impl ViewState {
             KeyCode::Char('<' | ',') => self.aside = self.aside.saturating_sub(1),
             code => return self.moves(code),
         }
-        Act::Draw
+        KeyAction::Draw
     }
 
     /// Keys that move: to a table, a row, or an interval of a recording.
-    fn moves(&mut self, code: KeyCode) -> Act {
+    fn moves(&mut self, code: KeyCode) -> KeyAction {
         let replay = self.place.is_some();
         match code {
             KeyCode::Left if replay => return self.go(Seek::By(-1)),
@@ -258,13 +258,13 @@ impl ViewState {
             KeyCode::End => self.scroll = usize::MAX,
             _ => {}
         }
-        Act::Draw
+        KeyAction::Draw
     }
 
     /// Seeks; the recording stops playing.
-    fn go(&mut self, seek: Seek) -> Act {
+    fn go(&mut self, seek: Seek) -> KeyAction {
         self.paused = true;
-        Act::Go(seek)
+        KeyAction::Go(seek)
     }
 
     fn show(&mut self, pane: Pane) {
@@ -321,7 +321,7 @@ impl ViewState {
     }
 
     fn set_filter(&mut self, text: &str) {
-        self.only = Only::parse(text, &self.asked);
+        self.row_filter = RowFilter::parse(text, &self.asked);
         self.scroll = 0;
     }
 }

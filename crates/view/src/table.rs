@@ -6,20 +6,20 @@ use report::{
     watch::listing::{Cell, Listing},
 };
 
-use super::ink::Ink;
+use super::palette::Palette;
 
 /// Leading columns that never scroll out; they identify the row.
 const PINNED: usize = 2;
 
 /// The column that rows are sorted by, and its direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sorted {
+pub struct SortOrder {
     pub head: &'static str,
     /// Whether the order is descending.
     pub falls: bool,
 }
 
-impl Sorted {
+impl SortOrder {
     /// The column's head with the arrow.
     fn marked(self) -> String {
         format!("{}{}", self.head, if self.falls { '▼' } else { '▲' })
@@ -27,19 +27,19 @@ impl Sorted {
 }
 
 /// How to draw a listing.
-pub struct Draw {
-    pub ink: Ink,
+pub struct TableLayout {
+    pub palette: Palette,
     /// Rows scrolled out above.
     pub scroll: usize,
     /// Columns scrolled out after the first two.
     pub aside: usize,
     /// The sort column; `None` where there is none.
-    pub sorted: Option<Sorted>,
+    pub sorted: Option<SortOrder>,
     /// The most lines to use.
     pub height: usize,
 }
 
-impl Draw {
+impl TableLayout {
     /// A head, with an arrow where rows are sorted by it.
     fn head(&self, head: &str) -> String {
         match self.sorted.filter(|s| s.head == head) {
@@ -50,18 +50,18 @@ impl Draw {
 }
 
 /// The lines: a head, the rows, and a last line for what does not fit.
-pub fn lines(list: &Listing, draw: &Draw) -> Vec<Line<'static>> {
-    let room = draw.height.saturating_sub(1);
-    let first = draw.scroll.min(list.rows.len().saturating_sub(room.max(1)));
+pub fn lines(list: &Listing, layout: &TableLayout) -> Vec<Line<'static>> {
+    let room = layout.height.saturating_sub(1);
+    let first = layout.scroll.min(list.rows.len().saturating_sub(room.max(1)));
     let rows: Vec<&Vec<Cell>> = list.rows.iter().skip(first).take(room).collect();
-    let columns = chosen(list, draw);
+    let columns = chosen(list, layout);
     let wide = |column: usize| {
-        let head = list.columns.get(column).map_or(0, |c| width(&draw.head(c.head)));
+        let head = list.columns.get(column).map_or(0, |c| width(&layout.head(c.head)));
         let cells = rows.iter().filter_map(|r| r.get(column)).map(|c| width(&c.text));
         cells.chain([head]).max().unwrap_or(0)
     };
     let widths: Vec<(usize, usize)> = columns.into_iter().map(|c| (c, wide(c))).collect();
-    let mut lines = vec![head(list, draw, &widths)];
+    let mut lines = vec![head(list, layout, &widths)];
     for row in rows {
         let cells = widths.iter().map(|(column, wide)| {
             let right = list.columns.get(*column).is_some_and(|c| c.right);
@@ -74,19 +74,19 @@ pub fn lines(list: &Listing, draw: &Draw) -> Vec<Line<'static>> {
 }
 
 /// The indices of the columns to draw.
-fn chosen(list: &Listing, draw: &Draw) -> Vec<usize> {
-    let aside = draw.aside.min(list.columns.len().saturating_sub(PINNED + 1));
+fn chosen(list: &Listing, layout: &TableLayout) -> Vec<usize> {
+    let aside = layout.aside.min(list.columns.len().saturating_sub(PINNED + 1));
     (0..list.columns.len()).filter(|c| *c < PINNED || *c >= PINNED + aside).collect()
 }
 
-fn head(list: &Listing, draw: &Draw, widths: &[(usize, usize)]) -> Line<'static> {
+fn head(list: &Listing, layout: &TableLayout, widths: &[(usize, usize)]) -> Line<'static> {
     let cell = |(column, wide): &(usize, usize)| {
         let (head, right) = list.columns.get(*column).map_or(("", false), |c| (c.head, c.right));
-        let style = match draw.sorted.is_some_and(|s| s.head == head) {
-            true => draw.ink.chosen(),
-            false => draw.ink.strong(),
+        let style = match layout.sorted.is_some_and(|s| s.head == head) {
+            true => layout.palette.chosen(),
+            false => layout.palette.strong(),
         };
-        Span::styled(padded(&draw.head(head), *wide, right), style)
+        Span::styled(padded(&layout.head(head), *wide, right), style)
     };
     Line::from(widths.iter().map(cell).collect::<Vec<_>>())
 }

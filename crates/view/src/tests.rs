@@ -2,7 +2,7 @@
 
 use model::{
     CpuId, Finding, Nanos, Reading, Severity,
-    watch::{CpuNode, WatchHost, WatchRecord, generated},
+    watch::{CpuNode, WatchHost, WatchRecord, test_data},
 };
 use proptest::prelude::*;
 use ratatui::{
@@ -12,7 +12,7 @@ use ratatui::{
 };
 
 use crate::{
-    Act, Screen, Seek, ViewState, draw,
+    KeyAction, Screen, Seek, ViewState, draw,
     state::{Pane, ViewPosition},
 };
 
@@ -21,7 +21,7 @@ fn state() -> ViewState {
 }
 
 fn record(cpus: u32) -> WatchRecord {
-    WatchRecord { interval: generated::interval(cpus, 1), findings: vec![] }
+    WatchRecord { interval: test_data::interval(cpus, 1), findings: vec![] }
 }
 
 fn finding() -> Finding {
@@ -75,7 +75,7 @@ fn press(state: &mut ViewState, keys: &str) {
 
 #[test]
 fn two_cpus_on_a_small_terminal() {
-    let seen = picture(80, 24, &generated::host(2, 1), Some(&record(2)), &state());
+    let seen = picture(80, 24, &test_data::host(2, 1), Some(&record(2)), &state());
     assert_eq!(
         seen[0],
         "netwright watch  generated 6.12.0  14:13:21 UTC  1.00 s                     LIVE"
@@ -109,7 +109,7 @@ fn ticks_beyond_the_interval_are_shares_of_their_sum_as_in_the_table() {
     }
     let mut state = state();
     press(&mut state, "1");
-    let seen = picture(200, 60, &generated::host(2, 1), Some(&record), &state);
+    let seen = picture(200, 60, &test_data::host(2, 1), Some(&record), &state);
     let line = seen.iter().find(|l| l.contains("/proc si")).unwrap();
     assert!(line.contains("/proc si 100.0%"), "{line}");
     let row = seen.iter().find(|l| l.trim_start().starts_with("0     0")).unwrap();
@@ -118,7 +118,7 @@ fn ticks_beyond_the_interval_are_shares_of_their_sum_as_in_the_table() {
 
 #[test]
 fn a_large_host_is_grouped_by_node_and_shrinks_to_letters() {
-    let (host, record) = (generated::host(512, 4), record(512));
+    let (host, record) = (test_data::host(512, 4), record(512));
     let small = picture(80, 24, &host, Some(&record), &state());
     let letters: Vec<&String> = small.iter().filter(|l| l.starts_with("node ")).collect();
     assert_eq!(letters.len(), 8, "64 letters on a line: {small:#?}");
@@ -135,7 +135,7 @@ fn a_large_host_is_grouped_by_node_and_shrinks_to_letters() {
 
 #[test]
 fn bars_of_sixty_four_cpus_on_two_nodes() {
-    let seen = picture(200, 60, &generated::host(64, 2), Some(&record(64)), &state());
+    let seen = picture(200, 60, &test_data::host(64, 2), Some(&record(64)), &state());
     assert!(seen.iter().any(|l| l == "node 0  CPUs 0-31"), "{seen:#?}");
     assert!(seen.iter().any(|l| l == "node 1  CPUs 32-63"), "{seen:#?}");
     let row = seen.iter().find(|l| l.starts_with("   0 SSS")).unwrap();
@@ -148,7 +148,7 @@ fn cpus_with_holes_and_without_a_node_are_shown() {
     for (cpu, id) in record.interval.cpus.iter_mut().zip([0, 7, 1023]) {
         cpu.id = CpuId(id);
     }
-    let mut host = generated::host(1, 1);
+    let mut host = test_data::host(1, 1);
     host.cpus.push(CpuNode { id: CpuId(7), numa_node: Reading::absent("none") });
     let seen = picture(80, 24, &host, Some(&record), &state()).join("\n");
     for text in ["node ?  CPUs 7,1023", "node 0  CPUs 0", "\n1023 "] {
@@ -169,7 +169,7 @@ fn every_table_can_be_reached_and_says_what_it_is_about() {
         "GIVES",
         "found nothing",
     ];
-    let (host, record) = (generated::host(2, 1), record(2));
+    let (host, record) = (test_data::host(2, 1), record(2));
     let mut state = state();
     for (key, head) in ('1'..='9').zip(heads) {
         press(&mut state, &key.to_string());
@@ -189,7 +189,7 @@ fn a_missing_part_says_why_and_what_would_grant_it() {
     }
     record.interval.interrupted_tasks = Reading::denied(why);
     let mut state = state();
-    let host = generated::host(2, 1);
+    let host = test_data::host(2, 1);
     let seen = picture(80, 24, &host, Some(&record), &state).join("\n");
     assert!(seen.contains("not permitted: it takes root"), "{seen}");
     assert!(seen.contains("/proc/stat, full bar 100%:  u user s system"), "{seen}");
@@ -214,7 +214,7 @@ fn findings_appear_are_counted_and_stay() {
     };
     state.observe(&later);
     press(&mut state, "9");
-    let seen = picture(110, 24, &generated::host(2, 1), Some(&later), &state).join("\n");
+    let seen = picture(110, 24, &test_data::host(2, 1), Some(&later), &state).join("\n");
     assert!(seen.contains("[9Findings 1]"), "{seen}");
     let says = "warning   polling on CPU 0 stopped with packets left  [time_squeeze 5]";
     assert!(seen.contains(says.split("  ").last().unwrap()), "{seen}");
@@ -224,7 +224,7 @@ fn findings_appear_are_counted_and_stay() {
 
 #[test]
 fn sorting_and_filtering() {
-    let (host, record) = (generated::host(4, 1), record(4));
+    let (host, record) = (test_data::host(4, 1), record(4));
     let mut state = state();
     press(&mut state, "2s");
     let top = |state: &ViewState| {
@@ -244,16 +244,16 @@ fn sorting_and_filtering() {
     let seen = picture(120, 30, &host, Some(&record), &state).join("\n");
     assert!(seen.contains("write cpu:0-3,8"), "{seen}");
     press(&mut state, "\x1b");
-    assert_eq!(state.only.text, "");
+    assert_eq!(state.row_filter.text, "");
     press(&mut state, "fhalf");
     assert_eq!(state.editing.as_deref(), Some("half"), "q, s and p are letters while one types");
     press(&mut state, "\x1b");
-    assert_eq!((state.editing, state.only.text.as_str()), (None, ""));
+    assert_eq!((state.editing, state.row_filter.text.as_str()), (None, ""));
 }
 
 #[test]
 fn the_order_is_marked_and_turned_round() {
-    let (host, record) = (generated::host(4, 1), record(4));
+    let (host, record) = (test_data::host(4, 1), record(4));
     let mut state = state();
     let top = |state: &ViewState| {
         let seen = picture(120, 30, &host, Some(&record), state);
@@ -272,7 +272,7 @@ fn the_order_is_marked_and_turned_round() {
 
 #[test]
 fn rows_that_a_table_leaves_empty_show_further_tables() {
-    let (host, record) = (generated::host(2, 1), record(2));
+    let (host, record) = (test_data::host(2, 1), record(2));
     let tall = picture(120, 60, &host, Some(&record), &state());
     let at = |text: &str| tall.iter().position(|l| l == text);
     let (queues, waits) = (at("2 Queues").unwrap(), at("4 Waits").unwrap());
@@ -287,24 +287,24 @@ fn rows_that_a_table_leaves_empty_show_further_tables() {
 fn a_replay_seeks_and_says_where_it_is() {
     let mut state = ViewState::new(Default::default(), Some(ViewPosition { at: 2, of: 10 }));
     let act = |state: &mut ViewState, code| state.key(KeyEvent::new(code, KeyModifiers::NONE));
-    assert_eq!(act(&mut state, KeyCode::Left), Act::Go(Seek::By(-1)));
+    assert_eq!(act(&mut state, KeyCode::Left), KeyAction::Go(Seek::By(-1)));
     assert!(state.paused, "who seeks wants to look");
-    assert_eq!(act(&mut state, KeyCode::End), Act::Go(Seek::Last));
-    assert_eq!(act(&mut state, KeyCode::Home), Act::Go(Seek::First));
-    let seen = picture(80, 24, &generated::host(2, 1), Some(&record(2)), &state);
+    assert_eq!(act(&mut state, KeyCode::End), KeyAction::Go(Seek::Last));
+    assert_eq!(act(&mut state, KeyCode::Home), KeyAction::Go(Seek::First));
+    let seen = picture(80, 24, &test_data::host(2, 1), Some(&record(2)), &state);
     assert!(seen[0].ends_with("REPLAY 3/10 PAUSED"), "{}", seen[0]);
-    assert_eq!(act(&mut state, KeyCode::Char(' ')), Act::Draw);
+    assert_eq!(act(&mut state, KeyCode::Char(' ')), KeyAction::Draw);
     assert!(!state.paused);
-    assert_eq!(act(&mut state, KeyCode::Char('q')), Act::Quit);
+    assert_eq!(act(&mut state, KeyCode::Char('q')), KeyAction::Quit);
     let ctrl_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
     press(&mut state, "f");
-    assert_eq!(state.key(ctrl_c), Act::Quit, "also while one types");
+    assert_eq!(state.key(ctrl_c), KeyAction::Quit, "also while one types");
 }
 
 #[test]
 fn help_and_the_time_before_the_first_interval() {
     let mut state = state();
-    let host = generated::host(2, 1);
+    let host = test_data::host(2, 1);
     let seen = picture(80, 24, &host, None, &state).join("\n");
     assert!(seen.contains("waiting for the first interval"), "{seen}");
     press(&mut state, "?");
@@ -328,7 +328,7 @@ fn help_and_the_time_before_the_first_interval() {
 
 #[test]
 fn without_colour_the_picture_says_the_same() {
-    let (host, record, state) = (generated::host(20, 2), record(20), state());
+    let (host, record, state) = (test_data::host(20, 2), record(20), state());
     let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
     let screen = Screen { host: &host, record: Some(&record), state: &state, colour: false };
     terminal.draw(|f| draw(&screen, f.area(), f.buffer_mut())).unwrap();
@@ -353,7 +353,7 @@ proptest! {
         keys in "[1-9srtf<>?p x:0-9]{0,12}",
         scroll in prop_oneof![Just(0usize), Just(5), Just(usize::MAX)],
     ) {
-        let (host, mut record) = (generated::host(cpus, nodes), record(cpus));
+        let (host, mut record) = (test_data::host(cpus, nodes), record(cpus));
         record.findings.push(finding());
         let mut state = state();
         state.observe(&record);
@@ -369,7 +369,7 @@ proptest! {
 #[test]
 fn the_smallest_terminals() {
     for (width, height) in [(1, 1), (1, 50), (200, 1), (2, 2), (10, 3)] {
-        picture(width, height, &generated::host(512, 8), Some(&record(512)), &state());
+        picture(width, height, &test_data::host(512, 8), Some(&record(512)), &state());
     }
 }
 
@@ -383,9 +383,9 @@ fn cpu_ns() -> u64 {
 #[test]
 fn the_cost_of_512_cpus_at_an_interval_a_second() {
     const ROUNDS: u64 = 10;
-    let host = generated::host(512, 8);
+    let host = test_data::host(512, 8);
     let feed: Vec<WatchRecord> = (0..ROUNDS)
-        .map(|turn| WatchRecord { interval: generated::interval(512, turn), findings: vec![] })
+        .map(|turn| WatchRecord { interval: test_data::interval(512, turn), findings: vec![] })
         .collect();
     let mut terminal = Terminal::new(TestBackend::new(200, 60)).unwrap();
     let mut state = state();
@@ -407,7 +407,7 @@ fn the_cost_of_512_cpus_at_an_interval_a_second() {
 
 #[test]
 fn that_a_followed_process_ended_is_said_until_esc() {
-    let (host, mut state, mut record) = (generated::host(2, 1), state(), record(2));
+    let (host, mut state, mut record) = (test_data::host(2, 1), state(), record(2));
     record.interval.ended_processes =
         vec![model::watch::EndedProcess { pid: 4711, name: "iperf3".into() }];
     state.observe(&record);

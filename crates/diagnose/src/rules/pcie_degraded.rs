@@ -25,7 +25,7 @@ pub static RULE: Rule = Rule {
 };
 
 /// The share of the link's capacity from which traffic is limited by it. Our proposal.
-const LOCAL: f64 = 0.80;
+const NEAR_LIMIT: f64 = 0.80;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
     queues::each_physical(case, |nic| one(case, nic))
@@ -52,9 +52,9 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         return clear(text, [&pci.usable_bps, &nic.speed_bps]);
     }
     let traffic = busier_way(case, name);
-    let local = traffic.is_some_and(|rate| rate > usable.0 as f64 * LOCAL);
+    let near_limit = traffic.is_some_and(|rate| rate > usable.0 as f64 * NEAR_LIMIT);
     let cause = Cause::of(pci);
-    let (severity, confidence) = match (local, cause) {
+    let (severity, confidence) = match (near_limit, cause) {
         (true, _) => (Severity::Critical, Confidence::High),
         (_, Cause::Narrow | Cause::Design) => (Severity::Warning, Confidence::Medium),
         (_, Cause::Slow | Cause::Unknown) => (Severity::Info, Confidence::Low),

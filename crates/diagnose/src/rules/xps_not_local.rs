@@ -72,12 +72,12 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         let text = format!("{name}: no queue has xps_cpus, the flow's hash chooses");
         return clear(text, [&read]);
     }
-    let peer = |r: &&Row| {
+    let off_node = |r: &&Row| {
         let pairs = r.xps.iter().flat_map(|a| r.irq_cpus.iter().map(move |b| (a, b)));
         !r.xps.is_empty()
             && pairs.map(|(a, b)| spread::distance(case, a, b)).min() > Some(SAME_NODE)
     };
-    let strays: Vec<&Row> = rows.iter().filter(peer).collect();
+    let strays: Vec<&Row> = rows.iter().filter(off_node).collect();
     if strays.is_empty() {
         let text =
             format!("{name}: every queue's xps_cpus share a cache or node with its interrupt");

@@ -73,19 +73,19 @@ impl Work {
         answer: bool,
         watch: &mut Watch<'_>,
     ) -> (EndCounts, Over) {
-        let (fd, mut buffer, mut tally) =
+        let (fd, mut buffer, mut counts) =
             (fd.as_raw_fd(), self.buffer(PIECE), EndCounts::default());
         loop {
-            if let Err(over) = self.receive_all(fd, &mut buffer, &mut tally, answer, watch) {
-                return (tally, over);
+            if let Err(over) = self.receive_all(fd, &mut buffer, &mut counts, answer, watch) {
+                return (counts, over);
             }
             if answer {
                 self.serve(watch);
                 if let Err(over) = self.send_all(fd, &buffer, watch) {
-                    return (tally, over);
+                    return (counts, over);
                 }
-                tally.sent.bytes += self.message as u64;
-                tally.sent.messages += 1;
+                counts.sent.bytes += self.message as u64;
+                counts.sent.messages += 1;
             }
         }
     }
@@ -96,7 +96,7 @@ impl Work {
         &self,
         fd: i32,
         buffer: &mut [u8],
-        tally: &mut EndCounts,
+        counts: &mut EndCounts,
         whole: bool,
         watch: &mut Watch<'_>,
     ) -> Result<(), Over> {
@@ -111,20 +111,20 @@ impl Work {
                     self.look_at(into.get(..n).unwrap_or_default());
                     left = left.saturating_sub(n);
                     if !whole {
-                        tally.received.bytes += n as u64;
+                        counts.received.bytes += n as u64;
                     }
                 }
                 Got::Nothing => watch.quiet()?,
                 Got::Failed => {
-                    tally.received.errors += 1;
+                    counts.received.errors += 1;
                     return Err(Over::Closed);
                 }
             }
         }
         if whole {
-            tally.received.bytes += self.message as u64;
+            counts.received.bytes += self.message as u64;
         }
-        tally.received.messages += 1;
+        counts.received.messages += 1;
         Ok(())
     }
 
@@ -155,11 +155,11 @@ impl Work {
         answer: bool,
         watch: &mut Watch<'_>,
     ) -> (EndCounts, Over) {
-        let (fd, mut buffer, mut tally) =
+        let (fd, mut buffer, mut counts) =
             (socket.as_raw_fd(), self.buffer(DATAGRAM), EndCounts::default());
-        let mut first = match self.first(socket, from, &mut buffer, &mut tally, watch) {
+        let mut first = match self.first(socket, from, &mut buffer, &mut counts, watch) {
             Ok(n) => Some(n),
-            Err(over) => return (tally, over),
+            Err(over) => return (counts, over),
         };
         let mut failures = 0;
         loop {
@@ -171,23 +171,23 @@ impl Work {
                 Got::Bytes(n) => {
                     failures = 0;
                     watch.heard().and_then(|()| {
-                        tally.received.bytes += n as u64;
-                        tally.received.messages += 1;
+                        counts.received.bytes += n as u64;
+                        counts.received.messages += 1;
                         let bytes = buffer.get(..n).unwrap_or_default();
                         self.look_at(bytes);
-                        if answer { self.answer(fd, bytes, &mut tally, watch) } else { Ok(()) }
+                        if answer { self.answer(fd, bytes, &mut counts, watch) } else { Ok(()) }
                     })
                 }
                 Got::Nothing => watch.quiet(),
                 // ECONNREFUSED: an answer found no listener. The client may have ended.
                 Got::Failed => {
-                    tally.received.errors += 1;
+                    counts.received.errors += 1;
                     failures += 1;
                     if failures < FAILURES { watch.quiet() } else { Err(Over::Closed) }
                 }
             };
             if let Err(over) = over {
-                return (tally, over);
+                return (counts, over);
             }
         }
     }
@@ -199,14 +199,14 @@ impl Work {
         socket: &UdpSocket,
         from: IpAddr,
         buffer: &mut [u8],
-        tally: &mut EndCounts,
+        counts: &mut EndCounts,
         watch: &mut Watch<'_>,
     ) -> Result<usize, Over> {
         loop {
             match socket.recv_from(buffer) {
                 Ok((n, sender)) if sender.ip() == from => {
                     if socket.connect(sender).is_err() {
-                        tally.received.errors += 1;
+                        counts.received.errors += 1;
                         return Err(Over::Closed);
                     }
                     return Ok(n);
@@ -215,7 +215,7 @@ impl Work {
                 Err(e) => {
                     let waiting = [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted];
                     if !waiting.contains(&e.kind()) {
-                        tally.received.errors += 1;
+                        counts.received.errors += 1;
                     }
                     watch.quiet()?;
                 }
@@ -227,17 +227,17 @@ impl Work {
         &self,
         fd: i32,
         bytes: &[u8],
-        tally: &mut EndCounts,
+        counts: &mut EndCounts,
         watch: &mut Watch<'_>,
     ) -> Result<(), Over> {
         self.serve(watch);
         match data::send(fd, bytes, 0) {
             Got::Bytes(n) => {
-                tally.sent.bytes += n as u64;
-                tally.sent.messages += 1;
+                counts.sent.bytes += n as u64;
+                counts.sent.messages += 1;
             }
             Got::Nothing => watch.quiet()?,
-            Got::Failed => tally.sent.errors += 1,
+            Got::Failed => counts.sent.errors += 1,
         }
         Ok(())
     }

@@ -335,11 +335,11 @@ impl<'scope, 'env> House<'scope, 'env> {
                 drop(memory);
                 running.fetch_sub(1, Ordering::Relaxed);
                 on_event(match done {
-                    Ok(TestResult { tally, ns, over }) => Event::Ended {
+                    Ok(TestResult { counts, ns, over }) => Event::Ended {
                         client,
                         test: name,
-                        received: tally.received.messages,
-                        sent: tally.sent.messages,
+                        received: counts.received.messages,
+                        sent: counts.sent.messages,
                         ns: Nanos(ns),
                         why: over.to_string(),
                     },

@@ -31,7 +31,7 @@ const LAST_WORD_NS: u64 = 200_000_000;
 /// Result of a test.
 #[derive(Debug, Clone, Copy)]
 pub struct TestResult {
-    pub tally: EndCounts,
+    pub counts: EndCounts,
     /// Duration of the test in nanoseconds.
     pub ns: u64,
     pub over: Over,
@@ -95,15 +95,15 @@ impl Session<'_> {
         let begun = monotonic_ns();
         let (cpus, start) = clock::times(begun);
         let deadline = begun.saturating_add(self.max_time_ns());
-        let (tally, over) = self.data(&data, from, deadline);
+        let (counts, over) = self.data(&data, from, deadline);
         // Data after the deadline is not counted, so the time is not either.
         let ended = monotonic_ns().min(deadline);
         let (_, end) = clock::times(ended);
         let ticks_per_s = TICKS_PER_S;
-        let (sent, received) = (tally.sent, tally.received);
+        let (sent, received) = (counts.sent, counts.received);
         let stat = Stat { cpus, ticks_per_s, start, end, sent, received };
         self.results(&stat, over)?;
-        Ok(TestResult { tally, ns: ended - begun, over })
+        Ok(TestResult { counts, ns: ended - begun, over })
     }
 
     fn max_time_ns(&self) -> u64 {

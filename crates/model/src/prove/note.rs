@@ -28,8 +28,8 @@ pub enum ProveNote {
     )]
     EffectDrifted,
     /// Blocks that lie far from the others, from 1.
-    #[error("{}", wild(.blocks))]
-    WildBlocks { blocks: Vec<usize> },
+    #[error("{}", outlier_blocks(.blocks))]
+    OutlierBlocks { blocks: Vec<usize> },
 
     // Placements and factors.
     #[error("CPUs that the others are told against: {}", .columns.join(", "))]
@@ -109,7 +109,7 @@ fn changed(change: f64, difference: bool) -> String {
     }
 }
 
-fn wild(blocks: &[usize]) -> String {
+fn outlier_blocks(blocks: &[usize]) -> String {
     let which: Vec<String> = blocks.iter().map(ToString::to_string).collect();
     let (noun, are) = if blocks.len() == 1 { ("block", "lies") } else { ("blocks", "lie") };
     format!(

@@ -4,12 +4,12 @@
 //! that part, with the reason.
 
 mod filter;
-pub mod generated;
 mod movement;
 mod queue;
 mod recording;
 mod softirq;
 mod status;
+pub mod test_data;
 mod victim;
 mod wait;
 
@@ -48,7 +48,7 @@ pub struct WatchInterval {
     /// Why `/proc/stat`'s softirq time is not what was measured.
     #[serde(default = "not_recorded::<SoftirqAccounting>")]
     pub softirq_accounting: Reading<SoftirqAccounting>,
-    /// Threads by what packets cost them: most stolen first, then most of their own.
+    /// Threads by what packets cost them: most time lost first, then most of their own.
     pub interrupted_tasks: Reading<Vec<InterruptedTask>>,
     /// NAPI instances that were polled, by NIC and queue.
     pub napi: Reading<Vec<NapiWatch>>,

@@ -170,7 +170,7 @@ impl Site {
             after.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
         // The link writes its counters each second.
         std::thread::sleep(std::time::Duration::from_millis(1_100));
-        let said = fs::read(self.lab.folder().join("wire-eth0.json")).unwrap_or_default();
+        let said = fs::read(self.lab.folder().join("link-eth0.json")).unwrap_or_default();
         let said: lab::link::LinkStats = serde_json::from_slice(&said).unwrap_or_default();
         Some((ticks as f64 / 100.0, said.carried.iter().sum()))
     }

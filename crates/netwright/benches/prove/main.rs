@@ -9,7 +9,7 @@
 //! - `--record FILE` keeps every experiment as a line and continues from it; with `--minutes 0` it
 //!   only shows the file.
 
-mod tally;
+mod counts;
 
 use std::{
     io::{self, BufRead, BufReader},
@@ -18,9 +18,9 @@ use std::{
     time::Instant,
 };
 
+use counts::{BenchCounts, Trial, TruthKind};
 use model::prove::ProveDocument;
 use serde_json::Value;
-use tally::{BenchCounts, Trial, TruthKind};
 
 const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 
@@ -134,7 +134,7 @@ impl Drop for PeerEnd {
 }
 
 fn run(o: &Options) -> io::Result<()> {
-    let mut tally = BenchCounts::open(o.record.as_deref(), &o.made())?;
+    let mut counts = BenchCounts::open(o.record.as_deref(), &o.made())?;
     let (one, other) = (PeerEnd::start(o.service_us)?, PeerEnd::start(o.service_us)?);
     let [slow, slightly] = LONGER.map(|by| PeerEnd::start(o.service_us * by));
     let (slow, slightly) = (slow?, slightly?);
@@ -147,8 +147,8 @@ fn run(o: &Options) -> io::Result<()> {
     };
     let null_runs = o.null_runs.to_string();
     let mut failed = 0;
-    while began.elapsed().as_secs_f64() < o.minutes * 60.0 && !enough(&tally) {
-        let Some(&kind) = TURNS.get(tally.trials.len() % TURNS.len()) else { break };
+    while began.elapsed().as_secs_f64() < o.minutes * 60.0 && !enough(&counts) {
+        let Some(&kind) = TURNS.get(counts.trials.len() % TURNS.len()) else { break };
         let (first, second, extent) = match kind {
             TruthKind::Alike => (&one, &other, ["--runs", &null_runs]),
             TruthKind::Slower => (&one, &slow, ["--budget", &o.budget]),
@@ -159,8 +159,8 @@ fn run(o: &Options) -> io::Result<()> {
         let at = Instant::now();
         match experiment(&folder, [&first.target, &second.target], extent) {
             Ok(said) => {
-                tally.take(Trial::of(kind, &said, at.elapsed().as_secs_f64()))?;
-                eprint!("\r{}: {kind:?}: {:?}    ", tally.trials.len(), said.verdict.outcome);
+                counts.take(Trial::of(kind, &said, at.elapsed().as_secs_f64()))?;
+                eprint!("\r{}: {kind:?}: {:?}    ", counts.trials.len(), said.verdict.outcome);
                 failed = 0;
             }
             // A single failure is repeated, so that hours are not lost.
@@ -174,7 +174,7 @@ fn run(o: &Options) -> io::Result<()> {
     eprintln!();
     std::fs::remove_dir_all(&folder)?;
     println!("live, figure rtt min, {}", o.made());
-    tally.show();
+    counts.show();
     Ok(())
 }
 

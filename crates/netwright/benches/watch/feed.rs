@@ -5,7 +5,7 @@ use std::{fmt::Write, fs, io, time::Instant};
 
 use model::{
     snapshot::SampleTime,
-    watch::{WatchRecord, generated},
+    watch::{WatchRecord, test_data},
 };
 use probe::{
     Root,
@@ -22,11 +22,11 @@ const TURNS: u64 = 20;
 pub fn measure() -> io::Result<()> {
     println!();
     for cpus in [2, 512] {
-        let mut teller = Teller::new(TextStyle::default(), generated::host(cpus, 8));
+        let mut teller = Teller::new(TextStyle::default(), test_data::host(cpus, 8));
         let (mut text, mut json) = (Vec::new(), Vec::new());
         for turn in 0..TURNS {
             let record =
-                WatchRecord { interval: generated::interval(cpus, turn), findings: vec![] };
+                WatchRecord { interval: test_data::interval(cpus, turn), findings: vec![] };
             let begun = Instant::now();
             std::hint::black_box(teller.tell(&record));
             text.push(begun.elapsed().as_secs_f64() * 1e3);

@@ -8,7 +8,7 @@ use probe::{
     samples::{self, Options},
     watch::OverWindow,
 };
-use report::{Diagnosed, document::Source};
+use report::{DoctorDocument, doctor::document::Source};
 
 use crate::{
     failure::{CommandEnd, Failure},
@@ -26,8 +26,14 @@ pub fn run(request: &Doctor) -> Result<CommandEnd, Failure> {
     };
     let case = Case { facts: &facts, samples: &samples, goal: request.goal };
     let diagnosis = diagnose(&case);
-    let document =
-        Diagnosed::new(&facts, &samples, interrupted, request.goal, source(request), diagnosis);
+    let document = DoctorDocument::new(
+        &facts,
+        &samples,
+        interrupted,
+        request.goal,
+        source(request),
+        diagnosis,
+    );
     if request.json {
         request.sink.json(&document)?;
     } else {
@@ -72,7 +78,7 @@ fn source(request: &Doctor) -> Source {
 }
 
 /// `No` where a finding is at least as severe as `--fail-on`.
-fn answer(request: &Doctor, document: &Diagnosed) -> CommandEnd {
+fn answer(request: &Doctor, document: &DoctorDocument) -> CommandEnd {
     let bad = |least| document.findings.iter().any(|f| f.severity >= least);
     if request.fail_on.is_some_and(bad) { CommandEnd::No } else { CommandEnd::Yes }
 }

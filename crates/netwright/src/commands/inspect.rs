@@ -51,7 +51,7 @@ fn text(request: &Inspect, facts: &Facts) -> String {
 fn keep_nics(facts: &mut Facts, names: &[String]) -> Result<(), Failure> {
     for name in names {
         if !facts.nics.iter().any(|n| n.name == *name) {
-            let there = tune::local::or_nearest(name, facts.nics.iter().map(|n| n.name.as_str()));
+            let there = tune::suggestion::hint(name, facts.nics.iter().map(|n| n.name.as_str()));
             return Err(Failure::Environment(format!("no NIC {name:?} here; {there}")));
         }
     }

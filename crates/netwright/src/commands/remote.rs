@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use remote::{Greeting, LEASE, host::Lent, ssh::next_line};
+use remote::{Greeting, LEASE, host::ClientSession, ssh::next_line};
 
 use crate::{
     failure::{CommandEnd, Failure},
@@ -43,11 +43,11 @@ pub fn run(args: RemoteArgs) -> Result<CommandEnd, Failure> {
     };
     let greeting = Greeting { netwright: env!("CARGO_PKG_VERSION").to_owned() };
     let listener = Listener { quiet: true };
-    let mut lent = Lent::new(args.connection, &listener);
+    let mut session = ClientSession::new(args.connection, &listener);
     let mut goes_on = say(serde_json::to_string(&greeting));
     while goes_on {
         let Ok(line) = lines.recv_timeout(LEASE) else { break };
-        goes_on = say(serde_json::to_string(&lent.answer(&line)));
+        goes_on = say(serde_json::to_string(&session.answer(&line)));
     }
     Ok(CommandEnd::Yes)
 }

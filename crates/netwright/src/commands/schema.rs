@@ -10,7 +10,7 @@ use crate::{
 pub fn run(args: &SchemaArgs) -> Result<CommandEnd, Failure> {
     let schema = match args.document {
         Document::Inspect => schemars::schema_for!(model::Facts),
-        Document::Doctor => schemars::schema_for!(report::Diagnosed),
+        Document::Doctor => schemars::schema_for!(report::DoctorDocument),
         Document::Explain => schemars::schema_for!(model::explain::ExplainDocument),
         Document::ExplainPassive => schemars::schema_for!(model::passive::PassiveDocument),
         Document::MeasureRtt => schemars::schema_for!(model::measure::RttDocument),

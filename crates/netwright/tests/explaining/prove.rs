@@ -320,7 +320,7 @@ fn ctrl_c_gives_the_verdict_so_far_and_peek_looks_at_it() {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let runs = || fs::read_to_string(&record).map_or(0, |t| t.matches("\"run\"").count());
     wait_for("ten runs", || runs() >= 10);
-    let (out, found) = done(folder.path(), &["e.toml", "--peek"]);
+    let (out, found) = done(folder.path(), &["e.toml", "--status"]);
     assert_eq!((out.status.code(), &found["ended"]), (Some(1), &"under way".into()));
     signal(&child, libc::SIGINT);
     let out = child.wait_with_output().unwrap();
@@ -330,7 +330,7 @@ fn ctrl_c_gives_the_verdict_so_far_and_peek_looks_at_it() {
     assert!(said.contains("`netwright prove --resume --record r.jsonl` goes on with it"), "{said}");
     assert!(found["runs"].as_array().unwrap().len() >= 10);
     assert_eq!(fs::read_to_string(&knob).unwrap(), "7\n");
-    let (_, found) = done(folder.path(), &["e.toml", "--peek"]);
+    let (_, found) = done(folder.path(), &["e.toml", "--status"]);
     assert_eq!(found["ended"], "interrupted; --resume goes on with it");
     // A different experiment is not resumed, and the message has the difference.
     let text = fs::read_to_string(folder.path().join("e.toml")).unwrap();
@@ -420,11 +420,11 @@ fn bad_input_is_one_line_and_the_host_is_put_back() {
     let reported: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert!(reported["runs"].as_array().unwrap().len() >= 20);
     // The record alone defines the experiment.
-    let look = ["--peek", "--responder", "far.example", "--json"];
-    let peeked = prove(folder.path(), &look).output().unwrap();
-    let peeked: Value = serde_json::from_slice(&peeked.stdout).unwrap();
-    assert_eq!((&peeked["name"], &peeked["runs"]), (&reported["name"], &reported["runs"]));
-    let (_, seen) = done(folder.path(), &["e.toml", "--peek"]);
+    let look = ["--status", "--responder", "far.example", "--json"];
+    let shown = prove(folder.path(), &look).output().unwrap();
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!((&shown["name"], &shown["runs"]), (&reported["name"], &reported["runs"]));
+    let (_, seen) = done(folder.path(), &["e.toml", "--status"]);
     assert_eq!(seen["runs"], reported["runs"]);
     let ended = seen["ended"].as_str().unwrap();
     assert!(

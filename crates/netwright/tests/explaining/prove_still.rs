@@ -73,7 +73,7 @@ fn every_run_is_held_still_and_the_host_goes_on_after_it() {
     let folder = tempfile::tempdir().unwrap();
     experiment(folder.path(), "0.01", "24");
     let script = r#""$1" prove e.toml --record r.jsonl --quiet --json; echo "code $?"
-        "$1" prove e.toml --record r.jsonl --peek | grep Frozen; sh said"#;
+        "$1" prove e.toml --record r.jsonl --status | grep Frozen; sh said"#;
     let (out, complaint) = world(folder.path(), script);
     let found = document(&out, &complaint);
     let runs = found["runs"].as_array().unwrap();

@@ -149,7 +149,7 @@ fn added_delay_and_loss_are_what_was_asked_for_and_the_wire_says_its_own_error()
     // Lost either way: 1 - 0.9² = 19% of 400 = 76, standard deviation 7.8; five of them.
     assert!((285..=363).contains(&received), "{received} of 400 came back at 10% loss each way");
     std::thread::sleep(Duration::from_millis(1500));
-    match fs::read(lab.folder().join("wire-eth0.json")) {
+    match fs::read(lab.folder().join("link-eth0.json")) {
         Ok(json) => {
             let stats: lab::link::LinkStats = serde_json::from_slice(&json).unwrap();
             let pings_lost = 400 - u64::from(received);
@@ -160,7 +160,7 @@ fn added_delay_and_loss_are_what_was_asked_for_and_the_wire_says_its_own_error()
         }
         Err(_) => {
             let qdisc = stdout(&lab, "left", &["tc", "qdisc", "show", "dev", "eth0"]);
-            assert!(qdisc.contains("netem"), "neither a wire nor netem: {qdisc}");
+            assert!(qdisc.contains("netem"), "neither a link of ours nor netem: {qdisc}");
         }
     }
 }

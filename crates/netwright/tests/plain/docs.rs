@@ -183,9 +183,9 @@ fn shipped_experiments_are_understood() {
         files.filter(|f| f.extension().is_some_and(|e| e == "toml")).collect();
     assert!(files.len() >= 2, "{files:?}");
     for file in files {
-        let mut peek = Command::new(env!("CARGO_BIN_EXE_netwright"));
-        peek.arg("prove").arg(&file).args(["--peek", "--record", "/none/there"]);
-        let out = peek.output().unwrap();
+        let mut prove = Command::new(env!("CARGO_BIN_EXE_netwright"));
+        prove.arg("prove").arg(&file).args(["--status", "--record", "/none/there"]);
+        let out = prove.output().unwrap();
         let said = String::from_utf8_lossy(&out.stderr);
         // There is no record yet, which is error 4; a mistake in the file would be 2.
         assert_eq!(out.status.code(), Some(4), "{}: {said}", file.display());
@@ -203,9 +203,9 @@ fn experiments_on_the_pages_are_understood() {
         let blocks = text.split("\n```toml\n").skip(1).filter_map(|b| b.split("\n```").next());
         for block in blocks.filter(|b| b.contains("[[factor]]")) {
             fs::write(&file, block).unwrap();
-            let mut peek = Command::new(env!("CARGO_BIN_EXE_netwright"));
-            peek.arg("prove").arg(&file).args(["--peek", "--record", "/none/there"]);
-            let out = peek.output().unwrap();
+            let mut prove = Command::new(env!("CARGO_BIN_EXE_netwright"));
+            prove.arg("prove").arg(&file).args(["--status", "--record", "/none/there"]);
+            let out = prove.output().unwrap();
             let said = String::from_utf8_lossy(&out.stderr);
             assert_eq!(out.status.code(), Some(4), "{}: {said}", page.display());
             seen += 1;

@@ -82,7 +82,7 @@ const READERS: &[(&str, Fed)] = &[
     ("tune/src/persist/record.rs", By("persisted")),
     ("tune/src/profile.rs", By("profile")),
     ("tune/src/change_request.rs", By("changes")),
-    ("view/src/only.rs", Not(TYPED)),
+    ("view/src/row_filter.rs", Not(TYPED)),
     ("workloads/src/http/request.rs", Not(TYPED)),
     ("workloads/src/http/response.rs", By("http_response")),
     ("workloads/src/http/url.rs", By("url")),

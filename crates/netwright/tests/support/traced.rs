@@ -208,7 +208,7 @@ fn call_of(tid: i32) -> (u64, [u64; 6]) {
 }
 
 /// Reads bytes of a stopped child's memory.
-fn peek<const N: usize>(tid: i32, at: u64) -> [u8; N] {
+fn read_memory<const N: usize>(tid: i32, at: u64) -> [u8; N] {
     let mut bytes = [0u8; N];
     let ours = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: N };
     let theirs = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: N };
@@ -229,11 +229,11 @@ fn only_asks(tid: i32) -> bool {
     let (nr, args) = call_of(tid);
     match nr as libc::c_long {
         libc::SYS_ioctl if args[1] == libc::SIOCETHTOOL => {
-            let data = u64::from_ne_bytes(peek(tid, args[2] + 16));
-            QUESTIONS.contains(&u32::from_ne_bytes(peek(tid, data)))
+            let data = u64::from_ne_bytes(read_memory(tid, args[2] + 16));
+            QUESTIONS.contains(&u32::from_ne_bytes(read_memory(tid, data)))
         }
         libc::SYS_sendto => {
-            let head: [u8; 17] = peek(tid, args[1]);
+            let head: [u8; 17] = read_memory(tid, args[1]);
             let word = |at: usize| u16::from_ne_bytes([head[at], head[at + 1]]);
             let (kind, flags) = (word(4), word(6));
             let get_family = i32::from(kind) == libc::GENL_ID_CTRL && head[16] == 3;

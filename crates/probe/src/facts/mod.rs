@@ -11,10 +11,10 @@ mod excerpt;
 pub mod host;
 mod idle;
 pub mod irq;
-pub mod link;
 pub mod listener;
 pub mod netns;
 pub mod nic;
+pub mod nic_netlink;
 pub mod numa;
 mod parallel;
 pub mod pci;
@@ -75,7 +75,7 @@ pub const ELSEWHERE: &str = "interfaces of this network namespace";
 
 /// Why this process's `/sys` is not that of its network namespace, if it is not.
 pub fn elsewhere(root: &Root) -> Option<String> {
-    link::contradiction(&nic::read(root), &rtnl::Answers::ask(root))
+    nic_netlink::contradiction(&nic::read(root), &rtnl::Answers::ask(root))
 }
 
 /// Reads everything that the host is. The two halves need nothing of each other and are read
@@ -161,14 +161,14 @@ impl Network {
     fn read(root: &Root) -> Self {
         let mut nics = nic::read(root);
         let mut links = rtnl::Answers::ask(root);
-        if link::contradiction(&nics, &links).is_some() {
+        if nic_netlink::contradiction(&nics, &links).is_some() {
             // Perhaps the only interface came or went between the two.
             nics = nic::read(root);
             links = rtnl::Answers::ask(root);
         }
-        let elsewhere = link::contradiction(&nics, &links);
+        let elsewhere = nic_netlink::contradiction(&nics, &links);
         let (namespaces, unseen) = netns::read(root, &links);
-        let mut no_access = link::enrich(root, &mut nics, &links, &namespaces);
+        let mut no_access = nic_netlink::enrich(root, &mut nics, &links, &namespaces);
         let irqs = irq::read(root, &nics);
         let known = irqs.known().map(Vec::as_slice).unwrap_or_default();
         irq::attach(&mut nics, known);

@@ -193,9 +193,9 @@ mod tests {
         let first = ClockChanges::read(&root);
         std::thread::sleep(std::time::Duration::from_millis(20));
         let later = ClockChanges::read(&root);
-        let calm = first.until(&later);
-        assert!(calm.clock_step_ns.get().unwrap().abs() < 5_000_000, "{calm:?}");
-        assert!(calm.suspended_ns.get().unwrap() < 5_000_000, "{calm:?}");
+        let undisturbed = first.until(&later);
+        assert!(undisturbed.clock_step_ns.get().unwrap().abs() < 5_000_000, "{undisturbed:?}");
+        assert!(undisturbed.suspended_ns.get().unwrap() < 5_000_000, "{undisturbed:?}");
         let mut set = later.clone();
         let clocks = set.clocks.as_mut().unwrap();
         clocks.real_ns -= 3_000_000_000;

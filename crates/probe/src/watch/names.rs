@@ -14,7 +14,7 @@ const ASKED: usize = 200;
 pub struct Names(BTreeMap<u32, String>);
 
 impl Names {
-    /// Names the processes of these threads; the threads that paid most come first.
+    /// Names the processes of these threads; the threads that lost most come first.
     pub fn give(&mut self, comms: &Comms, interrupted_tasks: &mut [InterruptedTask]) {
         self.by(interrupted_tasks, |pid| comms.of(pid));
     }

@@ -9,7 +9,7 @@ use model::{
 
 use super::{
     deltas::{Deltas, LastReading, Row},
-    interrupted_task::Paying,
+    interrupted_task::TaskTimes,
     napi_place::{Instance, NamespaceNics, NapiQueue},
     napi_thread::Threads,
 };
@@ -63,11 +63,16 @@ impl Napis {
     }
 
     /// What was polled since the last look, and which instances the kernel's map may forget.
-    pub fn look(&mut self, root: &Root, sums: &Sums, paying: &Paying) -> (Polls, Vec<NapiKey>) {
+    pub fn look(
+        &mut self,
+        root: &Root,
+        sums: &Sums,
+        task_times: &TaskTimes,
+    ) -> (Polls, Vec<NapiKey>) {
         let (mut cells, idle) = self.cells(sums);
         let outside = |c: &&Cell| c.polled[3] > 0;
         let pollers: BTreeSet<u32> = cells.iter().filter(outside).map(|c| c.sums.poller).collect();
-        let times = self.threads.look(root, &pollers, paying);
+        let times = self.threads.look(root, &pollers, task_times);
         share(&mut cells, &times);
         let reported = self.threads.reported();
         let threaded_ns = (reported.is_known() || pollers.is_empty()).then(|| by_cpu(&cells));

@@ -7,7 +7,7 @@ use model::{IrqId, QueueId, Reading, ids::Direction, irq::Irq, nic::Nic};
 use crate::{
     Root,
     ask::rtnl,
-    facts::{irq, link, netns, nic},
+    facts::{irq, netns, nic, nic_netlink},
 };
 
 /// What is known of this network namespace's NICs; read when an instance is seen first.
@@ -63,7 +63,7 @@ impl NamespaceNics {
     fn ask(&mut self, root: &Root) {
         let mut nics = nic::read(root);
         let links = rtnl::Answers::ask(root);
-        link::enrich(root, &mut nics, &links, &Reading::absent("not asked"));
+        nic_netlink::enrich(root, &mut nics, &links, &Reading::absent("not asked"));
         self.irqs = irq::read(root, &nics).into_known().unwrap_or_default();
         irq::attach(&mut nics, &self.irqs);
         self.nics = nics;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::Reading;
 
-use super::interrupted_task::Paying;
+use super::interrupted_task::TaskTimes;
 use crate::serving::process_ns;
 use crate::{Root, facts, samples};
 
@@ -57,7 +57,7 @@ impl Threads {
         &mut self,
         root: &Root,
         pollers: &BTreeSet<u32>,
-        paying: &Paying,
+        task_times: &TaskTimes,
     ) -> BTreeMap<u32, u64> {
         if !self.same_numbers {
             return BTreeMap::new();
@@ -78,7 +78,7 @@ impl Threads {
         self.others.retain(|tid| pollers.contains(tid));
         if !grown.is_empty() && !self.apart(root) {
             for (tid, ns) in &mut grown {
-                let within = paying.softirqs_in(*tid) + paying.interrupts_in(*tid);
+                let within = task_times.softirqs_in(*tid) + task_times.interrupts_in(*tid);
                 *ns = ns.saturating_sub(within);
             }
         }

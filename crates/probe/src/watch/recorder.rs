@@ -143,7 +143,7 @@ fn new_frame() -> io::Result<Encoder<'static, Vec<u8>>> {
 
 #[cfg(test)]
 mod tests {
-    use model::watch::generated;
+    use model::watch::test_data;
 
     use super::*;
     use crate::watch::recording::Recording;
@@ -153,9 +153,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("r.zst");
         let mut recorder = Recorder::create(&path, false, limit).unwrap();
-        recorder.host(&generated::host(2, 1)).unwrap();
+        recorder.host(&test_data::host(2, 1)).unwrap();
         for turn in 0..of {
-            let interval = generated::interval(2, turn);
+            let interval = test_data::interval(2, turn);
             match recorder.write(&WatchRecord { interval, findings: vec![] }).unwrap() {
                 WriteResult::In => {}
                 WriteResult::Full => break,

@@ -221,18 +221,18 @@ fn local(
 
 #[cfg(test)]
 mod tests {
-    use model::watch::generated;
+    use model::watch::test_data;
 
     use super::*;
 
     #[test]
     fn a_small_file_that_unpacks_to_gigabytes_is_read_within_bounds() {
-        let record = WatchRecord { interval: generated::interval(2, 1), findings: vec![] };
+        let record = WatchRecord { interval: test_data::interval(2, 1), findings: vec![] };
         let mut line = serde_json::to_string(&record).unwrap();
         line.push_str(&" ".repeat(1 << 20));
         line.push('\n');
         let mut z = zstd::Encoder::new(vec![], 3).unwrap();
-        let host = serde_json::to_string(&generated::host(2, 1)).unwrap() + "\n";
+        let host = serde_json::to_string(&test_data::host(2, 1)).unwrap() + "\n";
         io::Write::write_all(&mut z, host.as_bytes()).unwrap();
         for _ in 0..2_000 {
             io::Write::write_all(&mut z, line.as_bytes()).unwrap();

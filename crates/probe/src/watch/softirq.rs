@@ -133,10 +133,10 @@ impl SoftirqPart {
         };
         let observed = self.duty.observed(monotonic_ns());
         let share = if self.spares_all { observed } else { 1.0 };
-        let (mut paying, forgotten) = self.interrupted_tasks.look(&sums);
+        let (mut task_times, forgotten) = self.interrupted_tasks.look(&sums);
         softirq.forget_interrupted_tasks(&forgotten);
-        paying.scale(share);
-        let (mut polls, forgotten) = self.napis.look(&self.root, &sums, &paying);
+        task_times.scale(share);
+        let (mut polls, forgotten) = self.napis.look(&self.root, &sums, &task_times);
         polls.napi.iter_mut().for_each(|n| n.observed_share = observed);
         softirq.forget_napis(&forgotten);
         let seen = softirq.object.refused(NAPI_POLL);
@@ -154,7 +154,7 @@ impl SoftirqPart {
             let all = ByContextAndVector { sums: counts.sums, threaded_ns: threaded(cpu) };
             (*cpu, all)
         };
-        let mut interrupted_tasks = paying.ranked();
+        let mut interrupted_tasks = task_times.ranked();
         if let Some(comms) = comms {
             self.names.give(comms, &mut interrupted_tasks);
         }

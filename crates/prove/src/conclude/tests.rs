@@ -336,8 +336,8 @@ fn a_figure_too_noisy_to_decide_is_said_with_the_blocks_that_would() {
     let needed = words.windows(2).find(|w| w[0] == "about").and_then(|w| w[1].parse::<f64>().ok());
     // Intervals of a quarter need some hundred times as many runs for a hundredth.
     assert!(needed.unwrap() > 8.0 * 50.0, "{note}");
-    let calm = said(&e, &runs(&e, 40, |_| (100.0, 0.0)));
-    assert!(!calm.notes.iter().any(|n| too_noisy(&n)), "{:?}", calm.notes);
+    let undisturbed = said(&e, &runs(&e, 40, |_| (100.0, 0.0)));
+    assert!(!undisturbed.notes.iter().any(|n| too_noisy(&n)), "{:?}", undisturbed.notes);
 }
 
 #[test]

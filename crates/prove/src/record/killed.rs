@@ -7,7 +7,7 @@ use tune::{
     netns::{self, NamespaceSearch},
 };
 
-use super::{NamespaceId, Past, Record, read};
+use super::{NamespaceId, Record, RecordContent, read};
 use crate::{
     ProveError,
     child::{self, SET_PATIENCE},
@@ -15,7 +15,7 @@ use crate::{
 
 /// What was undone, and what was not.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Cleared {
+pub struct ClearedSettings {
     /// Undo commands that were run.
     pub undone: Vec<String>,
     /// Settings of other experiments that were not undone, each with the reason.
@@ -26,14 +26,18 @@ pub struct Cleared {
 /// `own` is the caller's record; `unsets` are the undo commands of its experiment.
 ///
 /// **Errors**: an undo command of the caller's own record, or one in `unsets`, failed; it stays
-/// pending. Another experiment's failure is returned in [`Cleared::left`] and stays pending too.
-pub fn undo_killed(folder: &Path, own: &Path, unsets: &[String]) -> Result<Cleared, ProveError> {
+/// pending. Another experiment's failure is returned in [`ClearedSettings::left`] and stays pending too.
+pub fn undo_killed(
+    folder: &Path,
+    own: &Path,
+    unsets: &[String],
+) -> Result<ClearedSettings, ProveError> {
     let failed = |e| ProveError::file(folder, e);
     let entries = match std::fs::read_dir(folder) {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Cleared::default()),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(ClearedSettings::default()),
         entries => entries.map_err(failed)?,
     };
-    let mut cleared = Cleared::default();
+    let mut cleared = ClearedSettings::default();
     for entry in entries {
         let path = entry.map_err(failed)?.path();
         if path.extension().is_none_or(|e| e != "jsonl") || !path.is_file() {
@@ -77,7 +81,7 @@ pub fn undo_killed(folder: &Path, own: &Path, unsets: &[String]) -> Result<Clear
 /// A record without a writer that has something to undo; else `None`.
 ///
 /// **Errors**: it cannot be read, is damaged, or belongs to another user.
-fn pending(path: &Path) -> Result<Option<(Record, Past)>, ProveError> {
+fn pending(path: &Path) -> Result<Option<(Record, RecordContent)>, ProveError> {
     let gone =
         |e: &std::io::Error| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
     match read(path) {

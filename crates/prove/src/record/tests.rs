@@ -174,11 +174,11 @@ fn what_a_killed_experiment_left_is_undone_once() {
     let mut record = Record::create(&path, &begun()).unwrap();
     record.setting(&undo).unwrap();
     // While its process lives, nothing of it is undone.
-    let none = Cleared::default();
+    let none = ClearedSettings::default();
     let clear = |folder| undo_killed(folder, Path::new("own.jsonl"), &[]).unwrap();
     assert_eq!(clear(dir.path()), none);
     drop(record);
-    assert_eq!(clear(dir.path()), Cleared { undone: vec![undo], left: vec![] });
+    assert_eq!(clear(dir.path()), ClearedSettings { undone: vec![undo], left: vec![] });
     assert!(!left.exists());
     assert_eq!(clear(dir.path()), none);
     assert_eq!(clear(Path::new("/none/there")), none);

@@ -4,7 +4,7 @@ use model::{Change, Evidence, Finding, Severity};
 
 use super::plan::Plan;
 use crate::{
-    document::Diagnosed,
+    doctor::document::DoctorDocument,
     text::{Ink, Line, Page},
     words::many,
 };
@@ -14,7 +14,7 @@ const LABEL: usize = 16;
 /// The most lines of one finding without `-v`.
 const MOST: usize = 8;
 
-pub fn show(d: &Diagnosed, plan: &Plan<'_>, page: &mut Page) {
+pub fn show(d: &DoctorDocument, plan: &Plan<'_>, page: &mut Page) {
     for f in &d.findings {
         page.gap();
         let (label, text) = titled(f);

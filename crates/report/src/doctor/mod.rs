@@ -1,5 +1,6 @@
-//! `doctor` as text: header, verdict, findings, plan, passed rules, skipped rules.
+//! `doctor`: its document, and the document as text: header, verdict, findings, plan, passed rules, skipped rules.
 
+pub mod document;
 mod findings;
 mod plan;
 mod rest;
@@ -12,13 +13,13 @@ use model::{
 };
 
 use crate::{
-    document::Diagnosed,
+    doctor::document::DoctorDocument,
     inspect::dotted,
     text::{Ink, Line, Page, TextStyle},
     words::many,
 };
 
-pub fn text(d: &Diagnosed, look: TextStyle) -> String {
+pub fn text(d: &DoctorDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     head(d, &mut page);
     verdict(d, &mut page);
@@ -33,7 +34,7 @@ pub fn text(d: &Diagnosed, look: TextStyle) -> String {
 }
 
 /// The header on one line: host, window, user, goal. Parts without room are left out.
-fn head(d: &Diagnosed, page: &mut Page) {
+fn head(d: &DoctorDocument, page: &mut Page) {
     let guest = d.host.hypervisor.get().map(|h| match h.as_str() {
         "none" => "bare metal".to_owned(),
         other => format!("{other} guest"),
@@ -76,7 +77,7 @@ const ARCH: usize = 2;
 const GUEST: usize = 3;
 
 /// How long the counters were sampled.
-fn watched(d: &Diagnosed) -> Option<String> {
+fn watched(d: &DoctorDocument) -> Option<String> {
     match (&d.window, d.window_ns.get()) {
         (Known(w), Some(ns)) if w.since_boot => Some(format!("{} since boot", days(ns))),
         (Known(w), Some(ns)) if w.interrupted => Some(format!("{ns}, interrupted")),
@@ -96,7 +97,7 @@ fn days(time: model::Nanos) -> String {
 }
 
 /// What weakens the verdict: a line each.
-fn warnings(d: &Diagnosed, page: &mut Page) {
+fn warnings(d: &DoctorDocument, page: &mut Page) {
     let warn = |text: String, page: &mut Page| page.line(Line::new().ink(Ink::Warn, text), 2);
     if let Absent(why) | Denied(why) = &d.window {
         warn(format!("WARNING: settings only, no counters: {why}"), page);
@@ -113,7 +114,7 @@ fn warnings(d: &Diagnosed, page: &mut Page) {
 }
 
 /// The summary, on one line.
-fn verdict(d: &Diagnosed, page: &mut Page) {
+fn verdict(d: &DoctorDocument, page: &mut Page) {
     let count = |s: Severity| d.findings.iter().filter(|f| f.severity == s).count();
     let (critical, warning, info) =
         (count(Severity::Critical), count(Severity::Warning), count(Severity::Info));
@@ -141,7 +142,7 @@ fn verdict(d: &Diagnosed, page: &mut Page) {
 const ENOUGH: f64 = 0.75;
 
 /// How far "no finding" can be relied on: the number of rules that judged, the load and the window.
-fn nothing_found(d: &Diagnosed) -> Line {
+fn nothing_found(d: &DoctorDocument) -> Line {
     let rules = rest::Rules::of(d);
     let checked = format!("{} of {} checked", rules.judged, many(rules.all, "rule"));
     let warn = |text: String| Line::new().ink(Ink::Warn, text);
@@ -173,7 +174,7 @@ fn nothing_found(d: &Diagnosed) -> Line {
 
 /// The packets of a nearly idle host, unless a finding shows otherwise. Such a host passes most
 /// rules, which does not prove that it can bear load.
-fn quiet(d: &Diagnosed) -> Option<u64> {
+fn quiet(d: &DoctorDocument) -> Option<u64> {
     if d.findings.iter().any(|f| f.severity > Severity::Info) {
         return None;
     }

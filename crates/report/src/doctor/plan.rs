@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    document::Diagnosed,
+    doctor::document::DoctorDocument,
     text::{Ink, Line, Page},
 };
 
@@ -18,7 +18,7 @@ pub struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     /// The plan of a diagnosis.
-    pub fn new(d: &'a Diagnosed) -> Self {
+    pub fn new(d: &'a DoctorDocument) -> Self {
         let mut seen = BTreeSet::new();
         let mut steps = vec![];
         for f in &d.findings {

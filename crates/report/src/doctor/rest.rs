@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{facts::NoAccess, reading::Known};
 
 use crate::{
-    document::{Diagnosed, SoftirqTime},
+    doctor::document::{DoctorDocument, SoftirqTime},
     inspect::{caveat, no_access_line},
     text::{Ink, Line, Page, width},
     words::many,
@@ -16,7 +16,7 @@ const ALIKE: usize = 3;
 
 /// The contexts that softirqs ran in, and what `/proc/stat` says; empty where softirqs took next to
 /// no time.
-pub fn softirqs(d: &Diagnosed, page: &mut Page) {
+pub fn softirqs(d: &DoctorDocument, page: &mut Page) {
     let Some(t) = d.window.known().and_then(|w| w.softirq.known()) else { return };
     let least = t.cpu_time_ns as f64 * 0.0005;
     let all = t.measured_ns.softirq_ns();
@@ -52,7 +52,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    pub fn of(d: &Diagnosed) -> Self {
+    pub fn of(d: &DoctorDocument) -> Self {
         let passed = d.passed.iter().map(|c| c.rule.as_str());
         let judged = passed.chain(d.findings.iter().map(|f| f.rule.as_str()));
         let judged: BTreeSet<&str> = judged.collect();
@@ -62,7 +62,7 @@ impl Rules {
 }
 
 /// Rules that found nothing: their number, or with `-v` a line each.
-pub fn passed(d: &Diagnosed, page: &mut Page) {
+pub fn passed(d: &DoctorDocument, page: &mut Page) {
     let rules: BTreeSet<&str> = d.passed.iter().map(|c| c.rule.as_str()).collect();
     let Rules { all, .. } = Rules::of(d);
     if rules.is_empty() {
@@ -93,7 +93,7 @@ pub fn passed(d: &Diagnosed, page: &mut Page) {
 
 /// Rules without a needed value, and unreadable values, with what would make them readable; grouped
 /// by reason.
-pub fn not_checked(d: &Diagnosed, page: &mut Page) {
+pub fn not_checked(d: &DoctorDocument, page: &mut Page) {
     let mut no_access: Vec<&NoAccess> = d.no_access.iter().collect();
     let softirq = softirq_time(d);
     no_access.extend(&softirq);
@@ -120,7 +120,7 @@ fn named((rule, subjects): (&str, Vec<&str>)) -> String {
 }
 
 /// By reason, in the order of the rules: each rule with its subjects.
-fn skipped(d: &Diagnosed) -> Vec<(&str, BTreeMap<&str, Vec<&str>>)> {
+fn skipped(d: &DoctorDocument) -> Vec<(&str, BTreeMap<&str, Vec<&str>>)> {
     let mut by_reason: Vec<(&str, BTreeMap<&str, Vec<&str>>)> = vec![];
     for n in &d.skipped {
         let at = match by_reason.iter().position(|(why, _)| *why == n.why) {
@@ -141,7 +141,7 @@ fn skipped(d: &Diagnosed) -> Vec<(&str, BTreeMap<&str, Vec<&str>>)> {
 }
 
 /// Why softirq time is from the ticks of `/proc/stat`; for a running host only.
-fn softirq_time(d: &Diagnosed) -> Option<NoAccess> {
+fn softirq_time(d: &DoctorDocument) -> Option<NoAccess> {
     let Known(window) = &d.window else { return None };
     let why = window.softirq.why_not().filter(|_| d.source.kind == "live")?;
     Some(NoAccess {

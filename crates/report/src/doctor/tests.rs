@@ -7,7 +7,7 @@ use model::{
 
 use super::*;
 use crate::{
-    document::Source,
+    doctor::document::Source,
     testing::{self, golden},
 };
 
@@ -73,7 +73,7 @@ fn finding(rank: u32, rule: &str, severity: Severity) -> Finding {
     }
 }
 
-fn diagnosed(findings: Vec<Finding>) -> Diagnosed {
+fn diagnosed(findings: Vec<Finding>) -> DoctorDocument {
     let mut facts = testing::nothing();
     facts.host.name = Known("box".into());
     facts.host.kernel = Known("6.12.0".into());
@@ -110,7 +110,7 @@ fn diagnosed(findings: Vec<Finding>) -> Diagnosed {
             },
         ],
     };
-    Diagnosed::new(
+    DoctorDocument::new(
         &facts,
         &Known(samples()),
         false,
@@ -128,7 +128,7 @@ fn diagnosed(findings: Vec<Finding>) -> Diagnosed {
 
 /// A host with a finding that has everything, one that another explains, and one with much of
 /// everything.
-fn busy() -> Diagnosed {
+fn busy() -> DoctorDocument {
     let mut second = finding(2, "time_squeeze", Severity::Info);
     second.title = "CPU 0 runs out of budget".into();
     second.explanation = String::new();
@@ -186,7 +186,7 @@ fn busy() -> Diagnosed {
     measured.ksoftirqd.net_rx = 26_400_000_000;
     measured.syscall.net_rx = 480_000_000;
     if let Known(w) = &mut d.window {
-        w.softirq = Known(crate::document::SoftirqTime {
+        w.softirq = Known(crate::doctor::document::SoftirqTime {
             measured_ns: measured,
             proc_stat_ns: Known(7_600_000_000),
             cpu_time_ns: 80_000_000_000,
@@ -290,7 +290,8 @@ fn what_nothing_found_is_worth_stands_beside_it() {
     if let Known(w) = &mut d.window {
         w.packets = Known(60_000);
     }
-    let line = |d: &Diagnosed| text(d, TextStyle::default()).lines().nth(1).unwrap().to_owned();
+    let line =
+        |d: &DoctorDocument| text(d, TextStyle::default()).lines().nth(1).unwrap().to_owned();
     assert_eq!(line(&d), "Nothing found in 5 s at 12,000 packets/s, but only 1 of 3 rules checked");
     d.skipped.clear();
     assert_eq!(line(&d), "Nothing found in 5 s at 12,000 packets/s; 1 of 1 rule checked");
@@ -318,7 +319,7 @@ fn without_counters_and_cut_short_are_said() {
 #[test]
 fn a_header_without_room_leaves_out_the_architecture_before_the_guest() {
     let mut d = diagnosed(vec![]);
-    let first = |d: &Diagnosed, width| {
+    let first = |d: &DoctorDocument, width| {
         let look = TextStyle { width, ..TextStyle::default() };
         text(d, look).lines().next().unwrap().to_owned()
     };

@@ -91,12 +91,12 @@ fn by_thread(threads: &[InterruptedTask]) -> Vec<InterruptedTask> {
 
 #[cfg(test)]
 mod tests {
-    use model::watch::generated;
+    use model::watch::test_data;
 
     use super::*;
 
     fn of(interrupted_tasks: Vec<InterruptedTask>) -> WatchInterval {
-        let mut interval = generated::interval(2, 0);
+        let mut interval = test_data::interval(2, 0);
         interval.interrupted_tasks = Reading::Known(interrupted_tasks);
         interval
     }

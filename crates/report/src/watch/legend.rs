@@ -90,14 +90,14 @@ pub const FINDINGS: &[Entry] =
 
 #[cfg(test)]
 mod tests {
-    use model::watch::generated;
+    use model::watch::test_data;
 
     use super::*;
     use crate::watch::{counters::counters, interrupted_tasks::interrupted_tasks, panes};
 
     #[test]
     fn every_column_has_its_entry() {
-        let (interval, host) = (generated::interval(2, 1), generated::host(2, 1));
+        let (interval, host) = (test_data::interval(2, 1), test_data::host(2, 1));
         for (legend, list) in [
             (CPUS, panes::cpus(&interval, &host)),
             (QUEUES, panes::queues(&interval)),

@@ -63,13 +63,13 @@ pub fn missing(interval: &WatchInterval) -> Vec<Missing> {
 
 #[cfg(test)]
 mod tests {
-    use model::watch::{ProgramStatus, generated};
+    use model::watch::{ProgramStatus, test_data};
 
     use super::*;
 
     #[test]
     fn one_reason_for_all_is_one_line_without_the_programs_names() {
-        let mut interval = generated::interval(4, 0);
+        let mut interval = test_data::interval(4, 0);
         let why = "eBPF is switched off (--no-bpf)";
         interval.cpus.iter_mut().for_each(|c| c.softirq_ns = Reading::absent(why));
         interval.interrupted_tasks = Reading::absent(why);
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_missing_alone_is_named_once() {
-        let mut interval = generated::interval(1, 0);
+        let mut interval = test_data::interval(1, 0);
         for program in &mut interval.observer.programs {
             if !program.ran.is_known() {
                 program.ran = Reading::absent(format!("{}: no such tracepoint", program.program));

@@ -1,16 +1,16 @@
 use model::{
     Reading,
-    watch::{WatchRecord, generated},
+    watch::{WatchRecord, test_data},
 };
 
 use super::*;
 
 fn record(cpus: u32, turn: u64) -> WatchRecord {
-    WatchRecord { interval: generated::interval(cpus, turn), findings: vec![] }
+    WatchRecord { interval: test_data::interval(cpus, turn), findings: vec![] }
 }
 
 fn teller(cpus: u32) -> Teller {
-    Teller::new(TextStyle { width: 160, ..TextStyle::default() }, generated::host(cpus, 2))
+    Teller::new(TextStyle { width: 160, ..TextStyle::default() }, test_data::host(cpus, 2))
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_finding_is_told_when_it_appears() {
 
 #[test]
 fn processes_sum_their_threads() {
-    let list = interrupted_tasks::interrupted_tasks(&generated::interval(2, 0), false);
+    let list = interrupted_tasks::interrupted_tasks(&test_data::interval(2, 0), false);
     let first = &list.rows[0];
     assert_eq!((first[0].text.as_str(), first[1].text.as_str()), ("1000", "postgres"));
     // Threads 1000 and 1001: 20 + 10 ms by softirqs, 1 + 0.5 by interrupts.
@@ -75,7 +75,7 @@ fn processes_sum_their_threads() {
 
 #[test]
 fn without_programs_the_bars_are_what_proc_stat_claims() {
-    let mut interval = generated::interval(2, 0);
+    let mut interval = test_data::interval(2, 0);
     for cpu in &mut interval.cpus {
         cpu.softirq_ns = Reading::denied("CAP_BPF");
     }
@@ -99,7 +99,7 @@ fn a_name_with_control_characters_stays_text() {
 
 #[test]
 fn a_connection_that_sent_again_leaves_room_for_its_figures_on_80_columns() {
-    let list = counters(&generated::interval(2, 0));
+    let list = counters(&test_data::interval(2, 0));
     let row = list.rows.iter().find(|r| r[0].text == "retransmitted").unwrap();
     assert_eq!(row[1].text, "10.0.0.1:5432 > 10.0.0.2:40000");
     // For the longest IPv4 addresses, after the longest place, with two blanks between.
@@ -126,7 +126,7 @@ fn what_is_not_in_the_cost_and_who_ended_is_said() {
 
 #[test]
 fn eleven_ticks_of_ten_are_no_more_than_the_whole() {
-    let mut interval = generated::interval(1, 0);
+    let mut interval = test_data::interval(1, 0);
     interval.interval_s = 0.1;
     let stat = interval.cpus[0].proc_stat.clone().into_known().unwrap();
     let ms = |n: u64| Reading::Known(n * 1_000_000);
@@ -140,7 +140,7 @@ fn eleven_ticks_of_ten_are_no_more_than_the_whole() {
         };
         interval.cpus[0].proc_stat = Reading::Known(claimed);
         let shares = contexts::shares(&interval.cpus[0], interval.interval_s, false);
-        let list = panes::cpus(&interval, &generated::host(1, 1));
+        let list = panes::cpus(&interval, &test_data::host(1, 1));
         let of = |head| list.columns.iter().position(|c| c.head == head).unwrap();
         let both = ["us", "sy"].map(|head| list.rows[0][of(head)].number.unwrap());
         assert!((both[0] - shares[0].1).abs() < 1e-9 && (both[1] - shares[1].1).abs() < 1e-9);

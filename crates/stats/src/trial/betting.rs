@@ -8,7 +8,7 @@
 //! That is what lets an experiment stop when the answer is clear.
 //!
 //! The stake is tanh(c x), where x is the effect over the median size of those so far, cut at 2:
-//! a wild block loses no more than a large one. Three c on both sides, by even shares.
+//! an outlier loses no more than a large one. Three c on both sides, by even shares.
 
 /// Stakes: cautious for small effects, bold for clear ones.
 const BOLDNESS: [f64; 3] = [0.3, 1.0, 3.0];
@@ -106,12 +106,12 @@ mod tests {
     }
 
     #[test]
-    fn clear_effects_need_about_ten_blocks_and_wild_blocks_cost_little() {
-        let needed = |wild: Option<usize>| {
+    fn clear_effects_need_about_ten_blocks_and_outliers_cost_little() {
+        let needed = |outlier: Option<usize>| {
             let mut bet = Bet::default();
             (0..200usize).position(|i| {
-                let calm = 1.0 + 0.01 * (i % 7) as f64;
-                bet.take(if wild == Some(i) { -100.0 } else { calm });
+                let typical = 1.0 + 0.01 * (i % 7) as f64;
+                bet.take(if outlier == Some(i) { -100.0 } else { typical });
                 bet.p_value() <= 0.01
             })
         };

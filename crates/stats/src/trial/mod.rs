@@ -11,9 +11,9 @@
 //! is shared out.
 
 pub mod betting;
+pub mod block_series;
 pub mod decide;
 pub mod holm;
-pub mod looks;
 pub mod order;
 pub mod several;
 pub mod signed_rank;

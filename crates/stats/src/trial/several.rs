@@ -9,8 +9,8 @@
 //! chance that few blocks have by the number of counters, after which ten blocks and fifty
 //! counters could show nothing.
 //!
-//! An effect is measured by the sum over blocks over the root of the sum of squares, in which a
-//! wild block is cut at twice the median size, which turning does not change.
+//! An effect is measured by the sum over blocks over the root of the sum of squares, in which an
+//! outlier is cut at twice the median size, which turning does not change.
 
 use crate::random::SplitMix64;
 
@@ -80,7 +80,7 @@ fn turned(scaled: &[Vec<f64>], counter: usize, signs: u64) -> f64 {
     each.map(|(b, x)| if signs >> (b % 64) & 1 == 1 { -x } else { *x }).sum::<f64>().abs()
 }
 
-/// Wild blocks cut, over the root of the sum of squares.
+/// Outliers cut, over the root of the sum of squares.
 fn scaled(effects: &[f64], blocks: usize) -> Vec<f64> {
     let sizes: Vec<f64> = effects.iter().take(blocks).map(|e| e.abs()).collect();
     let median = crate::paired::median(&sizes);
@@ -140,7 +140,7 @@ mod tests {
         // The least that signed ranks can say of nine blocks, times the number of counters.
         let holm = 50.0 * signed_rank::p_value(&[1.0; 9]);
         assert!(holm > 0.05, "{holm}");
-        // One wild block takes nothing from it.
+        // One outlier takes nothing from it.
         all[7][4] = 80.0;
         assert!(p_values(&all, 1)[7] <= 0.05);
     }

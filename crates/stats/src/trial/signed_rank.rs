@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn one_wild_block_moves_nothing_and_few_blocks_say_nothing() {
+    fn one_outlier_moves_nothing_and_few_blocks_say_nothing() {
         let mut effects: Vec<f64> = (0..15).map(|i| 0.1 + f64::from(i) * 0.001).collect();
         effects[7] = 50.0;
         let found = shift(&effects, 0.95).unwrap();

@@ -13,10 +13,10 @@ use crate::{
     rate::wilson,
 };
 
-/// A host whose runs' logarithms are noise of deviation `noise` with a habit.
+/// A host whose runs' logarithms are noise of deviation `noise`, of one kind.
 #[derive(Debug, Clone, Copy)]
-enum Habit {
-    Calm,
+enum NoiseKind {
+    Steady,
     Drift,
     Remembers,
     TwoModes,
@@ -25,42 +25,43 @@ enum Habit {
     All,
 }
 
-const HABITS: [Habit; 7] = [
-    Habit::Calm,
-    Habit::Drift,
-    Habit::Remembers,
-    Habit::TwoModes,
-    Habit::HeavyTails,
-    Habit::Outliers,
-    Habit::All,
+const NOISE_KINDS: [NoiseKind; 7] = [
+    NoiseKind::Steady,
+    NoiseKind::Drift,
+    NoiseKind::Remembers,
+    NoiseKind::TwoModes,
+    NoiseKind::HeavyTails,
+    NoiseKind::Outliers,
+    NoiseKind::All,
 ];
 
 /// The figures of `runs` runs one after the other, as logarithms.
-fn host(habit: Habit, noise: f64, runs: usize, seed: u64) -> Vec<f64> {
-    let has = |h: Habit| {
-        matches!(habit, Habit::All) || std::mem::discriminant(&habit) == std::mem::discriminant(&h)
+fn host(noise_kind: NoiseKind, noise: f64, runs: usize, seed: u64) -> Vec<f64> {
+    let has = |h: NoiseKind| {
+        matches!(noise_kind, NoiseKind::All)
+            || std::mem::discriminant(&noise_kind) == std::mem::discriminant(&h)
     };
     let mut random = SplitMix64::new(seed.wrapping_mul(0x9e37_79b9) ^ 0x5eed);
     let (mut slow, mut mode) = (Ar1::new(0.9, seed ^ 77), false);
     (0..runs)
         .map(|i| {
             let mut x = noise * random.normal();
-            if has(Habit::Drift) {
+            if has(NoiseKind::Drift) {
                 // Twelve deviations over the whole, faster at the beginning.
                 x += 12.0 * noise * (i as f64 / runs as f64).sqrt();
             }
-            if has(Habit::Remembers) {
+            if has(NoiseKind::Remembers) {
                 x += 2.0 * noise * slow.draw();
             }
-            if has(Habit::TwoModes) {
+            if has(NoiseKind::TwoModes) {
                 mode ^= random.unit() < 0.15;
                 x += if mode { 8.0 * noise } else { 0.0 };
             }
-            if has(Habit::HeavyTails) {
+            if has(NoiseKind::HeavyTails) {
                 // Student's t of 2 degrees.
                 x += noise * random.normal() / random.exponential().sqrt();
             }
-            if has(Habit::Outliers) && random.unit() < 0.05 {
+            if has(NoiseKind::Outliers) && random.unit() < 0.05 {
                 x += 0.5;
             }
             x
@@ -108,11 +109,17 @@ struct VerdictCounts {
     blocks: usize,
 }
 
-fn tally(habit: Habit, noise: f64, truth: f64, blocks: usize, runs: u64) -> VerdictCounts {
+fn count_verdicts(
+    noise_kind: NoiseKind,
+    noise: f64,
+    truth: f64,
+    blocks: usize,
+    runs: u64,
+) -> VerdictCounts {
     let mut t = VerdictCounts::default();
     for seed in 0..runs {
         let seed = seed.wrapping_mul(7_919) + blocks as u64;
-        let runs = host(habit, noise, 4 * blocks, seed);
+        let runs = host(noise_kind, noise, 4 * blocks, seed);
         let (found, used) = experiment(&effects(&runs, truth, seed ^ 0xabcd));
         let interval = found.interval.unwrap();
         t.runs += 1;
@@ -130,33 +137,33 @@ fn shown((p, low, high): (f64, f64, f64)) -> String {
 
 /// More under `make bench BENCHES=prove`.
 fn a_change_of_nothing(runs: u64) {
-    for habit in HABITS {
-        let t = tally(habit, 0.02, 0.0, 20, runs);
+    for noise_kind in NOISE_KINDS {
+        let t = count_verdicts(noise_kind, 0.02, 0.0, 20, runs);
         let called = wilson(t.better + t.worse, t.runs);
-        println!("A/A {habit:?}: better or worse in {}", shown(called));
+        println!("A/A {noise_kind:?}: better or worse in {}", shown(called));
         // Two deviations above 5% would be chance in one of 40; the seeds are fixed.
-        assert!(called.1 <= 0.05, "{habit:?}: {t:?}");
+        assert!(called.1 <= 0.05, "{noise_kind:?}: {t:?}");
         let held = wilson(t.held, t.runs);
-        println!("A/A {habit:?}: the interval held the truth in {}", shown(held));
-        assert!(held.2 >= 0.92 && held.1 <= 0.98, "{habit:?}: {t:?}");
+        println!("A/A {noise_kind:?}: the interval held the truth in {}", shown(held));
+        assert!(held.2 >= 0.92 && held.1 <= 0.98, "{noise_kind:?}: {t:?}");
     }
 }
 
 fn a_change_of_a_twentieth(runs: u64) {
     let truth = 1.05f64.ln();
-    for habit in HABITS {
-        let t = tally(habit, 0.01, truth, 30, runs);
+    for noise_kind in NOISE_KINDS {
+        let t = count_verdicts(noise_kind, 0.01, truth, 30, runs);
         let (found, held) = (wilson(t.worse, t.runs), wilson(t.held, t.runs));
         println!(
-            "5% {habit:?}: found in {}, held in {}, {:.1} of 30 blocks",
+            "5% {noise_kind:?}: found in {}, held in {}, {:.1} of 30 blocks",
             shown(found),
             shown(held),
             t.blocks as f64 / t.runs as f64
         );
-        assert_eq!(t.better, 0, "{habit:?}: the wrong sign");
-        assert!(held.2 >= 0.92 && held.1 <= 0.98, "{habit:?}: {t:?}");
-        if !matches!(habit, Habit::All) {
-            assert!(found.2 >= 0.95, "{habit:?}: {t:?}");
+        assert_eq!(t.better, 0, "{noise_kind:?}: the wrong sign");
+        assert!(held.2 >= 0.92 && held.1 <= 0.98, "{noise_kind:?}: {t:?}");
+        if !matches!(noise_kind, NoiseKind::All) {
+            assert!(found.2 >= 0.95, "{noise_kind:?}: {t:?}");
         }
     }
 }

@@ -27,16 +27,13 @@ use crate::{
         confidence::Next,
         ends::Ended,
         floor::calibrate,
-        measured::Measured,
+        measured::{BATCH_NS, Measured, unix_s},
         schedule::Schedule,
         window::Window,
         worker_pool::WorkerPool,
     },
     net::{self, now_ns},
 };
-
-/// Initial length of a batch for the confidence intervals.
-const BATCH_NS: u64 = 20_000_000;
 
 /// Measures connections as requested.
 ///
@@ -114,12 +111,6 @@ fn check(spec: &ConnectSpec) -> Result<()> {
         return usage("a time limit below 1ms fails attempts that only wait their turn".into());
     }
     Ok(())
-}
-
-/// Current time in seconds since 1970 (Unix epoch).
-fn unix_s() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |d| d.as_secs())
 }
 
 /// The test to request from the server.

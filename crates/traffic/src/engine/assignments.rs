@@ -9,7 +9,7 @@ use crate::{
     control::message::{Test, TestKind},
     host::{
         pin,
-        placement::{self, ChangeRequest, Choice, LocalPlacement, Role},
+        placement::{self, Choice, LocalPlacement, PlacementRequest, Role},
         route,
     },
 };
@@ -101,9 +101,8 @@ fn take(
     let root = probe::Root::live();
     let here = LocalPlacement::read(&root)?;
     let nic = interface.and_then(|name| probe::facts::topology::nic(&root, name));
-    let change_request =
-        ChangeRequest { role, same_host, partner, nic: nic.as_ref(), threads, taken };
-    let Choice { cpus, why } = placement::decide(pin, &here, &change_request)?;
+    let request = PlacementRequest { role, same_host, partner, nic: nic.as_ref(), threads, taken };
+    let Choice { cpus, why } = placement::decide(pin, &here, &request)?;
     Ok(Assignments { cpus, why, allowed: here.allowed })
 }
 

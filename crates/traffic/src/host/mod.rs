@@ -21,5 +21,5 @@ pub mod window;
 pub use identity::{Identity, identity, same_host};
 pub use mark::Mark;
 pub use pin::Pinned;
-pub use placement::{ChangeRequest, Choice, LocalPlacement, Role};
+pub use placement::{Choice, LocalPlacement, PlacementRequest, Role};
 pub use window::{Extras, ThreadWindow, Window, added, between, per_unit};

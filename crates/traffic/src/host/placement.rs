@@ -70,7 +70,7 @@ impl LocalPlacement {
 
 /// Inputs of the choice.
 #[derive(Debug, Clone)]
-pub struct ChangeRequest<'a> {
+pub struct PlacementRequest<'a> {
     /// Role of this end.
     pub role: Role,
     /// Whether both ends are on this host.
@@ -102,18 +102,14 @@ const MAX_THREADS: u32 = 65_536;
 ///
 /// # Errors
 /// [`Error::Usage`]: a requested CPU is offline or not allowed for this process.
-pub fn decide(
-    pin: &Pin,
-    here: &LocalPlacement,
-    change_request: &ChangeRequest<'_>,
-) -> Result<Choice> {
+pub fn decide(pin: &Pin, here: &LocalPlacement, request: &PlacementRequest<'_>) -> Result<Choice> {
     match pin {
         Pin::No => Ok(Choice { cpus: vec![], why: "not pinned: the scheduler decides".into() }),
-        Pin::Auto | Pin::Apart => Ok(choose(here, change_request)),
+        Pin::Auto | Pin::Apart => Ok(choose(here, request)),
         Pin::List(list) => {
             check(list, here)?;
             let cpus: Vec<CpuId> = list.iter().collect();
-            Ok(Choice { cpus: round(&cpus, change_request.threads), why: "asked for".into() })
+            Ok(Choice { cpus: round(&cpus, request.threads), why: "asked for".into() })
         }
     }
 }
@@ -143,15 +139,15 @@ fn round(cpus: &[CpuId], threads: u32) -> Vec<CpuId> {
 }
 
 /// The policy's choice, see [the module](self).
-pub fn choose(here: &LocalPlacement, change_request: &ChangeRequest<'_>) -> Choice {
-    let free = here.allowed.difference(change_request.taken);
+pub fn choose(here: &LocalPlacement, request: &PlacementRequest<'_>) -> Choice {
+    let free = here.allowed.difference(request.taken);
     let usable = if free.is_empty() { &here.allowed } else { &free };
-    let cores = cores::ranked(here, change_request, usable);
-    let own = if change_request.same_host { share(cores, change_request) } else { cores };
-    if (change_request.threads as usize) > own.len() {
+    let cores = cores::ranked(here, request, usable);
+    let own = if request.same_host { share(cores, request) } else { cores };
+    if (request.threads as usize) > own.len() {
         let why = format!(
             "not pinned: {} threads, and {} for them; the scheduler places them",
-            change_request.threads,
+            request.threads,
             match own.len() {
                 1 => "1 core".to_owned(),
                 n => format!("{n} cores"),
@@ -160,23 +156,22 @@ pub fn choose(here: &LocalPlacement, change_request: &ChangeRequest<'_>) -> Choi
         return Choice { cpus: vec![], why };
     }
     let first = |core: &Core| core.cpus.first().copied();
-    let cpus: Vec<CpuId> =
-        own.iter().take(change_request.threads as usize).filter_map(first).collect();
-    let why = why::words(here, change_request, &cpus, usable);
+    let cpus: Vec<CpuId> = own.iter().take(request.threads as usize).filter_map(first).collect();
+    let why = why::words(here, request, &cpus, usable);
     Choice { cpus, why }
 }
 
 /// One end's share of the cores when both ends are on this host, best first; never empty if there
 /// was a core.
-fn share(mut cores: Vec<Core>, change_request: &ChangeRequest<'_>) -> Vec<Core> {
-    let threads = change_request.threads.max(1) as usize;
-    if !change_request.partner.is_empty() {
-        let apart = |c: &Core| c.core.intersection(change_request.partner).is_empty();
+fn share(mut cores: Vec<Core>, request: &PlacementRequest<'_>) -> Vec<Core> {
+    let threads = request.threads.max(1) as usize;
+    if !request.partner.is_empty() {
+        let apart = |c: &Core| c.core.intersection(request.partner).is_empty();
         if cores.iter().any(apart) {
             cores.retain(apart);
-        } else if cores.iter().flat_map(|c| &c.cpus).any(|&c| !change_request.partner.contains(c)) {
+        } else if cores.iter().flat_map(|c| &c.cpus).any(|&c| !request.partner.contains(c)) {
             for core in &mut cores {
-                core.cpus.retain(|&c| !change_request.partner.contains(c));
+                core.cpus.retain(|&c| !request.partner.contains(c));
             }
             cores.retain(|c| !c.cpus.is_empty());
         }
@@ -186,7 +181,7 @@ fn share(mut cores: Vec<Core>, change_request: &ChangeRequest<'_>) -> Vec<Core> 
         let half = only.cpus.len() / 2;
         if half > 0 {
             let peer = only.cpus.split_off(half);
-            if change_request.role == Role::PeerEnd {
+            if request.role == Role::PeerEnd {
                 only.cpus = peer;
             }
         }
@@ -194,11 +189,7 @@ fn share(mut cores: Vec<Core>, change_request: &ChangeRequest<'_>) -> Vec<Core> 
     }
     let each = threads.min(cores.len() / 2);
     let peer = cores.split_off(each);
-    if change_request.role == Role::LocalEnd {
-        cores
-    } else {
-        peer.into_iter().take(each).collect()
-    }
+    if request.role == Role::LocalEnd { cores } else { peer.into_iter().take(each).collect() }
 }
 
 /// Topology of a CPU.

@@ -56,7 +56,7 @@ pub struct PendingConnections<'a> {
     /// Most pending connections.
     most: usize,
     options: &'a Options,
-    side_effects: Instant,
+    last_sweep: Instant,
     wrong: Wrong,
 }
 
@@ -78,8 +78,8 @@ impl<'a> PendingConnections<'a> {
         let limit = descriptor_limit();
         let room = usize::try_from(limit - limit / SPARE_SHARE).unwrap_or(usize::MAX);
         let (waiting, most) = (HashMap::new(), options.limits.waiting.min(room));
-        let (side_effects, wrong) = (Instant::now(), Wrong::default());
-        Ok(Self { epoll, listeners, waiting, most, options, side_effects, wrong })
+        let (last_sweep, wrong) = (Instant::now(), Wrong::default());
+        Ok(Self { epoll, listeners, waiting, most, options, last_sweep, wrong })
     }
 
     /// Waits up to `most`; returns clients with a request, and a line for each connection refused.
@@ -264,8 +264,8 @@ impl<'a> PendingConnections<'a> {
 
     /// Closes connections past their timeout, once a second.
     fn sweep(&mut self) {
-        if self.side_effects.elapsed() >= Duration::from_secs(1) {
-            self.side_effects = Instant::now();
+        if self.last_sweep.elapsed() >= Duration::from_secs(1) {
+            self.last_sweep = Instant::now();
             let idle = self.options.limits.idle;
             self.waiting.retain(|_, w| {
                 let most = if w.admitted.is_some() { idle } else { PATIENCE };

@@ -65,39 +65,39 @@ impl Default for Arrivals {
 impl Arrivals {
     /// Records a datagram of `bytes` received at `now`.
     #[inline]
-    pub fn take(&mut self, number: u64, sent_ns: u64, now: u64, bytes: u64, tally: &SharedCounts) {
+    pub fn take(&mut self, number: u64, sent_ns: u64, now: u64, bytes: u64, counts: &SharedCounts) {
         if number >= self.next {
             self.forget(number - self.next);
             self.next = number + 1;
         } else if self.next - number > REMEMBERED {
             // Too old to know whether it is a duplicate, which is less likely this late.
-            add(&tally.reordered, 1);
+            add(&counts.reordered, 1);
         } else if self.marked(number) {
-            add(&tally.duplicates, 1);
+            add(&counts.duplicates, 1);
             return;
         } else {
-            add(&tally.reordered, 1);
+            add(&counts.reordered, 1);
         }
         self.mark(number);
         self.received += 1;
         self.bytes += bytes;
-        tally.put_came(ReceivedCounts {
+        counts.put_came(ReceivedCounts {
             next_sequence: self.next,
             datagrams: self.received,
             bytes: self.bytes,
         });
-        self.smooth(sent_ns, now, tally);
+        self.smooth(sent_ns, now, counts);
     }
 
     /// RFC 3550 section 6.4.1, in the integer form of its appendix A.8.
     #[inline]
-    fn smooth(&mut self, sent_ns: u64, now: u64, tally: &SharedCounts) {
+    fn smooth(&mut self, sent_ns: u64, now: u64, counts: &SharedCounts) {
         let transit = now.wrapping_sub(sent_ns) as i64;
         if let Some(before) = self.transit.replace(transit) {
             // A sender with a false clock must not cause an overflow.
             let change = transit.wrapping_sub(before).unsigned_abs().min(1 << 56);
             self.jitter_16 = self.jitter_16 + change - ((self.jitter_16 + 8) >> 4);
-            put(&tally.jitter_ns, self.jitter_16 >> 4);
+            put(&counts.jitter_ns, self.jitter_16 >> 4);
         }
     }
 
@@ -145,9 +145,9 @@ mod tests {
     use super::*;
 
     fn after(numbers: &[u64]) -> SharedCounts {
-        let (mut arrivals, tally) = (Arrivals::default(), SharedCounts::default());
-        numbers.iter().for_each(|n| arrivals.take(*n, n * 10, n * 10 + 5, 100, &tally));
-        tally
+        let (mut arrivals, counts) = (Arrivals::default(), SharedCounts::default());
+        numbers.iter().for_each(|n| arrivals.take(*n, n * 10, n * 10 + 5, 100, &counts));
+        counts
     }
 
     fn counts(t: &SharedCounts) -> [u64; 4] {
@@ -167,18 +167,18 @@ mod tests {
 
     #[test]
     fn jitter_is_that_of_the_rfc() {
-        let (mut arrivals, tally) = (Arrivals::default(), SharedCounts::default());
+        let (mut arrivals, counts) = (Arrivals::default(), SharedCounts::default());
         // Transit times 100, 116, 100, 116, … ns on clocks 7 s apart: |D| is always 16.
         let mut j = 0.0f64;
         for n in 0..200u64 {
             let sent = 7_000_000_000 + n * 1000;
             let now = n * 1000 + 100 + if n % 2 == 1 { 16 } else { 0 };
-            arrivals.take(n, sent, now, 1, &tally);
+            arrivals.take(n, sent, now, 1, &counts);
             if n > 0 {
                 j += (16.0 - j) / 16.0;
             }
         }
-        let got = tally.jitter_ns.load(Relaxed) as f64;
+        let got = counts.jitter_ns.load(Relaxed) as f64;
         assert!((got - j).abs() <= 1.5, "{got} {j}");
     }
 
@@ -208,9 +208,9 @@ mod tests {
         fn a_hostile_sender_makes_nothing_overflow(
             all in prop::collection::vec((0u64..MOST, any::<u64>(), any::<u64>()), 0..50),
         ) {
-            let (mut arrivals, tally) = (Arrivals::default(), SharedCounts::default());
+            let (mut arrivals, counts) = (Arrivals::default(), SharedCounts::default());
             for (number, sent, now) in all {
-                arrivals.take(number, sent, now, 1, &tally);
+                arrivals.take(number, sent, now, 1, &counts);
             }
         }
     }

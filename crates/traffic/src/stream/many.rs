@@ -173,13 +173,13 @@ impl<'a> Many<'a> {
     /// Makes one send call; returns the bytes by which the schedule advances.
     fn send_one(&mut self, at: usize, now: u64) -> Result<usize, Error> {
         let Some(out) = self.out.get_mut(at) else { return Ok(0) };
-        let Some(tally) = self.ledger.flows.get(out.lane.index as usize) else { return Ok(0) };
+        let Some(counts) = self.ledger.flows.get(out.lane.index as usize) else { return Ok(0) };
         let sent = match self.shape.bytes() {
-            true => out.lane.push(&self.source, tally),
+            true => out.lane.push(&self.source, counts),
             false => {
                 let now = if now == 0 { now_ns() } else { now };
                 let length = self.datagram.len();
-                out.lane.throw(&mut self.datagram, now, tally).map(|()| length)
+                out.lane.throw(&mut self.datagram, now, counts).map(|()| length)
             }
         };
         match sent {
@@ -193,15 +193,15 @@ impl<'a> Many<'a> {
                 Trouble::Again => Ok(0),
                 Trouble::Full if self.shape.bytes() => {
                     let pinned = matches!(self.source, Source::Pinned(_));
-                    out.ready = pinned && zerocopy::reap(out.lane.fd, tally) > 0;
+                    out.ready = pinned && zerocopy::reap(out.lane.fd, counts) > 0;
                     Ok(0)
                 }
                 Trouble::Full => {
-                    super::shared_counts::add(&tally.refused, 1);
+                    super::shared_counts::add(&counts.refused, 1);
                     Ok(self.datagram.len())
                 }
                 Trouble::Over(_) if e.raw_os_error() == Some(libc::EPERM) => {
-                    super::shared_counts::add(&tally.refused, 1);
+                    super::shared_counts::add(&counts.refused, 1);
                     Ok(self.datagram.len())
                 }
                 Trouble::Over(why) => {
@@ -284,9 +284,9 @@ impl<'a> Many<'a> {
         match self.out.get_mut(key) {
             Some(out) => {
                 out.ready = true;
-                let tally = self.ledger.flows.get(out.lane.index as usize);
-                if let (Source::Pinned(_), Some(tally)) = (&self.source, tally) {
-                    zerocopy::reap(out.lane.fd, tally);
+                let counts = self.ledger.flows.get(out.lane.index as usize);
+                if let (Source::Pinned(_), Some(counts)) = (&self.source, counts) {
+                    zerocopy::reap(out.lane.fd, counts);
                 }
                 // UDP: the registered socket of the flows that share it.
                 let fd = out.lane.fd;
@@ -305,12 +305,12 @@ impl<'a> Many<'a> {
 
 /// Makes one receive call; `false` if nothing is available.
 fn hear(inn: &mut In<'_>, room: &mut [u8], flags: i32, ledger: &Ledger) -> Result<bool, Error> {
-    let Some(tally) = ledger.flows.get(inn.ear.index as usize) else { return Ok(false) };
+    let Some(counts) = ledger.flows.get(inn.ear.index as usize) else { return Ok(false) };
     match sys::recv(inn.ear.fd, room, flags) {
         Ok(0) => Err(server_gone(None)),
         Ok(n) => {
             inn.got += n as u64;
-            put(&tally.received_bytes, inn.got);
+            put(&counts.received_bytes, inn.got);
             Ok(true)
         }
         Err(e) => match e.kind() {

@@ -27,6 +27,7 @@ use crate::{
         confidence::Next,
         ends::at_server,
         floor::calibrate,
+        measured::unix_s,
         worker_pool::WorkerPool,
     },
     net::{LARGEST_DATAGRAM, data_flow::DataFlow, now_ns},
@@ -36,7 +37,7 @@ use crate::{
 const SHORTEST_INTERVAL: Nanos = Nanos(20_000_000);
 
 /// State shared by all runs of a measurement.
-struct Bench<'a> {
+struct StreamMeasurement<'a> {
     spec: &'a StreamSpec,
     peer: &'a Peer,
     assignments: &'a Assignments,
@@ -70,7 +71,8 @@ pub fn measure(
         runs: vec![],
         interrupted: false,
     };
-    let bench = Bench { spec, peer: &peer, assignments: &assignments, run, heard };
+    let measurement =
+        StreamMeasurement { spec, peer: &peer, assignments: &assignments, run, heard };
     let mut broken = None;
     let points =
         spec.flows.iter().flat_map(|f| spec.message_bytes.iter().map(move |bytes| (*f, *bytes)));
@@ -79,7 +81,7 @@ pub fn measure(
             document.interrupted = true;
             break;
         }
-        match bench.point(flows, bytes) {
+        match measurement.point(flows, bytes) {
             Ok((runs, interrupted, why)) => {
                 document.runs.extend(runs);
                 document.interrupted |= interrupted;
@@ -142,13 +144,7 @@ fn check(spec: &StreamSpec) -> Result<()> {
     Ok(())
 }
 
-/// Current time in seconds since 1970 (Unix epoch).
-fn unix_s() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |d| d.as_secs())
-}
-
-impl Bench<'_> {
+impl StreamMeasurement<'_> {
     /// The test to request from the server.
     fn test_of(&self, flows: u32, message_bytes: u64) -> Test {
         let (spec, common) = (self.spec, &self.spec.common);

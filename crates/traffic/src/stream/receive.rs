@@ -153,7 +153,7 @@ fn stream(
     worker: &Worker,
     notes: &mut Notes,
 ) -> Result<(), Error> {
-    let Some(tally) = ledger.flows.get(ear.index as usize) else { return Ok(()) };
+    let Some(counts) = ledger.flows.get(ear.index as usize) else { return Ok(()) };
     let mut room = vec![1u8; ROOM];
     let (flags, mut got) = (flags(shape), 0u64);
     let sleeps = shape.transport == Transport::Tcp && shape.wait != Wait::Spin;
@@ -163,7 +163,7 @@ fn stream(
             Ok(0) => return Err(server_gone(None)),
             Ok(n) => {
                 got += n as u64;
-                put(&tally.received_bytes, got);
+                put(&counts.received_bytes, got);
                 notes.one(worker);
                 if let Some(low_water) = &mut low_water {
                     low_water.received(n as u64, now_ns());
@@ -288,8 +288,8 @@ impl<'a> Inbox<'a> {
             return false;
         };
         let Some((index, arrivals)) = self.flows.get_mut(slot) else { return false };
-        let Some(tally) = ledger.flows.get(*index as usize) else { return false };
-        arrivals.take(number, sent_ns, now, n as u64, tally);
+        let Some(counts) = ledger.flows.get(*index as usize) else { return false };
+        arrivals.take(number, sent_ns, now, n as u64, counts);
         true
     }
 

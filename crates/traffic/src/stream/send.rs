@@ -89,7 +89,7 @@ impl Lane {
     /// # Errors
     /// As the kernel says; `WouldBlock` where the socket is full.
     #[inline]
-    pub fn push(&mut self, source: &Source, tally: &SharedCounts) -> io::Result<usize> {
+    pub fn push(&mut self, source: &Source, counts: &SharedCounts) -> io::Result<usize> {
         let n = match source {
             Source::Plain(bytes) => send(self.fd, bytes, 0)?,
             Source::File(file, length) => zerocopy::send_file(self.fd, file, *length)?,
@@ -97,13 +97,13 @@ impl Lane {
                 self.unreaped += 1;
                 if self.unreaped >= REAP_EVERY {
                     self.unreaped = 0;
-                    zerocopy::reap(self.fd, tally);
+                    zerocopy::reap(self.fd, counts);
                 }
                 send(self.fd, bytes, libc::MSG_ZEROCOPY)?
             }
         };
         self.sent += n as u64;
-        put(&tally.sent_bytes, self.sent);
+        put(&counts.sent_bytes, self.sent);
         Ok(n)
     }
 
@@ -112,7 +112,7 @@ impl Lane {
     /// # Errors
     /// As the kernel says.
     #[inline]
-    pub fn throw(&mut self, bytes: &mut [u8], now: u64, tally: &SharedCounts) -> io::Result<()> {
+    pub fn throw(&mut self, bytes: &mut [u8], now: u64, counts: &SharedCounts) -> io::Result<()> {
         datagram::stamp(bytes, self.number, now);
         match &self.to {
             None => send(self.fd, bytes, 0)?,
@@ -133,8 +133,8 @@ impl Lane {
         };
         self.number += 1;
         self.sent += bytes.len() as u64;
-        put(&tally.next_sequence, self.number);
-        put(&tally.sent_bytes, self.sent);
+        put(&counts.next_sequence, self.number);
+        put(&counts.sent_bytes, self.sent);
         Ok(())
     }
 }
@@ -197,15 +197,15 @@ pub fn one(
     pool: &WorkerPool,
     worker: &Worker,
 ) -> Result<(), Error> {
-    let Some(tally) = ledger.flows.get(lane.index as usize) else { return Ok(()) };
+    let Some(counts) = ledger.flows.get(lane.index as usize) else { return Ok(()) };
     if matches!(shape.wait, Wait::Spin | Wait::SpinThenBlock) {
         nonblocking(lane.fd);
     }
     let rate = share(shape, 1);
     let mut ran_on = RanOn::default();
     let result = match shape.bytes() {
-        true => stream(&mut lane, shape, rate, tally, ledger, pool, worker, &mut ran_on),
-        false => datagrams(&mut lane, shape, rate, tally, ledger, pool, worker, &mut ran_on),
+        true => stream(&mut lane, shape, rate, counts, ledger, pool, worker, &mut ran_on),
+        false => datagrams(&mut lane, shape, rate, counts, ledger, pool, worker, &mut ran_on),
     };
     worker.see(|seen| ran_on.tell(seen));
     result
@@ -216,7 +216,7 @@ fn stream(
     lane: &mut Lane,
     shape: &StreamShape,
     rate: Option<f64>,
-    tally: &SharedCounts,
+    counts: &SharedCounts,
     ledger: &Ledger,
     pool: &WorkerPool,
     worker: &Worker,
@@ -232,7 +232,7 @@ fn stream(
         {
             continue;
         }
-        match lane.push(&source, tally) {
+        match lane.push(&source, counts) {
             Ok(n) => {
                 if let Some(pacer) = &mut pacer {
                     pacer.sent(n as u64);
@@ -246,7 +246,7 @@ fn stream(
                 _ if pool.stopping() => break,
                 Trouble::Again => {}
                 Trouble::Full => {
-                    if matches!(source, Source::Pinned(_)) && zerocopy::reap(lane.fd, tally) > 0 {
+                    if matches!(source, Source::Pinned(_)) && zerocopy::reap(lane.fd, counts) > 0 {
                         continue;
                     }
                     full_since = full(lane.fd, shape.wait, full_since);
@@ -285,7 +285,7 @@ fn datagrams(
     lane: &mut Lane,
     shape: &StreamShape,
     rate: Option<f64>,
-    tally: &SharedCounts,
+    counts: &SharedCounts,
     ledger: &Ledger,
     pool: &WorkerPool,
     worker: &Worker,
@@ -306,7 +306,7 @@ fn datagrams(
                 None => continue,
             },
         };
-        match lane.throw(&mut bytes, now, tally) {
+        match lane.throw(&mut bytes, now, counts) {
             Ok(()) => {
                 done += 1;
                 ran_on.on(current_cpu());
@@ -317,12 +317,12 @@ fn datagrams(
                 Trouble::Again => continue,
                 Trouble::Full => {
                     refused += 1;
-                    put(&tally.refused, refused);
+                    put(&counts.refused, refused);
                 }
                 // A firewall may cause this briefly; a datagram that it blocks is not sent.
                 Trouble::Over(_) if e.raw_os_error() == Some(libc::EPERM) => {
                     refused += 1;
-                    put(&tally.refused, refused);
+                    put(&counts.refused, refused);
                 }
                 // An ICMP error says that nothing listens any more.
                 Trouble::Over(why) => return Err(why),

@@ -182,11 +182,11 @@ mod tests {
 
     #[test]
     fn what_came_is_read_whole_while_it_grows() {
-        let tally = SharedCounts::default();
+        let counts = SharedCounts::default();
         thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 for n in 1..=300_000u64 {
-                    tally.put_came(ReceivedCounts {
+                    counts.put_came(ReceivedCounts {
                         next_sequence: n,
                         datagrams: n,
                         bytes: n * 1400,
@@ -195,13 +195,13 @@ mod tests {
             });
             let mut last = 0;
             while !writer.is_finished() {
-                let came = tally.came();
+                let came = counts.came();
                 assert_eq!(came.datagrams, came.next_sequence);
                 assert_eq!(came.bytes, came.datagrams * 1400);
                 assert!(came.datagrams >= last, "it went back");
                 last = came.datagrams;
             }
         });
-        assert_eq!(tally.came().datagrams, 300_000);
+        assert_eq!(counts.came().datagrams, 300_000);
     }
 }

@@ -46,13 +46,13 @@ struct ExtendedError {
 struct Room([u8; 128]);
 
 /// Reads all available completions; returns the number of sends that they complete.
-pub fn reap(fd: RawFd, tally: &SharedCounts) -> u64 {
+pub fn reap(fd: RawFd, counts: &SharedCounts) -> u64 {
     let mut all = 0;
     while let Some((sends, copied)) = one(fd) {
         all += sends;
-        add(&tally.completed, sends);
+        add(&counts.completed, sends);
         if copied {
-            add(&tally.copied, sends);
+            add(&counts.copied, sends);
         }
     }
     all

@@ -56,8 +56,8 @@ impl Tree {
     }
 
     /// External changes by knob: value left, value found.
-    fn found(&self, set: &Set) -> Vec<(String, String, String)> {
-        found(&self.host(), set).drifted.into_iter().map(|d| (d.knob, d.written, d.found)).collect()
+    fn found(&self, set: &JournaledSet) -> Vec<(String, String, String)> {
+        check(&self.host(), set).drifted.into_iter().map(|d| (d.knob, d.written, d.found)).collect()
     }
 }
 
@@ -109,10 +109,10 @@ fn written(n: usize, left: &[(&str, &str)]) -> Event {
     Event::Written { n, read_back: "2\n".into(), coupled_settings }
 }
 
-fn fold(events: Vec<Event>) -> Set {
+fn fold(events: Vec<Event>) -> JournaledSet {
     let record =
         |(i, event)| Record { seq: i as u64 + 1, at_unix_ms: 0, event, crc32: String::new() };
-    Set::fold(events.into_iter().enumerate().map(record).collect()).unwrap()
+    JournaledSet::fold(events.into_iter().enumerate().map(record).collect()).unwrap()
 }
 
 fn undoing() -> Event {

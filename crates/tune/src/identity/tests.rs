@@ -18,7 +18,7 @@ fn nic(name: &str, ifindex: u32, bus: Option<&str>, mac: Option<&str>) -> NicId 
 }
 
 fn nics(all: &[NicId]) -> Nics {
-    let one = |id: &NicId| Present {
+    let one = |id: &NicId| PresentNic {
         id: id.clone(),
         irqs: id.bus_address.iter().map(|_| id.ifindex.to_string()).collect(),
         chance_address: false,
@@ -36,10 +36,10 @@ fn a_value_is_found_by_whose_it_is() {
     let veth = nic("v0", 5, None, None);
     let card = nic("eth0", 2, Some("0000:03:00.0"), Some("02:00:00:00:00:01"));
     let renamed = nic("lan.1", 5, None, None);
-    let there = Whereabouts::Renamed;
-    let gone = |why: &str| Whereabouts::Gone(why.into());
+    let there = KnobLocation::Renamed;
+    let gone = |why: &str| KnobLocation::Gone(why.into());
     for (saved, now, wanted) in [
-        (of("nic.v0.mtu", &veth), vec![veth.clone()], Whereabouts::Here),
+        (of("nic.v0.mtu", &veth), vec![veth.clone()], KnobLocation::Here),
         (of("nic.v0.mtu", &veth), vec![renamed.clone()], there("nic.lan.1.mtu".into())),
         (
             of("nic.v0.queue.rx-0.rps_cpus", &veth),
@@ -92,7 +92,7 @@ fn a_value_is_found_by_whose_it_is() {
         (
             of("irq.2.affinity", &card),
             vec![nic("lan", 2, Some("0000:03:00.0"), None)],
-            Whereabouts::Here,
+            KnobLocation::Here,
         ),
         (
             of("irq.7.affinity", &card),
@@ -112,7 +112,7 @@ fn hardware_that_went_to_another_namespace_is_not_gone() {
     std::fs::write(lo.join("ifindex"), "1\n").unwrap();
     let host = Host::tree(tree.path()).unwrap();
     let saved = of("nic.eth0.mtu", &nic("eth0", 2, Some("0000:03:00.0"), None));
-    assert!(matches!(Finder::new(&host).find(&saved), Ok(Whereabouts::Gone(_))));
+    assert!(matches!(Finder::new(&host).find(&saved), Ok(KnobLocation::Gone(_))));
     for folder in ["net", "virtio1/net"] {
         let device = tree.path().join("sys/bus/pci/devices/0000:03:00.0");
         std::fs::create_dir_all(device.join(folder)).unwrap();
@@ -128,10 +128,10 @@ fn an_old_journal_knows_names_alone() {
     let by_name =
         |knob: &str| here.find(&Saved { knob: knob.into(), old: String::new(), nic: None });
     for knob in ["nic.v0.mtu", "sysctl.net.ipv4.conf.all.rp_filter", "sysctl.net.core.somaxconn"] {
-        assert_eq!(by_name(knob), Whereabouts::Here, "{knob}");
+        assert_eq!(by_name(knob), KnobLocation::Here, "{knob}");
     }
     for knob in ["nic.v9.mtu", "sysctl.net.ipv4.conf.v9.rp_filter"] {
-        assert!(matches!(by_name(knob), Whereabouts::Gone(_)), "{knob}");
+        assert!(matches!(by_name(knob), KnobLocation::Gone(_)), "{knob}");
     }
     assert_eq!(here.of("nic.v0.1.mtu").map(|n| n.ifindex), Some(6));
     assert_eq!(here.of("sysctl.net.ipv4.conf.v0/1.rp_filter").map(|n| n.ifindex), Some(6));
@@ -159,7 +159,7 @@ fn a_number_that_was_asked_for_again_is_another_interface() {
         ..nic("v0", 5, None, None)
     };
     let here = |id: &NicId, chance_address| {
-        let now = Present { id: id.clone(), irqs: vec![], chance_address, reaches_out: false };
+        let now = PresentNic { id: id.clone(), irqs: vec![], chance_address, reaches_out: false };
         Nics { all: vec![now] }
     };
     let (a, b) = (Some("02:00:00:00:00:0a"), Some("02:00:00:00:00:0b"));
@@ -178,6 +178,6 @@ fn a_number_that_was_asked_for_again_is_another_interface() {
         (mark("veth", None, None), mark("veth", b, Some(8)), true, true),
     ] {
         let found = here(&now, chance).find(&of("nic.v0.mtu", &then));
-        assert_eq!(found == Whereabouts::Here, same, "{then:?} {now:?} {chance}");
+        assert_eq!(found == KnobLocation::Here, same, "{then:?} {now:?} {chance}");
     }
 }

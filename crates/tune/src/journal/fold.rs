@@ -34,7 +34,7 @@ pub struct Armed {
 
 /// A change set as its journal describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Set {
+pub struct JournaledSet {
     pub id: u64,
     pub host: HostId,
     pub by: By,
@@ -68,7 +68,7 @@ pub struct Set {
     pub trouble: Vec<Trouble>,
 }
 
-impl Set {
+impl JournaledSet {
     /// Replays the records; `None` without a first record: nothing was done.
     pub fn fold(records: Vec<Record>) -> Option<Self> {
         let mut records = records.into_iter();
@@ -188,10 +188,10 @@ impl Set {
 
     /// The set, extended by external changes that an earlier undo left, to be undone too.
     #[must_use]
-    pub fn with_what_was_left(mut self) -> Self {
-        let is_left_over = self.is_left_over();
+    pub fn with_residue(mut self) -> Self {
+        let has_residue = self.has_residue();
         for (knob, _) in std::mem::take(&mut self.as_found) {
-            if is_left_over && !self.is_left(&knob) {
+            if has_residue && !self.is_residue(&knob) {
                 self.not_undone.push((knob, "somebody else had set it".into()));
             }
         }
@@ -201,16 +201,16 @@ impl Set {
     /// Whether the set was interrupted and no undo of it has ended. After a reboot nothing of it is
     /// in force.
     pub fn was_interrupted(&self) -> bool {
-        !self.applied && !self.gone && !self.is_left_over()
+        !self.applied && !self.gone && !self.has_residue()
     }
 
     /// Whether an undo has ended and only its residue remains.
-    pub fn is_left_over(&self) -> bool {
+    pub fn has_residue(&self) -> bool {
         self.rolled_back || self.again
     }
 
     /// Whether undoing has not restored this value.
-    pub fn is_left(&self, knob: &str) -> bool {
+    pub fn is_residue(&self, knob: &str) -> bool {
         self.not_undone.iter().any(|(k, _)| k == knob)
     }
 
@@ -219,13 +219,13 @@ impl Set {
     pub fn to_undo(&self) -> Vec<(&Saved, &str)> {
         let mut all: Vec<(&Saved, &str)> = Vec::new();
         for write in self.writes.iter().rev() {
-            if !self.is_left_over() || self.is_left(&write.saved.knob) {
+            if !self.has_residue() || self.is_residue(&write.saved.knob) {
                 all.push((&write.saved, self.written(write.n)));
             }
         }
         for saved in self.writes.iter().rev().flat_map(|w| &w.coupled_settings) {
             let known = all.iter().any(|(s, _)| s.knob == saved.knob);
-            if self.is_left_over() && !known && self.is_left(&saved.knob) {
+            if self.has_residue() && !known && self.is_residue(&saved.knob) {
                 all.push((saved, ""));
             }
         }
@@ -308,7 +308,7 @@ impl Set {
 
     /// Knobs that the set wrote or may have written; once it is rolled back, those not restored.
     pub fn knobs(&self) -> BTreeSet<&str> {
-        if self.is_left_over() {
+        if self.has_residue() {
             return self.not_undone.iter().map(|(k, _)| k.as_str()).collect();
         }
         self.writes.iter().map(|w| w.saved.knob.as_str()).collect()
@@ -319,8 +319,8 @@ impl Set {
     pub(crate) fn keys(&self) -> Vec<(String, &str)> {
         let own = self.writes.iter().map(|w| &w.saved);
         let all = own.chain(self.writes.iter().flat_map(|w| &w.coupled_settings));
-        let stands = all.filter(|s| !self.is_left_over() || self.is_left(&s.knob));
-        stands.map(|s| (identity::key(s), s.knob.as_str())).collect()
+        let in_force = all.filter(|s| !self.has_residue() || self.is_residue(&s.knob));
+        in_force.map(|s| (identity::key(s), s.knob.as_str())).collect()
     }
 
     /// Whether the set was made in this network namespace; an unknown one counts as the same.

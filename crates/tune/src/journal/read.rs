@@ -6,7 +6,7 @@ use super::line::{self, Line};
 
 /// Why a journal cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unread {
+pub enum JournalError {
     /// A record is missing or out of order.
     #[error("{0}")]
     Damaged(String),
@@ -22,12 +22,12 @@ pub enum Unread {
 ///
 /// # Errors
 /// A record is damaged, missing, out of order (the message names the line), or of a newer version.
-pub fn records(bytes: &[u8]) -> Result<Vec<Record>, Unread> {
+pub fn records(bytes: &[u8]) -> Result<Vec<Record>, JournalError> {
     let mut all: Vec<Record> = Vec::new();
     // A torn line must be followed by the next record, whose writer ended the line.
     let mut torn = None;
     for (i, whole) in bytes.split_inclusive(|b| *b == b'\n').enumerate() {
-        let damaged = |why: &str| Unread::Damaged(format!("line {}: {why}", i + 1));
+        let damaged = |why: &str| JournalError::Damaged(format!("line {}: {why}", i + 1));
         let line = whole.strip_suffix(b"\n").unwrap_or(whole);
         match line::read(line) {
             Line::Record(record) => {
@@ -40,7 +40,7 @@ pub fn records(bytes: &[u8]) -> Result<Vec<Record>, Unread> {
                 torn = None;
             }
             Line::Damaged(why) => return Err(damaged(why)),
-            Line::Newer(what) => return Err(Unread::Newer(what)),
+            Line::Newer(what) => return Err(JournalError::Newer(what)),
             Line::Part if line.is_empty() => {}
             Line::Part if line.len() < whole.len() => torn = Some(damaged(NO_RECORD)),
             Line::Part => {
@@ -126,7 +126,7 @@ mod tests {
                 flipped[byte] ^= 1 << bit;
                 let reported = records(&flipped);
                 assert!(
-                    matches!(reported, Err(Unread::Damaged(_))),
+                    matches!(reported, Err(JournalError::Damaged(_))),
                     "byte {byte}, bit {bit}: {reported:?}"
                 );
             }

@@ -1,8 +1,8 @@
 //! `nic.NIC.napi_defer_hard_irqs`: empty polls before interrupts are switched on again; since 5.7.
 
 use crate::{
-    attribute::{Attribute, same_line},
     knob::{Case, Kind, Refusal, number},
+    nic_attribute::{NicAttribute, same_line},
 };
 
 /// **Source**: `/sys/class/net/X/napi_defer_hard_irqs`, a count of polls.
@@ -12,7 +12,7 @@ pub const KIND: Kind = Kind {
     parse: |target| FILE.at(target),
 };
 
-static FILE: Attribute = Attribute {
+static FILE: NicAttribute = NicAttribute {
     setting: "napi_defer_hard_irqs",
     side: None,
     sets: "interrupt coalescing",

@@ -2,8 +2,8 @@
 //! deferred interrupts, also the time until the next poll.
 
 use crate::{
-    attribute::{Attribute, same_line},
     knob::{Case, Kind, Refusal, nanoseconds},
+    nic_attribute::{NicAttribute, same_line},
 };
 
 /// **Source**: `/sys/class/net/X/gro_flush_timeout`, in nanoseconds.
@@ -13,7 +13,7 @@ pub const KIND: Kind = Kind {
     parse: |target| FILE.at(target),
 };
 
-static FILE: Attribute = Attribute {
+static FILE: NicAttribute = NicAttribute {
     setting: "gro_flush_timeout",
     side: None,
     sets: "gro",

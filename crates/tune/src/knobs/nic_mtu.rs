@@ -13,7 +13,7 @@ use crate::{
     knobs::nic_napi,
     need::Need,
     phase::Phase,
-    stacked::{self, Below},
+    stacked::{self, LowerNic},
 };
 
 /// **Source**: `/sys/class/net/X/mtu`, in bytes.
@@ -139,7 +139,8 @@ fn loses_ipv6<'c>(case: &'c Case<'_>, nic: &'c Nic, mtu: u64) -> Option<&'c str>
 /// Why an MTU is too large: a neighboring interface has a smaller one, or the plan gives it
 /// another.
 fn too_large(case: &Case<'_>, nic: &Nic, mtu: u64, grows: bool) -> Option<String> {
-    if let Some(Below { nic: master, carries, planned }) = stacked::other_of_master(case, nic, mtu)
+    if let Some(LowerNic { nic: master, carries, planned }) =
+        stacked::other_of_master(case, nic, mtu)
     {
         let its = if planned { "and the same plan sets" } else { "which is" };
         return Some(format!(
@@ -153,15 +154,15 @@ fn too_large(case: &Case<'_>, nic: &Nic, mtu: u64, grows: bool) -> Option<String
     if on_the_way.is_some() {
         return on_the_way;
     }
-    if let Some(below) = stacked::least_below(case, nic) {
+    if let Some(below) = stacked::smallest_mtu_below(case, nic) {
         let less = mtu > below.carries && (grows || below.planned);
         return less.then(|| too_little_below(nic, below, mtu));
     }
     too_little_beyond(case, nic, mtu).filter(|_| grows)
 }
 
-fn too_little_below(nic: &Nic, below: Below<'_>, mtu: u64) -> String {
-    let Below { nic: lower, carries, planned } = below;
+fn too_little_below(nic: &Nic, below: LowerNic<'_>, mtu: u64) -> String {
+    let LowerNic { nic: lower, carries, planned } = below;
     let its = match nic.kind.as_str() {
         "bridge" => format!("its port {lower}"),
         _ => format!("{lower} below it"),

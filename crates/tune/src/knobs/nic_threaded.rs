@@ -1,8 +1,8 @@
 //! `nic.NIC.threaded`: NAPI polling in kernel threads instead of softirqs; since 5.12.
 
 use crate::{
-    attribute::{Attribute, same_line},
     knob::{Case, Kind, Refusal, switch},
+    nic_attribute::{NicAttribute, same_line},
 };
 
 /// **Source**: `/sys/class/net/X/threaded`, `0` or `1`.
@@ -12,7 +12,7 @@ pub const KIND: Kind = Kind {
     parse: |target| FILE.at(target),
 };
 
-static FILE: Attribute = Attribute {
+static FILE: NicAttribute = NicAttribute {
     setting: "threaded",
     side: None,
     sets: "threaded napi",

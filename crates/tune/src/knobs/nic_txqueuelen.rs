@@ -1,8 +1,8 @@
 //! `nic.NIC.txqueuelen`: queue length, in packets, for qdiscs that use the interface's value.
 
 use crate::{
-    attribute::{Attribute, same_line},
     knob::{Case, Kind, Refusal, number},
+    nic_attribute::{NicAttribute, same_line},
 };
 
 /// **Source**: `/sys/class/net/X/tx_queue_len`, in packets.
@@ -12,7 +12,7 @@ pub const KIND: Kind = Kind {
     parse: |target| FILE.at(target),
 };
 
-static FILE: Attribute = Attribute {
+static FILE: NicAttribute = NicAttribute {
     setting: "txqueuelen",
     side: None,
     sets: "txqueuelen",

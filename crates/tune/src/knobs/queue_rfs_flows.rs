@@ -2,8 +2,8 @@
 //! power of two. RFS also needs `net.core.rps_sock_flow_entries`.
 
 use crate::{
-    attribute::{Attribute, same_line},
     knob::{Case, Kind, Refusal, number, usage},
+    nic_attribute::{NicAttribute, same_line},
 };
 
 /// **Source**: `/sys/class/net/X/queues/rx-N/rps_flow_cnt`, a count of flows.
@@ -13,7 +13,7 @@ pub const KIND: Kind = Kind {
     parse: |target| FILE.at(target),
 };
 
-static FILE: Attribute = Attribute {
+static FILE: NicAttribute = NicAttribute {
     setting: "rfs_flows",
     side: Some("rx"),
     sets: "rfs",

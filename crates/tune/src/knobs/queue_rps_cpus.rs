@@ -1,8 +1,8 @@
 //! `nic.NIC.queue.rx-N.rps_cpus`: CPUs that process this queue's received packets (RPS); 0 is off.
 
 use crate::{
-    attribute::Attribute,
     knob::{Case, Kind, Refusal, mask, same_mask},
+    nic_attribute::NicAttribute,
 };
 
 /// **Source**: `/sys/class/net/X/queues/rx-N/rps_cpus`, a CPU mask.
@@ -12,7 +12,7 @@ pub const KIND: Kind = Kind {
     parse: |target| FILE.at(target),
 };
 
-static FILE: Attribute = Attribute {
+static FILE: NicAttribute = NicAttribute {
     setting: "rps_cpus",
     side: Some("rx"),
     sets: "rps",

@@ -1,8 +1,8 @@
 //! `nic.NIC.queue.tx-N.xps_cpus`: CPUs that send through this queue (XPS); 0 for no CPU.
 
 use crate::{
-    attribute::Attribute,
     knob::{Case, Kind, Refusal, mask, same_mask},
+    nic_attribute::NicAttribute,
 };
 
 /// **Source**: `/sys/class/net/X/queues/tx-N/xps_cpus`, a CPU mask.
@@ -12,7 +12,7 @@ pub const KIND: Kind = Kind {
     parse: |target| FILE.at(target),
 };
 
-static FILE: Attribute = Attribute {
+static FILE: NicAttribute = NicAttribute {
     setting: "xps_cpus",
     side: Some("tx"),
     sets: "xps",

@@ -1,8 +1,8 @@
 //! `sysctl.KEY`: any kernel setting under `/proc/sys`.
 
+mod coupled;
 mod judge;
 mod missing;
-mod sweeps;
 
 use model::{
     knob::Target,
@@ -165,11 +165,11 @@ impl Knob for Sysctl<'_> {
     }
 
     fn other_unit_counts(&self) -> bool {
-        sweeps::has_other_unit(&self.path)
+        coupled::has_other_unit(&self.path)
     }
 
     fn same_as(&self) -> Option<String> {
-        Some(sweeps::value(&self.path))
+        Some(coupled::value(&self.path))
     }
 
     fn read(&self, host: &Host) -> Result<String, TuneError> {
@@ -238,7 +238,7 @@ impl Knob for Sysctl<'_> {
                  advertisements come back with the next one"
                     .into()
             }
-            p if sweeps::forwards(p) => "the old value is written back, to every interface".into(),
+            p if coupled::forwards(p) => "the old value is written back, to every interface".into(),
             _ => "the old value is written back".into(),
         }
     }
@@ -282,7 +282,7 @@ impl Knob for Sysctl<'_> {
     }
 
     fn coupled_settings(&self, host: &Host) -> Vec<String> {
-        sweeps::coupled_settings(host, &self.path)
+        coupled::coupled_settings(host, &self.path)
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     section::section,
     starter,
 };
-use crate::{Host, journal::Set, knob::irq_of};
+use crate::{Host, journal::JournaledSet, knob::irq_of};
 
 /// Files of `/proc/irq/N`; every other entry is an action's directory.
 const IRQ_FILES: &[&str] = &[
@@ -34,7 +34,7 @@ pub fn of(
     host: &Host,
     destination: &Destination,
     facts: &Facts,
-    set: &Set,
+    set: &JournaledSet,
     knob: &str,
     value: &str,
     known: &Record,
@@ -56,7 +56,7 @@ pub fn of(
 }
 
 /// Whether it was set in another network namespace.
-pub fn is_elsewhere(host: &Host, set: &Set, knob: &str) -> bool {
+pub fn is_elsewhere(host: &Host, set: &JournaledSet, knob: &str) -> bool {
     let there = set.host.net_namespace.known();
     let of_namespace = knob.starts_with("nic.") || knob.starts_with("sysctl.net.");
     of_namespace && there.is_some() && there != host.id().net_namespace.known()

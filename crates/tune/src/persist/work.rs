@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     TuneError,
-    journal::{DEFAULT_STATE, Set},
+    journal::{DEFAULT_STATE, JournaledSet},
     netns,
     operator::Operator,
     status,
@@ -57,7 +57,7 @@ pub fn in_force(
     doc: &Persisted,
 ) -> Result<Vec<PersistNote>, TuneError> {
     let (sets, _) = status::standing(&host.host, &host.store)?;
-    let is_undone = |(s, state): &&(Set, ChangeState)| {
+    let is_undone = |(s, state): &&(JournaledSet, ChangeState)| {
         let undone = matches!(state, ChangeState::RolledBack | ChangeState::PartlyRolledBack);
         undone && doc.kept.iter().any(|k| k.id == s.id)
     };
@@ -180,7 +180,7 @@ pub fn look(
 /// drop them. Namespace numbers are valid until the host reboots.
 fn not_another_namespace(host: &JournalTarget, old: &Record) -> Result<(), TuneError> {
     let here = host.host.id();
-    let there = |s: &&Set| {
+    let there = |s: &&JournaledSet| {
         let this_boot = s.host.boot_id.known() == here.boot_id.known() && !s.is_of(&here);
         this_boot && old.kept.iter().any(|k| k.id == s.id && netns::is_of_namespace(&k.knob))
     };
@@ -217,7 +217,7 @@ fn chosen(
     request: &Request,
     host: &JournalTarget,
     operator: &dyn Operator,
-) -> Result<Vec<(Set, ChangeState)>, TuneError> {
+) -> Result<Vec<(JournaledSet, ChangeState)>, TuneError> {
     let mut sets = host.readable(operator)?;
     if let Some(id) = request.id {
         return match sets.into_iter().find(|(s, _)| s.id == id) {
@@ -228,7 +228,7 @@ fn chosen(
             Some(set) => Ok(vec![set]),
         };
     }
-    let waits = |(_, state): &&(Set, ChangeState)| {
+    let waits = |(_, state): &&(JournaledSet, ChangeState)| {
         matches!(
             state,
             ChangeState::AwaitingConfirmation | ChangeState::Unfinished | ChangeState::InProgress

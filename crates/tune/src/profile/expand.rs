@@ -8,7 +8,7 @@ use model::{
 use crate::{
     TuneError,
     change_request::{ChangeRequest, Mode},
-    local,
+    suggestion,
 };
 
 /// The interfaces that `nic.*` stands for.
@@ -28,7 +28,7 @@ pub fn there(facts: &Facts, chosen: &[String]) -> Result<(), TuneError> {
     let is_there = |name: &&String| facts.nics.iter().any(|n| n.name == **name);
     let Some(none) = chosen.iter().find(|n| !is_there(n)) else { return Ok(()) };
     let names = facts.nics.iter().map(|n| n.name.as_str());
-    let there = local::or_nearest(none, names);
+    let there = suggestion::hint(none, names);
     Err(TuneError::Absent(format!("--nic {none}: there is no such interface here; {there}")))
 }
 

@@ -12,7 +12,7 @@ use super::*;
 use crate::{
     Store,
     apply::{Applied, Work as Applying},
-    leftover, settle, status,
+    residue, settle, status,
 };
 
 const KEYS: [&str; 3] = ["somaxconn", "busy_poll", "busy_read"];
@@ -149,7 +149,7 @@ fn what_is_no_longer_left_is_closed_and_does_not_come_back() {
             let state = s.state(None, false);
             (s, state)
         });
-        leftover::close(&host, &store, &lock, &sets.collect::<Vec<_>>()).unwrap()
+        residue::close(&host, &store, &lock, &sets.collect::<Vec<_>>()).unwrap()
     };
     assert_eq!((close(), tree.state()), (vec![], ChangeState::PartlyRolledBack), "not there now");
     tree.put("busy_poll", "2\n");

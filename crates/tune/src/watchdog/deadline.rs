@@ -15,8 +15,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use super::{program, start};
 use crate::{
     Host, Store, TuneError,
-    journal::{Armed, Set},
-    lock::{Lock, Tried},
+    journal::{Armed, JournaledSet},
+    lock::{Lock, LockAttempt},
     undo,
 };
 
@@ -89,7 +89,7 @@ pub fn arm(store: &Store, orders: &Orders, tree: Option<&Path>) -> Result<Armed,
 ///
 /// # Errors
 /// The journal cannot be read, or not everything could be restored.
-pub fn stand(
+pub fn undo_unless_confirmed(
     host: &Host,
     store: &Store,
     orders: &Orders,
@@ -142,7 +142,7 @@ pub fn stand(
 pub(crate) fn lock_in_time(store: &Store, id: u64) -> Lock {
     let (mut since, mut seen) = (Instant::now(), None);
     loop {
-        if let Ok(Tried::Ours(lock)) = store.try_lock() {
+        if let Ok(LockAttempt::Acquired(lock)) = store.try_lock() {
             return lock;
         }
         let set = store.set(id).ok().flatten();
@@ -200,13 +200,13 @@ fn tell(store: &Store, id: u64, untold: Vec<Event>, now: &AtomicBool) -> Result<
 
 /// Whether this watchdog can exit: the set is settled, or a newer watchdog replaced it, for a
 /// process that completes the interrupted set. `before` is the watchdog recorded at its start.
-fn is_over(set: &Set, before: Option<Armed>) -> bool {
+fn is_over(set: &JournaledSet, before: Option<Armed>) -> bool {
     let other = set.armed.filter(|a| a.pid != std::process::id());
     is_settled(set) || other.is_some() && other != before
 }
 
 /// Whether the set needs no watchdog any more.
-fn is_settled(set: &Set) -> bool {
+fn is_settled(set: &JournaledSet) -> bool {
     set.confirmed || set.rolled_back || set.gone
 }
 

@@ -26,9 +26,9 @@ use crate::{
 /// How long a process group may take to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Something to restore.
+/// What a maker leaves if it is killed, to be restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Residue {
     /// The maker's trials, in the journals of this directory.
     Trials(PathBuf),
     /// The values set by commands, from this experiment's record.
@@ -37,7 +37,7 @@ pub enum Place {
     Labs(PathBuf),
 }
 
-impl Place {
+impl Residue {
     fn line(&self) -> Vec<u8> {
         let (word, path) = match self {
             Self::Trials(path) => ("trials", path),
@@ -52,14 +52,14 @@ impl Place {
 #[derive(Debug)]
 struct Pipe {
     to: Option<ChildStdin>,
-    places: Vec<Place>,
+    residues: Vec<Residue>,
 }
 
-static OURS: Mutex<Pipe> = Mutex::new(Pipe { to: None, places: vec![] });
+static OURS: Mutex<Pipe> = Mutex::new(Pipe { to: None, residues: vec![] });
 
 impl Pipe {
     /// Writes a line; returns the pipe's descriptor. If the watchdog has died, starts another,
-    /// which gets all places again, and the groups that begin later.
+    /// which gets all residues again, and the groups that begin later.
     fn tell(&mut self, line: &[u8]) -> io::Result<RawFd> {
         if let Some(to) = &mut self.to
             && to.write_all(line).is_ok()
@@ -72,23 +72,23 @@ impl Pipe {
         command.arg("--maker-start").arg(began.to_string()).stdin(Stdio::piped());
         let (_, to) = start(&mut command)?;
         let to = self.to.insert(to.ok_or_else(|| io::Error::other("it has no pipe"))?);
-        for place in &self.places {
-            to.write_all(&place.line())?;
+        for residue in &self.residues {
+            to.write_all(&residue.line())?;
         }
         to.write_all(line)?;
         Ok(to.as_raw_fd())
     }
 }
 
-/// Registers a place to restore after this process has ended, if something is left there.
+/// Registers a residue to restore after this process has ended, if something is left there.
 ///
 /// # Errors
 /// No watchdog can be started: then nothing may be set.
-pub fn puts_back(place: Place) -> io::Result<()> {
+pub fn restore_after_exit(residue: Residue) -> io::Result<()> {
     let mut ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
-    if !ours.places.contains(&place) {
-        ours.tell(&place.line())?;
-        ours.places.push(place);
+    if !ours.residues.contains(&residue) {
+        ours.tell(&residue.line())?;
+        ours.residues.push(residue);
     }
     Ok(())
 }
@@ -109,7 +109,7 @@ impl WatchedGroup {
         let pipe = ours.tell(format!("= {}\n", tag.value()).as_bytes())?;
         command.process_group(0).env(process_tag::NAME, tag.value());
         // SAFETY: between fork and exec; only getpid(2) and write(2) are called, and nothing is allocated.
-        unsafe { command.pre_exec(move || begins(pipe)) };
+        unsafe { command.pre_exec(move || register_child(pipe)) };
         let child = command.spawn()?;
         let group = Self(child.id());
         Ok((child, group))
@@ -127,7 +127,7 @@ impl Drop for WatchedGroup {
 }
 
 /// Writes `+ PID` of this process, in one write.
-fn begins(pipe: RawFd) -> io::Result<()> {
+fn register_child(pipe: RawFd) -> io::Result<()> {
     let mut line = [b' '; 16];
     let mut pid = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
     let mut at = line.len();
@@ -152,17 +152,17 @@ fn begins(pipe: RawFd) -> io::Result<()> {
     }
 }
 
-/// What a dead maker left.
+/// What the maker has reported through the pipe.
 #[derive(Debug, Default)]
-struct Left {
+struct MakerState {
     /// The tag of the group that begins next.
     tag: Option<ProcessTag>,
     groups: Vec<(Pid, Option<ProcessTag>)>,
-    places: Vec<Place>,
+    residues: Vec<Residue>,
 }
 
-impl Left {
-    fn hear(&mut self, line: &[u8]) {
+impl MakerState {
+    fn read_line(&mut self, line: &[u8]) {
         let mut words = line.trim_ascii_start().splitn(2, |b| *b == b' ');
         let (word, rest) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         let text = String::from_utf8_lossy(rest);
@@ -172,9 +172,9 @@ impl Left {
             b"=" => self.tag = Some(ProcessTag::of(&text)),
             b"+" => self.groups.extend(pid().map(|pid| (pid, self.tag.clone()))),
             b"-" => self.groups.retain(|(group, _)| Some(*group) != pid()),
-            b"trials" => self.places.push(Place::Trials(path())),
-            b"record" => self.places.push(Place::Record(path())),
-            b"labs" => self.places.push(Place::Labs(path())),
+            b"trials" => self.residues.push(Residue::Trials(path())),
+            b"record" => self.residues.push(Residue::Record(path())),
+            b"labs" => self.residues.push(Residue::Labs(path())),
             _ => {}
         }
     }
@@ -188,15 +188,15 @@ impl Left {
     }
 }
 
-/// Main loop of the watchdog: returns once the maker has ended and `put_back` restored its places.
+/// Main loop of the watchdog: returns once the maker has ended and `put_back` restored its residues.
 /// Groups and tagged processes get SIGTERM, then SIGKILL a second later; twice, since a group may
 /// begin during the search.
-pub fn stand(said: impl BufRead, put_back: &mut dyn FnMut(&Place)) {
-    let mut left = Left::default();
-    said.split(b'\n').map_while(Result::ok).for_each(|line| left.hear(&line));
+pub fn undo_after_exit(said: impl BufRead, put_back: &mut dyn FnMut(&Residue)) {
+    let mut left = MakerState::default();
+    said.split(b'\n').map_while(Result::ok).for_each(|line| left.read_line(&line));
     left.signal(Signal::TERM);
     let asked = Instant::now();
-    left.places.iter().for_each(put_back);
+    left.residues.iter().for_each(put_back);
     if !left.groups.is_empty() {
         thread::sleep(PATIENCE.saturating_sub(asked.elapsed()));
         left.signal(Signal::KILL);
@@ -213,7 +213,7 @@ mod tests {
         let mut ends = [0; 2];
         // SAFETY: the pointer is to our own two numbers.
         assert_eq!(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }, 0);
-        begins(ends[1]).unwrap();
+        register_child(ends[1]).unwrap();
         let mut line = [0; 16];
         // SAFETY: the pointer and the length are those of our own bytes.
         assert_eq!(unsafe { libc::read(ends[0], line.as_mut_ptr().cast(), line.len()) }, 16);
@@ -247,11 +247,15 @@ mod tests {
             ended.id(),
             ended.id()
         );
-        let mut places = vec![];
-        stand(lines.as_bytes(), &mut |place| places.push(place.clone()));
+        let mut residues = vec![];
+        undo_after_exit(lines.as_bytes(), &mut |residue| residues.push(residue.clone()));
         assert_eq!(
-            places,
-            [Place::Trials("/a b".into()), Place::Record("/c".into()), Place::Labs("/d".into())]
+            residues,
+            [
+                Residue::Trials("/a b".into()),
+                Residue::Record("/c".into()),
+                Residue::Labs("/d".into())
+            ]
         );
         while kept.try_wait().unwrap().is_none() || apart.try_wait().unwrap().is_none() {
             assert!(Instant::now() < until, "it was left");

@@ -86,17 +86,17 @@ impl Login {
     fn mechanism(
         &mut self,
         offered: &[&[u8]],
-        change_request: Binding,
+        binding: Binding,
     ) -> Result<(&'static str, ChannelBinding), Refused> {
         let offers = |name: &str| offered.contains(&name.as_bytes());
-        let end_point = self.tls.clone().flatten().filter(|_| change_request != Binding::Disable);
+        let end_point = self.tls.clone().flatten().filter(|_| binding != Binding::Disable);
         if let (Some(end_point), true) = (&end_point, offers(SCRAM_SHA_256_PLUS)) {
             self.bound = true;
             let binding = ChannelBinding::tls_server_end_point(end_point.clone());
             return Ok((SCRAM_SHA_256_PLUS, binding));
         }
         match offers(SCRAM_SHA_256) {
-            _ if change_request == Binding::Require => Err(Refused::Unbound),
+            _ if binding == Binding::Require => Err(Refused::Unbound),
             false => Err(Refused::Unsupported("SASL without SCRAM-SHA-256".into())),
             // Tells the server that an attacker in between has removed its offer.
             true if end_point.is_some() => Ok((SCRAM_SHA_256, ChannelBinding::unrequested())),

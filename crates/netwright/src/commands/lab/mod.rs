@@ -19,7 +19,7 @@ pub fn run(args: LabArgs) -> Result<CommandEnd, Failure> {
         LabCommand::Down(a) => down(a),
         LabCommand::PairLink { spec } => link(&spec),
         LabCommand::Wander { folders } => {
-            lab::wander::run(&folders).map(|()| CommandEnd::Yes).map_err(failure)
+            lab::thread_migration::run(&folders).map(|()| CommandEnd::Yes).map_err(failure)
         }
         LabCommand::Agent => lab::agent::serve().map(|()| CommandEnd::Yes).map_err(failure),
     }

@@ -15,7 +15,7 @@ use lab::{
     server::{self, DiskModel, Emulation, NicModel, ServerSpec},
 };
 use model::{Bytes, Nanos};
-use tune::watchdog::maker::{self, Place};
+use tune::watchdog::maker::{self, Residue};
 
 use super::{
     args::{
@@ -46,7 +46,7 @@ fn bring_up(args: UpArgs) -> Result<CommandEnd, LabError> {
         .clone()
         .unwrap_or_else(|| chosen.map_or(topology, preset::Preset::name).to_owned());
     let quiet = common.quiet;
-    maker::puts_back(Place::Labs(lab::state::DEFAULT_FOLDER.into())).map_err(|e| {
+    maker::restore_after_exit(Residue::Labs(lab::state::DEFAULT_FOLDER.into())).map_err(|e| {
         LabError::failed("starting a watchdog that removes the lab if we are killed", e)
     })?;
     let mut lab = {

@@ -20,7 +20,7 @@ use model::{
 use probe::given;
 use report::TextStyle;
 use serde::{Serialize, de::DeserializeOwned};
-use traffic::{Judged, Measured, Secret};
+use traffic::{MarkEmptyRuns, Measured, Secret};
 use tune::operator::Operator;
 
 use self::{
@@ -169,7 +169,7 @@ fn second(end_s: f64, per_s: f64, what: &str) {
 
 /// Runs a measurement with progress and Ctrl-C, prints the result, and then reports an error or an
 /// empty result.
-fn conduct<D: Serialize + Judged>(
+fn conduct<D: Serialize + MarkEmptyRuns>(
     output: &OutputArgs,
     measure: impl FnOnce(traffic::Run<'_>) -> traffic::Result<Measured<D>>,
     text: impl FnOnce(&D, TextStyle) -> String,
@@ -180,7 +180,7 @@ fn conduct<D: Serialize + Judged>(
     let progress = |what: &str, share: f64| session.progress(what, share);
     let result = measure(traffic::Run::new(session.stop(), &progress));
     drop(session);
-    let (Measured { document, broken }, nothing) = result?.judged();
+    let (Measured { document, broken }, nothing) = result?.marked();
     // An empty result's table says less than the error message.
     if output.json || !nothing {
         answer.tell(&document, text)?;

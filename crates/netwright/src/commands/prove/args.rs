@@ -22,8 +22,8 @@ use crate::args::OutputArgs;
   # a knob of the server
   netwright prove --change peer:sysctl.net.ipv4.tcp_rmem='4096 131072 8388608' \\
       --workload stream://db1 --responder ssh://db1
-  netwright prove channels.toml --peek   # how it stands, from another terminal
-  netwright prove channels.toml --resume # go on with one that was interrupted
+  netwright prove channels.toml --status   # the state so far, from another terminal
+  netwright prove channels.toml --resume   # go on with one that was interrupted
 
 Exit code 0 says better.",
     "worse, mixed, undecided, or no difference of that size"
@@ -95,12 +95,12 @@ pub struct ProveArgs {
     #[arg(long, value_name = "FILE", help_heading = "Record")]
     pub record: Option<PathBuf>,
     /// Go on with an experiment that was broken off, from its record; --record alone names which.
-    #[arg(long, conflicts_with = "peek", help_heading = "Record")]
+    #[arg(long, conflicts_with = "status", help_heading = "Record")]
     pub resume: bool,
-    /// Only say how it stands, from its record, also while it is under way; --record alone names
-    /// which.
+    /// Only print the state so far, from the record, also of a running experiment; --record alone
+    /// names which.
     #[arg(long, help_heading = "Record")]
-    pub peek: bool,
+    pub status: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -14,9 +14,9 @@ use prove::{
 };
 use remote::tuned::{Consent, Tuned};
 use tune::{
-    bench::{self, TrialPlans},
     operator::Operator,
-    watchdog::maker::Place,
+    trial_setup::{self, TrialPlans},
+    watchdog::maker::Residue,
 };
 
 use self::args::ProveArgs;
@@ -27,19 +27,19 @@ use crate::{
     session::Session,
 };
 
-/// Runs or resumes an experiment, or prints the state of one (`--peek`).
+/// Runs or resumes an experiment, or prints the state of one (`--status`).
 pub fn run(args: &ProveArgs) -> Result<CommandEnd, Failure> {
     let answer = Answer::to(&args.output)?;
-    if let Some(path) = args.record.as_ref().filter(|_| args.peek) {
-        return peek(path, &answer);
+    if let Some(path) = args.record.as_ref().filter(|_| args.status) {
+        return print_status(path, &answer);
     }
     let experiment = spec::experiment(args)?;
     let path = spec::record(args, &experiment);
-    if args.peek || args.resume {
+    if args.status || args.resume {
         spec::begun(args, &path)?;
     }
-    if args.peek {
-        return peek(&path, &answer);
+    if args.status {
+        return print_status(&path, &answer);
     }
     // Checked before the lock is waited for.
     match args.resume {
@@ -92,7 +92,7 @@ fn make(args: &ProveArgs, experiment: &Experiment, path: &Path) -> Result<Option
     let (begun, before, mut record) = start::begin(args.resume, experiment, path, &session)?;
     if !experiment.unsets().is_empty() {
         let path = std::path::absolute(path).map_err(|e| Failure::io(path, &e))?;
-        bench::watched(Place::Record(path))?;
+        trial_setup::register_with_watchdog(Residue::Record(path))?;
     }
     start::warn(&session, experiment);
     session.changing();
@@ -100,17 +100,17 @@ fn make(args: &ProveArgs, experiment: &Experiment, path: &Path) -> Result<Option
     let means = Means {
         ours: &ours,
         stop: session.stop(),
-        knobs: hosts.as_ref().map(|bench| Knobs { bench, plans: &plans }),
+        knobs: hosts.as_ref().map(|hosts| Knobs { trials: hosts, plans: &plans }),
         progress: &|what: &str, share: f64| session.progress(what, share),
         disruption: Duration::ZERO,
         worked: false,
     };
-    let hold = tuned.hold(experiment, &plans, &session)?;
-    if let Some(hold) = &hold {
-        record.held(hold.reported())?;
+    let freeze = tuned.freeze(experiment, &plans, &session)?;
+    if let Some(freeze) = &freeze {
+        record.held(freeze.reported())?;
     }
     let conducted = conduct::conduct(experiment, &begun, before, &mut record, &means);
-    let (held, went_on) = hold.map(|hold| hold.end(&session)).unzip();
+    let (held, went_on) = freeze.map(|freeze| freeze.end(&session)).unzip();
     let reported = held.as_ref().map_or(Ok(()), |held| record.held(held));
     let put_back = went_on.unwrap_or(Ok(())).map_err(Failure::from);
     Ok(Some(Made { conducted, held, put_back: put_back.and(reported.map_err(Failure::from)) }))
@@ -142,12 +142,12 @@ fn show(document: &ProveDocument, answer: &Answer<'_>) -> Result<CommandEnd, Fai
     })
 }
 
-/// Prints the state of an experiment from its record (`--peek`).
-fn peek(path: &Path, answer: &Answer<'_>) -> Result<CommandEnd, Failure> {
+/// Prints the state of an experiment from its record (`--status`).
+fn print_status(path: &Path, answer: &Answer<'_>) -> Result<CommandEnd, Failure> {
     let past = record::read(path)?;
     let experiment = Experiment::check(past.begun.spec.clone(), &past.begun.name)
         .map_err(|e| Failure::Environment(format!("{}: {e}", path.display())))?;
-    let ending = Ending::a_look(&past);
+    let ending = Ending::so_far(&past);
     let mut document = conclude::conclude(&experiment, &past.begun, &past.runs, &ending);
     document.frozen_host = past.held;
     show(&document, answer)
@@ -174,7 +174,7 @@ mod tests {
     fn an_experiment_by_flags_that_was_never_begun_is_told_as_that() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("prove-0.jsonl");
-        let flags = ["--command", "true", "--peek"];
+        let flags = ["--command", "true", "--status"];
         let Err(Failure::Environment(said)) = spec::begun(&typed(&flags), &path) else { panic!() };
         assert!(
             said.starts_with("no experiment with this workload, these levels and metrics"),
@@ -182,7 +182,7 @@ mod tests {
         );
         assert!(said.contains(&folder.path().display().to_string()), "{said}");
         // With a file named, the error is about that file.
-        spec::begun(&typed(&["e.toml", "--peek"]), &path).unwrap();
+        spec::begun(&typed(&["e.toml", "--status"]), &path).unwrap();
         spec::begun(&typed(&[&flags[..], &["--record", "r"]].concat()), &path).unwrap();
         std::fs::write(&path, "").unwrap();
         spec::begun(&typed(&flags), &path).unwrap();

@@ -36,8 +36,8 @@ pub fn experiment(args: &ProveArgs) -> Result<Experiment, Failure> {
     }
     let placed = spec.placement.clone();
     let checked = Experiment::check(spec, &name).map_err(|e| Failure::Usage(format!("{of}{e}")))?;
-    // `--peek` shows an experiment that may be of another host.
-    if let (Some(placed), false) = (placed, args.peek) {
+    // `--status` shows an experiment that may be of another host.
+    if let (Some(placed), false) = (placed, args.status) {
         let facts = facts::collect(&Root::live(), &facts::Request::default());
         placement::there(&placed, &facts).map_err(|e| Failure::Usage(format!("{of}{e}")))?;
     }

@@ -9,14 +9,14 @@ use model::{
 use tune::{
     TuneError,
     apply::{self, Applied, Work},
-    by,
+    author,
     change_request::ChangeRequests,
     mtu_path::PathCheck,
     operator::Operator,
-    pending::{self, is_afar, nothing_pending, peers, to_finish, watchdog_for},
+    pending::{self, is_remote_session, nothing_pending, peers, to_finish, watchdog_for},
     planner, privilege,
-    reported::{self, Reported},
     target::JournalTarget,
+    undo_result::{self, UndoResult},
 };
 
 use super::{args::ApplyArgs, plan, sentences, tell, tell_all};
@@ -150,7 +150,7 @@ fn apply(
     work: &Work<'_>,
     plan: &Plan,
 ) -> Result<Applied, Failure> {
-    let by = by::this_process(&target.host)?;
+    let by = author::this_process(&target.host)?;
     let maker = (by.pid, by.start_ticks);
     let wanted = match args.confirm {
         Some(asked) => Some(asked),
@@ -165,7 +165,7 @@ fn apply(
 /// operator's connection, which may be a new one.
 fn finish(args: &ApplyArgs, target: &JournalTarget, work: &Work<'_>) -> Result<Applied, Failure> {
     let id = args.finish.unwrap_or_default();
-    let by = by::this_process(&target.host)?;
+    let by = author::this_process(&target.host)?;
     let set = target.store.set(id)?;
     let had_one = set.as_ref().is_some_and(|s| s.armed.is_some());
     if had_one && args.no_confirm {
@@ -177,7 +177,7 @@ fn finish(args: &ApplyArgs, target: &JournalTarget, work: &Work<'_>) -> Result<A
     }
     let disturbs =
         || set.iter().flat_map(|s| &s.changes).any(|c| c.impact.disruption > Disruption::None);
-    let wanted = had_one || !args.no_confirm && disturbs() && is_afar(&target.host);
+    let wanted = had_one || !args.no_confirm && disturbs() && is_remote_session(&target.host);
     let Some(wait) = args.confirm.or(wanted.then_some(CONFIRM)) else {
         return work.finish(id, None).map_err(Failure::from);
     };
@@ -194,16 +194,20 @@ fn conclude(
     match applied {
         Applied::Whole(id) => {
             let set = target.standing(id);
-            let notes = reported::in_force(target, id, set.as_ref());
+            let notes = undo_result::in_force(target, id, set.as_ref());
             tell(&args.output, set, true, notes)?;
             Ok(CommandEnd::Yes)
         }
         Applied::Undone { id, why, report } => {
-            let (notes, drifted) = reported::failed(target, id, &why, &report);
+            let (notes, drifted) = undo_result::failed(target, id, &why, &report);
             let text = sentences(&notes);
             if args.output.json {
                 let set = target.standing(id).into_iter().collect();
-                tell_all(&args.output, set, Reported { notes, drifted, ..Reported::default() })?;
+                tell_all(
+                    &args.output,
+                    set,
+                    UndoResult { notes, drifted, ..UndoResult::default() },
+                )?;
             }
             Err(match why {
                 TuneError::Denied(_) => Failure::Denied(text),

@@ -1,10 +1,10 @@
 //! `netwright tune rollback` and `tune confirm`.
 
 use model::tune::{ChangeNote, ChangeState};
-use remote::local::PeerEnd;
+use remote::peer_end::PeerEnd;
 use tune::{
     TuneError, confirm,
-    journal::Set,
+    journal::JournaledSet,
     rollback::{Request, Which, roll_back},
     target::JournalTarget,
 };
@@ -96,7 +96,8 @@ pub fn confirm(args: ConfirmArgs) -> Result<CommandEnd, Failure> {
     let listener = Listener { quiet: args.output.talk.quiet };
     let lock = target.lock(false, &listener)?;
     let sets = target.readable(&listener)?;
-    let waits = |(_, state): &&(Set, ChangeState)| *state == ChangeState::AwaitingConfirmation;
+    let waits =
+        |(_, state): &&(JournaledSet, ChangeState)| *state == ChangeState::AwaitingConfirmation;
     let chosen = match args.id {
         Some(id) => sets.iter().find(|(s, _)| s.id == id),
         None => sets.iter().rev().find(waits).or(sets.last()),

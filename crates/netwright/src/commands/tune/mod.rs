@@ -15,10 +15,11 @@ use model::{
     tune::{ChangeNote, ChangeSet, Outcome},
 };
 use tune::{
-    Host, bench,
-    reported::Reported,
+    Host,
     target::{JournalTarget, TargetNames},
-    watchdog::{self, deadline::Orders, maker::Place},
+    trial_setup,
+    undo_result::UndoResult,
+    watchdog::{self, deadline::Orders, maker::Residue},
 };
 
 use crate::{
@@ -39,7 +40,7 @@ pub fn run(args: TuneArgs) -> Result<CommandEnd, Failure> {
         TuneCommand::Log(a) => show::log(a),
         TuneCommand::Persist(a) => persist::run(&a),
         TuneCommand::Profiles(a) => show::profiles(&a),
-        TuneCommand::Watchdog(a) => stand(&a),
+        TuneCommand::Watchdog(a) => watchdog(&a),
     }
 }
 
@@ -49,11 +50,15 @@ fn tell(
     done: bool,
     notes: Vec<ChangeNote>,
 ) -> Result<(), Failure> {
-    tell_all(output, set.into_iter().collect(), Reported { notes, done, ..Reported::default() })
+    tell_all(output, set.into_iter().collect(), UndoResult { notes, done, ..UndoResult::default() })
 }
 
 /// The same for several change sets.
-fn tell_all(output: &OutputArgs, sets: Vec<ChangeSet>, reported: Reported) -> Result<(), Failure> {
+fn tell_all(
+    output: &OutputArgs,
+    sets: Vec<ChangeSet>,
+    reported: UndoResult,
+) -> Result<(), Failure> {
     let nothing = || Reading::absent("nothing was to be done");
     let outcome = Outcome {
         schema_version: model::SCHEMA_VERSION,
@@ -78,16 +83,16 @@ fn sentences(notes: &[ChangeNote]) -> String {
     notes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// The watchdog's own life.
-fn stand(args: &WatchdogArgs) -> Result<CommandEnd, Failure> {
+/// Runs the watchdog.
+fn watchdog(args: &WatchdogArgs) -> Result<CommandEnd, Failure> {
     match args.id.zip(args.deadline_boot_ms) {
-        Some((id, deadline_boot_ms)) => stand_until(args, id, deadline_boot_ms),
-        None => stand_by_maker((args.maker_pid, args.maker_start)),
+        Some((id, deadline_boot_ms)) => watch_deadline(args, id, deadline_boot_ms),
+        None => watch_maker((args.maker_pid, args.maker_start)),
     }
 }
 
 /// Waits until the process at the other end of our standard input ends, then reverts its trials.
-fn stand_by_maker(maker: (u32, u64)) -> Result<CommandEnd, Failure> {
+fn watch_maker(maker: (u32, u64)) -> Result<CommandEnd, Failure> {
     for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE] {
         // Stopping a service signals both processes; the maker reverts by itself, and we end after
         // it.
@@ -95,11 +100,11 @@ fn stand_by_maker(maker: (u32, u64)) -> Result<CommandEnd, Failure> {
     }
     ready()?;
     let mut done = Ok(CommandEnd::Yes);
-    watchdog::maker::stand(std::io::stdin().lock(), &mut |place| {
-        let put_back = match place {
-            Place::Trials(state) => bench::undo_lost(state, maker).map_err(Failure::from),
-            Place::Record(path) => prove::start::undo_lost(path).map_err(Failure::from),
-            Place::Labs(folder) => lab::remove_unfinished(folder, maker.0),
+    watchdog::maker::undo_after_exit(std::io::stdin().lock(), &mut |residue| {
+        let put_back = match residue {
+            Residue::Trials(state) => trial_setup::undo_lost(state, maker).map_err(Failure::from),
+            Residue::Record(path) => prove::start::undo_lost(path).map_err(Failure::from),
+            Residue::Labs(folder) => lab::remove_unfinished(folder, maker.0),
         };
         if let Err(e) = put_back {
             done = Err(e);
@@ -116,7 +121,11 @@ fn ready() -> Result<(), Failure> {
     Ok(())
 }
 
-fn stand_until(args: &WatchdogArgs, id: u64, deadline_boot_ms: u64) -> Result<CommandEnd, Failure> {
+fn watch_deadline(
+    args: &WatchdogArgs,
+    id: u64,
+    deadline_boot_ms: u64,
+) -> Result<CommandEnd, Failure> {
     let target = JournalTarget::open(TargetNames {
         state_dir: args.place.state_dir.clone(),
         root: args.place.root.clone(),
@@ -129,7 +138,7 @@ fn stand_until(args: &WatchdogArgs, id: u64, deadline_boot_ms: u64) -> Result<Co
     window.changing();
     ready()?;
     let now: &AtomicBool = window.stop();
-    watchdog::deadline::stand(&target.host, &target.store, &orders, now)?;
+    watchdog::deadline::undo_unless_confirmed(&target.host, &target.store, &orders, now)?;
     Ok(CommandEnd::Yes)
 }
 

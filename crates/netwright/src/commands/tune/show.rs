@@ -5,7 +5,7 @@ use model::{
     tune::{ChangeState, Drift, Profiles, Trouble},
 };
 use probe::facts::{self, Request};
-use remote::local::PeerEnd;
+use remote::peer_end::PeerEnd;
 use tune::{profile, status, target::JournalTarget};
 
 use super::args::{LogArgs, ProfilesArgs, StatusArgs};

@@ -6,8 +6,8 @@ use model::watch::WatchHost;
 use probe::watch::{Watch, Watcher};
 use view::{
     live::Watching,
+    recording_file::RecordingFile,
     sampling::{judged, read_facts},
-    tape::Tape,
 };
 
 use super::{args::WatchArgs, attaching::Attaching, only, show::Show};
@@ -21,14 +21,17 @@ use crate::{
 pub fn run(args: &WatchArgs, sink: &Sink) -> Result<CommandEnd, Failure> {
     only::on_this_host(&args.only)?;
     let recording = &args.recording;
-    let mut tape =
-        Tape::create(recording.record.as_deref(), recording.force, recording.record_limit)?;
+    let mut recording = RecordingFile::create(
+        recording.record.as_deref(),
+        recording.force,
+        recording.record_limit,
+    )?;
     let window = Window::open();
     if super::on_terminal(args, sink) {
         let filter = only::filter(&args.only);
         let (interval, duration) = (args.interval, args.duration);
         let watching = Watching { watch: watch(args), interval, duration, filter };
-        view::live::show(watching, tape, sink.look(false).colour, window.stop())?;
+        view::live::show(watching, recording, sink.look(false).colour, window.stop())?;
         return Ok(CommandEnd::Yes);
     }
     let facts = wants_facts(args).then(|| read_facts(&args.only.pid)).transpose()?;
@@ -44,7 +47,7 @@ pub fn run(args: &WatchArgs, sink: &Sink) -> Result<CommandEnd, Failure> {
     let host = facts
         .as_ref()
         .map_or_else(|| WatchHost::unknown("the host's facts were not read"), WatchHost::of);
-    tape.host(&host)?;
+    recording.host(&host)?;
     let mut show = Show::new(args, sink, only::filter(&args.only), &host)?;
     let mut left = args.duration.map(|d| d.0);
     while left != Some(0) && !window.was_interrupted() {
@@ -55,12 +58,12 @@ pub fn run(args: &WatchArgs, sink: &Sink) -> Result<CommandEnd, Failure> {
         if !show.tells_ends() && !args.output.talk.quiet {
             record.interval.ended_processes.iter().for_each(|p| note(&report::watch::ended(p)));
         }
-        if let Some(full) = tape.write(&record)? {
+        if let Some(full) = recording.write(&record)? {
             note(full);
         }
         show.tell(record)?;
     }
-    tape.finish()?;
+    recording.finish()?;
     Ok(CommandEnd::Yes)
 }
 

@@ -39,8 +39,8 @@ fn check(args: &WatchArgs) -> Result<(), Failure> {
             args.interval
         ));
     }
-    let (tape, out) = (&args.recording.record, &args.output.output);
-    if tape.is_some() && tape == out {
+    let (recording, out) = (&args.recording.record, &args.output.output);
+    if recording.is_some() && recording == out {
         return usage("--record and --output name the same file; give each its own".into());
     }
     if args.duration.is_some_and(|d| d < SHORTEST) {

@@ -29,7 +29,7 @@ pub fn nics(args: &OnlyArgs, there: &[String], place: &str) -> Result<(), Failur
         None => Ok(()),
         Some(name) => Err(Failure::Environment(format!(
             "no NIC {name:?} {place}; {}",
-            tune::local::or_nearest(name, there.iter().map(String::as_str))
+            tune::suggestion::hint(name, there.iter().map(String::as_str))
         ))),
     }
 }

@@ -2,7 +2,7 @@
 /* Softirq time by CPU, vector and context, what it costs which thread, and which NAPI instances
  * are polled: added up in the kernel, no event leaves it. */
 #include "napi.h"
-#include "payer.h"
+#include "interrupted_task.h"
 
 LICENSE;
 
@@ -112,7 +112,7 @@ INLINE u32 context_upon(struct cpu_state *s, void *ctx, u32 place, u32 vector, u
 		return IRQ_ON_TASK;
 	/* One of a chain is as the one before. A chain goes by rising vectors, and begins again with
 	 * what was raised meanwhile: then the stack shows that it is one, if it can show anything. */
-	if (now - s->softirq_end_ns < gap && s->context == IRQ_ON_TASK && s->payer == place &&
+	if (now - s->softirq_end_ns < gap && s->context == IRQ_ON_TASK && s->interrupted_task == place &&
 	    ((known && stack == before) || vector > s->vector))
 		return IRQ_ON_TASK;
 	return SYSCALL;
@@ -137,12 +137,12 @@ int softirq_entry(struct raw_args *ctx)
 	} else if (tid == s->ksoftirqd) {
 		s->context = KSOFTIRQD;
 	} else {
-		place = place_of_payer(thread);
-		if (s->payers[place].thread != thread)
-			claim_payer(s, &s->payers[place], thread);
+		place = place_of_task(thread);
+		if (s->interrupted_tasks[place].thread != thread)
+			claim_place(s, &s->interrupted_tasks[place], thread);
 		s->context = tid == s->ksoftirqd ? KSOFTIRQD :
 						   context_upon(s, ctx, place, ctx->args[0], now);
-		s->payer = place;
+		s->interrupted_task = place;
 	}
 	s->vector = ctx->args[0];
 	s->polled = 0;
@@ -151,15 +151,16 @@ int softirq_entry(struct raw_args *ctx)
 	return 0;
 }
 
-/* The thread that pays for a softirq. */
-INLINE void pay(struct cpu_state *s, u32 context, u64 ns)
+/* Accounts a softirq to the thread whose time it took. */
+INLINE void account(struct cpu_state *s, u32 context, u64 ns)
 {
-	struct payer *p = &s->payers[s->payer & (PAYERS - 1)];
+	u32 place = s->interrupted_task & (INTERRUPTED_TASKS - 1);
+	struct interrupted_task *p = &s->interrupted_tasks[place];
 
 	if (context == SYSCALL)
 		p->own_ns += ns;
 	else
-		p->stolen_ns += ns;
+		p->preempted_ns += ns;
 	p->softirqs += 1;
 	/* It may have become another program since. */
 	if (p->softirqs < 16 || !(p->softirqs & 15))
@@ -186,7 +187,7 @@ int softirq_exit(struct raw_args *ctx)
 	s->sums[context][vector].ns += ns;
 	s->sums[context][vector].count += 1;
 	if (context <= IRQ_ON_TASK)
-		pay(s, context, ns);
+		account(s, context, ns);
 	/* What was not timed one by one belongs to the only one, or the last. */
 	if (s->polled)
 		s->napis[(s->polled - 1) & (NAPIS - 1)].ns += now - s->polled_until_ns;
@@ -256,15 +257,15 @@ int irq_handler_entry(struct raw_args *ctx)
 INLINE void handled(struct cpu_state *s, u64 now)
 {
 	u64 thread = pid_tgid();
-	u32 place = place_of_payer(thread);
+	u32 place = place_of_task(thread);
 	u64 begun = s->irq_begun_ns;
 
 	s->irq_begun_ns = 0;
 	if (!begun || s->begun_ns || s->claiming || !(u32)thread)
 		return;
-	if (s->payers[place].thread != thread)
-		claim_payer(s, &s->payers[place], thread);
-	s->payers[place].stolen_irq_ns += now - begun;
+	if (s->interrupted_tasks[place].thread != thread)
+		claim_place(s, &s->interrupted_tasks[place], thread);
+	s->interrupted_tasks[place].preempted_by_irq_ns += now - begun;
 }
 
 INLINE int irq_ended(enum program program)

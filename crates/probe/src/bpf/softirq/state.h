@@ -33,7 +33,7 @@ enum program {
 
 /* Threads and NAPI instances whose sums are held here; powers of two. One that needs the place
  * of another moves the other's sums to a map for all. */
-#define PAYERS 64
+#define INTERRUPTED_TASKS 64
 #define NAPIS 16
 
 struct sum {
@@ -41,11 +41,11 @@ struct sum {
 	u64 count;
 };
 
-/* What a thread paid. In the map for all `thread` is when the element was made. */
-struct payer {
+/* What packets cost a thread. In the map for all `thread` is when the element was made. */
+struct interrupted_task {
 	u64 thread; /* as pid_tgid() gives it; 0: nobody's place */
-	u64 stolen_ns;
-	u64 stolen_irq_ns;
+	u64 preempted_ns;
+	u64 preempted_by_irq_ns;
 	u64 own_ns;
 	u64 softirqs;
 	char name[NAME];
@@ -89,14 +89,14 @@ struct cpu_state {
 	u64 others; /* and how often softirqs of interrupts were seen to have another */
 	u32 context;
 	u32 vector;
-	u32 payer; /* the place of the thread that the softirq runs upon */
+	u32 interrupted_task; /* the place of the thread that the softirq runs upon */
 	u32 polled; /* 1 + the place of the NAPI instance polled last in this softirq; 0: none */
 	u32 several; /* so many polls are to be timed one by one */
 	u32 claiming;
 	/* Written by user space; 0: it does not know, and the thread's name tells. */
 	u32 ksoftirqd;
 	u32 irq; /* 1 + the interrupt handled since the last softirq; 0: none */
-	struct payer payers[PAYERS];
+	struct interrupted_task interrupted_tasks[INTERRUPTED_TASKS];
 	struct napi napis[NAPIS];
 };
 

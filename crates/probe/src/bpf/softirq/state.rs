@@ -43,7 +43,7 @@ pub struct Sum {
     pub count: u64,
 }
 
-/// What a thread paid.
+/// What packets cost a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct InterruptedTaskSums {

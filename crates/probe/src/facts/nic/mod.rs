@@ -2,11 +2,11 @@
 //! `netdev` family and `/proc/interrupts` have: NAPI instances, qdiscs, addresses, MTU limits, XDP,
 //! details of a kind, interrupts.
 
+mod ethtool;
 mod kind;
 pub mod place;
 mod printed;
 mod queues;
-mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -31,7 +31,7 @@ const NOT_READ: &str = "not read";
 /// (`bonding_masters`), and an interface that vanished meanwhile, is no interface.
 pub fn read(root: &Root) -> Vec<Nic> {
     let ethtool = Ethtool::new(root);
-    let dumps = settings::Dumps::read(root);
+    let dumps = ethtool::EthtoolDumps::read(root);
     let names = root.entries(NET).unwrap_or_default();
     names.iter().filter_map(|name| one(root, &ethtool, &dumps, name)).collect()
 }
@@ -44,7 +44,7 @@ pub fn names(root: &Root) -> Vec<String> {
     names
 }
 
-fn one(root: &Root, ethtool: &Ethtool, dumps: &settings::Dumps, name: &str) -> Option<Nic> {
+fn one(root: &Root, ethtool: &Ethtool, dumps: &ethtool::EthtoolDumps, name: &str) -> Option<Nic> {
     let dir = format!("{NET}/{name}");
     let entries = match root.entries(&dir) {
         Ok(entries) => entries,
@@ -99,26 +99,26 @@ fn one(root: &Root, ethtool: &Ethtool, dumps: &settings::Dumps, name: &str) -> O
         max_mtu: Reading::absent(NOT_READ),
         txqueuelen: root.number(&at("tx_queue_len")),
         channels: or_printed(
-            settings::channels(ethtool, name),
+            ethtool::channels(ethtool, name),
             root,
             ("l", name),
             printed::channels,
         ),
-        rings: or_printed(settings::rings(ethtool, name), root, ("g", name), printed::rings),
+        rings: or_printed(ethtool::rings(ethtool, name), root, ("g", name), printed::rings),
         coalesce: or_printed(
-            settings::coalesce(ethtool, dumps, name),
+            ethtool::coalesce(ethtool, dumps, name),
             root,
             ("c", name),
             printed::coalesce,
         ),
         features: or_printed(
-            settings::features(ethtool, name),
+            ethtool::features(ethtool, name),
             root,
             ("k", name),
             printed::features,
         ),
-        rss: settings::rss(ethtool, dumps, name),
-        pause: settings::pause(ethtool, name),
+        rss: ethtool::rss(ethtool, dumps, name),
+        pause: ethtool::pause(ethtool, name),
         ntuple_rules: reading(ethtool.rule_count(name)).map(|r| r.rule_cnt),
         driver_stats: driver_stats(root, ethtool, name),
         statistics: statistics(root, &at("statistics")),
@@ -144,7 +144,7 @@ pub(crate) fn driver_stats(
     ethtool: &Ethtool,
     name: &str,
 ) -> Reading<BTreeMap<String, u64>> {
-    or_printed(settings::stats(ethtool, name), root, ("S", name), printed::statistics)
+    or_printed(ethtool::stats(ethtool, name), root, ("S", name), printed::statistics)
 }
 
 /// Whether an interface's link in a copied tree leads to where interfaces are.

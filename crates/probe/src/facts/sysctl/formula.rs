@@ -124,7 +124,7 @@ impl Basis<'_> {
 
 /// Whether a value in force is near what memory makes of it: the kernel counted a little less
 /// than all, a machine may have been given more since.
-fn local(live: u64, computed: u64) -> bool {
+fn close_to(live: u64, computed: u64) -> bool {
     live >= computed / 4 * 3 && live <= computed + computed / 20
 }
 
@@ -137,7 +137,7 @@ fn numbers(live: &str) -> Option<[u64; 3]> {
 fn page_triplet(b: &Basis<'_>, live: &str, share: u64) -> Candidates {
     let limit = (b.memory()? / b.page_size()? / share).max(128);
     let around = |l: u64| [l / 4 * 3, l, l / 4 * 3 * 2];
-    let in_force = numbers(live).is_some_and(|n| n == around(n[1]) && local(n[1], limit));
+    let in_force = numbers(live).is_some_and(|n| n == around(n[1]) && close_to(n[1], limit));
     let text =
         if in_force { live.to_owned() } else { around(limit).map(|n| n.to_string()).join(" ") };
     Ok(vec![Candidate { text, in_force }])
@@ -167,7 +167,9 @@ fn buffer(
                 let max = cap.min(share).max(at_least(mid));
                 let fits = |n: [u64; 3]| {
                     // The cap counts where memory does not decide; else memory, nearly.
-                    n[0] == min && n[1] == mid && (n[2] == max || n[2] < cap && local(n[2], share))
+                    n[0] == min
+                        && n[1] == mid
+                        && (n[2] == max || n[2] < cap && close_to(n[2], share))
                 };
                 let in_force = numbers(live).is_some_and(fits);
                 let text = if in_force { live.to_owned() } else { format!("{min} {mid} {max}") };
@@ -213,7 +215,7 @@ fn max_syn_backlog(b: &Basis<'_>, live: &str) -> Candidates {
 /// A tenth of memory in KiB; systemd raises it to the largest number there is.
 fn file_max(b: &Basis<'_>, live: &str) -> Candidates {
     let computed = (b.memory()? / 1024 / 10).max(8192);
-    let in_force = live.parse().is_ok_and(|n| local(n, computed));
+    let in_force = live.parse().is_ok_and(|n| close_to(n, computed));
     let text = if in_force { live.to_owned() } else { computed.to_string() };
     Ok(vec![Candidate { text, in_force }])
 }

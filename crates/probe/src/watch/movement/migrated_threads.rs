@@ -8,7 +8,7 @@ use model::{
 };
 
 use super::super::comms::Comms;
-use super::{MOST, held::Programs, places::OnlineCpus, text};
+use super::{MOST, held::Programs, online_cpus::OnlineCpus, text};
 use crate::{
     Root,
     bpf::migrated_threads::{Key, MigratedThreads, Moves, NAME, WANTED},
@@ -17,11 +17,11 @@ use crate::{
 /// The most threads with a name lookup; the others have their name at the last migration.
 const ASKED: usize = 100;
 
-/// The program, and where the CPUs stand.
+/// The program, and the topology of the CPUs.
 #[derive(Debug)]
 pub struct MigrationsPart {
     pub programs: Programs<MigratedThreads>,
-    places: OnlineCpus,
+    cpus: OnlineCpus,
 }
 
 impl MigrationsPart {
@@ -30,7 +30,7 @@ impl MigrationsPart {
         let attach = || MigratedThreads::attach(possible.to_vec());
         Self {
             programs: Programs::new((NAME, &WANTED), asked, attach),
-            places: OnlineCpus::read(root),
+            cpus: OnlineCpus::read(root),
         }
     }
 
@@ -41,8 +41,8 @@ impl MigrationsPart {
             Err(why) => return why,
         };
         let cpus = moves.keys().flat_map(|k| [k.from, k.to]).map(|c| CpuId(u32::from(c)));
-        self.places.learn(root, cpus);
-        let mut migrated_threads = migrated_threads(&moves, lost, &self.places);
+        self.cpus.learn(root, cpus);
+        let mut migrated_threads = migrated_threads(&moves, lost, &self.cpus);
         for migrated_thread in migrated_threads.iter_mut().filter(|m| m.tid != 0).take(ASKED) {
             if let Some(name) = comms.of(migrated_thread.tid) {
                 migrated_thread.name = name;
@@ -56,7 +56,7 @@ impl MigrationsPart {
 fn migrated_threads(
     moves: &HashMap<Key, Moves>,
     lost: u64,
-    places: &OnlineCpus,
+    cpus: &OnlineCpus,
 ) -> Vec<MigratedThread> {
     let mut by_thread: BTreeMap<u32, Vec<(&Key, &Moves)>> = BTreeMap::new();
     for (key, moves) in moves.iter().filter(|(_, m)| m.count > 0) {
@@ -73,7 +73,7 @@ fn migrated_threads(
     let mut migrated_threads: Vec<MigratedThread> = threads
         .into_iter()
         .take(MOST)
-        .map(|(_, tid, transitions)| migrated_thread(tid, &transitions, places))
+        .map(|(_, tid, transitions)| migrated_thread(tid, &transitions, cpus))
         .collect();
     if rest > 0 {
         migrated_threads.push(others(rest));
@@ -81,7 +81,7 @@ fn migrated_threads(
     migrated_threads
 }
 
-fn migrated_thread(tid: u32, moves: &[(&Key, &Moves)], places: &OnlineCpus) -> MigratedThread {
+fn migrated_thread(tid: u32, moves: &[(&Key, &Moves)], cpus: &OnlineCpus) -> MigratedThread {
     let mut transitions: Vec<MigrationPath> = moves
         .iter()
         .map(|(key, moves)| MigrationPath {
@@ -97,9 +97,9 @@ fn migrated_thread(tid: u32, moves: &[(&Key, &Moves)], places: &OnlineCpus) -> M
         tid,
         name: text(&any.name),
         migrations: transitions.iter().map(|w| w.count).sum(),
-        across_l3: places.across_l3(&transitions),
-        across_node: places.across_node(&transitions),
-        across_package: places.across_package(&transitions),
+        across_l3: cpus.across_l3(&transitions),
+        across_node: cpus.across_node(&transitions),
+        across_package: cpus.across_package(&transitions),
         transitions,
     }
 }

@@ -4,7 +4,7 @@ pub(super) mod drops;
 mod held;
 mod messages;
 mod migrated_threads;
-mod places;
+mod online_cpus;
 mod retransmits;
 
 use model::{

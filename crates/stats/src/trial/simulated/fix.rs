@@ -41,8 +41,8 @@ fn at_most(hits: i64, n: usize, p: f64) -> f64 {
 
 /// What one candidate's experiment says: the rate is the goal, the tail must not get worse. `truth` is by
 /// how much it is quicker.
-fn experiment(habit: Habit, truth: f64, blocks: usize, seed: u64) -> Outcome {
-    let effects = |truth, of| effects(&host(habit, 0.02, 4 * blocks, seed ^ of), truth, seed);
+fn experiment(noise_kind: NoiseKind, truth: f64, blocks: usize, seed: u64) -> Outcome {
+    let effects = |truth, of| effects(&host(noise_kind, 0.02, 4 * blocks, seed ^ of), truth, seed);
     let (rate, tail) = (effects(truth, 0), effects(-truth, 0x7a11));
     let look = |n: usize| {
         let (direction, effects) = (Direction::HigherIsBetter, rate.get(..n).unwrap_or_default());
@@ -65,13 +65,13 @@ struct FixCounts {
     remedies: usize,
 }
 
-fn tally(habit: Habit, runs: u64) -> FixCounts {
+fn count_kept(noise_kind: NoiseKind, runs: u64) -> FixCounts {
     let mut t = FixCounts::default();
     for run in 0..runs {
         let seed = |n: u64| run.wrapping_mul(1_000_003).wrapping_add(n.wrapping_mul(7_919));
         // Its share of the budget: from the shortest experiment to four times that.
         let blocks = |n: u64| 6 + (SplitMix64::new(seed(n)).unit() * 19.0) as usize;
-        let better = |truth, n| experiment(habit, truth, blocks(n), seed(n));
+        let better = |truth, n| experiment(noise_kind, truth, blocks(n), seed(n));
         let alone: Vec<Outcome> = (0..OF_ONE_RULE + BY_HAND).map(|n| better(0.0, n)).collect();
         let mut kept = alone.iter().filter(|o| **o == Outcome::Better).count();
         let nothing = |o: &&Outcome| matches!(o, Outcome::NoDifferenceShown | Outcome::Undecided);
@@ -95,11 +95,11 @@ fn tally(habit: Habit, runs: u64) -> FixCounts {
 }
 
 fn how_often_decoys_are_kept(runs: u64) {
-    for habit in HABITS {
-        let t = tally(habit, runs);
+    for noise_kind in NOISE_KINDS {
+        let t = count_kept(noise_kind, runs);
         let kept = clopper_pearson(t.kept, t.decoys);
         println!(
-            "{habit:?}: kept {} of {} decoys, {}; at least one in {}; the remedy in {}",
+            "{noise_kind:?}: kept {} of {} decoys, {}; at least one in {}; the remedy in {}",
             t.kept,
             t.decoys,
             shown(kept),
@@ -108,7 +108,7 @@ fn how_often_decoys_are_kept(runs: u64) {
         );
         // Half of one in twenty by itself, and as much of each by the one experiment of a rule's together.
         let together = OF_ONE_RULE as f64 / (OF_ONE_RULE + BY_HAND) as f64;
-        assert!(kept.1 <= 0.025 * (1.0 + together), "{habit:?}: {t:?}");
+        assert!(kept.1 <= 0.025 * (1.0 + together), "{noise_kind:?}: {t:?}");
         assert!(t.kept > 0, "a test that finds none finds nothing: {t:?}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{CpuId, CpuSet, NumaNode};
 
-use super::{ChangeRequest, LocalPlacement, place};
+use super::{LocalPlacement, PlacementRequest, place};
 
 #[derive(Debug, Clone)]
 pub struct Core {
@@ -24,16 +24,12 @@ struct Anchor {
 }
 
 /// Every core with a CPU in `usable`, ranked by the policy.
-pub fn ranked(
-    here: &LocalPlacement,
-    change_request: &ChangeRequest<'_>,
-    usable: &CpuSet,
-) -> Vec<Core> {
+pub fn ranked(here: &LocalPlacement, request: &PlacementRequest<'_>, usable: &CpuSet) -> Vec<Core> {
     let mut cores = group(here, usable);
-    let anchor = anchor(here, change_request, &cores);
-    let irq_cpus = change_request.nic.filter(|_| !change_request.same_host).map(|n| &n.irq_cpus);
+    let anchor = anchor(here, request, &cores);
+    let irq_cpus = request.nic.filter(|_| !request.same_host).map(|n| &n.irq_cpus);
     cores.sort_by_key(|c| {
-        let busy = !c.core.intersection(change_request.taken).is_empty();
+        let busy = !c.core.intersection(request.taken).is_empty();
         let other_node = anchor.node.is_some() && c.node != anchor.node;
         let other_l3 = !anchor.l3s.is_empty() && c.l3.is_none_or(|l3| !anchor.l3s.contains(&l3));
         let takes_irqs = irq_cpus.is_some_and(|i| !c.core.intersection(i).is_empty());
@@ -63,12 +59,12 @@ fn group(here: &LocalPlacement, usable: &CpuSet) -> Vec<Core> {
 
 /// The location to be near: the other end on this host, else the NIC, else the largest group of
 /// cores.
-fn anchor(here: &LocalPlacement, change_request: &ChangeRequest<'_>, cores: &[Core]) -> Anchor {
-    if change_request.same_host {
-        if let Some(first) = change_request.partner.iter().find_map(|cpu| place(here, cpu)) {
+fn anchor(here: &LocalPlacement, request: &PlacementRequest<'_>, cores: &[Core]) -> Anchor {
+    if request.same_host {
+        if let Some(first) = request.partner.iter().find_map(|cpu| place(here, cpu)) {
             return Anchor { l3s: first.l3.into_iter().collect(), node: first.node };
         }
-    } else if let Some(nic) = change_request.nic {
+    } else if let Some(nic) = request.nic {
         let takes = |c: &&Core| !c.core.intersection(&nic.irq_cpus).is_empty();
         let local = |c: &&Core| nic.node.is_none() || c.node == nic.node;
         let l3s: BTreeSet<CpuId> =
@@ -77,7 +73,7 @@ fn anchor(here: &LocalPlacement, change_request: &ChangeRequest<'_>, cores: &[Co
             return Anchor { l3s, node: nic.node };
         }
     }
-    let free = |c: &&Core| c.core.intersection(change_request.taken).is_empty();
+    let free = |c: &&Core| c.core.intersection(request.taken).is_empty();
     let mut together: BTreeMap<(Option<NumaNode>, Option<CpuId>), usize> = BTreeMap::new();
     for core in cores.iter().filter(free) {
         *together.entry((core.node, core.l3)).or_default() += 1;

@@ -33,8 +33,8 @@ fn list(text: &str) -> CpuSet {
 
 static NONE: CpuSet = CpuSet::new();
 
-fn change_request(role: Role, same_host: bool, threads: u32) -> ChangeRequest<'static> {
-    ChangeRequest { role, same_host, partner: &NONE, nic: None, threads, taken: &NONE }
+fn request(role: Role, same_host: bool, threads: u32) -> PlacementRequest<'static> {
+    PlacementRequest { role, same_host, partner: &NONE, nic: None, threads, taken: &NONE }
 }
 
 fn ids(choice: &Choice) -> Vec<u32> {
@@ -44,12 +44,12 @@ fn ids(choice: &Choice) -> Vec<u32> {
 /// Choices of client and server on one host, each unaware of the other, and of a server that knows
 /// the client's.
 fn both(here: &LocalPlacement, threads: u32) -> [Choice; 3] {
-    let local = choose(here, &change_request(Role::LocalEnd, true, threads));
-    let peer = choose(here, &change_request(Role::PeerEnd, true, threads));
+    let local = choose(here, &request(Role::LocalEnd, true, threads));
+    let peer = choose(here, &request(Role::PeerEnd, true, threads));
     let partner: CpuSet = local.cpus.iter().copied().collect();
     let reported = choose(
         here,
-        &ChangeRequest { partner: &partner, ..change_request(Role::PeerEnd, true, threads) },
+        &PlacementRequest { partner: &partner, ..request(Role::PeerEnd, true, threads) },
     );
     [local, peer, reported]
 }
@@ -93,11 +93,10 @@ fn more_threads_than_cores_are_left_to_the_scheduler_and_that_is_said() {
         }
     }
     let alone = machine(1, 1, 4, 2);
-    assert_eq!(ids(&choose(&alone, &change_request(Role::LocalEnd, false, 4))), [1, 2, 3, 0]);
-    assert!(choose(&alone, &change_request(Role::LocalEnd, false, 5)).cpus.is_empty());
+    assert_eq!(ids(&choose(&alone, &request(Role::LocalEnd, false, 4))), [1, 2, 3, 0]);
+    assert!(choose(&alone, &request(Role::LocalEnd, false, 5)).cpus.is_empty());
     // An explicit request is followed.
-    let asked =
-        decide(&Pin::List(list("1")), &alone, &change_request(Role::LocalEnd, false, 3)).unwrap();
+    let asked = decide(&Pin::List(list("1")), &alone, &request(Role::LocalEnd, false, 3)).unwrap();
     assert_eq!(ids(&asked), [1, 1, 1]);
 }
 
@@ -108,7 +107,7 @@ fn two_nodes_keep_both_ends_on_one() {
     assert_eq!((ids(&local), ids(&peer), ids(&reported)), (vec![1, 2], vec![3, 0], vec![3, 0]));
     assert!(local.why.contains("housekeeping"), "{}", local.why);
     // A single end with more threads than a node has cores uses both nodes before sharing a core.
-    let all = choose(&here, &change_request(Role::LocalEnd, false, 6));
+    let all = choose(&here, &request(Role::LocalEnd, false, 6));
     assert_eq!(ids(&all), [1, 2, 3, 0, 4, 5]);
     assert!(all.why.contains("on 2 nodes"), "{}", all.why);
 }
@@ -117,17 +116,13 @@ fn two_nodes_keep_both_ends_on_one() {
 fn a_partner_on_the_other_node_is_followed() {
     let here = machine(2, 2, 4, 2);
     let partner = list("13");
-    let peer = choose(
-        &here,
-        &ChangeRequest { partner: &partner, ..change_request(Role::PeerEnd, true, 2) },
-    );
+    let peer =
+        choose(&here, &PlacementRequest { partner: &partner, ..request(Role::PeerEnd, true, 2) });
     assert_eq!(ids(&peer), [12, 14]);
     assert!(peer.why.contains("in the L3 of the client's CPU 13"), "{}", peer.why);
     let outside = list("77");
-    let peer = choose(
-        &here,
-        &ChangeRequest { partner: &outside, ..change_request(Role::PeerEnd, true, 1) },
-    );
+    let peer =
+        choose(&here, &PlacementRequest { partner: &outside, ..request(Role::PeerEnd, true, 1) });
     assert!(peer.why.contains("which this process may not use"), "{}", peer.why);
 }
 
@@ -136,7 +131,7 @@ fn a_nic_draws_to_its_node_and_off_its_interrupts() {
     let here = machine(2, 2, 4, 2);
     // Node 1 is CPUs 8-15 and 24-31; the interrupts are in its second L3, CPUs 12-15.
     let nic = NicPlace { name: "eth0".into(), node: Some(NumaNode(1)), irq_cpus: list("12-13") };
-    let local = ChangeRequest { nic: Some(&nic), ..change_request(Role::LocalEnd, false, 2) };
+    let local = PlacementRequest { nic: Some(&nic), ..request(Role::LocalEnd, false, 2) };
     let choice = choose(&here, &local);
     assert_eq!(ids(&choice), [14, 15]);
     assert_eq!(
@@ -148,7 +143,7 @@ fn a_nic_draws_to_its_node_and_off_its_interrupts() {
     assert_eq!(ids(&choose(&narrow, &local)), [30, 31]);
     // All CPUs of the node take interrupts: the choice stays there and says so.
     let everywhere = NicPlace { irq_cpus: list("0-31"), ..nic.clone() };
-    let choice = choose(&here, &ChangeRequest { nic: Some(&everywhere), ..local.clone() });
+    let choice = choose(&here, &PlacementRequest { nic: Some(&everywhere), ..local.clone() });
     assert_eq!(ids(&choice), [8, 9]);
     assert!(choice.why.contains("eth0 interrupts CPUs 8-9, too"), "{}", choice.why);
     // The node's CPUs are not allowed.
@@ -157,7 +152,7 @@ fn a_nic_draws_to_its_node_and_off_its_interrupts() {
     assert_eq!(ids(&choice), [1, 2]);
     assert!(choice.why.contains("not on node 1, where eth0 is"), "{}", choice.why);
     // The NIC carries no traffic between two ends of one host.
-    let same = choose(&here, &ChangeRequest { same_host: true, ..local });
+    let same = choose(&here, &PlacementRequest { same_host: true, ..local });
     assert!(!same.why.contains("eth0"), "{}", same.why);
 }
 
@@ -165,10 +160,8 @@ fn a_nic_draws_to_its_node_and_off_its_interrupts() {
 fn a_nic_of_which_little_is_known_decides_nothing() {
     let here = machine(2, 1, 2, 1);
     let nic = NicPlace { name: "eth0".into(), node: None, irq_cpus: CpuSet::new() };
-    let choice = choose(
-        &here,
-        &ChangeRequest { nic: Some(&nic), ..change_request(Role::LocalEnd, false, 1) },
-    );
+    let choice =
+        choose(&here, &PlacementRequest { nic: Some(&nic), ..request(Role::LocalEnd, false, 1) });
     assert_eq!(ids(&choice), [1]);
     assert!(choice.why.contains("interrupts is not known"), "{}", choice.why);
 }
@@ -177,14 +170,14 @@ fn a_nic_of_which_little_is_known_decides_nothing() {
 fn other_sessions_keep_their_cores() {
     let here = machine(1, 1, 4, 2);
     let taken = list("1");
-    let peer = ChangeRequest { taken: &taken, ..change_request(Role::PeerEnd, false, 1) };
+    let peer = PlacementRequest { taken: &taken, ..request(Role::PeerEnd, false, 1) };
     let choice = choose(&here, &peer);
     assert_eq!(ids(&choice), [2], "neither CPU 1 nor, as long as there are others, its core");
     assert!(choice.why.ends_with("not CPU 1, which other sessions use"), "{}", choice.why);
     let taken = list("0-3");
-    assert_eq!(ids(&choose(&here, &ChangeRequest { taken: &taken, ..peer.clone() })), [5]);
+    assert_eq!(ids(&choose(&here, &PlacementRequest { taken: &taken, ..peer.clone() })), [5]);
     let taken = list("0-7");
-    let choice = choose(&here, &ChangeRequest { taken: &taken, ..peer });
+    let choice = choose(&here, &PlacementRequest { taken: &taken, ..peer });
     assert_eq!(ids(&choice), [1]);
     assert!(choice.why.contains("other sessions use all CPUs"), "{}", choice.why);
 }
@@ -193,15 +186,12 @@ fn other_sessions_keep_their_cores() {
 fn what_other_sessions_use_is_not_what_this_process_may_not_use() {
     let here = machine(1, 1, 2, 1);
     let (taken, partner) = (list("1"), list("0"));
-    let peer = ChangeRequest {
-        taken: &taken,
-        partner: &partner,
-        ..change_request(Role::PeerEnd, true, 1)
-    };
+    let peer =
+        PlacementRequest { taken: &taken, partner: &partner, ..request(Role::PeerEnd, true, 1) };
     let choice = choose(&here, &peer);
     assert_eq!(ids(&choice), [0]);
     assert_eq!(choice.why, "shared with the client's CPU 0; not CPU 1, which other sessions use");
-    let alone = choose(&here, &ChangeRequest { partner: &NONE, ..peer });
+    let alone = choose(&here, &PlacementRequest { partner: &NONE, ..peer });
     assert_eq!(
         alone.why,
         "the only CPU that other sessions leave; not CPU 1, which other sessions use"
@@ -228,7 +218,7 @@ fn a_thousand_cpus_are_chosen_from_in_a_moment() {
     // The L3 of CPU 0 has one core less without housekeeping, but as many cores.
     assert_eq!((ids(&local), ids(&peer)), (vec![1, 2, 3, 4], vec![5, 6, 7, 0]));
     assert_eq!(ids(&reported), ids(&peer));
-    let all = choose(&here, &change_request(Role::LocalEnd, false, 512));
+    let all = choose(&here, &request(Role::LocalEnd, false, 512));
     assert_eq!(all.cpus.iter().collect::<std::collections::BTreeSet<_>>().len(), 512);
 }
 
@@ -236,7 +226,7 @@ fn a_thousand_cpus_are_chosen_from_in_a_moment() {
 fn a_list_is_taken_as_it_is_and_checked() {
     let mut here = only(machine(1, 1, 4, 2), "0-3");
     here.online = list("0-6");
-    let local = change_request(Role::LocalEnd, false, 3);
+    let local = request(Role::LocalEnd, false, 3);
     let chosen = decide(&Pin::List(list("1,3")), &here, &local).unwrap();
     assert_eq!((ids(&chosen), chosen.why.as_str()), (vec![1, 3, 1], "asked for"));
     let says = |l: &str| decide(&Pin::List(list(l)), &here, &local).unwrap_err().to_string();

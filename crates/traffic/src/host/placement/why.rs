@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use model::{CpuId, CpuSet, NumaNode};
 
-use super::{ChangeRequest, LocalPlacement, node, place};
+use super::{LocalPlacement, PlacementRequest, node, place};
 
 /// The clauses, joined. `usable` are the CPUs available to the choice.
 pub fn words(
     here: &LocalPlacement,
-    change_request: &ChangeRequest<'_>,
+    request: &PlacementRequest<'_>,
     cpus: &[CpuId],
     usable: &CpuSet,
 ) -> String {
@@ -19,19 +19,19 @@ pub fn words(
     }
     let mut clauses = vec![];
     // A core shared by both ends is no dedicated core.
-    if !change_request.same_host || !shares_core(here, change_request, &used, usable) {
+    if !request.same_host || !shares_core(here, request, &used, usable) {
         clauses.push(cores(here, &used));
     }
-    if change_request.same_host {
-        clauses.push(beside(here, change_request, &used, usable));
-    } else if change_request.nic.is_some() {
-        clauses.extend(nic(here, change_request, &used));
+    if request.same_host {
+        clauses.push(beside(here, request, &used, usable));
+    } else if request.nic.is_some() {
+        clauses.extend(nic(here, request, &used));
     }
     clauses.extend(house(here, &used));
-    if !used.intersection(change_request.taken).is_empty() {
+    if !used.intersection(request.taken).is_empty() {
         clauses.push("other sessions use all CPUs, these too".into());
-    } else if !change_request.taken.is_empty() {
-        clauses.push(format!("not {}, which other sessions use", named(change_request.taken)));
+    } else if !request.taken.is_empty() {
+        clauses.push(format!("not {}, which other sessions use", named(request.taken)));
     }
     clauses.join("; ")
 }
@@ -45,14 +45,14 @@ fn named(cpus: &CpuSet) -> String {
 /// Whether the other end on this host uses one of these cores.
 fn shares_core(
     here: &LocalPlacement,
-    change_request: &ChangeRequest<'_>,
+    request: &PlacementRequest<'_>,
     used: &CpuSet,
     usable: &CpuSet,
 ) -> bool {
     let core = |c: CpuId| place(here, c).map_or(CpuSet::from_iter([c]), |p| p.core.clone());
-    match change_request.partner.is_empty() {
+    match request.partner.is_empty() {
         true => usable.first().is_none_or(|c| usable.difference(&core(c)).is_empty()),
-        false => used.iter().any(|c| !core(c).intersection(change_request.partner).is_empty()),
+        false => used.iter().any(|c| !core(c).intersection(request.partner).is_empty()),
     }
 }
 
@@ -72,21 +72,21 @@ fn cores(here: &LocalPlacement, used: &CpuSet) -> String {
 /// Relation to the other end on the same host.
 fn beside(
     here: &LocalPlacement,
-    change_request: &ChangeRequest<'_>,
+    request: &PlacementRequest<'_>,
     used: &CpuSet,
     usable: &CpuSet,
 ) -> String {
-    let other = match change_request.role {
+    let other = match request.role {
         super::Role::LocalEnd => "server",
         super::Role::PeerEnd => "client",
     };
     if here.allowed.len() == 1 {
         return format!("shared with the {other}: this process may use no other CPU");
     }
-    if change_request.partner.is_empty() && usable.len() == 1 {
+    if request.partner.is_empty() && usable.len() == 1 {
         return "the only CPU that other sessions leave".into();
     }
-    if change_request.partner.is_empty() {
+    if request.partner.is_empty() {
         // The other end chooses by the same rules.
         let of = |c: CpuId| place(here, c).and_then(|p| p.core.first()).unwrap_or(c);
         let all: BTreeSet<CpuId> = usable.iter().map(of).collect();
@@ -97,15 +97,15 @@ fn beside(
             _ => format!("the {other}, on this host, has dedicated cores"),
         };
     }
-    let partner = named(change_request.partner);
-    let Some(there) = change_request.partner.iter().find_map(|c| place(here, c)) else {
+    let partner = named(request.partner);
+    let Some(there) = request.partner.iter().find_map(|c| place(here, c)) else {
         return format!("the {other} is on {partner}, which this process may not use");
     };
     let all = |same: &dyn Fn(CpuId) -> bool| used.iter().all(same);
-    let shares_core = used.iter().any(|c| {
-        place(here, c).is_some_and(|p| !p.core.intersection(change_request.partner).is_empty())
-    });
-    let relation = if !used.intersection(change_request.partner).is_empty() {
+    let shares_core = used
+        .iter()
+        .any(|c| place(here, c).is_some_and(|p| !p.core.intersection(request.partner).is_empty()));
+    let relation = if !used.intersection(request.partner).is_empty() {
         "shared with"
     } else if shares_core {
         "on the same core as"
@@ -120,8 +120,8 @@ fn beside(
 }
 
 /// Relation of the choice to the NIC.
-fn nic(here: &LocalPlacement, change_request: &ChangeRequest<'_>, used: &CpuSet) -> Vec<String> {
-    let Some(nic) = change_request.nic else { return vec![] };
+fn nic(here: &LocalPlacement, request: &PlacementRequest<'_>, used: &CpuSet) -> Vec<String> {
+    let Some(nic) = request.nic else { return vec![] };
     let name = &nic.name;
     let mut clauses = Vec::new();
     if let Some(at) = nic.node {

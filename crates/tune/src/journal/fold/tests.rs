@@ -22,7 +22,7 @@ fn change(knob: &str) -> Planned {
 }
 
 /// A set of the changes `a` and `b`, both made, followed by these records.
-fn set(then: Vec<Event>) -> Set {
+fn set(then: Vec<Event>) -> JournaledSet {
     let saved = |knob: &str| Saved { knob: knob.into(), old: "1\n".into(), nic: None };
     let unknown = || Reading::absent("a test");
     let mut events = vec![Event::Begin {
@@ -47,7 +47,7 @@ fn set(then: Vec<Event>) -> Set {
     events.extend(then);
     let record =
         |(i, event)| Record { seq: i as u64 + 1, at_unix_ms: 0, event, crc32: String::new() };
-    Set::fold(events.into_iter().enumerate().map(record).collect()).unwrap()
+    JournaledSet::fold(events.into_iter().enumerate().map(record).collect()).unwrap()
 }
 
 fn undone(knob: &str) -> Event {
@@ -68,7 +68,7 @@ fn undoing() -> Event {
     Event::Undoing { why: crate::journal::ASKED.into() }
 }
 
-fn left(set: &Set) -> Vec<&str> {
+fn left(set: &JournaledSet) -> Vec<&str> {
     set.to_undo().iter().map(|(s, _)| s.knob.as_str()).collect()
 }
 

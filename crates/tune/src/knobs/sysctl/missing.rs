@@ -6,7 +6,7 @@ use model::{
 };
 use parse::sysctl_conf;
 
-use crate::{Host, knob::Refusal, local};
+use crate::{Host, knob::Refusal, suggestion};
 
 /// Deepest nesting of directories below `/proc/sys`.
 const DEEPEST: usize = 8;
@@ -32,7 +32,7 @@ pub fn missing(host: &Host, path: &str) -> Option<Refusal> {
             below(host, path.split('/').next()?, DEEPEST, &mut names);
         }
     }
-    let meant = local::setting(&key, names.iter().map(String::as_str))?;
+    let meant = suggestion::nearest_setting(&key, names.iter().map(String::as_str))?;
     let why = format!("there is no such setting; did you mean sysctl.{meant}?");
     Some(Refusal::new(RefusedAs::Usage, why))
 }

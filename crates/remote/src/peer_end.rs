@@ -1,4 +1,4 @@
-//! The client's end: uses the remote host like a local bench.
+//! The client's end: uses the remote host like a local trial host.
 
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ impl PeerEnd {
         }
     }
 
-    /// As [`tune::trial::Bench::try_out`].
+    /// As [`tune::trial::TrialHost::try_out`].
     ///
     /// # Errors
     /// The first change that failed; the remote host is then as it was.
@@ -101,7 +101,7 @@ impl PeerEnd {
         }
     }
 
-    /// As [`tune::trial::Bench::holds`].
+    /// As [`tune::trial::TrialHost::holds`].
     ///
     /// # Errors
     /// The first value that has changed since.
@@ -109,7 +109,7 @@ impl PeerEnd {
         self.done(&Request::Holds { id })
     }
 
-    /// As [`tune::trial::Bench::take_back`].
+    /// As [`tune::trial::TrialHost::take_back`].
     ///
     /// # Errors
     /// The values that could not be reverted.
@@ -117,7 +117,7 @@ impl PeerEnd {
         self.done(&Request::TakeBack { id })
     }
 
-    /// As [`tune::trial::Bench::keep`].
+    /// As [`tune::trial::TrialHost::keep`].
     ///
     /// # Errors
     /// The remote journal cannot be written.
@@ -128,7 +128,7 @@ impl PeerEnd {
     /// Rolls back a change that a client made and kept.
     ///
     /// # Errors
-    /// As [`tune::trial::Bench::roll_back`].
+    /// As [`tune::trial::TrialHost::roll_back`].
     pub fn roll_back(&self, id: u64) -> Result<(), TuneError> {
         match self.ask(&Request::Rollback { id }, Duration::ZERO)? {
             Answer::Done => Ok(()),

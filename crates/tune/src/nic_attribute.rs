@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// One such file, and the functions that judge its values.
-pub struct Attribute {
+pub struct NicAttribute {
     /// Last part of the knob's full name. [`Target::file`] maps it to the file.
     pub setting: &'static str,
     /// `rx` or `tx` for a queue's file; `None` for an interface's.
@@ -38,7 +38,7 @@ pub fn same_line(written: &str, back: &str) -> bool {
     written.trim() == back.trim()
 }
 
-impl Attribute {
+impl NicAttribute {
     /// The knob for this target, if its setting is this attribute.
     pub fn at<'k>(&'static self, target: Target<'k>) -> Option<Box<dyn Knob + 'k>> {
         let (nic, setting) = match (self.side, target) {
@@ -48,25 +48,25 @@ impl Attribute {
             }
             _ => return None,
         };
-        let it = OfNic { attribute: self, nic, target };
+        let it = NicAttributeKnob { attribute: self, nic, target };
         (setting == self.setting).then(|| Box::new(it) as Box<dyn Knob>)
     }
 }
 
 /// The file of one interface or queue.
-struct OfNic<'k> {
-    attribute: &'static Attribute,
+struct NicAttributeKnob<'k> {
+    attribute: &'static NicAttribute,
     nic: &'k str,
     target: Target<'k>,
 }
 
-impl OfNic<'_> {
+impl NicAttributeKnob<'_> {
     fn file(&self) -> String {
         self.target.file().unwrap_or_default()
     }
 }
 
-impl Knob for OfNic<'_> {
+impl Knob for NicAttributeKnob<'_> {
     fn target(&self) -> Target<'_> {
         self.target
     }

@@ -13,39 +13,39 @@ use model::{
 use crate::{Error, Measured};
 
 /// A result that may be empty.
-pub trait Judged {
+pub trait MarkEmptyRuns {
     /// Adds a warning to each run that measured nothing; returns the reason if no run measured
     /// anything.
-    fn judge(&mut self) -> Option<Warning>;
+    fn mark_empty_runs(&mut self) -> Option<Warning>;
 }
 
-impl<D: Judged> Measured<D> {
+impl<D: MarkEmptyRuns> Measured<D> {
     /// Adds the warnings, and sets the result's error if no run measured anything. Also returns
     /// whether that is so: then there are no figures to show.
     #[must_use]
-    pub fn judged(mut self) -> (Self, bool) {
-        let why = self.document.judge();
+    pub fn marked(mut self) -> (Self, bool) {
+        let why = self.document.mark_empty_runs();
         let nothing = why.is_some();
         self.broken = self.broken.or(why.map(|why| Error::Environment(why.to_string())));
         (self, nothing)
     }
 }
 
-/// A run of any kind; `nothing` gives the reason if it measured nothing.
-trait Run {
-    fn nothing(&self, interrupted: bool, rate: Option<u64>) -> Option<Warning>;
+/// A run of any kind; `why_empty` gives the reason if it measured nothing.
+trait MeasuredRun {
+    fn why_empty(&self, interrupted: bool, rate: Option<u64>) -> Option<Warning>;
     fn warnings(&mut self) -> &mut Vec<Warning>;
 }
 
-fn judge<R: Run>(runs: &mut [R], interrupted: bool, rate: Option<u64>) -> Option<Warning> {
+fn mark<R: MeasuredRun>(runs: &mut [R], interrupted: bool, rate: Option<u64>) -> Option<Warning> {
     let (mut why, mut some) = (None, false);
     let last = runs.len().saturating_sub(1);
     for (n, run) in runs.iter_mut().enumerate() {
         // Only the last run can have been interrupted.
-        match run.nothing(interrupted && n == last, rate) {
-            Some(nothing) => {
-                run.warnings().push(nothing.clone());
-                why = Some(nothing);
+        match run.why_empty(interrupted && n == last, rate) {
+            Some(warning) => {
+                run.warnings().push(warning.clone());
+                why = Some(warning);
             }
             None => some = true,
         }
@@ -58,7 +58,7 @@ fn judge<R: Run>(runs: &mut [R], interrupted: bool, rate: Option<u64>) -> Option
 }
 
 /// The reason if nothing was lost and nothing failed.
-fn empty(what: &str, interrupted: bool, window_ns: Nanos) -> Warning {
+fn nothing_measured(what: &str, interrupted: bool, window_ns: Nanos) -> Warning {
     let what = what.to_owned();
     match interrupted {
         true => Warning::EndedTooEarly { what },
@@ -84,8 +84,8 @@ fn all_failed(figure: &str, tries: &str, failures: &BTreeMap<String, u64>) -> Op
     })
 }
 
-impl Run for RttRun {
-    fn nothing(&self, interrupted: bool, rate: Option<u64>) -> Option<Warning> {
+impl MeasuredRun for RttRun {
+    fn why_empty(&self, interrupted: bool, rate: Option<u64>) -> Option<Warning> {
         if self.transactions > 0 {
             return None;
         }
@@ -93,7 +93,7 @@ impl Run for RttRun {
             return Some(Warning::AllRequestsLost { requests: self.lost });
         }
         let due = none_due(rate, "a request", self.window_ns).filter(|_| !interrupted);
-        Some(due.unwrap_or_else(|| empty("response", interrupted, self.window_ns)))
+        Some(due.unwrap_or_else(|| nothing_measured("response", interrupted, self.window_ns)))
     }
 
     fn warnings(&mut self) -> &mut Vec<Warning> {
@@ -101,8 +101,8 @@ impl Run for RttRun {
     }
 }
 
-impl Run for ConnectRun {
-    fn nothing(&self, interrupted: bool, rate: Option<u64>) -> Option<Warning> {
+impl MeasuredRun for ConnectRun {
+    fn why_empty(&self, interrupted: bool, rate: Option<u64>) -> Option<Warning> {
         if self.connections > 0 {
             return None;
         }
@@ -110,7 +110,7 @@ impl Run for ConnectRun {
             return Some(failed);
         }
         let due = none_due(rate, "a connection", self.window_ns).filter(|_| !interrupted);
-        Some(due.unwrap_or_else(|| empty("connection", interrupted, self.window_ns)))
+        Some(due.unwrap_or_else(|| nothing_measured("connection", interrupted, self.window_ns)))
     }
 
     fn warnings(&mut self) -> &mut Vec<Warning> {
@@ -118,8 +118,8 @@ impl Run for ConnectRun {
     }
 }
 
-impl Run for HttpRun {
-    fn nothing(&self, interrupted: bool, rate: Option<u64>) -> Option<Warning> {
+impl MeasuredRun for HttpRun {
+    fn why_empty(&self, interrupted: bool, rate: Option<u64>) -> Option<Warning> {
         if self.transactions > 0 {
             return None;
         }
@@ -130,7 +130,7 @@ impl Run for HttpRun {
             return Some(failed);
         }
         let due = none_due(rate, "a request", self.window_ns).filter(|_| !interrupted);
-        Some(due.unwrap_or_else(|| empty("response", interrupted, self.window_ns)))
+        Some(due.unwrap_or_else(|| nothing_measured("response", interrupted, self.window_ns)))
     }
 
     fn warnings(&mut self) -> &mut Vec<Warning> {
@@ -138,8 +138,8 @@ impl Run for HttpRun {
     }
 }
 
-impl Run for PgRun {
-    fn nothing(&self, interrupted: bool, rate: Option<u64>) -> Option<Warning> {
+impl MeasuredRun for PgRun {
+    fn why_empty(&self, interrupted: bool, rate: Option<u64>) -> Option<Warning> {
         if self.transactions > 0 {
             return None;
         }
@@ -147,7 +147,7 @@ impl Run for PgRun {
             return Some(failed);
         }
         let due = none_due(rate, "a transaction", self.window_ns).filter(|_| !interrupted);
-        Some(due.unwrap_or_else(|| empty("transaction", interrupted, self.window_ns)))
+        Some(due.unwrap_or_else(|| nothing_measured("transaction", interrupted, self.window_ns)))
     }
 
     fn warnings(&mut self) -> &mut Vec<Warning> {
@@ -155,8 +155,8 @@ impl Run for PgRun {
     }
 }
 
-impl Run for RedisRun {
-    fn nothing(&self, interrupted: bool, rate: Option<u64>) -> Option<Warning> {
+impl MeasuredRun for RedisRun {
+    fn why_empty(&self, interrupted: bool, rate: Option<u64>) -> Option<Warning> {
         if self.transactions > 0 {
             return None;
         }
@@ -164,7 +164,7 @@ impl Run for RedisRun {
             return Some(failed);
         }
         let due = none_due(rate, "a command", self.window_ns).filter(|_| !interrupted);
-        Some(due.unwrap_or_else(|| empty("reply", interrupted, self.window_ns)))
+        Some(due.unwrap_or_else(|| nothing_measured("reply", interrupted, self.window_ns)))
     }
 
     fn warnings(&mut self) -> &mut Vec<Warning> {
@@ -172,14 +172,14 @@ impl Run for RedisRun {
     }
 }
 
-impl Run for StreamRun {
-    fn nothing(&self, interrupted: bool, _: Option<u64>) -> Option<Warning> {
+impl MeasuredRun for StreamRun {
+    fn why_empty(&self, interrupted: bool, _: Option<u64>) -> Option<Warning> {
         if self.bytes > 0 {
             return None;
         }
         match self.datagrams.as_ref().filter(|d| d.lost > 0) {
             Some(d) => Some(Warning::AllDatagramsLost { datagrams: d.lost }),
-            None => Some(empty("byte", interrupted, self.window_ns)),
+            None => Some(nothing_measured("byte", interrupted, self.window_ns)),
         }
     }
 
@@ -188,38 +188,38 @@ impl Run for StreamRun {
     }
 }
 
-impl Judged for RttDocument {
-    fn judge(&mut self) -> Option<Warning> {
-        judge(&mut self.runs, self.interrupted, self.request.rate_per_s)
+impl MarkEmptyRuns for RttDocument {
+    fn mark_empty_runs(&mut self) -> Option<Warning> {
+        mark(&mut self.runs, self.interrupted, self.request.rate_per_s)
     }
 }
 
-impl Judged for ConnectDocument {
-    fn judge(&mut self) -> Option<Warning> {
-        judge(&mut self.runs, self.interrupted, self.request.rate_per_s)
+impl MarkEmptyRuns for ConnectDocument {
+    fn mark_empty_runs(&mut self) -> Option<Warning> {
+        mark(&mut self.runs, self.interrupted, self.request.rate_per_s)
     }
 }
 
-impl Judged for HttpDocument {
-    fn judge(&mut self) -> Option<Warning> {
-        judge(&mut self.runs, self.interrupted, self.request.rate_per_s)
+impl MarkEmptyRuns for HttpDocument {
+    fn mark_empty_runs(&mut self) -> Option<Warning> {
+        mark(&mut self.runs, self.interrupted, self.request.rate_per_s)
     }
 }
 
-impl Judged for PgDocument {
-    fn judge(&mut self) -> Option<Warning> {
-        judge(&mut self.runs, self.interrupted, self.request.rate_per_s)
+impl MarkEmptyRuns for PgDocument {
+    fn mark_empty_runs(&mut self) -> Option<Warning> {
+        mark(&mut self.runs, self.interrupted, self.request.rate_per_s)
     }
 }
 
-impl Judged for RedisDocument {
-    fn judge(&mut self) -> Option<Warning> {
-        judge(&mut self.runs, self.interrupted, self.request.rate_per_s)
+impl MarkEmptyRuns for RedisDocument {
+    fn mark_empty_runs(&mut self) -> Option<Warning> {
+        mark(&mut self.runs, self.interrupted, self.request.rate_per_s)
     }
 }
 
-impl Judged for StreamDocument {
-    fn judge(&mut self) -> Option<Warning> {
-        judge(&mut self.runs, self.interrupted, None)
+impl MarkEmptyRuns for StreamDocument {
+    fn mark_empty_runs(&mut self) -> Option<Warning> {
+        mark(&mut self.runs, self.interrupted, None)
     }
 }

@@ -7,22 +7,22 @@ use model::{CpuId, CpuSet, NumaNode, Reading, watch::MigrationPath};
 use crate::{Root, facts::topology};
 
 #[derive(Debug, Clone, Copy)]
-struct Stand {
+struct CpuDomains {
     l3: Option<CpuId>,
     node: Option<NumaNode>,
     package: Option<i64>,
 }
 
-/// Every CPU that was online at any look: one that is offline has no place any more.
+/// Every CPU that was online at any reading; sysfs shows no topology of offline ones.
 #[derive(Debug, Default)]
-pub struct OnlineCpus(BTreeMap<CpuId, Stand>);
+pub struct OnlineCpus(BTreeMap<CpuId, CpuDomains>);
 
 impl OnlineCpus {
     /// Of the CPUs that are online now.
     pub fn read(root: &Root) -> Self {
-        let mut places = Self::default();
-        places.learn(root, topology::online(root).unwrap_or_default().iter());
-        places
+        let mut cpus = Self::default();
+        cpus.learn(root, topology::online(root).unwrap_or_default().iter());
+        cpus
     }
 
     /// Of those that are new.
@@ -36,7 +36,7 @@ impl OnlineCpus {
             let package = root.number::<i64>(&format!("{folder}/physical_package_id"));
             // −1 where the firmware does not report it.
             let package = package.into_known().filter(|p| *p >= 0);
-            self.0.insert(place.cpu, Stand { l3: place.l3, node: place.node, package });
+            self.0.insert(place.cpu, CpuDomains { l3: place.l3, node: place.node, package });
         }
     }
 
@@ -56,7 +56,7 @@ impl OnlineCpus {
     fn across<T: PartialEq>(
         &self,
         transitions: &[MigrationPath],
-        of: impl Fn(&Stand) -> Option<T>,
+        of: impl Fn(&CpuDomains) -> Option<T>,
         what: &str,
     ) -> Reading<u64> {
         let of = |cpu| self.0.get(&cpu).and_then(&of);
@@ -83,25 +83,25 @@ mod tests {
 
     #[test]
     fn moves_across_caches_nodes_and_packages() {
-        let stand = |l3, node, package| Stand {
+        let domains = |l3, node, package| CpuDomains {
             l3: Some(CpuId(l3)),
             node: Some(NumaNode(node)),
             package: Some(package),
         };
-        let mut places = OnlineCpus(BTreeMap::from([
-            (CpuId(0), stand(0, 0, 0)),
-            (CpuId(1), stand(0, 0, 0)),
-            (CpuId(4), stand(4, 0, 0)),
-            (CpuId(8), stand(8, 1, 0)),
-            (CpuId(600), stand(600, 2, 1)),
+        let mut cpus = OnlineCpus(BTreeMap::from([
+            (CpuId(0), domains(0, 0, 0)),
+            (CpuId(1), domains(0, 0, 0)),
+            (CpuId(4), domains(4, 0, 0)),
+            (CpuId(8), domains(8, 1, 0)),
+            (CpuId(600), domains(600, 2, 1)),
         ]));
         let way = |from, to, count| MigrationPath { from: CpuId(from), to: CpuId(to), count };
         let transitions = [way(0, 1, 100), way(1, 4, 20), way(4, 8, 3), way(8, 600, 1)];
-        assert_eq!(places.across_l3(&transitions), Reading::Known(24));
-        assert_eq!(places.across_node(&transitions), Reading::Known(4));
-        assert_eq!(places.across_package(&transitions), Reading::Known(1));
-        places.0.remove(&CpuId(8));
-        let why = places.across_node(&transitions);
+        assert_eq!(cpus.across_l3(&transitions), Reading::Known(24));
+        assert_eq!(cpus.across_node(&transitions), Reading::Known(4));
+        assert_eq!(cpus.across_package(&transitions), Reading::Known(1));
+        cpus.0.remove(&CpuId(8));
+        let why = cpus.across_node(&transitions);
         assert_eq!(why.why_not(), Some("the kernel does not tell the node of CPU 8"));
     }
 }

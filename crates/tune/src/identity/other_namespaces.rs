@@ -4,14 +4,14 @@ use model::tune::{NicId, Saved};
 use parse::rtnl_link::LinkMessage;
 use probe::{Root, ask::rtnl};
 
-use super::{Whereabouts, called, place_in, real};
+use super::{KnobLocation, called, place_in, real};
 use crate::{
     Host, TuneError, knobs,
     netns::{self, Namespace},
 };
 
 /// Interfaces of all other network namespaces that a name, a mount or a process holds.
-pub struct Elsewhere {
+pub struct OtherNamespaces {
     all: Vec<(Namespace, Vec<LinkMessage>)>,
     partial: bool,
 }
@@ -21,7 +21,7 @@ pub struct MovedLink<'e> {
     link: &'e LinkMessage,
 }
 
-impl Elsewhere {
+impl OtherNamespaces {
     pub fn look() -> Self {
         let (namespaces, mut partial) = netns::others();
         let mut all = Vec::new();
@@ -76,7 +76,7 @@ impl MovedLink<'_> {
     ///
     /// # Errors
     /// The namespace, and the command that restores the value there.
-    pub fn place_of(&self, saved: &Saved, then: &NicId) -> Result<Whereabouts, TuneError> {
+    pub fn place_of(&self, saved: &Saved, then: &NicId) -> Result<KnobLocation, TuneError> {
         let name = called(&saved.knob, &then.name, &self.link.name);
         let as_now = match self.link.name == then.name {
             true => String::new(),
@@ -89,14 +89,14 @@ impl MovedLink<'_> {
         let is = format!("{} went to another network namespace, {place}{as_now}", then.name);
         // The kernel recreates these settings when the interface moves between namespaces.
         if place_in(&saved.knob).is_some() {
-            return Ok(Whereabouts::Gone(format!("{is}, where this setting begins anew")));
+            return Ok(KnobLocation::Gone(format!("{is}, where this setting begins anew")));
         }
         let knob = knobs::find(&name).filter(|_| !saved.old.is_empty());
         let read = || knob.as_ref().map(|k| k.read(&Host::live()));
         if let Ok(Some(Ok(now))) = netns::within(self.namespace, read)
             && now == saved.old
         {
-            return Ok(Whereabouts::Gone(format!("{is}, and has its old value there")));
+            return Ok(KnobLocation::Gone(format!("{is}, and has its old value there")));
         }
         let back = knob.map(|k| self.namespace.way().line(&k.command(&k.show(&saved.old))));
         let back =

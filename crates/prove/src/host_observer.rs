@@ -10,51 +10,56 @@ use probe::{
 };
 
 use crate::{
-    child::Ended,
-    disturbance::{self, During},
+    child::EndedRun,
+    disturbance::{self, RunDisturbance},
     evidence::{self, Counters},
     workload::Workload,
 };
 
 /// Reads this host around runs.
-pub(crate) struct Around {
+pub(crate) struct HostObserver {
     root: Root,
     irqs: BTreeMap<IrqId, String>,
 }
 
 /// The host before a run.
-pub(crate) struct Before {
+pub(crate) struct BeforeRun {
     counters: Raw,
-    calm: disturbance::Before,
+    disturbance: disturbance::Baseline,
     /// `None` where the kernel denies perf events.
     moves: Option<ChildMoves>,
 }
 
 /// What happened on the host during one run, and its counters' growth.
 pub(crate) struct HostReading {
-    pub(crate) during: During,
+    pub(crate) during: RunDisturbance,
     pub(crate) counters: Counters,
     pub(crate) work: Option<f64>,
 }
 
-impl Around {
+impl HostObserver {
     pub(crate) fn live() -> Self {
         let root = Root::live();
         Self { irqs: samples::irq_names(&root), root }
     }
 
     /// Must be called on the thread that starts the run: perf events count that thread's children.
-    pub(crate) fn before(&self) -> Before {
+    pub(crate) fn before(&self) -> BeforeRun {
         // The short reading comes last, closest to the run.
-        Before {
+        BeforeRun {
             counters: samples::one(&self.root, 0, &Options::default()),
             moves: ChildMoves::open().ok(),
-            calm: disturbance::before(&self.root),
+            disturbance: disturbance::baseline(&self.root),
         }
     }
 
-    pub(crate) fn after(&self, before: Before, workload: &Workload, ended: &Ended) -> HostReading {
-        let during = before.calm.during(&self.root, ended.usage.cpu_s());
+    pub(crate) fn after(
+        &self,
+        before: BeforeRun,
+        workload: &Workload,
+        ended: &EndedRun,
+    ) -> HostReading {
+        let during = before.disturbance.during(&self.root, ended.usage.cpu_s());
         let moves = before.moves.and_then(|m| m.read().ok());
         let after = samples::one(&self.root, 1, &Options::default());
         let samples = delta::samples(&[before.counters, after]);
@@ -69,7 +74,7 @@ impl Around {
     fn of_ours(
         &self,
         workload: &Workload,
-        ended: &Ended,
+        ended: &EndedRun,
         samples: Option<&Samples>,
     ) -> (Counters, Option<f64>) {
         let (mut found, work) = evidence::of_ours(&ended.said, evidence::per(workload));
@@ -79,7 +84,12 @@ impl Around {
         (found, work)
     }
 
-    fn of_command(&self, ended: &Ended, moves: Option<u64>, samples: Option<&Samples>) -> Counters {
+    fn of_command(
+        &self,
+        ended: &EndedRun,
+        moves: Option<u64>,
+        samples: Option<&Samples>,
+    ) -> Counters {
         let mut found = samples.map(evidence::of_host).unwrap_or_default();
         if let Some(samples) = samples {
             evidence::interrupts(samples, &self.irqs, "", &mut found);

@@ -10,14 +10,14 @@ use probe::watch::recorder::{Recorder, WriteResult};
 
 use crate::error::{Result, ViewError};
 
-/// The recording; does nothing where none was requested.
-pub struct Tape {
+/// The file of a recording; does nothing where none was requested.
+pub struct RecordingFile {
     recorder: Option<Recorder>,
     path: PathBuf,
     full: String,
 }
 
-impl Tape {
+impl RecordingFile {
     /// Creates its file, where one was requested.
     ///
     /// # Errors

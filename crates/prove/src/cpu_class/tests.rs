@@ -66,13 +66,13 @@ fn host(
     (there.iter().map(make).collect(), there.iter().map(|id| truth(*id)).collect())
 }
 
-fn expected(of: (u32, Truth), to: (u32, Truth)) -> Class {
+fn expected(of: (u32, Truth), to: (u32, Truth)) -> CpuClass {
     match () {
-        () if of.0 == to.0 => Class::SameCpu,
-        () if of.1.core == to.1.core => Class::Sibling,
-        () if of.1.l3 == to.1.l3 => Class::SameL3,
-        () if of.1.node == to.1.node => Class::OtherL3,
-        () => Class::OtherNode,
+        () if of.0 == to.0 => CpuClass::SameCpu,
+        () if of.1.core == to.1.core => CpuClass::Sibling,
+        () if of.1.l3 == to.1.l3 => CpuClass::SameL3,
+        () if of.1.node == to.1.node => CpuClass::OtherL3,
+        () => CpuClass::OtherNode,
     }
 }
 
@@ -97,17 +97,17 @@ fn each_class_that_a_host_has_is_stood_for_and_no_other() {
     ];
     for (shape, hole, most) in shapes {
         let (cpus, truth) = host(shape, hole);
-        let basis = Basis::new(&cpus, &[], &every(&cpus));
+        let classifier = CpuClassifier::new(&cpus, &[], &every(&cpus));
         for at in [0, cpus.len() / 3, cpus.len() - 1] {
             let to = (cpus[at].id.0, truth[at]);
             let each = || cpus.iter().zip(&truth).map(|(c, t)| expected((c.id.0, *t), to));
-            let wanted: BTreeSet<Class> = each().collect();
-            let found = basis.classes(&CpuSet::from_iter([cpus[at].id]));
-            let classes: BTreeSet<Class> = found.iter().map(|f| f.0).collect();
+            let wanted: BTreeSet<CpuClass> = each().collect();
+            let found = classifier.classes(&CpuSet::from_iter([cpus[at].id]));
+            let classes: BTreeSet<CpuClass> = found.iter().map(|f| f.0).collect();
             assert_eq!(classes, wanted, "{shape:?} beside {}", to.0);
             let caches = |of: &dyn Fn(&CpuId) -> bool| -> BTreeSet<u32> {
                 let there = cpus.iter().zip(&truth).filter(|(c, _)| of(&c.id));
-                let away = there.filter(|(c, t)| expected((c.id.0, **t), to) == Class::OtherL3);
+                let away = there.filter(|(c, t)| expected((c.id.0, **t), to) == CpuClass::OtherL3);
                 away.map(|(_, t)| t.l3).collect()
             };
             let stood_for = caches(&|id| found.iter().any(|(_, c)| c == id));
@@ -127,20 +127,21 @@ fn each_class_that_a_host_has_is_stood_for_and_no_other() {
 #[test]
 fn nobody_is_placed_where_the_house_is_kept_or_nobody_may_run() {
     let (mut cpus, _) = host([2, 1, 4, 2], |_| false);
-    let basis =
-        |cpus: &[Cpu]| Basis::new(cpus, &[], &every(cpus)).classes(&CpuSet::from_iter([CpuId(1)]));
-    let as_said = |of: Vec<(Class, CpuId)>| of.into_iter().map(|(_, c)| c.0).collect::<Vec<_>>();
+    let classifier = |cpus: &[Cpu]| {
+        CpuClassifier::new(cpus, &[], &every(cpus)).classes(&CpuSet::from_iter([CpuId(1)]))
+    };
+    let as_said = |of: Vec<(CpuClass, CpuId)>| of.into_iter().map(|(_, c)| c.0).collect::<Vec<_>>();
     // Cores 0-3 with siblings 8-11 on node 0, 4-7 with 12-15 on node 1.
-    assert_eq!(as_said(basis(&cpus)), [1, 9, 2, 4], "not CPU 0 under the same L3");
+    assert_eq!(as_said(classifier(&cpus)), [1, 9, 2, 4], "not CPU 0 under the same L3");
     cpus[2].online = Reading::Known(false);
     cpus[3].isolated = Reading::Known(true);
     cpus[4].nohz_full = Reading::Known(true);
-    assert_eq!(as_said(basis(&cpus)), [1, 9, 10, 5]);
+    assert_eq!(as_said(classifier(&cpus)), [1, 9, 10, 5]);
     let only = CpuSet::from_iter([CpuId(0), CpuId(1)]);
-    let few = Basis::new(&cpus, &[], &only).classes(&CpuSet::from_iter([CpuId(1)]));
+    let few = CpuClassifier::new(&cpus, &[], &only).classes(&CpuSet::from_iter([CpuId(1)]));
     assert_eq!(as_said(few), [1, 0], "CPU 0 where there is no other");
     // An interrupt on several CPUs counts as on the closest.
-    let two = Basis::new(&cpus, &[], &every(&cpus)).classes(&"1,5".parse().unwrap());
+    let two = CpuClassifier::new(&cpus, &[], &every(&cpus)).classes(&"1,5".parse().unwrap());
     assert_eq!(as_said(two), [1, 9, 6], "both nodes are home");
 }
 
@@ -153,8 +154,8 @@ fn real(name: &str) -> Facts {
 /// The classes on real machines, each relative to one of their CPUs.
 #[test]
 fn classes_of_real_machines() {
-    use Class::{FarthestNode, OtherL3, OtherNode, SameCpu, SameL3, SameNode, Sibling};
-    let cases: [(&str, u32, &[Class]); 9] = [
+    use CpuClass::{FarthestNode, OtherL3, OtherNode, SameCpu, SameL3, SameNode, Sibling};
+    let cases: [(&str, u32, &[CpuClass]); 9] = [
         // 4 nodes at 16, 25, 32 and 33.
         ("kunpeng-920-128", 40, &[SameCpu, SameL3, OtherNode, FarthestNode]),
         ("xeon-silver-4108", 3, &[SameCpu, Sibling, SameL3, OtherNode]),
@@ -172,9 +173,9 @@ fn classes_of_real_machines() {
     for (name, beside, classes) in cases {
         let facts = real(name);
         let all = every(&facts.cpus);
-        let basis = Basis::new(&facts.cpus, &facts.numa_nodes, &all);
-        let found = basis.classes(&CpuSet::from_iter([CpuId(beside)]));
-        let reported: Vec<Class> = found.iter().map(|f| f.0).collect();
+        let classifier = CpuClassifier::new(&facts.cpus, &facts.numa_nodes, &all);
+        let found = classifier.classes(&CpuSet::from_iter([CpuId(beside)]));
+        let reported: Vec<CpuClass> = found.iter().map(|f| f.0).collect();
         assert_eq!(reported, classes, "{name} beside {beside}: {found:?}");
     }
 }
@@ -182,14 +183,14 @@ fn classes_of_real_machines() {
 #[test]
 fn the_other_dimension_is_by_node() {
     let facts = real("kunpeng-920-128");
-    let basis = Basis::new(&facts.cpus, &facts.numa_nodes, &every(&facts.cpus));
+    let classifier = CpuClassifier::new(&facts.cpus, &facts.numa_nodes, &every(&facts.cpus));
     let homes = |node, now: &str| {
-        let found = basis.homes(node, &now.parse().unwrap_or_default());
+        let found = classifier.homes(node, &now.parse().unwrap_or_default());
         found.into_iter().map(|(_, c)| c.0 / 32).collect::<Vec<_>>()
     };
     assert_eq!(homes(Some(NumaNode(2)), ""), [2, 3, 0], "a NIC's, the nearest, the farthest");
     assert_eq!(homes(None, "97"), [3, 2, 0], "where its interrupts are");
     assert_eq!(homes(Some(NumaNode(9)), "")[0], 0, "a node without CPUs is nobody's");
-    let stays = basis.homes(Some(NumaNode(1)), &"33,40".parse().unwrap());
+    let stays = classifier.homes(Some(NumaNode(1)), &"33,40".parse().unwrap());
     assert_eq!(stays[0].1, CpuId(33), "an interrupt that is there stays there");
 }

@@ -12,7 +12,7 @@ use model::{
 /// What a CPU shares with the CPUs that it works with, the closest of them counting; ordered from
 /// the most shared to the least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
+pub enum CpuClass {
     SameCpu,
     /// Another hardware thread of the same core.
     Sibling,
@@ -27,7 +27,7 @@ pub enum Class {
     FarthestNode,
 }
 
-impl Class {
+impl CpuClass {
     pub fn word(self) -> &'static str {
         match self {
             Self::SameCpu => "same CPU",
@@ -55,13 +55,13 @@ impl Class {
 
 /// The CPUs to choose from, and the host's topology.
 #[derive(Debug, Clone)]
-pub struct Basis<'a> {
+pub struct CpuClassifier<'a> {
     cpus: Vec<&'a Cpu>,
     all: &'a [Cpu],
     nodes: &'a [NumaNodeFacts],
 }
 
-impl<'a> Basis<'a> {
+impl<'a> CpuClassifier<'a> {
     /// `allowed` are the CPUs that this process may use. Offline, isolated and nohz_full CPUs are
     /// left out.
     pub fn new(cpus: &'a [Cpu], nodes: &'a [NumaNodeFacts], allowed: &CpuSet) -> Self {
@@ -76,25 +76,25 @@ impl<'a> Basis<'a> {
 
     /// The class of a CPU relative to others. Never `FarthestNode`, which needs a nearer node to
     /// compare with.
-    fn relation(&self, cpu: &Cpu, others: &CpuSet) -> Class {
+    fn relation(&self, cpu: &Cpu, others: &CpuSet) -> CpuClass {
         if others.contains(cpu.id) {
-            return Class::SameCpu;
+            return CpuClass::SameCpu;
         }
         let to = |other: &Cpu| {
             if cpu.smt_siblings.known().is_some_and(|s| s.contains(other.id)) {
-                return Class::Sibling;
+                return CpuClass::Sibling;
             }
             if cpu.numa_node.get() != other.numa_node.get() {
-                return Class::OtherNode;
+                return CpuClass::OtherNode;
             }
             match (cpu.l3_id.get(), other.l3_id.get()) {
-                (Some(a), Some(b)) if a == b => Class::SameL3,
-                (Some(_), Some(_)) => Class::OtherL3,
-                _ => Class::SameNode,
+                (Some(a), Some(b)) if a == b => CpuClass::SameL3,
+                (Some(_), Some(_)) => CpuClass::OtherL3,
+                _ => CpuClass::SameNode,
             }
         };
         let others = self.all.iter().filter(|o| others.contains(o.id));
-        others.map(to).min().unwrap_or(Class::OtherNode)
+        others.map(to).min().unwrap_or(CpuClass::OtherNode)
     }
 
     fn node_of(&self, cpu: CpuId) -> Option<NumaNode> {
@@ -121,39 +121,45 @@ impl<'a> Basis<'a> {
         of.min_by_key(rank).map(|c| c.id)
     }
 
-    /// A representative of each class relative to `others`, closest class first; [`Class::OtherL3`]
+    /// A representative of each class relative to `others`, closest class first; [`CpuClass::OtherL3`]
     /// has one for each such cache. Classes without a free CPU are left out.
-    pub fn classes(&self, others: &CpuSet) -> Vec<(Class, CpuId)> {
+    pub fn classes(&self, others: &CpuSet) -> Vec<(CpuClass, CpuId)> {
         let mut found = Vec::new();
-        let local =
-            [Class::SameCpu, Class::Sibling, Class::SameL3, Class::OtherL3, Class::SameNode];
+        let local = [
+            CpuClass::SameCpu,
+            CpuClass::Sibling,
+            CpuClass::SameL3,
+            CpuClass::OtherL3,
+            CpuClass::SameNode,
+        ];
         for class in local {
             let of = self.cpus.iter().copied().filter(|c| self.relation(c, others) == class);
             // The same L3 and node remain only for CPUs that share nothing closer.
-            let used = if class < Class::SameL3 { CpuSet::default() } else { others.clone() };
+            let used = if class < CpuClass::SameL3 { CpuSet::default() } else { others.clone() };
             let mut groups: BTreeMap<Option<CpuId>, Vec<&'a Cpu>> = BTreeMap::new();
             for cpu in of {
-                let cache = cpu.l3_id.get().filter(|_| class == Class::OtherL3);
+                let cache = cpu.l3_id.get().filter(|_| class == CpuClass::OtherL3);
                 groups.entry(cache).or_default().push(cpu);
             }
             let each = groups.into_values().filter_map(|g| self.foremost(g.into_iter(), &used));
             found.extend(each.map(|cpu| (class, cpu)));
         }
         let home = others.first().and_then(|c| self.node_of(c));
-        let away = |c: &&Cpu| self.relation(c, others) == Class::OtherNode;
+        let away = |c: &&Cpu| self.relation(c, others) == CpuClass::OtherNode;
         let away: Vec<&Cpu> = self.cpus.iter().copied().filter(away).collect();
         let how_far = |c: &&Cpu| self.distance(home, c.numa_node.get());
         let nearest = away.iter().filter_map(how_far).min();
         let farthest = away.iter().filter_map(how_far).max();
         let at = |peer: Option<u32>| away.iter().copied().filter(move |c| how_far(c) == peer);
         match nearest {
-            None => found
-                .extend(self.foremost(away.iter().copied(), others).map(|c| (Class::OtherNode, c))),
+            None => found.extend(
+                self.foremost(away.iter().copied(), others).map(|c| (CpuClass::OtherNode, c)),
+            ),
             local => {
-                found.extend(self.foremost(at(local), others).map(|c| (Class::OtherNode, c)));
+                found.extend(self.foremost(at(local), others).map(|c| (CpuClass::OtherNode, c)));
                 if farthest != local {
                     found.extend(
-                        self.foremost(at(farthest), others).map(|c| (Class::FarthestNode, c)),
+                        self.foremost(at(farthest), others).map(|c| (CpuClass::FarthestNode, c)),
                     );
                 }
             }
@@ -170,7 +176,7 @@ impl<'a> Basis<'a> {
     /// nearest other node and one on the farthest. Where `local` is not reported, the node of `now`
     /// takes its place. On that node a CPU of `now` is preferred. A class without a usable CPU is
     /// `None`.
-    pub fn homes(&self, local: Option<NumaNode>, now: &CpuSet) -> Vec<(Class, CpuId)> {
+    pub fn homes(&self, local: Option<NumaNode>, now: &CpuSet) -> Vec<(CpuClass, CpuId)> {
         let of_now = || now.iter().find_map(|c| self.node_of(c));
         let has = |node: &NumaNode| self.cpus.iter().any(|c| c.numa_node.get() == Some(*node));
         let node = local.filter(has).or_else(of_now);
@@ -181,8 +187,8 @@ impl<'a> Basis<'a> {
             return vec![];
         };
         let away = self.classes(&CpuSet::from_iter([first]));
-        let mut found = vec![(Class::SameNode, first)];
-        found.extend(away.into_iter().filter(|(class, _)| *class >= Class::OtherNode));
+        let mut found = vec![(CpuClass::SameNode, first)];
+        found.extend(away.into_iter().filter(|(class, _)| *class >= CpuClass::OtherNode));
         found
     }
 }

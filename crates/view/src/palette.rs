@@ -5,12 +5,12 @@ use report::watch::contexts::Context;
 
 /// Whether and how the view uses colours.
 #[derive(Debug, Clone, Copy)]
-pub struct Ink {
+pub struct Palette {
     /// Whether colours are used.
     pub colour: bool,
 }
 
-impl Ink {
+impl Palette {
     fn of(self, colour: Color) -> Style {
         if self.colour { Style::new().fg(colour) } else { Style::new() }
     }

@@ -1,21 +1,21 @@
-//! What came of undoing.
+//! The result of undoing, or of a dry run of it.
 
 use model::tune::{ChangeNote, ChangeSet, Drifted, Saved};
 use probe::facts::{self, Request};
 
 use crate::{
     TuneError, drift,
-    journal::Set,
+    journal::JournaledSet,
     knobs,
     persist::Record,
     privilege, status,
     target::JournalTarget,
-    undo::{self, OnDrift, Outlook},
+    undo::{self, OnDrift, UndoForecast},
 };
 
 /// Result of a command.
 #[derive(Debug, Default)]
-pub struct Reported {
+pub struct UndoResult {
     pub notes: Vec<ChangeNote>,
     /// Whether it was done.
     pub done: bool,
@@ -25,7 +25,7 @@ pub struct Reported {
     pub drifted: Vec<Drifted>,
 }
 
-impl Reported {
+impl UndoResult {
     /// Adds reasons for a failure, if there are any.
     pub fn fail(&mut self, why: Vec<String>) {
         self.done &= why.is_empty();
@@ -34,30 +34,35 @@ impl Reported {
 }
 
 /// What undoing would do after the `later` sets are undone.
-pub fn would_be(target: &JournalTarget, set: &Set, later: &[Set], on_drift: OnDrift) -> Reported {
-    let mut found = drift::found(&target.host, set);
-    later.iter().for_each(|later| found.but_for(later));
-    let drifted = reported_of(target, set.id, &found.drifted, on_drift);
+pub fn forecast(
+    target: &JournalTarget,
+    set: &JournaledSet,
+    later: &[JournaledSet],
+    on_drift: OnDrift,
+) -> UndoResult {
+    let mut found = drift::check(&target.host, set);
+    later.iter().for_each(|later| found.remove_written_by(later));
+    let drifted = with_suspects(target, set.id, &found.drifted, on_drift);
     let is_kept = |knob: &str| drifted.iter().any(|d| d.kept && d.knob == knob);
     let unread = |saved: &Saved| found.unread(saved).filter(|_| on_drift == OnDrift::Leave);
     let mut notes = Vec::new();
     let mut done = true;
-    for (saved, outlook) in undo::outlooks(&target.host, set) {
+    for (saved, forecast) in undo::forecasts(&target.host, set) {
         let knob = saved.knob.clone();
-        notes.push(match outlook {
-            Outlook::Back(_) if is_kept(&knob) => continue,
-            Outlook::Back(_) if unread(saved).is_some() => {
+        notes.push(match forecast {
+            UndoForecast::Restorable(_) if is_kept(&knob) => continue,
+            UndoForecast::Restorable(_) if unread(saved).is_some() => {
                 done = false;
                 let why = unread(saved).map(ToString::to_string).unwrap_or_default();
                 ChangeNote::CannotBePutBack { knob, why }
             }
-            Outlook::Back(called) => {
+            UndoForecast::Restorable(called) => {
                 let old = knobs::find(&knob).map(|k| k.show(&saved.old)).unwrap_or_default();
                 let now = Some(called).filter(|called| *called != knob);
                 ChangeNote::WouldBePutBack { knob, now, old }
             }
-            Outlook::Lost(why) => ChangeNote::Lost { knob, why: why.to_string() },
-            Outlook::Not(why) => {
+            UndoForecast::NotNeeded(why) => ChangeNote::Lost { knob, why: why.to_string() },
+            UndoForecast::Impossible(why) => {
                 done = false;
                 ChangeNote::CannotBePutBack { knob, why: why.to_string() }
             }
@@ -72,11 +77,11 @@ pub fn would_be(target: &JournalTarget, set: &Set, later: &[Set], on_drift: OnDr
     }
     let ended = done;
     done &= !drifted.iter().any(|d| d.kept);
-    Reported { notes, done, ended, drifted }
+    UndoResult { notes, done, ended, drifted }
 }
 
 /// External changes, each with the tuners that may have made it.
-pub fn reported_of(
+pub fn with_suspects(
     target: &JournalTarget,
     id: u64,
     drifted: &[drift::Drifted],
@@ -141,15 +146,15 @@ fn journal_not_written(
 }
 
 /// Reports the result of an undo.
-pub fn came_of(
+pub fn result_of(
     target: &JournalTarget,
-    set: &Set,
+    set: &JournaledSet,
     report: &undo::Report,
     on_drift: OnDrift,
-) -> Reported {
+) -> UndoResult {
     let id = set.id;
     let whole = report.is_whole();
-    let drifted = reported_of(target, id, &report.drifted, on_drift);
+    let drifted = with_suspects(target, id, &report.drifted, on_drift);
     let mut notes = vec![match (whole, set.namespace_gone) {
         (true, true) => ChangeNote::Closed { id },
         (true, false) if drifted.iter().any(|d| d.kept) => ChangeNote::RolledBackButSetSince { id },
@@ -177,7 +182,7 @@ pub fn came_of(
     notes.extend(journal_not_written(target, id, report));
     let ended = whole && report.journal.is_none();
     let done = ended && !drifted.iter().any(|d| d.kept);
-    Reported { notes, done, ended, drifted }
+    UndoResult { notes, done, ended, drifted }
 }
 
 /// What is said of a change that is in force.
@@ -207,7 +212,7 @@ pub fn failed(
         _ => notes.extend(not_put_back(report)),
     }
     notes.extend(lost(report));
-    let drifted = reported_of(target, id, &report.drifted, OnDrift::Leave);
+    let drifted = with_suspects(target, id, &report.drifted, OnDrift::Leave);
     notes.extend(drifted.iter().map(|d| set_since(d, false)));
     notes.extend(overwrites(target, id, &drifted));
     notes.extend(journal_not_written(target, id, report));

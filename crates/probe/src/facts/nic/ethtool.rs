@@ -1,4 +1,4 @@
-//! Converts ethtool's answers to the model.
+//! Settings, statistics and RSS of a NIC: converts ethtool's answers to the model.
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
@@ -23,12 +23,12 @@ use crate::{
 };
 
 /// Answers that one dump gives for all devices.
-pub struct Dumps {
+pub struct EthtoolDumps {
     coalesce: Result<Dump<CoalesceMessage>, ReadError>,
     rss: Result<Dump<RssMessage>, ReadError>,
 }
 
-impl Dumps {
+impl EthtoolDumps {
     pub fn read(root: &Root) -> Self {
         Self { coalesce: ethnl::coalesce(root), rss: ethnl::rss_contexts(root) }
     }
@@ -63,7 +63,7 @@ pub fn rings(ethtool: &Ethtool, nic: &str) -> Reading<Rings> {
 }
 
 /// `ethtool -c`. `has` are the parameters of each driver, where the kernel can name them.
-pub fn coalesce(ethtool: &Ethtool, has: &Dumps, nic: &str) -> Reading<Coalesce> {
+pub fn coalesce(ethtool: &Ethtool, has: &EthtoolDumps, nic: &str) -> Reading<Coalesce> {
     // Numbers of `ETHTOOL_A_COALESCE_…`.
     let parameter = |number: u16, value: u32| match &has.coalesce {
         Ok(dump) if value == 0 => match dump.entries.iter().find(|m| m.nic == nic) {
@@ -109,7 +109,7 @@ pub fn features(ethtool: &Ethtool, nic: &str) -> Reading<BTreeMap<String, Featur
 }
 
 /// `ethtool -x` and `-n X rx-flow-hash`.
-pub fn rss(ethtool: &Ethtool, dumps: &Dumps, nic: &str) -> Reading<Rss> {
+pub fn rss(ethtool: &Ethtool, dumps: &EthtoolDumps, nic: &str) -> Reading<Rss> {
     reading(ethtool.rss(nic)).map(|rss| Rss {
         key: if rss.key.is_empty() {
             Reading::absent("the driver shows no hash key")
@@ -130,7 +130,7 @@ pub fn rss(ethtool: &Ethtool, dumps: &Dumps, nic: &str) -> Reading<Rss> {
 }
 
 /// Contexts beside the first.
-fn contexts(dumps: &Dumps, nic: &str) -> Reading<u32> {
+fn contexts(dumps: &EthtoolDumps, nic: &str) -> Reading<u32> {
     reading(dumps.rss.clone()).and_then(|dump| {
         let mut of_nic = dump.entries.iter().filter(|m| m.nic == nic).peekable();
         if of_nic.peek().is_none() {

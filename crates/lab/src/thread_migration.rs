@@ -37,7 +37,7 @@ const ROUND: u64 = 250;
 pub fn start(lab: &mut Lab) -> Result<(), LabError> {
     let failed = |e| LabError::failed("starting what moves the threads", e);
     let program = std::env::current_exe().map_err(failed)?;
-    let mut command = tool::gated(&program.to_string_lossy());
+    let mut command = tool::command_after_release(&program.to_string_lossy());
     command.args(["lab", "wander"]);
     for host in &lab.state.hosts {
         if let NodeAccess::Namespace { cgroups, .. } = &host.reach {

@@ -12,11 +12,11 @@ use crate::{
     change_request::{ChangeRequest, ChangeRequests},
     operator::Operator,
     planner,
-    trial::Bench,
+    trial::TrialHost,
 };
 
 /// Knob, value while frozen, and a test for knobs that the experiment must not vary meanwhile.
-const STILL: [(&str, &str, Varied); 2] = [
+const FROZEN_VALUES: [(&str, &str, Varied); 2] = [
     // A stopped irqbalance accepts no list of bans.
     ("irqbalance.paused", "on", |knob| knob.starts_with("irqbalance.")),
     // The governor also sets the energy preference.
@@ -28,32 +28,32 @@ const STILL: [(&str, &str, Varied); 2] = [
 type Varied = fn(&str) -> bool;
 
 /// Whether `--freeze-host` sets this knob.
-pub fn holds(knob: &str) -> bool {
-    STILL.iter().any(|(_, _, of)| of(knob))
+pub fn sets(knob: &str) -> bool {
+    FROZEN_VALUES.iter().any(|(_, _, of)| of(knob))
 }
 
-/// A host that stays frozen until [`Hold::end`].
-pub struct Hold<'a> {
-    bench: &'a Bench,
+/// A host that stays frozen until [`HostFreeze::end`].
+pub struct HostFreeze<'a> {
+    trial_host: &'a TrialHost,
     /// Change sets, each with its index in `reported`.
     sets: Vec<(u64, usize)>,
     reported: FrozenHost,
 }
 
-impl<'a> Hold<'a> {
+impl<'a> HostFreeze<'a> {
     /// Freezes what can be frozen. `varied` are the knobs that the experiment itself sets.
     ///
     /// **Errors**: something needs another user. Nothing is frozen then.
     pub fn begin(
-        bench: &'a Bench,
+        trial_host: &'a TrialHost,
         varied: &[&str],
         operator: &dyn Operator,
     ) -> Result<Self, TuneError> {
-        let mut hold = Self { bench, sets: vec![], reported: FrozenHost::default() };
-        let facts = facts::collect(bench.host().root(), &Request::default());
-        for (knob, value, of) in STILL {
+        let mut freeze = Self { trial_host, sets: vec![], reported: FrozenHost::default() };
+        let facts = facts::collect(trial_host.host().root(), &Request::default());
+        for (knob, value, of) in FROZEN_VALUES {
             if let Some(own) = varied.iter().find(|k| of(k)) {
-                hold.not(knob, format!("the experiment sets {own} itself"));
+                freeze.not(knob, format!("the experiment sets {own} itself"));
                 continue;
             }
             let change_request = ChangeRequest {
@@ -66,13 +66,13 @@ impl<'a> Hold<'a> {
                 change_requests: vec![change_request],
                 ..ChangeRequests::default()
             };
-            let plan = planner::of_facts(bench.host(), &facts, change_requests)?;
-            if let Err(e) = hold.one(knob, value, &plan) {
-                let _ = hold.end(operator);
+            let plan = planner::of_facts(trial_host.host(), &facts, change_requests)?;
+            if let Err(e) = freeze.one(knob, value, &plan) {
+                let _ = freeze.end(operator);
                 return Err(e);
             }
         }
-        Ok(hold)
+        Ok(freeze)
     }
 
     fn one(&mut self, knob: &str, value: &str, plan: &Plan) -> Result<(), TuneError> {
@@ -90,7 +90,7 @@ impl<'a> Hold<'a> {
         let mut olds: Vec<&str> = plan.changes.iter().map(|c| c.old.as_str()).collect();
         olds.sort_unstable();
         olds.dedup();
-        match self.bench.try_out(plan) {
+        match self.trial_host.try_out(plan) {
             Ok(id) => {
                 self.sets.push((id, self.reported.held.len()));
                 self.held(knob, plan.changes.len(), &olds.join(", "), value);
@@ -129,12 +129,12 @@ impl<'a> Hold<'a> {
     pub fn end(mut self, operator: &dyn Operator) -> (FrozenHost, Result<(), TuneError>) {
         let mut put_back = Ok(());
         for (id, at) in std::mem::take(&mut self.sets).into_iter().rev() {
-            let until = self.bench.holds(id).err().map(|e| e.to_string());
+            let until = self.trial_host.holds(id).err().map(|e| e.to_string());
             if let Some(held) = self.reported.held.get_mut(at) {
                 held.until = until;
             }
             // A value that is gone needs no restoring.
-            match self.bench.let_go(id) {
+            match self.trial_host.let_go(id) {
                 Ok(()) => {}
                 // All of our own values are restored.
                 Err(e @ TuneError::Changed(_)) => operator.warn(&e.to_string()),

@@ -6,12 +6,12 @@ use model::tune::{ChangeState, Event, Saved};
 use crate::{
     Host, Store, TuneError,
     identity::Finder,
-    journal::Set,
+    journal::JournaledSet,
     knobs,
     lock::Lock,
     netns,
-    outlook::{self, Outlook},
     status::{ValueNow, is_open, read_there},
+    undo_forecast::{self, UndoForecast},
 };
 
 /// Closes each partly rolled back set with nothing left to restore; returns their numbers. Skips
@@ -24,12 +24,12 @@ pub fn close(
     host: &Host,
     store: &Store,
     lock: &Lock,
-    sets: &[(Set, ChangeState)],
+    sets: &[(JournaledSet, ChangeState)],
 ) -> Result<Vec<u64>, TuneError> {
     let last = store.ids()?.into_iter().filter(|id| !sets.iter().any(|(s, _)| s.id == *id)).max();
     let mut closed = Vec::new();
     for (set, _) in sets.iter().filter(|(_, t)| *t == ChangeState::PartlyRolledBack) {
-        let later = || sets.iter().filter(|(s, t)| s.id > set.id && stands(*t));
+        let later = || sets.iter().filter(|(s, t)| s.id > set.id && may_be_in_force(*t));
         if last.is_some_and(|id| id > set.id)
             || later().any(|(s, _)| s.in_the_way_of(set).is_some())
         {
@@ -43,12 +43,12 @@ pub fn close(
     Ok(closed)
 }
 
-fn stands(state: ChangeState) -> bool {
+fn may_be_in_force(state: ChangeState) -> bool {
     is_open(state) || state == ChangeState::PartlyRolledBack
 }
 
 /// Journal records for each residual value; `None` if a value still differs or is unknown.
-fn settled(host: &Host, set: &Set) -> Option<Vec<Event>> {
+fn settled(host: &Host, set: &JournaledSet) -> Option<Vec<Event>> {
     let left: Vec<&Saved> = set.to_undo().into_iter().map(|(saved, _)| saved).collect();
     let all = read_there(host, set, &host.id(), |seen| {
         let finder = Finder::new(host);
@@ -72,13 +72,13 @@ fn one(host: &Host, finder: &Finder<'_>, seen: ValueNow, saved: &Saved) -> Optio
         ValueNow::Not if netns::is_of_namespace(&saved.knob) => return None,
         _ => {}
     }
-    match outlook::outlook(host, finder, saved) {
-        Outlook::Lost(why) => Some(undone(String::new(), Some(why))),
+    match undo_forecast::forecast(host, finder, saved) {
+        UndoForecast::NotNeeded(why) => Some(undone(String::new(), Some(why))),
         // A value that cannot be read now may come back as we set it.
-        Outlook::Back(called) => {
+        UndoForecast::Restorable(called) => {
             let now = knobs::find(&called)?.read(host).ok()?;
             (now == saved.old).then(|| undone(now, None))
         }
-        Outlook::Not(_) => None,
+        UndoForecast::Impossible(_) => None,
     }
 }

@@ -1,14 +1,14 @@
-//! What is to be said of a series of blocks besides its effect: drift, wild blocks, neighbours
+//! What is to be said of a series of blocks besides its effect: drift, outlier blocks, neighbours
 //! that resemble one another. None of it spoils the verdict (see [`super`]); a reader wants to
 //! know it all the same.
 
 use crate::paired::median;
 
-/// A trend is called one when chance gives it in at most one of 100 calm series.
+/// A trend is called one when chance gives it in at most one of 100 series without one.
 const TREND_Z: f64 = 2.576;
 
-/// So many deviations off, a block is wild: one of 150,000 normal ones.
-const WILD: f64 = 4.5;
+/// So many deviations off, a block is an outlier: one of 150,000 normal ones.
+const OUTLIER_DEVIATIONS: f64 = 4.5;
 
 /// The change from the first block to the last along the median of all slopes (Theil 1950; Sen,
 /// Journal of the American Statistical Association 63, 1968), when the order of the values is
@@ -33,17 +33,20 @@ pub fn trend(values: &[f64]) -> Option<f64> {
 
 /// Which values lie far from the others, by the median absolute deviation (Hampel, Journal of
 /// the American Statistical Association 69, 1974).
-pub fn wild(values: &[f64]) -> Vec<usize> {
+pub fn outliers(values: &[f64]) -> Vec<usize> {
     let middle = median(values);
     let off: Vec<f64> = values.iter().map(|x| (x - middle).abs()).collect();
     let deviation = 1.4826 * median(&off);
-    let at = off.iter().enumerate().filter(|(_, d)| deviation > 0.0 && **d > WILD * deviation);
+    let at = off
+        .iter()
+        .enumerate()
+        .filter(|(_, d)| deviation > 0.0 && **d > OUTLIER_DEVIATIONS * deviation);
     at.map(|(i, _)| i).collect()
 }
 
 /// How much each value resembles the one before (the correlation of neighbours), when it is more
 /// than chance: 2.58 over the root of their number.
-pub fn resemblance(values: &[f64]) -> Option<f64> {
+pub fn autocorrelation(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     if values.len() < 8 {
         return None;
@@ -67,9 +70,9 @@ mod tests {
 
     #[test]
     fn values_that_are_all_the_same_resemble_nothing() {
-        assert_eq!(resemblance(&[5f64.ln(); 16]), None);
+        assert_eq!(autocorrelation(&[5f64.ln(); 16]), None);
         let almost: Vec<f64> = (0..16).map(|i| 5f64.ln() + 1e-15 * f64::from(i)).collect();
-        assert_eq!(resemblance(&almost), None);
+        assert_eq!(autocorrelation(&almost), None);
     }
 
     #[test]
@@ -86,14 +89,14 @@ mod tests {
     }
 
     #[test]
-    fn wild_blocks_are_named() {
+    fn outlier_blocks_are_named() {
         let mut random = SplitMix64::new(4);
         let mut values: Vec<f64> = (0..30).map(|_| random.normal()).collect();
-        assert_eq!(wild(&values), [0usize; 0]);
+        assert_eq!(outliers(&values), [0usize; 0]);
         values[11] = 30.0;
         values[20] = -30.0;
-        assert_eq!(wild(&values), [11, 20]);
-        assert_eq!(wild(&[1.0; 9]), [0usize; 0]);
+        assert_eq!(outliers(&values), [11, 20]);
+        assert_eq!(outliers(&[1.0; 9]), [0usize; 0]);
     }
 
     #[test]
@@ -101,7 +104,7 @@ mod tests {
         let seen = |phi| {
             (0..500).filter(move |s| {
                 let mut x = Ar1::new(phi, *s);
-                resemblance(&(0..40).map(|_| x.draw()).collect::<Vec<_>>()).is_some()
+                autocorrelation(&(0..40).map(|_| x.draw()).collect::<Vec<_>>()).is_some()
             })
         };
         assert!(seen(0.7).count() > 400);

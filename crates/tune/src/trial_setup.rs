@@ -8,52 +8,52 @@ use model::{
 };
 
 use crate::{
-    Host, Store, TuneError, by,
+    Host, Store, TuneError, author,
     change_request::{ChangeRequest, ChangeRequests, PEER},
     operator::Operator,
     planner, status,
-    trial::Bench,
-    watchdog::maker::{self, Place},
+    trial::TrialHost,
+    watchdog::maker::{self, Residue},
 };
 
 /// Opens this host for experiments, exclusively. First undoes what killed experiments left.
 ///
 /// # Errors
 /// The residue cannot be undone, or another change of this host is pending.
-pub fn own(what: &str, operator: &dyn Operator) -> Result<Bench, TuneError> {
+pub fn open_local(what: &str, operator: &dyn Operator) -> Result<TrialHost, TuneError> {
     let host = Host::live();
-    let by = by::this_process(&host)?;
+    let by = author::this_process(&host)?;
     let mut waiting = |text: &str| operator.note(text);
-    let bench = Bench::open(host, Store::of(None), by, what, &mut waiting)?;
-    for line in bench.clear()? {
+    let trial_host = TrialHost::open(host, Store::of(None), by, what, &mut waiting)?;
+    for line in trial_host.clear()? {
         operator.warn(&line);
     }
-    watched(Place::Trials(bench.state().to_owned()))?;
-    Ok(bench)
+    register_with_watchdog(Residue::Trials(trial_host.state().to_owned()))?;
+    Ok(trial_host)
 }
 
 /// Prefix, before the client's address, of the journal entry for changes made over the network.
-pub const LENT: &str = "netwright fix at ";
+pub const REMOTE_CLIENT: &str = "netwright fix at ";
 
 /// Undoes the trial changes of a process that was killed.
 ///
 /// # Errors
-/// As of [`Bench::undo_lost`].
+/// As of [`TrialHost::undo_lost`].
 pub fn undo_lost(state_dir: &Path, maker: (u32, u64)) -> Result<(), TuneError> {
     let host = Host::live();
-    let by = by::this_process(&host)?;
+    let by = author::this_process(&host)?;
     let store = Store::of(Some(state_dir.to_owned()));
-    Bench::undo_lost(host, store, by, maker)
+    TrialHost::undo_lost(host, store, by, maker)
 }
 
-/// Registers a place that the watchdog restores if this process is killed.
+/// Registers what the watchdog restores if this process is killed.
 ///
 /// # Errors
 /// No watchdog could be started.
-pub fn watched(place: Place) -> Result<(), TuneError> {
+pub fn register_with_watchdog(residue: Residue) -> Result<(), TuneError> {
     let failed =
         |e| TuneError::Environment(format!("no watchdog to put back if we are killed: {e}"));
-    maker::puts_back(place).map_err(failed)
+    maker::restore_after_exit(residue).map_err(failed)
 }
 
 /// Opens this host for a remote client. Waits at most one second for the lock, because the client
@@ -61,9 +61,10 @@ pub fn watched(place: Place) -> Result<(), TuneError> {
 ///
 /// # Errors
 /// Another process is changing the host, or the residue of killed experiments cannot be undone.
-pub fn lent(to: &str) -> Result<Bench, TuneError> {
+pub fn open_for_client(to: &str) -> Result<TrialHost, TuneError> {
     let host = Host::live();
-    let by = By { login: Reading::Known(format!("{to}, over ssh")), ..by::this_process(&host)? };
+    let by =
+        By { login: Reading::Known(format!("{to}, over ssh")), ..author::this_process(&host)? };
     let store = Store::of(None);
     let busy = |e: TuneError| {
         TuneError::Environment(format!(
@@ -71,19 +72,19 @@ pub fn lent(to: &str) -> Result<Bench, TuneError> {
         ))
     };
     drop(store.lock(Some(Duration::from_secs(1)), &mut |_| {}).map_err(busy)?);
-    let what = format!("{LENT}{to}");
-    let bench = Bench::open(host, store, by, &what, &mut |_| {})?;
-    bench.clear()?;
-    watched(Place::Trials(bench.state().to_owned()))?;
-    Ok(bench)
+    let what = format!("{REMOTE_CLIENT}{to}");
+    let trial_host = TrialHost::open(host, store, by, &what, &mut |_| {})?;
+    trial_host.clear()?;
+    register_with_watchdog(Residue::Trials(trial_host.state().to_owned()))?;
+    Ok(trial_host)
 }
 
 /// Undoes what killed experiments left, for a command that only measures. Without the privilege the
 /// residue stays; every command reports it.
 ///
 /// # Errors
-/// As of [`own`], and a journal that cannot be read.
-pub fn clear(what: &str, operator: &dyn Operator) -> Result<(), TuneError> {
+/// As of [`open_local`], and a journal that cannot be read.
+pub fn clear_residue(what: &str, operator: &dyn Operator) -> Result<(), TuneError> {
     let sets = match status::standing(&Host::live(), &Store::of(None)) {
         Ok((sets, _)) => sets,
         Err(TuneError::Denied(_)) => return Ok(()),
@@ -92,7 +93,7 @@ pub fn clear(what: &str, operator: &dyn Operator) -> Result<(), TuneError> {
     if !sets.iter().any(|(s, state)| *state == ChangeState::Unfinished && s.trial.is_some()) {
         return Ok(());
     }
-    match own(what, operator) {
+    match open_local(what, operator) {
         Ok(_) | Err(TuneError::Denied(_)) => Ok(()),
         Err(e) => Err(e),
     }
@@ -134,7 +135,7 @@ pub fn plans(
         if !plan.refused.is_empty() {
             return Ok(TrialPlans::Refused(Box::new(plan)));
         }
-        if let Some(why) = cuts(&plan).filter(|_| !own_connection) {
+        if let Some(why) = cuts_connection(&plan).filter(|_| !own_connection) {
             return Err(TuneError::Usage(why));
         }
         plans.push(plan);
@@ -143,7 +144,7 @@ pub fn plans(
 }
 
 /// The first change that may cut the operator's own connection.
-pub fn cuts(plan: &Plan) -> Option<String> {
+pub fn cuts_connection(plan: &Plan) -> Option<String> {
     let change = plan.changes.iter().find(|c| c.impact.own_connection && !only_stalls(c))?;
     Some(format!(
         "{}={}: your own connection may be cut ({}), which an experiment would do again and \
@@ -194,7 +195,9 @@ mod tests {
     #[test]
     fn what_only_stalls_the_own_connection_is_tried_and_what_may_cut_it_is_not() {
         use {Basis::*, Disruption::*};
-        let cut = |knob: &str, disruption, basis| cuts(&planned(knob, disruption, basis)).is_some();
+        let cut = |knob: &str, disruption, basis| {
+            cuts_connection(&planned(knob, disruption, basis)).is_some()
+        };
         assert!(!cut("nic.eth0.channels", BriefStall, Driver));
         assert!(!cut("nic.eth0.100.rings.rx", BriefStall, Driver));
         assert!(!cut("irq.28.affinity", BriefStall, General));

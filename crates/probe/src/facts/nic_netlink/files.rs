@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use crate::{
         ask::rtnl::Answers,
-        facts::{link, netns, nic},
+        facts::{netns, nic, nic_netlink},
     };
 
     /// A tree of `/sys/class/net` as a person would copy it: no netlink answers.
@@ -169,7 +169,7 @@ mod tests {
             let mut nics = nic::read(&root);
             let answers = Answers::ask(&root);
             let (namespaces, _) = netns::read(&root, &answers);
-            let no_access = link::enrich(&root, &mut nics, &answers, &namespaces);
+            let no_access = nic_netlink::enrich(&root, &mut nics, &answers, &namespaces);
             assert!(no_access.iter().any(|u| u.why.contains("netlink/links")), "{no_access:?}");
             assert!(nics.iter().all(|n| !n.addresses.is_known() && !n.xdp.is_known()));
             nics

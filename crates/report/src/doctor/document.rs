@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// What `doctor` says of one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Diagnosed {
+pub struct DoctorDocument {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
     /// The host, as in `inspect`.
@@ -155,7 +155,7 @@ fn packets(s: &Samples) -> Reading<u64> {
     Reading::Known(seen.iter().sum())
 }
 
-impl Diagnosed {
+impl DoctorDocument {
     /// Puts the document together.
     pub fn new(
         facts: &Facts,

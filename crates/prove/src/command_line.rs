@@ -30,7 +30,7 @@ const SHORT: &str = "500ms";
 
 /// Turns `rtt://db1:4040 --flows 8` into `measure rtt db1:4040 --flows 8`; other lines stay as they
 /// are.
-pub(crate) fn url(words: &mut Vec<String>) {
+pub(crate) fn expand_url(words: &mut Vec<String>) {
     let Some((scheme, rest)) = words.first().and_then(|w| w.split_once("://")) else { return };
     let (what, target) = match scheme {
         "rtt" | "stream" | "connect" => (scheme.to_owned(), rest.trim_end_matches('/').to_owned()),
@@ -59,7 +59,7 @@ mod tests {
             ("ftp://x", "ftp://x"),
         ] {
             let mut found = split(typed).unwrap();
-            url(&mut found);
+            expand_url(&mut found);
             assert_eq!(found.join(" "), words);
         }
     }

@@ -12,7 +12,7 @@ use std::{
 
 use crate::{
     Experiment, ProveError,
-    child::{self, NotRun, in_seconds},
+    child::{self, RunFailure, in_seconds},
     conduct::too_often,
     error::Fault,
     figure,
@@ -21,8 +21,8 @@ use crate::{
 /// How often the end of the first run is looked for.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A thread that repeats the workload until [`Load::end`].
-pub struct Load {
+/// A thread that repeats the workload until [`WorkloadLoop::end`].
+pub struct WorkloadLoop {
     began: Instant,
     stop: Arc<AtomicBool>,
     /// Set once a run is complete.
@@ -30,7 +30,7 @@ pub struct Load {
     worker: JoinHandle<Result<Vec<Duration>, ProveError>>,
 }
 
-impl Load {
+impl WorkloadLoop {
     /// Starts the workload at the experiment's first level; sets nothing. `ours` is our own
     /// program.
     ///
@@ -92,7 +92,7 @@ fn again_and_again(
     let (mut took, mut failed, mut last) = (Vec::new(), 0, None);
     while !stop.load(Ordering::Relaxed) {
         let ran = match child::run(ours, &workload, experiment.timeout, stop) {
-            Err(NotRun::Stopped) => break,
+            Err(RunFailure::Stopped) => break,
             Err(why) => Err(Fault::Failed(why.to_string())),
             Ok((ended, complaint)) => {
                 figure::of_run(experiment, &workload, (&ended, &complaint), "").map(|_| ended.took)
@@ -135,15 +135,15 @@ mod tests {
         begun(command).end(patience, &AtomicBool::new(end))
     }
 
-    fn begun(command: &str) -> Load {
+    fn begun(command: &str) -> WorkloadLoop {
         let text = format!(
             "command = \"\"\"{command}\"\"\"\n[[factor]]\nname = \"v\"\nlevels = [\"{{v}}\", 2]\nset = \":\"\nunset = \":\"\n\
              [[metric]]\nname = \"t\"\ntime = true\nbetter = \"lower\"\n"
         );
         let experiment = Experiment::check(spec::parse(&text).unwrap(), "x").unwrap();
-        let load = Load::start(&experiment, Path::new("/none")).unwrap();
+        let workload = WorkloadLoop::start(&experiment, Path::new("/none")).unwrap();
         thread::sleep(Duration::from_millis(700));
-        load
+        workload
     }
 
     #[test]

@@ -7,15 +7,15 @@ struct {
 	UINT(type, MAP_LRU_HASH);
 	UINT(max_entries, 16384);
 	TYPE(key, u64);
-	TYPE(value, struct payer);
+	TYPE(value, struct interrupted_task);
 } lost_time SEC(".maps");
 
 /* Moves a place's sums to the map for all, where other CPUs may add to the same. */
-INLINE void put_payer(const struct payer *from)
+INLINE void put_interrupted_task(const struct interrupted_task *from)
 {
-	struct payer fresh = *from;
+	struct interrupted_task fresh = *from;
 	u64 thread = from->thread;
-	struct payer *to = map_lookup(&lost_time, &thread);
+	struct interrupted_task *to = map_lookup(&lost_time, &thread);
 
 	if (!to) {
 		fresh.thread = ktime_ns();
@@ -25,8 +25,8 @@ INLINE void put_payer(const struct payer *from)
 		if (!to)
 			return;
 	}
-	__sync_fetch_and_add(&to->stolen_ns, fresh.stolen_ns);
-	__sync_fetch_and_add(&to->stolen_irq_ns, fresh.stolen_irq_ns);
+	__sync_fetch_and_add(&to->preempted_ns, fresh.preempted_ns);
+	__sync_fetch_and_add(&to->preempted_by_irq_ns, fresh.preempted_by_irq_ns);
 	__sync_fetch_and_add(&to->own_ns, fresh.own_ns);
 	__sync_fetch_and_add(&to->softirqs, fresh.softirqs);
 	__builtin_memcpy(to->name, fresh.name, NAME);
@@ -39,16 +39,16 @@ INLINE int is_ksoftirqd(const char *name)
 }
 
 /* The place of the thread that runs, made its own. */
-INLINE void claim_payer(struct cpu_state *s, struct payer *p, u64 thread)
+INLINE void claim_place(struct cpu_state *s, struct interrupted_task *p, u64 thread)
 {
 	u32 tid = (u32)thread;
 
 	/* An interrupt that came amidst this leaves it alone. */
 	s->claiming = 1;
 	if (p->thread)
-		put_payer(p);
-	p->stolen_ns = 0;
-	p->stolen_irq_ns = 0;
+		put_interrupted_task(p);
+	p->preempted_ns = 0;
+	p->preempted_by_irq_ns = 0;
 	p->own_ns = 0;
 	p->softirqs = 0;
 	comm(p->name, NAME);
@@ -59,7 +59,7 @@ INLINE void claim_payer(struct cpu_state *s, struct payer *p, u64 thread)
 		s->ksoftirqd = tid;
 }
 
-INLINE u32 place_of_payer(u64 thread)
+INLINE u32 place_of_task(u64 thread)
 {
-	return (u32)thread & (PAYERS - 1);
+	return (u32)thread & (INTERRUPTED_TASKS - 1);
 }

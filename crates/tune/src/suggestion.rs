@@ -4,20 +4,23 @@ use strsim::osa_distance as distance;
 
 /// The closest candidate, if close enough: up to a third of its letters may differ, at least one.
 pub(crate) fn nearest<'w>(word: &str, of: impl Iterator<Item = &'w str>) -> Option<&'w str> {
-    let local = of.map(|w| (distance(word, w), w)).min()?;
-    (local.0 <= (local.1.chars().count() / 3).max(1)).then_some(local.1)
+    let (edits, closest) = of.map(|w| (distance(word, w), w)).min()?;
+    (edits <= (closest.chars().count() / 3).max(1)).then_some(closest)
 }
 
 /// The setting closest to a dotted name, if close enough: up to a third of the letters of the last
 /// part may differ.
-pub(crate) fn setting<'w>(typed: &str, of: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+pub(crate) fn nearest_setting<'w>(
+    typed: &str,
+    of: impl Iterator<Item = &'w str>,
+) -> Option<&'w str> {
     let last = typed.rsplit('.').next().unwrap_or_default().chars().count();
-    let (peer, local) = of.map(|w| (distance(typed, w), w)).min()?;
-    (peer <= (last / 3).max(1)).then_some(local)
+    let (edits, closest) = of.map(|w| (distance(typed, w), w)).min()?;
+    (edits <= (last / 3).max(1)).then_some(closest)
 }
 
 /// Hint after an unknown name: the closest match, or up to eight that exist.
-pub fn or_nearest<'w>(typed: &str, all: impl Iterator<Item = &'w str>) -> String {
+pub fn hint<'w>(typed: &str, all: impl Iterator<Item = &'w str>) -> String {
     let all: Vec<&str> = all.collect();
     match nearest(typed, all.iter().copied()) {
         Some(meant) => format!("did you mean {meant}?"),
@@ -29,7 +32,7 @@ pub fn or_nearest<'w>(typed: &str, all: impl Iterator<Item = &'w str>) -> String
 /// The spelling (`nic.NIC.rings.rx|tx=DESCRIPTORS`) closest to a name of the same knob kind, if any
 /// is close. Parts in capitals match any text. An interface name may hold dots, so the comparison
 /// starts at the end.
-pub(crate) fn spelled<'s>(name: &str, spellings: &[&'s str]) -> Option<&'s str> {
+pub(crate) fn nearest_spelling<'s>(name: &str, spellings: &[&'s str]) -> Option<&'s str> {
     let numbered = |part: &str| match part.trim_end_matches(|c: char| c.is_ascii_digit()) {
         kept if kept.ends_with('-') => format!("{kept}N"),
         _ => part.to_owned(),
@@ -57,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_near_is_named_and_what_is_not_is_not() {
+    fn a_close_name_is_suggested_and_a_distant_one_is_not() {
         let all = [
             "nic.NIC.mtu=BYTES",
             "nic.NIC.txqueuelen=PACKETS",
@@ -75,7 +78,7 @@ mod tests {
             ("nic.eth0.blue", None),
             ("nic.mtu", None),
         ] {
-            assert_eq!(spelled(typed, &all), meant.map(|i: usize| all[i]), "{typed}");
+            assert_eq!(nearest_spelling(typed, &all), meant.map(|i: usize| all[i]), "{typed}");
         }
         assert_eq!(nearest("sysclt", ["sysctl", "nic"].into_iter()), Some("sysctl"));
         assert_eq!(nearest("blue", ["sysctl", "nic"].into_iter()), None);

@@ -8,7 +8,7 @@ use crate::{
 
 /// Refuses a placeholder that names no factor. A shell command may have any braces in single quotes
 /// (`awk '{print}'`); a measurement of ours may not.
-pub(crate) fn marks(factors: &[Factor], workload: &Workload) -> Result<(), String> {
+pub(crate) fn check_workload(factors: &[Factor], workload: &Workload) -> Result<(), String> {
     let found = match workload {
         Workload::Ours(words) => words.iter().find_map(|w| unknown(factors, w, false)),
         Workload::Shell(line) => unknown(factors, line, true),
@@ -48,7 +48,7 @@ fn unknown<'t>(factors: &[Factor], text: &'t str, quotes: bool) -> Option<&'t st
 /// `unset` and `args`, which use `{level}`.
 ///
 /// **Errors**: the first such placeholder, with what to write instead.
-pub(crate) fn unfilled(factors: &[Factor], spec: &Spec) -> Result<(), String> {
+pub(crate) fn check_levels(factors: &[Factor], spec: &Spec) -> Result<(), String> {
     let names = || factors.iter().map(|f| f.name.as_str());
     if let Some(before) = &spec.before
         && let Some(name) = first(names().chain(["level"]), before)
