@@ -4,6 +4,7 @@
 //! with `state.json` and the files of the lab's processes. `/run` is empty after a reboot, and a
 //! lab's resources are gone then too.
 
+mod owner;
 mod removal;
 
 use std::{
@@ -11,7 +12,7 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::Child,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde::{Deserialize, Serialize};
@@ -97,9 +98,6 @@ pub struct LabState {
     /// Settings and measurements for the user: `link: 80 µs each way, own jitter …`.
     pub notes: Vec<String>,
 }
-
-/// How long a killed `up` and the last program that it started may take to end.
-const ENDING: Duration = Duration::from_secs(10);
 
 /// All labs of this machine.
 #[derive(Debug, Clone)]
@@ -205,26 +203,6 @@ impl Registry {
         }
     }
 
-    /// Whether the process that began a lab, or a program that it started to make something, still
-    /// runs: both hold the lock on the lab's `owner` file, which the kernel releases with the last
-    /// of them.
-    pub fn is_owned(&self, name: &str) -> bool {
-        let file = fs::File::open(self.folder_of(name).join("owner"));
-        file.is_ok_and(|f| matches!(f.try_lock(), Err(fs::TryLockError::WouldBlock)))
-    }
-
-    /// Waits until a lab has no owner.
-    fn wait_for_owner(&self, lab: &LabState) -> Result<(), LabError> {
-        let began = Instant::now();
-        while self.is_owned(&lab.name) {
-            if began.elapsed() > ENDING {
-                return Err(LabError::BeingMade { name: lab.name.clone(), pid: lab.owner_pid });
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Ok(())
-    }
-
     /// A lab by name, if its `up` has finished.
     pub fn standing(&self, name: &str) -> Option<LabState> {
         self.labs().0.into_iter().find(|l| l.name == name && l.complete)
@@ -258,7 +236,7 @@ impl Registry {
         }
         fs::create_dir_all(&folder)
             .map_err(|e| LabError::failed(format!("making {}", folder.display()), e))?;
-        let owner = own(&folder)
+        let owner = owner::own(&folder)
             .map_err(|e| LabError::failed(format!("locking {}/owner", folder.display()), e))?;
         let state = LabState {
             name: name.to_owned(),
@@ -430,14 +408,6 @@ impl Drop for Lab {
             let _ = self.registry.remove(&self.state);
         }
     }
-}
-
-/// Locks a lab's `owner` file for this process and the programs that it starts.
-fn own(folder: &Path) -> std::io::Result<fs::File> {
-    let file = fs::File::create(folder.join("owner"))?;
-    file.lock()?;
-    tool::share_lock(file.try_clone()?);
-    Ok(file)
 }
 
 fn read_state(folder: &Path) -> Result<LabState, String> {

@@ -62,7 +62,7 @@ impl Ending {
     }
 
     /// The state of an experiment, read from its record without continuing it.
-    pub fn so_far(past: &RecordContent) -> Self {
+    pub fn until_now(past: &RecordContent) -> Self {
         let why = match (&past.ended, &past.stopped, past.under_way) {
             (Some(why), ..) => return Self::as_recorded(why),
             (None, _, true) => "under way".to_owned(),
