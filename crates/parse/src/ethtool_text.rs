@@ -1,4 +1,4 @@
-//! `ethtool`'s output as support archives keep it: `-l` and `-g`, `-k`, `-c`, `-S`, `-i`.
+//! `ethtool`'s output as support archives keep it: without option, `-l` and `-g`, `-k`, `-c`, `-S`, `-i`.
 //!
 //! **Source**: `common.c`, `features.c`, `netlink/channels.c`, `netlink/rings.c` and
 //! `netlink/coalesce.c` of ethtool 6.1. The layout before netlink differs only in `n/a`, which was
@@ -34,6 +34,26 @@ pub fn limits(bytes: &[u8]) -> Option<Limits> {
         all.into_iter().filter_map(|(k, v)| Some((k, v.parse().ok()?))).collect()
     };
     Some(Limits { most: numbers(most), now: numbers(now) })
+}
+
+/// What `ethtool NIC` says of its link; what is unknown is not there.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    pub speed_mbit_s: Option<u32>,
+    /// `full`, `half`.
+    pub duplex: Option<String>,
+}
+
+/// The settings of a link; `None` for other text.
+pub fn link(bytes: &[u8]) -> Option<Link> {
+    let text = String::from_utf8_lossy(bytes);
+    let (_, text) = text.split_once("Settings for ")?;
+    let of =
+        |key: &str| text.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(": "));
+    Some(Link {
+        speed_mbit_s: of("Speed").and_then(|s| s.strip_suffix("Mb/s")?.parse().ok()),
+        duplex: of("Duplex").filter(|d| ["Full", "Half"].contains(d)).map(str::to_lowercase),
+    })
 }
 
 /// A line of `-k`, by the kernel's name of the feature.

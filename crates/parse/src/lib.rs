@@ -19,6 +19,7 @@ pub mod hexmask;
 pub mod inet_diag;
 pub mod ini;
 pub mod interrupts;
+pub mod ip_link_text;
 pub mod irq_name;
 pub mod irqbalance_setup;
 pub mod kallsyms;
@@ -53,6 +54,7 @@ pub mod sysinfo_s390;
 pub mod task_sched;
 pub mod task_stat;
 pub mod text;
+pub mod uptime_text;
 pub mod vlan_config;
 pub mod vmstat;
 
@@ -74,7 +76,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("environ", |b| drop(environ::value(b, "container"))),
     ("ethtool_text", |b| {
         let _ = (ethtool_text::limits(b), ethtool_text::features(b), ethtool_text::coalesce(b));
-        let _ = (ethtool_text::statistics(b), ethtool_text::driver(b));
+        let _ = (ethtool_text::statistics(b), ethtool_text::driver(b), ethtool_text::link(b));
     }),
     ("genl_ethtool", |b| drop((genl_ethtool::coalesce(b), genl_ethtool::rss(b)))),
     ("genl_netdev", |b| {
@@ -90,6 +92,7 @@ pub const PARSERS: &[FuzzEntry] = &[
         }
     }),
     ("interrupts", |b| drop(interrupts::parse(b))),
+    ("ip_link_text", |b| drop(ip_link_text::parse(b))),
     ("irq_name", |b| {
         let _ = irq_name::parse(&String::from_utf8_lossy(b));
     }),
@@ -140,6 +143,9 @@ pub const PARSERS: &[FuzzEntry] = &[
         let _ = text::number::<i64>(b);
         let _ = text::numbers::<i64>(b);
         let _ = (text::hex(b), text::chosen(b));
+    }),
+    ("uptime_text", |b| {
+        let _ = uptime_text::parse(b);
     }),
     ("vlan_config", |b| drop(vlan_config::parse(b))),
     ("vmstat", |b| drop(vmstat::parse(b))),

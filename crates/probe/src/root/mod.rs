@@ -7,6 +7,7 @@
 mod archive;
 mod dir;
 mod live;
+mod printed;
 pub mod record;
 
 use std::{
@@ -49,7 +50,7 @@ pub struct Root {
     sample: Option<u32>,
     /// The first read that failed for want of descriptors or memory.
     exhausted: Arc<OnceLock<ReadError>>,
-    /// Kernel settings as `sysctl -a` printed them, see [`Root::printed`].
+    /// Files by what tools printed, see [`Root::printed`].
     printed: Arc<OnceLock<BTreeMap<String, String>>>,
 }
 
@@ -267,16 +268,18 @@ impl Root {
         .map_err(|errno| self.failed(path, errno))
     }
 
-    /// A kernel setting as `sysctl -a` printed it into a support archive, which lacks its file.
+    /// A file of the kernel that a support archive lacks, by what tools printed into the archive.
     fn printed(&self, path: &str) -> Option<&String> {
-        const FILE: &str = "/sos_commands/kernel/sysctl_-a";
-        let key = path.strip_prefix("/proc/sys/").filter(|_| !self.is_whole())?;
-        let all = self.printed.get_or_init(|| {
-            let text = self.read(FILE).unwrap_or_default();
-            let settings = parse::sysctl_conf::parse(&text).settings;
-            settings.into_iter().filter_map(|s| Some((s.path, s.value?))).collect()
-        });
-        all.get(key)
+        let kernels = path.starts_with("/proc/") || path.starts_with("/sys/");
+        if !kernels || self.is_whole() {
+            return None;
+        }
+        let read = |file: &str| match &*self.backing {
+            Backing::Live => None,
+            Backing::Dir(d) => d.read(file).ok(),
+            Backing::Archive(a) => a.read_file(file).map(<[u8]>::to_vec).ok(),
+        };
+        self.printed.get_or_init(|| printed::files(&read)).get(path)
     }
 
     /// A whole file piece by piece, for those too large to hold. What was given before an error

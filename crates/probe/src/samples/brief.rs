@@ -98,7 +98,7 @@ impl Brief {
             }
         }
         Self {
-            ticks_per_s: facts::host::sysconf(root).map(|s| s.clock_ticks_per_s),
+            ticks_per_s: facts::host::clock_ticks_per_s(root),
             files,
             tids: tids.to_vec(),
             qdiscs,

@@ -66,7 +66,7 @@ impl Raw {
     pub fn read(root: &Root, time: SampleTime, options: &Options) -> Self {
         Self {
             time,
-            ticks_per_s: facts::host::sysconf(root).map(|s| s.clock_ticks_per_s),
+            ticks_per_s: facts::host::clock_ticks_per_s(root),
             irqs: irqs(root),
             sockstat: sockstat(root),
             nics: nics::read(root),

@@ -147,7 +147,7 @@ fn print_status(path: &Path, answer: &Answer<'_>) -> Result<CommandEnd, Failure>
     let past = record::read(path)?;
     let experiment = Experiment::check(past.begun.spec.clone(), &past.begun.name)
         .map_err(|e| Failure::Environment(format!("{}: {e}", path.display())))?;
-    let ending = Ending::so_far(&past);
+    let ending = Ending::until_now(&past);
     let mut document = conclude::conclude(&experiment, &past.begun, &past.runs, &ending);
     document.frozen_host = past.held;
     show(&document, answer)

@@ -17,9 +17,9 @@ use crate::{ReadError, Root, error::reading};
 
 /// System calls' answers about the kernel, as a snapshot records them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Sysconf {
+struct Sysconf {
     page_size_bytes: u64,
-    pub(crate) clock_ticks_per_s: u64,
+    clock_ticks_per_s: u64,
 }
 
 /// Reads the host as a whole. What could not be read for want of a right or a kernel feature
@@ -28,11 +28,13 @@ pub fn read(root: &Root, no_access: &mut Vec<NoAccess>) -> Host {
     let cpuinfo = reading(root.read("/proc/cpuinfo")).map(|b| parse::cpuinfo::parse(&b));
     let online = online(root, &cpuinfo);
     let kernel = kernel(root);
-    let sysconf = sysconf(root);
+    let arch = arch(root, &cpuinfo);
     Host {
         name: root.word("/proc/sys/kernel/hostname"),
         kernel_version: root.word("/proc/sys/kernel/version"),
-        arch: arch(root, &cpuinfo),
+        page_size_bytes: page_size(root, &arch),
+        clock_ticks_per_s: clock_ticks_per_s(root),
+        arch,
         distribution: distribution(root),
         hypervisor: hypervisor::read(root, cpuinfo.known(), no_access),
         container: container::read(root),
@@ -49,8 +51,6 @@ pub fn read(root: &Root, no_access: &mut Vec<NoAccess>) -> Host {
         smt: root.word("/sys/devices/system/cpu/smt/control"),
         build: build::read(root, kernel.known().map(String::as_str), no_access),
         kernel,
-        page_size_bytes: sysconf.as_ref().map(|s| Bytes(s.page_size_bytes)),
-        clock_ticks_per_s: sysconf.map(|s| s.clock_ticks_per_s),
         uptime_s: uptime(root).map(|s| s as u64),
         reader: reader(root),
     }
@@ -208,8 +208,26 @@ fn reader(root: &Root) -> Reader {
 }
 
 /// Values of `sysconf(3)`. **Source**: `_SC_PAGESIZE`, `_SC_CLK_TCK`.
-pub(crate) fn sysconf(root: &Root) -> Reading<Sysconf> {
+fn sysconf(root: &Root) -> Reading<Sysconf> {
     reading(root.ask("sysconf", ask_sysconf))
+}
+
+/// Of a tree without the answer: what the kernel fixes for the architecture (`PAGE_SHIFT`; others
+/// choose it when they are built).
+fn page_size(root: &Root, arch: &Reading<String>) -> Reading<Bytes> {
+    let fixed = arch.known().is_some_and(|a| ["x86_64", "i686", "s390x"].contains(&a.as_str()));
+    sysconf(root).map(|s| Bytes(s.page_size_bytes)).or_else(|| match fixed && !root.is_whole() {
+        true => Reading::Known(Bytes(4096)),
+        false => Reading::absent("sysconf: not there"),
+    })
+}
+
+/// Of a tree without the answer: `USER_HZ`, which is 100 on every architecture but alpha and ia64.
+pub(crate) fn clock_ticks_per_s(root: &Root) -> Reading<u64> {
+    sysconf(root).map(|s| s.clock_ticks_per_s).or_else(|| match root.is_whole() {
+        true => Reading::absent("sysconf: not there"),
+        false => Reading::Known(100),
+    })
 }
 
 fn ask_sysconf() -> Result<Sysconf, ReadError> {
