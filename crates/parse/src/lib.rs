@@ -53,6 +53,7 @@ pub mod sysctl_conf;
 pub mod sysinfo_s390;
 pub mod task_sched;
 pub mod task_stat;
+pub mod tc_qdisc_text;
 pub mod text;
 pub mod uptime_text;
 pub mod vlan_config;
@@ -139,6 +140,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("sysinfo_s390", |b| drop(sysinfo_s390::control_program(b))),
     ("task_sched", |b| drop(task_sched::migrations(b))),
     ("task_stat", |b| drop(task_stat::parse(b))),
+    ("tc_qdisc_text", |b| drop(tc_qdisc_text::parse(b))),
     ("text", |b| {
         let _ = text::number::<i64>(b);
         let _ = text::numbers::<i64>(b);

@@ -80,3 +80,46 @@ fn between_two_archives_what_happened_counts_in_full() {
     let alone = output(NETWRIGHT, &["doctor", "--since", text(first.path())]);
     assert_eq!(alone.status.code(), Some(2));
 }
+
+/// sos copies neither `/proc/uptime` nor most of `/sys/class/net`: what it printed stands in.
+#[test]
+fn a_sosreport_is_judged_by_what_tools_printed() {
+    let sos = tree(0, 50_000_000, 2_000_000);
+    let put = |path: &str, text: &str| {
+        let path = sos.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    fs::remove_file(sos.path().join("proc/uptime")).unwrap();
+    // Booted at second 20 of a minute.
+    put("sos_commands/host/uptime", " 22:13:50 up 10 days, 0 min,  1 user,  load average: 0.00\n");
+    put("sys/class/net/eth0/flags", "0x1003\n");
+    put("sys/class/net/eth0/statistics/rx_packets", "700\n");
+    put(
+        "sos_commands/networking/ip_-s_-d_link",
+        "2: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 qdisc mq state UP mode DEFAULT qlen 500\n\
+        \x20   link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff numtxqueues 8 numrxqueues 8\n",
+    );
+    put(
+        "sos_commands/networking/ethtool_eth0",
+        "Settings for eth0:\n\tSpeed: 25000Mb/s\n\tDuplex: Full\n\tLink detected: yes\n",
+    );
+    put(
+        "sos_commands/networking/tc_-s_qdisc_show",
+        "qdisc fq 8001: dev eth0 root refcnt 9 limit 10000p\n\
+        \x20Sent 900 bytes 7 pkt (dropped 41, overlimits 0 requeues 3)\n backlog 0b 0p requeues 3\n",
+    );
+    let d = doctor(&["--root", text(sos.path())]);
+    assert_eq!(d["window_ns"], 864_030_000_000_000u64, "{:#}", d["window"]);
+    assert_eq!(retransmits(&d)["severity"], "info");
+    let facts: Value =
+        serde_json::from_str(&run(NETWRIGHT, &["inspect", "--json", "--root", text(sos.path())]))
+            .unwrap();
+    let eth0 = &facts["nics"][0];
+    let of = |key: &str| eth0[key].to_string();
+    let seen =
+        ["mtu", "ifindex", "operstate", "carrier", "speed_bps", "duplex", "txqueuelen"].map(of);
+    assert_eq!(seen, ["9000", "2", "\"up\"", "true", "25000000000", "\"full\"", "500"], "{eth0:#}");
+    let qdisc = &eth0["qdiscs"][0];
+    assert_eq!((&qdisc["kind"], &qdisc["drops"]), (&"fq".into(), &41.into()), "{eth0:#}");
+}

@@ -13,6 +13,7 @@ use parse::{
     rtnl_link::{self, LinkMessage},
     rtnl_qdisc::{self, QdiscMessage},
     rtnl_stats::{self, LinkStats},
+    tc_qdisc_text,
 };
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +61,18 @@ pub fn qdiscs(root: &Root) -> Result<Dump<QdiscMessage>, ReadError> {
             (m.kind == libc::RTM_NEWQDISC).then(|| rtnl_qdisc::parse(m.payload)).flatten()
         })
     })
+    .or_else(|missing| printed_qdiscs(root).ok_or(missing))
+}
+
+/// The same as `tc -s qdisc show` printed them into a support archive.
+fn printed_qdiscs(root: &Root) -> Option<Dump<QdiscMessage>> {
+    let read = || root.read("/sos_commands/networking/tc_-s_qdisc_show").ok();
+    let text = (!root.is_whole()).then(read).flatten()?;
+    let entries = tc_qdisc_text::parse(&text).into_iter().filter_map(|(nic, q)| {
+        let ifindex = root.number(&format!("/sys/class/net/{nic}/ifindex")).into_known()?;
+        Some(QdiscMessage { ifindex, ..q })
+    });
+    Some(Dump { entries: entries.collect(), interrupted: false })
 }
 
 /// Every link's counters, by name, in one answer instead of two dozen files per link: for frequent
