@@ -58,11 +58,18 @@ pub struct WatchInterval {
     pub migrated_threads: Reading<Vec<MigratedThread>>,
     /// What processes send and receive, most calls first.
     pub messages: Reading<Vec<Messages>>,
+    /// Share of the interval in which messages were observed (`--messages`), 0 to 1. An empty list
+    /// says that little.
+    #[serde(default = "whole")]
+    pub messages_observed_share: f64,
     /// Connections that retransmitted, most first.
     pub retransmits: Reading<Vec<Retransmits>>,
     /// Dropped packets by reason, most first.
     #[serde(default = "not_recorded::<Vec<PacketDrops>>")]
     pub drops: Reading<Vec<PacketDrops>>,
+    /// Share of the interval in which drops were observed (`--drops`), 0 to 1.
+    #[serde(default = "whole")]
+    pub drops_observed_share: f64,
     /// IPC by process, of those followed.
     pub process_ipc: Reading<Vec<ProcessIpc>>,
     /// Followed processes (`--pid`) that ended within the interval: nothing of them follows.

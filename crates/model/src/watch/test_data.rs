@@ -32,6 +32,8 @@ pub fn interval(cpus: u32, turn: u64) -> WatchInterval {
         interval_s: 1.0,
         cpus: (0..cpus).map(|id| cpu(id, cpus, turn)).collect(),
         softirq_observed_share: 1.0,
+        messages_observed_share: 1.0,
+        drops_observed_share: 1.0,
         softirq_accounting: Known(SoftirqAccounting::Ticks),
         interrupted_tasks: Known((0..20).map(|n| interrupted_task(n, turn)).collect()),
         napi: Known((0..cpus.min(64)).map(|q| napi(q, turn)).collect()),

@@ -182,8 +182,10 @@ impl Watcher {
             waits,
             migrated_threads: movement.migrated_threads,
             messages: movement.messages,
+            messages_observed_share: self.movement.messages.observed_share,
             retransmits: movement.retransmits,
             drops: movement.drops,
+            drops_observed_share: self.movement.drops.observed_share,
             process_ipc: ipc.processes,
             ended_processes: self.followed.ended(&self.root),
             observer: self.cost.observer(

@@ -160,10 +160,15 @@ pub fn costs(interval: &WatchInterval) -> String {
         n => format!(" ({n} not timed)"),
     };
     let programs = observer.programs.len();
-    let seen = match interval.softirq_observed_share {
-        s if s < 0.995 => format!(", softirqs by {:.1}% of the time", s * 100.0),
-        _ => String::new(),
-    };
+    let parts = [
+        ("softirqs", interval.softirq_observed_share, true),
+        ("messages", interval.messages_observed_share, interval.messages.is_known()),
+        ("drops", interval.drops_observed_share, interval.drops.is_known()),
+    ];
+    let mut seen = String::new();
+    for (part, share, _) in parts.into_iter().filter(|(_, share, known)| *known && *share < 0.995) {
+        seen += &format!(", {part} by {:.1}% of the time", share * 100.0);
+    }
     format!(
         "watching costs {share} of the host, {attached} of {programs} programs attached{untimed}{seen}"
     )

@@ -40,6 +40,8 @@ pub struct DropsPart {
     /// Functions by address, as far as they were needed.
     functions: BTreeMap<u64, Reading<String>>,
     duty: DutyCycle,
+    /// Share of the time before the last look in which it was attached.
+    pub observed_share: f64,
 }
 
 impl DropsPart {
@@ -53,6 +55,7 @@ impl DropsPart {
             reasons: None,
             functions: BTreeMap::new(),
             duty: DutyCycle::begin(when, monotonic_ns()),
+            observed_share: 0.0,
         }
     }
 
@@ -86,6 +89,7 @@ impl DropsPart {
     /// What was dropped since the last look, without its names: reading those takes a while.
     pub fn take(&mut self) -> Reading<DropCounts> {
         let observed = self.duty.observed(monotonic_ns());
+        self.observed_share = observed;
         match self.programs.take(bpf::Drops::take) {
             Ok((packets, lost)) => Reading::Known(DropCounts { packets, lost, observed }),
             Err(why) => why,

@@ -32,6 +32,8 @@ pub struct MessagesPart {
     pub programs: Programs<MessageCalls>,
     marked: BTreeSet<u16>,
     duty: DutyCycle,
+    /// Share of the time before the last look in which they were attached.
+    pub observed_share: f64,
 }
 
 impl MessagesPart {
@@ -51,7 +53,7 @@ impl MessagesPart {
             }
             _ => Programs::new((NAME, &WANTED), asked, attach),
         };
-        Self { programs, marked, duty: DutyCycle::begin(when, monotonic_ns()) }
+        Self { programs, marked, duty: DutyCycle::begin(when, monotonic_ns()), observed_share: 0.0 }
     }
 
     /// An interval begins, until `end`: attaches the programs again, if they were detached amid
@@ -76,6 +78,8 @@ impl MessagesPart {
 
     /// What was sent and received since the last look.
     pub fn look(&mut self, comms: &Comms, now: &Raw) -> Reading<Vec<Messages>> {
+        let observed = self.duty.observed(monotonic_ns());
+        self.observed_share = observed;
         let (calls, lost) = match self.programs.take(MessageCalls::take) {
             Ok(turn) => turn,
             Err(why) => return why,
@@ -83,7 +87,6 @@ impl MessagesPart {
         if let Reading::Known(listeners) = &now.listeners {
             self.mark(ports(listeners));
         }
-        let observed = self.duty.observed(monotonic_ns());
         let mut all = messages(&calls, lost);
         all.iter_mut().for_each(|m| m.observed_share = observed);
         for one in all.iter_mut().filter(|m| m.pid != 0).take(ASKED) {
