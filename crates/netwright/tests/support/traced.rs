@@ -17,6 +17,8 @@ pub enum Then {
     GoOn,
     /// `kill -9`, before the call is made.
     Kill,
+    /// `kill -HUP`, and the call is made.
+    HangUp,
 }
 
 /// The end of a run.
@@ -275,11 +277,18 @@ fn trace(pid: i32, point: &mut dyn FnMut(usize) -> Then) -> End {
             if std::env::var_os("POINTS").is_some() {
                 println!("{count}: {:?}", call_of(tid));
             }
-            if !killed && point(count) == Then::Kill {
-                killed = true;
-                // SAFETY: our own child.
-                unsafe { libc::kill(pid, libc::SIGKILL) };
-                continue;
+            match if killed { Then::GoOn } else { point(count) } {
+                Then::Kill => {
+                    killed = true;
+                    // SAFETY: our own child.
+                    unsafe { libc::kill(pid, libc::SIGKILL) };
+                    continue;
+                }
+                Then::HangUp => {
+                    // SAFETY: our own child.
+                    unsafe { libc::kill(pid, libc::SIGHUP) };
+                }
+                Then::GoOn => {}
             }
             go_on(tid, 0);
         } else {

@@ -44,6 +44,41 @@ fn apply_killed_at_every_write_is_undone_exactly() {
     });
 }
 
+/// The terminal of an operator goes away, as often as the command writes: it goes on to its end.
+#[test]
+fn apply_and_rollback_outlive_the_terminal() {
+    on_a_host(|host| {
+        let (changes, before) = (host.changes(), host.print());
+        let state = tempfile::tempdir().unwrap();
+        let mut hung_up = 0;
+        let mut run = |args: &[&str]| {
+            // Before it has a journal it has changed nothing, and may end; rollback has one from the
+            // start, and its first calls are those of a program that starts.
+            let journal = state.path().join("journal");
+            let has_begun = || std::fs::read_dir(&journal).is_ok_and(|all| all.count() > 0);
+            let end = traced::tune(state.path(), args, &mut |n| match has_begun() {
+                true if args != ["rollback"] || n > 3 => {
+                    hung_up += 1;
+                    Then::HangUp
+                }
+                _ => Then::GoOn,
+            });
+            assert_eq!(end, End::Exited(0), "{args:?}");
+        };
+        run(&[
+            &["apply", "--no-confirm"][..],
+            &changes.iter().map(String::as_str).collect::<Vec<_>>(),
+        ]
+        .concat());
+        let (code, out, err) = host.tune_in(state.path(), &["status"]);
+        assert_eq!(code, 0, "all of it is in force: {out}{err}");
+        assert_ne!(host.print(), before);
+        run(&["rollback"]);
+        same(&before, &host.print(), "rolled back");
+        assert!(hung_up > 4 * changes.len(), "{hung_up} signals");
+    });
+}
+
 #[test]
 fn rollback_killed_at_every_write_is_completed_exactly() {
     on_a_host(|host| {
