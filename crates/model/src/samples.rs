@@ -146,14 +146,25 @@ pub struct ConnectionSample {
     pub rwnd_limited_ns: Delta,
     /// Time of it in which the own send buffer did.
     pub sndbuf_limited_ns: Delta,
+    /// At how many readings it was there.
+    #[serde(default)]
+    pub readings: u32,
+    /// At how many of them a full segment waited to be sent for the first time. **Source**:
+    /// `tcpi_notsent_bytes`.
+    #[serde(default = "not_counted")]
+    pub waiting_readings: Reading<u32>,
     /// The shortest round trip seen lately, at the last reading.
     pub min_rtt_ns: Reading<u64>,
     /// The largest receive window that the other end offered at any reading. Since Linux 5.4.
     pub peer_window_bytes: Reading<u64>,
     /// The send buffer (`tb` of `ss -m`) at the last reading.
     pub send_buffer_bytes: Reading<u64>,
-    /// Who holds it; known only of those that the rules have something to say of.
+    /// Who holds it; looked up only for those that sent most and those that a rule may name.
     pub owners: Reading<Vec<Owner>>,
+}
+
+fn not_counted() -> Reading<u32> {
+    Reading::absent("not counted")
 }
 
 fn not_measured() -> Reading<ByContext> {

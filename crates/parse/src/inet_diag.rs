@@ -91,6 +91,9 @@ pub struct TcpInfo {
     pub bytes_acked: Option<u64>,
     /// Bytes that arrived in order. **Source**: `tcpi_bytes_received`.
     pub bytes_received: Option<u64>,
+    /// Whether a full segment waits to be sent for the first time. Less is what Nagle's algorithm
+    /// keeps. **Source**: `tcpi_notsent_bytes`, `tcpi_snd_mss`.
+    pub waits: Option<bool>,
     /// `tcpi_min_rtt`; `None` also where none was measured.
     pub min_rtt_us: Option<u32>,
     /// Segments sent with data, retransmits included. **Source**: `tcpi_data_segs_out`.
@@ -112,6 +115,7 @@ pub fn tcp_info(payload: &[u8]) -> Option<TcpInfo> {
         retransmits: u32_at(info, 100)?,
         bytes_acked: u64_at(info, 120),
         bytes_received: u64_at(info, 128),
+        waits: u32_at(info, 144).zip(u32_at(info, 16)).map(|(unsent, mss)| unsent >= mss.max(1)),
         // The kernel's word for none is all ones.
         min_rtt_us: u32_at(info, 148).filter(|us| *us != u32::MAX && *us > 0),
         segments_out: u32_at(info, 156),
@@ -193,11 +197,16 @@ mod tests {
 
         let mut info = vec![0; 240];
         info[100..104].copy_from_slice(&7u32.to_ne_bytes());
+        info[16..20].copy_from_slice(&1448u32.to_ne_bytes());
+        info[144..148].copy_from_slice(&1448u32.to_ne_bytes());
         info[148..152].copy_from_slice(&10_100u32.to_ne_bytes());
         info[176..184].copy_from_slice(&5_000_000u64.to_ne_bytes());
         info[228..232].copy_from_slice(&65_536u32.to_ne_bytes());
         let reported = tcp_info(&with_attribute(INFO, &info)).unwrap();
         assert_eq!((reported.retransmits, reported.min_rtt_us), (7, Some(10_100)));
+        assert_eq!(reported.waits, Some(true));
+        info[144..148].copy_from_slice(&1447u32.to_ne_bytes());
+        assert_eq!(tcp_info(&with_attribute(INFO, &info)).unwrap().waits, Some(false));
         assert_eq!(
             (reported.rwnd_limited_us, reported.peer_window),
             (Some(5_000_000), Some(65_536))

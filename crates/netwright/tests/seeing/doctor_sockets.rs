@@ -127,6 +127,13 @@ fn doctor_of(lab: &TestLab) -> Value {
     serde_json::from_slice(&out.stdout).unwrap()
 }
 
+/// What limits the sender of this name.
+fn limited_by<'a>(d: &'a Value, process: &str) -> &'a Value {
+    let all = d["senders"].as_array().unwrap_or_else(|| panic!("{:#}", d["senders"]));
+    let sender = all.iter().find(|s| s["process"] == process);
+    &sender.unwrap_or_else(|| panic!("{all:#?}"))["limited_by"]
+}
+
 fn path(delay_us: u64, loss: f64) -> TestLab {
     needs_root();
     let spec = PairSpec {
@@ -150,6 +157,8 @@ fn a_small_buffer_over_a_long_path_is_what_limits() {
     let evidence = f["evidence"].to_string();
     assert!(evidence.contains("10.99.0.2:5201") && evidence.contains("iperf3["), "{f:#}");
     assert!(!d.to_string().contains("not known → "), "{d:#}");
+    let by = limited_by(&d, "iperf3");
+    assert!(by == "receiver" || by == "send_buffer", "{:#}", d["senders"]);
 }
 
 /// The look-alike: default buffers on a short path; the CPUs are the limit.
@@ -173,4 +182,49 @@ fn retransmits_name_the_peer() {
     let f = finding(&d, "retransmits").unwrap_or_else(|| panic!("{d:#}"));
     let evidence = f["evidence"].to_string();
     assert!(evidence.contains("retransmitted to 10.99.0.2, iperf3["), "{f:#}");
+    assert_eq!(limited_by(&d, "iperf3"), "network", "{:#}", d["senders"]);
+}
+
+/// 5 Mbit/s that the sender itself keeps to, over a path that carries a hundred times of it. Its
+/// data is under way most of the time.
+#[test]
+fn an_application_that_sends_little_is_not_limited_by_the_network() {
+    let lab = path(5_000, 0.0);
+    let _running = Iperf::start(&lab, &["-b", "5M", "-l", "4K"]);
+    thread::sleep(Duration::from_secs(1));
+    let d = doctor_of(&lab);
+    assert_eq!(limited_by(&d, "iperf3"), "application", "{:#}", d["senders"]);
+    let rate = d["senders"][0]["bits_per_s"].as_f64().unwrap();
+    assert!((4e6..6e6).contains(&rate), "{:#}", d["senders"]);
+}
+
+/// The other end stops reading: its window is what limits.
+#[test]
+fn a_receiver_that_reads_slowly_is_named() {
+    let lab = path(1_000, 0.0);
+    let serve = [
+        "python3",
+        "-c",
+        "import socket, time
+s = socket.create_server(('10.99.0.2', 7000)); c, _ = s.accept()
+while c.recv(20000): time.sleep(0.01)",
+    ];
+    let send = [
+        "python3",
+        "-c",
+        "import socket, time; time.sleep(0.5)
+s = socket.create_connection(('10.99.0.2', 7000))
+while True: s.sendall(bytes(100000))",
+    ];
+    let mut both = [("right", &serve), ("left", &send)].map(|(host, argv)| {
+        lab.command(host, argv).unwrap().stderr(Stdio::null()).spawn().unwrap()
+    });
+    thread::sleep(Duration::from_secs(3));
+    let d = doctor_of(&lab);
+    for child in &mut both {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    let by = limited_by(&d, "python3");
+    assert!(by == "receiver", "{:#}", d["senders"]);
 }

@@ -14,11 +14,15 @@ use crate::{
     error::reading,
 };
 
+/// The most senders whose processes are looked up.
+const SENDERS: usize = 1_000;
+
 /// Samples with the owners of their sockets.
 pub(super) fn named(root: &Root, mut samples: Samples) -> Samples {
     let udp = samples.udp_sockets.known().into_iter().flatten().map(|s| s.inode);
-    let tcp = samples.connections.known().into_iter().flatten().filter(|c| reported(c));
-    let mut wanted: BTreeSet<u64> = udp.chain(tcp.map(|c| c.inode)).collect();
+    let connections = samples.connections.known().map(Vec::as_slice).unwrap_or_default();
+    let reported = connections.iter().filter(|c| is_reported(c)).map(|c| c.inode);
+    let mut wanted: BTreeSet<u64> = udp.chain(reported).chain(senders(connections)).collect();
     wanted.remove(&0);
     if wanted.is_empty() {
         return samples;
@@ -29,13 +33,23 @@ pub(super) fn named(root: &Root, mut samples: Samples) -> Samples {
         sockets.iter_mut().for_each(|s| s.owners = names.of(s.inode));
     }
     if let Reading::Known(all) = &mut samples.connections {
-        all.iter_mut().filter(|c| reported(c)).for_each(|c| c.owners = names.of(c.inode));
+        let wanted = all.iter_mut().filter(|c| wanted.contains(&c.inode));
+        wanted.for_each(|c| c.owners = names.of(c.inode));
     }
     samples
 }
 
+/// The connections that sent most.
+fn senders(all: &[ConnectionSample]) -> impl Iterator<Item = u64> {
+    let bytes = |c: &ConnectionSample| c.bytes_acked.get().filter(|n| *n > 0);
+    let mut senders: Vec<(u64, u64)> =
+        all.iter().filter_map(|c| Some((bytes(c)?, c.inode))).collect();
+    senders.sort_unstable_by(|a, b| b.cmp(a));
+    senders.into_iter().take(SENDERS).map(|(_, inode)| inode)
+}
+
 /// Whether a rule may have something to say of the connection.
-fn reported(c: &ConnectionSample) -> bool {
+fn is_reported(c: &ConnectionSample) -> bool {
     [&c.retransmits, &c.rwnd_limited_ns, &c.sndbuf_limited_ns]
         .iter()
         .any(|d| d.get().is_some_and(|n| n > 0))

@@ -13,6 +13,8 @@ use model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::senders::{self, Sender};
+
 /// What `doctor` says of one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DoctorDocument {
@@ -30,6 +32,9 @@ pub struct DoctorDocument {
     pub window_ns: Reading<Nanos>,
     /// How the counters were watched.
     pub window: Reading<Window>,
+    /// What limits those who send over TCP, most bytes first.
+    #[serde(default = "no_senders")]
+    pub senders: Reading<Vec<Sender>>,
     pub findings: Vec<Finding>,
     /// Rules that looked and found nothing wrong.
     pub passed: Vec<Passed>,
@@ -117,6 +122,11 @@ pub struct SoftirqTime {
     pub cpu_time_ns: u64,
 }
 
+/// A document from before they were told.
+fn no_senders() -> Reading<Vec<Sender>> {
+    Reading::absent("not measured")
+}
+
 /// A document from before it was measured.
 fn no_softirq() -> Reading<SoftirqTime> {
     Reading::absent("not measured")
@@ -182,6 +192,7 @@ impl DoctorDocument {
             goal,
             window_ns: samples.as_ref().map(|s| s.window_ns),
             window: samples.as_ref().map(window),
+            senders: samples.as_ref().and_then(senders::of),
             findings: diagnosis.findings,
             passed: diagnosis.passed,
             skipped: diagnosis.skipped,

@@ -116,6 +116,7 @@ fn connection(seen: &[Option<&Connection>]) -> ConnectionSample {
         Some(v) => Reading::Known(v),
         None => Reading::absent("this kernel's tcp_info does not tell"),
     };
+    let waits = seen.iter().flatten().map(|c| c.info.waits.map(u32::from));
     let windows = seen.iter().flatten().filter_map(|c| c.info.peer_window);
     ConnectionSample {
         local: last.map(|c| c.socket.local.to_string()).unwrap_or_default(),
@@ -128,6 +129,11 @@ fn connection(seen: &[Option<&Connection>]) -> ConnectionSample {
         busy_ns: ns(growth(|c| c.info.busy_us)),
         rwnd_limited_ns: ns(growth(|c| c.info.rwnd_limited_us)),
         sndbuf_limited_ns: ns(growth(|c| c.info.sndbuf_limited_us)),
+        readings: seen.iter().flatten().count() as u32,
+        waiting_readings: match waits.sum::<Option<u32>>() {
+            Some(n) => Reading::Known(n),
+            None => Reading::absent("this kernel's tcp_info does not tell"),
+        },
         min_rtt_ns: reported(last.and_then(|c| c.info.min_rtt_us).map(|us| u64::from(us) * 1_000)),
         peer_window_bytes: reported(windows.max().map(u64::from)),
         send_buffer_bytes: reported(last.and_then(|c| c.send_buffer).map(u64::from)),
