@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Nanos, coded::coded};
 
-/// What bounds the trust in a figure. In JSON `{code, data, message}`, as a [`crate::Warning`].
+/// A limit on the trust in a figure. In JSON `{code, data, message}`, as a [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
 #[schemars(transform = crate::coded::short)]
@@ -18,7 +18,7 @@ pub enum TrustLimit {
     ClockStep { step_ns: Nanos, below_ns: Nanos },
     #[error("the clock takes {read_ns}: this clock source is read by a system call")]
     SlowClock { read_ns: Nanos },
-    /// The latest wake-up of so many sleeps.
+    /// The largest wake-up delay of this many sleeps.
     #[error(
         "excursions up to {latest_ns} can be this machine's own: so late it woke from one sleep in \
          {sleeps}, and rarer ones may be longer"
@@ -36,7 +36,7 @@ pub enum TrustLimit {
     #[error("whether a hypervisor took time is not known")]
     StealNotKnown,
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }
