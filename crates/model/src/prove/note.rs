@@ -27,14 +27,14 @@ pub enum ProveNote {
         "the effect itself changed from the first block to the last: what is said is its middle"
     )]
     EffectDrifted,
-    /// Blocks that lie far from the others, from 1.
+    /// Outlier blocks, counted from 1.
     #[error("{}", wild(.blocks))]
     WildBlocks { blocks: Vec<usize> },
 
     // Placements and factors.
     #[error("CPUs that the others are told against: {}", .columns.join(", "))]
     PlacementColumns { columns: Vec<String> },
-    /// `option` is the option that holds them all.
+    /// `option` is the option that holds all of them.
     #[error(
         "the budget holds {held} of {all} placements, {option} holds all; not tried: {}",
         .not_tried.join(", ")
@@ -61,7 +61,7 @@ pub enum ProveNote {
          wrong in all: {needed} can tell them apart (--runs {runs})"
     )]
     FewBlocks { blocks: usize, comparisons: usize, needed: usize, runs: usize },
-    /// Figures of one level in two modes, and which share of them is in the lower one.
+    /// The figures of one level have two modes, and the share of figures in the lower mode.
     #[error(
         "at {level} the runs fall into two places: {} near {} and the others near {}, with nothing \
          between",
@@ -90,12 +90,12 @@ pub enum ProveNote {
     #[error("a run takes less than 50 ms, of which starting it is much: longer runs show more")]
     ShortRuns,
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }
 
-/// How many runs at which level.
+/// Number of runs at a level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AtLevel {
     pub level: String,
