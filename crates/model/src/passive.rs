@@ -39,7 +39,7 @@ pub struct PassiveDocument {
 pub struct ConnectionClass {
     /// The server's port; absent for a Unix socket.
     pub port: Reading<u16>,
-    /// What carries the bytes: `tcp` or `unix`.
+    /// Transport: `tcp` or `unix`.
     pub transport: String,
     /// The program's short name.
     pub process: String,

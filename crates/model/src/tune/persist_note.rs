@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::coded::coded;
 
-/// A remark on what is kept: who may override it, and what makes it effective. In JSON `{code, data,
-/// message}`, as a [`crate::Warning`].
+/// A remark on the persisted settings: programs that may override them, and actions that make them
+/// effective. In JSON `{code, data, message}`, as a [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
 #[schemars(transform = crate::coded::short)]
@@ -14,7 +14,7 @@ pub enum PersistNote {
     // What is in force at this moment.
     #[error("the values are in force already; the files count from the next boot on")]
     InForce,
-    /// `remedy` ends that.
+    /// `remedy` is the command that ends it.
     #[error(
         "change {id} was rolled back and is kept all the same, from the next boot on; `{remedy}` \
          ends that"
@@ -66,7 +66,7 @@ pub enum PersistNote {
     )]
     JudgedByHost,
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }

@@ -5,14 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::coded::coded;
 
-/// Of a value in a network namespace that is no more.
+/// Message for a value in a network namespace that no longer exists.
 pub const NAMESPACE_GONE: &str = "its network namespace is gone, and what was set there with it";
 
-/// What to do with a journal that makes no sense.
+/// Remedy for an unreadable journal.
 const BY_HAND: &str = "its lines, as far as they are there, hold the old values (\"old\"): set back by \
                        hand what is still in force, then move the file away";
 
-/// What went wrong with a change set or its journal. In JSON `{code, data, message}`, as a [`crate::Warning`].
+/// A failure of a change set or its journal. In JSON `{code, data, message}`, as a
+/// [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
 #[schemars(transform = crate::coded::short)]
@@ -43,7 +44,7 @@ pub enum Trouble {
     #[error("{why}")]
     JournalUnread { file: String, why: String },
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }
