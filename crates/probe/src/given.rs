@@ -102,7 +102,7 @@ fn wait(file: &File, until: Instant) -> io::Result<()> {
     let left = until.saturating_duration_since(Instant::now());
     let time = Timespec::try_from(left).ok();
     match poll(&mut [PollFd::new(file, PollFlags::IN)], time.as_ref())? {
-        0 => Err(io::Error::new(ErrorKind::TimedOut, "it is a pipe that nobody writes into")),
+        0 => Err(io::Error::new(ErrorKind::TimedOut, "it is a pipe without a writer")),
         _ => Ok(()),
     }
 }

@@ -218,8 +218,8 @@ impl Record {
         match taken() || (0..5).any(|_| again()) {
             true => Ok(()),
             false => Err(ProveError::Busy(format!(
-                "{path}: another experiment writes it; --record FILE keeps this one's elsewhere, and \
-                 `netwright prove --peek --record {path}` looks at that one",
+                "{path}: another experiment writes it; --record FILE keeps the record of this one \
+                 elsewhere, and `netwright prove --peek --record {path}` looks at that one",
                 path = self.path.display()
             ))),
         }

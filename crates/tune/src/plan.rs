@@ -306,7 +306,7 @@ fn without_irqbalance(changes: Vec<Planned>, refused: &mut Vec<Refused>) -> Vec<
         knob: c.knob,
         new: c.new,
         kind: RefusedAs::Environment,
-        why: format!("{RUNNING}=off of the same plan ends it: nothing can be told to it"),
+        why: format!("{RUNNING}=off of the same plan stops irqbalance, so this cannot be set"),
         verdict: None,
         source: String::new(),
     }));

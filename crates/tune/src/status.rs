@@ -376,7 +376,7 @@ pub fn notice(host: &Host, store: &Store, options: &str, uses: bool) -> Option<S
         // A user who may not read it cannot act on it.
         Err(TuneError::Denied(_)) => return None,
         Err(e) => {
-            return uses.then(|| format!("which changes are in force cannot be told: {e}"));
+            return uses.then(|| format!("which changes are in force is not known: {e}"));
         }
     };
     if let Some(damaged) = damaged.first().filter(|_| uses) {

@@ -369,7 +369,7 @@ fn whole(id: u64, report: &Report) -> Result<(), TuneError> {
     }
     let left = |d: &Drifted| {
         let Drifted { knob, written, before, found, .. } = d;
-        format!("{knob} is {found}, which somebody else set over {written} (before: {before})")
+        format!("{knob} is {found}, set by another program over {written} (before: {before})")
     };
     match report.drifted.iter().map(left).collect::<Vec<_>>() {
         none if none.is_empty() => Ok(()),

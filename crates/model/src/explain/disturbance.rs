@@ -25,11 +25,11 @@ pub enum Disturbance {
     #[error("the second half was {:+.0}% against the first", .change * 100.0)]
     Drifted { change: f64 },
     #[error(
-        "the service came out below nothing: the network alone was slower than the workload with it"
+        "the service came out below zero: the network alone was slower than the workload over it"
     )]
     ServiceBelowNothing,
     #[error(
-        "the server queueing came out below nothing: with all clients less was left beside the \
+        "the server queueing came out below zero: with all clients less time was left after the \
          network than with one"
     )]
     QueueingBelowNothing,

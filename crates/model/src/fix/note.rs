@@ -47,8 +47,8 @@ pub enum FixNote {
     EndedWithinTotal,
     /// `headline` is the verdict in words.
     #[error(
-        "each was shown to help by itself; all of it together was not, in the runs of the last \
-         experiment: {headline}"
+        "each change was shown to help alone; all of them together were not, in the runs of the \
+         last experiment: {headline}"
     )]
     TotalNotBetter { verdict: Box<Verdict>, headline: String },
 

@@ -32,7 +32,7 @@ pub enum ProveNote {
     WildBlocks { blocks: Vec<usize> },
 
     // Placements and factors.
-    #[error("CPUs that the others are told against: {}", .columns.join(", "))]
+    #[error("reference CPUs for all others: {}", .columns.join(", "))]
     PlacementColumns { columns: Vec<String> },
     /// `option` is the option that holds all of them.
     #[error(
@@ -46,7 +46,7 @@ pub enum ProveNote {
          \"full-factorial\" runs every combination)"
     )]
     InteractionsUntested,
-    #[error("interactions are told of pairs of factors; those of three or more are untested")]
+    #[error("interactions are reported for pairs of factors; those of three or more are untested")]
     OnlyPairsTested,
 
     // The resolution of the runs: half the interval's width and the wanted effect, as shares.

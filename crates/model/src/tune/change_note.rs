@@ -60,8 +60,8 @@ pub enum ChangeNote {
     )]
     RolledBackButLost { id: u64 },
     #[error(
-        "Change {id} is rolled back, but for what somebody else set since: every other value was put \
-         back and read again."
+        "Change {id} is rolled back, except what another program set since: every other value was \
+         put back and read again."
     )]
     RolledBackButSetSince { id: u64 },
     #[error("Change {id} is not wholly rolled back.")]
@@ -76,7 +76,7 @@ pub enum ChangeNote {
     #[error(
         "Change {id} was rolled back before; nothing was written.{}",
         if .left.is_empty() { String::new() } else { format!(
-            " What somebody else had set was left then: {}; `{command}` overwrites it.",
+            " What another program had set was left then: {}; `{command}` overwrites it.",
             .left.join(", ")
         ) }
     )]
@@ -96,7 +96,7 @@ pub enum ChangeNote {
     AllPutBack,
     #[error("All that is still there was put back and read again.")]
     AllThatIsLeftPutBack,
-    #[error("Every other value than what somebody else set since was put back and read again.")]
+    #[error("Every value was put back and read again, except external changes.")]
     OthersPutBack,
 
     // One value.
@@ -138,8 +138,8 @@ pub enum ChangeNote {
 
 fn set_since(d: &Drifted, dry_run: bool) -> String {
     let who = match d.suspects.as_slice() {
-        [] => "somebody else set it since".to_owned(),
-        some => format!("somebody else set it since ({} may have)", some.join(", ")),
+        [] => "another program set it since".to_owned(),
+        some => format!("another program set it since (possibly {})", some.join(", ")),
     };
     let what = match (d.kept, dry_run) {
         (true, true) => "it would be left as it is (--force overwrites it)",

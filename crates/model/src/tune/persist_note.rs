@@ -21,7 +21,7 @@ pub enum PersistNote {
     )]
     RolledBack { id: u64, remedy: String },
     #[error(
-        "{knob} is {now} now, which somebody else set since; {kept} is kept, and counts from the \
+        "{knob} is {now} now, set by another program; {kept} is kept, and counts from the \
          next boot on"
     )]
     SetSince { knob: String, now: String, kept: String },
@@ -43,7 +43,7 @@ pub enum PersistNote {
     /// Only the first `.link` file by name counts.
     #[error("{first} comes before {file}: rename it, or ours is not read")]
     LinkFileBefore { first: String, file: String },
-    #[error("irqbalance reads its policy anew with `{command}`")]
+    #[error("irqbalance reads its policy again with `{command}`")]
     PolicyReadAnew { command: String },
     /// irqbalance's policy script could not be written.
     #[error("{why}")]

@@ -27,9 +27,9 @@ pub enum Trouble {
     PutBackAs { knob: String, name: String },
     #[error("{knob}: gone with its value ({why})")]
     Gone { knob: String, why: String },
-    #[error("{knob}: {found}, which somebody set since, was overwritten")]
+    #[error("{knob}: {found}, set by another program, was overwritten")]
     Overwritten { knob: String, found: String },
-    #[error("{knob}: {found}, which somebody set since, was left")]
+    #[error("{knob}: {found}, set by another program, was left")]
     LeftAsFound { knob: String, found: String },
     #[error("{knob} not put back: {why}")]
     NotPutBack { knob: String, why: String },

@@ -147,11 +147,11 @@ impl SoftirqAccounting {
     pub fn why(self) -> &'static str {
         match self {
             Self::Ticks => {
-                "this kernel books whole ticks to what they come upon \
+                "this kernel charges whole ticks to the interrupted context \
                  (CONFIG_IRQ_TIME_ACCOUNTING is off): more or less than softirqs took"
             }
             Self::IrqTime => {
-                "this kernel measures softirqs (CONFIG_IRQ_TIME_ACCOUNTING), but books \
+                "this kernel measures softirqs (CONFIG_IRQ_TIME_ACCOUNTING), but charges \
                  ksoftirqd's as system time"
             }
         }

@@ -217,7 +217,7 @@ fn reach(target: &Target, common: &From) -> Result<(Socket, Option<SocketAddr>)>
                 std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
                     let run = format!("netwright serve --unix {}", path.display());
                     Error::Environment(format!(
-                        "{}: nobody listens there; start `{run}`",
+                        "{}: no server listens there; start `{run}`",
                         path.display()
                     ))
                 }

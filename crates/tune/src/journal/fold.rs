@@ -192,7 +192,7 @@ impl Set {
         let is_left_over = self.is_left_over();
         for (knob, _) in std::mem::take(&mut self.as_found) {
             if is_left_over && !self.is_left(&knob) {
-                self.not_undone.push((knob, "somebody else had set it".into()));
+                self.not_undone.push((knob, "another program had set it".into()));
             }
         }
         self

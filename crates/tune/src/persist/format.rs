@@ -101,10 +101,10 @@ pub fn ansible(rendered: &Rendered) -> Printed {
             f.mode
         );
         text += &content(&files::dressed(&f.body));
-        text += "      notify: Tell who reads them\n";
+        text += "      notify: Reload the configuration\n";
     }
-    text += "  handlers:\n    - name: Tell who reads them\n      ansible.builtin.shell: >-\n        \
-            systemctl daemon-reload; udevadm control --reload; sysctl --system\n";
+    text += "  handlers:\n    - name: Reload the configuration\n      ansible.builtin.shell: \
+             >-\n        systemctl daemon-reload; udevadm control --reload; sysctl --system\n";
     Printed::new(text, rendered.not_kept.clone())
 }
 

@@ -32,7 +32,7 @@ pub const DATA_BYTES: u64 = 3;
 fn of_commands(arg: Arg) -> Arg {
     let help = match arg.get_id().as_str() {
         "pipeline" => "Commands outstanding on each connection",
-        "new_connections" => "A connection of its own for each command",
+        "new_connections" => "Use a new connection for each command",
         "rate" => {
             "Commands a second over all connections, by schedule and timed from it (open loop)"
         }

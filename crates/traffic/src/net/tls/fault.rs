@@ -62,12 +62,11 @@ pub fn advice(server: &str, why: &Why, remedies: &Remedies) -> String {
     match why {
         Why::InvalidCertificate(c) => match c {
             C::UnknownIssuer => format!(
-                "{server}: its certificate is signed by nobody who is trusted here; name the \
-                 authority's certificate by {trust}, or {unchecked}"
+                "{server}: the issuer of its certificate is not trusted; name the authority's \
+                 certificate by {trust}, or {unchecked}"
             ),
             C::Other(e) if format!("{e:?}").contains("CaUsedAsEndEntity") => format!(
-                "{server}: its certificate is signed by itself; trust it by {trust}, or \
-                 {unchecked}"
+                "{server}: its certificate is self-signed; trust it by {trust}, or {unchecked}"
             ),
             C::Expired => format!("{server}: its certificate has expired; {unchecked}"),
             C::ExpiredContext { time, not_after } => format!(
@@ -101,7 +100,10 @@ pub fn advice(server: &str, why: &Why, remedies: &Remedies) -> String {
             alert.as_str().unwrap_or("an unknown alert")
         ),
         Why::PeerIncompatible(e) => {
-            format!("{server}: no TLS in common; 1.2 and 1.3 are spoken here: {e:?}")
+            format!(
+                "{server}: no common TLS version or cipher; the client supports 1.2 and 1.3: \
+                 {e:?}"
+            )
         }
         e => format!("{server}: TLS: {e}"),
     }
