@@ -65,14 +65,14 @@ fn workload(arg: Arg, help: &'static str) -> Arg {
 pub struct ExplainArgs {
     /// The workload: `rtt://HOST[:PORT]`, `http://HOST[:PORT]/PATH` or `https://…`,
     /// `http+unix://%2Frun%2Fapp.sock/PATH` over a Unix socket, `redis://HOST[:PORT]`, or
-    /// `pg://USER@HOST:PORT/DATABASE`, of which what is missing is taken from the environment
-    /// (PGHOST, PGUSER, PGPASSWORD…).
+    /// `pg://USER@HOST:PORT/DATABASE`; missing parts are taken from the environment (PGHOST,
+    /// PGUSER, PGPASSWORD…).
     #[arg(default_value = "", hide_default_value = true)]
     pub target: String,
     #[command(flatten)]
     pub passive: PassiveArgs,
-    /// The server that the network is measured with, `netwright serve` on the server's host
-    /// [default: started by itself where the server is on this host].
+    /// The `netwright serve` on the server's host that the network is measured with [default:
+    /// started automatically where the server is on this host].
     #[arg(long, value_name = "HOST[:PORT]", help_heading = "Server")]
     pub responder: Option<String>,
     #[command(flatten)]
@@ -87,7 +87,8 @@ pub struct ExplainArgs {
     pub header: HeaderArgs,
     #[command(flatten)]
     pub trust: TrustArgs,
-    /// redis: the command, as of `measure redis`; again for more, in turn [default: GET key:{key}].
+    /// redis: the command, as for `measure redis`; repeat for more, which are sent cyclically
+    /// [default: GET key:{key}].
     #[arg(long, value_name = "COMMAND", help_heading = "Workload")]
     pub command: Vec<String>,
     #[command(flatten)]
@@ -96,29 +97,28 @@ pub struct ExplainArgs {
     pub variables: VariableArgs,
     #[command(flatten)]
     pub flows: FlowsArgs,
-    /// Predict for another path: rtt=80us is one whose round trip takes that; `host=HOST[:PORT]` is
-    /// that to a `netwright serve` there, which is measured interleaved with the network alone here;
-    /// again for more.
+    /// Predict for another path: rtt=80us is a path with that round trip; `host=HOST[:PORT]` is the
+    /// path to a `netwright serve` on that host, measured interleaved with the network alone on
+    /// this path; repeat for more.
     #[arg(long, value_name = "rtt=DURATION|host=HOST", help_heading = "Prediction")]
     pub path: Vec<Path>,
-    /// Predict for a server with so many CPUs.
+    /// Predict for a server with this number of CPUs.
     #[arg(long, value_name = "N", value_parser = within::<1, 1024>, help_heading = "Prediction")]
     pub cores: Option<u32>,
-    /// Predict for another host whose NIC has so many channels, 1 or a list, each on a CPU of its own:
-    /// from the CPU time of its interrupts and softirqs while the network was measured alone.
+    /// Predict for another host with this number of NIC channels, 1 or a list, each on its own CPU:
+    /// from the CPU time of interrupts and softirqs while the network was measured alone.
     #[arg(long, value_name = "COUNTS", help_heading = "Prediction")]
     pub channels: Option<Counts>,
-    /// Measure what was predicted for this path, and numbers of clients between, and say how far
-    /// off it was.
+    /// Measure the predictions for this path, and numbers of clients between, and report the error.
     #[arg(long, help_heading = "Prediction")]
     pub verify: bool,
-    /// How long the workload and the network take turns, or a server is watched.
+    /// Time to measure workload and network interleaved, or to observe a server.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "10s", help_heading = "Time")]
     pub duration: Nanos,
-    /// Measure on until the components add up, at most so long [default: three times --duration].
+    /// Continue until the components add up, at most this long [default: three times --duration].
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
     pub max_duration: Option<Nanos>,
-    /// The measured part of each turn.
+    /// The measured part of each round.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
     pub round: Nanos,
     #[command(flatten)]
@@ -147,18 +147,19 @@ impl ExplainArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "A live server: nothing is sent")]
 pub struct PassiveArgs {
-    /// The server on this TCP port of this host, in any of its network namespaces; again for more.
+    /// The server on this TCP port of this host, in any of its network namespaces; repeat for more.
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), conflicts_with_all = ACTIVE)]
     pub port: Vec<u16>,
-    /// This process and those that descend from it, with --port only there; again for more.
+    /// This process and its descendants; with --port, only that port; repeat for more.
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ACTIVE)]
     pub pid: Vec<u32>,
-    /// Observe every call, whatever that costs [default: as much as costs no CPU more than 1%].
+    /// Observe every call at any cost [default: at most 1% of the time of each CPU].
     #[arg(long, conflicts_with_all = ACTIVE)]
     pub always: bool,
 }
 
-/// Flags that apply only where we send the traffic; they conflict with `--port` and `--pid`.
+/// Flags that apply only where netwright sends the traffic; they conflict with `--port` and
+/// `--pid`.
 const ACTIVE: [&str; 21] = [
     "target",
     "responder",

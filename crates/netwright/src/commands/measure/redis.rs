@@ -36,8 +36,8 @@ fn of_commands(arg: Arg) -> Arg {
         "rate" => {
             "Commands a second over all connections, by schedule and timed from it (open loop)"
         }
-        "timeout" => "When a command counts as failed",
-        "requests" => "So many commands instead; they begin with the window",
+        "timeout" => "Time after which a command counts as failed",
+        "requests" => "Measure this number of commands instead; they begin with the window",
         "ca" => "With rediss: trust the certificates in this PEM file instead of the system's",
         "insecure" => "With rediss: do not check the server's certificate",
         "tls_resume" => {
@@ -74,11 +74,11 @@ pub struct RedisArgs {
     /// `unix:PATH`. A password is better in REDISCLI_AUTH.
     #[arg(value_name = "URL", required = true)]
     pub url: String,
-    /// The command; again for more, which are sent in turn. `{key}` is a number of 12 digits below
-    /// --keys, drawn for each; `{data}` a value of --data bytes.
+    /// The command; repeat for more, which are sent cyclically. `{key}` is a number of 12 digits
+    /// below --keys, drawn for each; `{data}` a value of --data bytes.
     #[arg(long, value_name = "COMMAND", default_value = COMMAND, help_heading = "Traffic")]
     pub command: Vec<String>,
-    /// How many keys `{key}` draws from.
+    /// Number of keys that `{key}` draws from.
     #[arg(long, value_name = "N", default_value_t = KEYS, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000), help_heading = "Traffic")]
     pub keys: u64,
     /// The length of `{data}`.
