@@ -420,7 +420,7 @@ fn left(host: &Host, last: &Set, sets: &[(Set, ChangeState)], options: &str) -> 
     let what = last.trial.as_deref().unwrap_or_default();
     if sets.iter().filter(on_trial).all(|(s, _)| is_gone(host, s)) {
         return format!(
-            "{what} was interrupted; its network namespace is gone, and what was set there with it; the \
+            "{what} was interrupted; its network namespace is gone, and its settings with it; the \
              next experiment closes it, or `netwright tune rollback --unfinished{options}`"
         );
     }

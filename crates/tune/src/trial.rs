@@ -226,9 +226,8 @@ impl Bench {
                 journal.sync(Event::NamespaceGone)?;
                 let set = Set { namespace_gone: true, ..set.clone() };
                 let report = undo::all(&self.host, &mut journal, &set, undo::ASKED);
-                whole(set.id, &report).map(
-                    |()| "is closed: its network namespace is gone, and what was set there with it",
-                )
+                whole(set.id, &report)
+                    .map(|()| "is closed: its network namespace is gone, and its settings with it")
             }
             NamespaceSearch::Unknown if self.reaches(set) => {
                 self.here(set).map(|()| "is left as it is")

@@ -20,20 +20,20 @@ pub enum TrustLimit {
     SlowClock { read_ns: Nanos },
     /// The largest wake-up delay of this many sleeps.
     #[error(
-        "excursions up to {latest_ns} can be this machine's own: so late it woke from one sleep in \
-         {sleeps}, and rarer ones may be longer"
+        "excursions up to {latest_ns} can be wake-up jitter of this machine: one wake-up in \
+         {sleeps} was that late, and rarer ones may be later"
     )]
     LateTimers { latest_ns: Nanos, sleeps: u64 },
-    #[error("how late timers wake a thread here is not known")]
+    #[error("the wake-up jitter of this host is not known")]
     LateTimersNotKnown,
     /// `share` is of the CPUs' time.
     #[error(
-        "the hypervisor took {steal_ns}, {:.2}% of the CPUs' time: what is above the quantile \
-         {:.2}% can be its doing",
+        "steal time {steal_ns}, {:.2}% of the CPUs' time: values above the quantile {:.2}% can be \
+         caused by it",
         .share * 100.0, (1.0 - .share) * 100.0
     )]
     Steal { steal_ns: Nanos, share: f64 },
-    #[error("whether a hypervisor took time is not known")]
+    #[error("the steal time is not known")]
     StealNotKnown,
 
     /// Written by another version of this program.

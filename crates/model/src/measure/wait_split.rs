@@ -43,7 +43,7 @@ pub enum SplitAnswer {
     Other { code: String, message: String },
 }
 
-const NOT_REPORTED: &str = "what is stack and what is waking up is not reported";
+const NOT_REPORTED: &str = "stack and wake-up latency are not reported separately";
 const WHERE_ELSE: &str = "as where something else runs on the CPUs";
 
 coded!(SplitAnswer);

@@ -20,7 +20,7 @@ pub enum Discarded {
     FrequencyLimitsChanged { changes: Vec<HostChange> },
     #[error("CPUs were throttled for heat {times} times")]
     Throttled { times: u64 },
-    #[error("{:.0}% of CPU time was stolen", .share * 100.0)]
+    #[error("steal time was {:.0}% of CPU time", .share * 100.0)]
     Stolen { share: f64, usual_share: f64 },
     #[error(
         "CPUs ran at {:.1} GHz, {:.1} are usual at this level",

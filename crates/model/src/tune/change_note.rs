@@ -15,7 +15,7 @@ pub enum ChangeNote {
     // Applied.
     #[error("Nothing to change; nothing was written.")]
     NothingToChange,
-    #[error("All is so already; nothing was written.")]
+    #[error("No change needed; nothing was written.")]
     AlreadySo,
     #[error("Change {id} is in force; `{command}` puts everything back.")]
     InForce { id: u64, command: String },
@@ -64,7 +64,7 @@ pub enum ChangeNote {
          put back and read again."
     )]
     RolledBackButSetSince { id: u64 },
-    #[error("Change {id} is not wholly rolled back.")]
+    #[error("Change {id} is only partly rolled back.")]
     NotWhollyRolledBack { id: u64 },
     #[error("Change {id} is closed: {NAMESPACE_GONE}.")]
     Closed { id: u64 },

@@ -57,9 +57,9 @@ pub enum PlanNote {
     )]
     PathNotChecked { nic: String, mtu: usize },
     #[error(
-        "`tune apply` checks with echo requests of {mtu} bytes, which nobody may fragment, that the \
-         neighbours of {nic} take them ({}), or the --peer HOST that is given, and undoes all where \
-         one does not",
+        "`tune apply` checks with echo requests of {mtu} bytes, which must not be fragmented, that \
+         the neighbours of {nic} take them ({}), or the --peer HOST that is given, and undoes all \
+         where one does not",
         listed(.neighbours)
     )]
     PathIsChecked { nic: String, mtu: usize, neighbours: BTreeSet<Ipv4Addr> },

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use crate::coded::coded;
 
 /// Message for a value in a network namespace that no longer exists.
-pub const NAMESPACE_GONE: &str = "its network namespace is gone, and what was set there with it";
+pub const NAMESPACE_GONE: &str = "its network namespace is gone, and its settings with it";
 
 /// Remedy for an unreadable journal.
-const BY_HAND: &str = "its lines, as far as they are there, hold the old values (\"old\"): set back by \
-                       hand what is still in force, then move the file away";
+const BY_HAND: &str = "its lines, as far as they exist, hold the old values (\"old\"): restore by \
+                       hand the values still in force, then move the file away";
 
 /// A failure of a change set or its journal. In JSON `{code, data, message}`, as a
 /// [`crate::Warning`].

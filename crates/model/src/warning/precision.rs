@@ -14,8 +14,7 @@ pub enum NotPrecise {
     #[error("it drifts, by {:+.1}% over the run", .trend * 100.0)]
     Drifts { trend: f64 },
     #[error(
-        "batches of {batch_ns} still resemble their neighbours (correlation {correlation:.2}) and \
-         {left_ns} are left"
+        "batches of {batch_ns} are still autocorrelated ({correlation:.2}) and {left_ns} are left"
     )]
     BatchesResemble { batch_ns: Nanos, correlation: f64, left_ns: Nanos },
     #[error(

@@ -183,7 +183,7 @@ fn a_wrong_certificate_is_one_line_with_what_to_do() {
         (&[itself], 4, "self-signed; trust it by --ca FILE"),
         (&[itself, "--ca", &own], 4, "self-signed"),
         (&[right, "--ca", &itself_ca], 4, "certificate is not trusted"),
-        (&[other, "--ca", &own], 4, "is for elsewhere.example; ask by such a name"),
+        (&[other, "--ca", &own], 4, "is for elsewhere.example; use such a name"),
         (&[old, "--ca", &own], 4, "has expired, 0 h ago; renew it"),
         (&[&plain_url], 4, "no TLS; is it a port without, for http://?"),
         (&[&ended, "--ca", &own], 4, "closed within the TLS handshake"),

@@ -97,7 +97,7 @@ fn may_be_run(path: &str) -> Result<(), TuneError> {
     let why = match about.mode() {
         _ if !about.is_file() => "no file",
         mode if mode & 0o111 == 0 => "not executable",
-        mode if mode & 0o022 != 0 => "others than its owner may write it, and root would run it",
+        mode if mode & 0o022 != 0 => "others than its owner can write it, and root would run it",
         _ if about.uid() != 0 => "not root's, and root would run it",
         _ => return Ok(()),
     };

@@ -161,7 +161,7 @@ pub fn tuned(kept: &[PersistedValue], unnamed: &[NotKept]) -> Printed {
                 let _ = writeln!(sysfs, "{file}={value}");
             }
             _ => {
-                left_out.push(not_kept(k, "tuned has no words for it"));
+                left_out.push(not_kept(k, "tuned has no option for it"));
             }
         }
     }
@@ -244,7 +244,7 @@ mod tests {
         has("[net_eth0]\ntype=net\ndevices=eth0\nchannels=combined 4\nmtu=9000\n\
              ring=rx 2048 tx 1024\n");
         has("[sysfs]\n/sys/class/net/bond0/mtu=9000\n");
-        has("# not here: nic.bond0.features.rx-gro=off: tuned has no words for it (change 1)\n");
+        has("# not here: nic.bond0.features.rx-gro=off: tuned has no option for it (change 1)\n");
         assert_eq!(printed.left_out.len(), 1);
         assert!(!text.contains("net_bond0"), "{text}");
     }

@@ -14,13 +14,14 @@ use crate::{
     },
 };
 
-const HEADER: &str = "http: a header line of each request: 'Name: value'; again for more";
+const HEADER: &str = "http: a header line of each request: 'Name: value'; repeat for more";
 const CA: &str = "https, rediss: trust the certificates in this PEM file instead of the system's";
-const SCRIPT: &str = "pg: the transaction: tpcb-like, simple-update, select-only, select1, or a script file; \
-    again for more, NAME@3 for a weight [default: select-only, which changes nothing]";
+const SCRIPT: &str = "pg: the transaction: tpcb-like, simple-update, select-only, select1, or a \
+                      script file; repeat for more, NAME@3 for a weight [default: select-only, \
+                      which changes nothing]";
 const SCALE: &str = "pg: the scripts' :scale [default: the rows of pgbench_branches]";
-const FLOWS: &str = "Connections at once, each a client: 1 or a list. The first is explained, all are \
-    predicted";
+const FLOWS: &str = "Concurrent connections, each a client: 1 or a list. The first is explained, \
+                     all are predicted";
 
 /// Takes over a flag of a measurement, with help for `explain`.
 fn workload(arg: Arg, help: &'static str) -> Arg {
@@ -34,13 +35,13 @@ fn workload(arg: Arg, help: &'static str) -> Arg {
     mut_arg("ca", |a| workload(a, CA)),
     mut_arg("insecure", |a| workload(a, "https, rediss: do not check the server's certificate")),
     mut_arg("script", |a| workload(a, SCRIPT)),
-    mut_arg("protocol", |a| workload(a, "pg: how statements are sent, as pgbench's -M")),
+    mut_arg("protocol", |a| workload(a, "pg: protocol mode of the statements, as pgbench's -M")),
     mut_arg("scale", |a| workload(a, SCALE)),
-    mut_arg("define", |a| workload(a, "pg: a variable for the scripts: NAME=VALUE; again for more")),
+    mut_arg("define", |a| workload(a, "pg: a variable for the scripts: NAME=VALUE; repeat for more")),
     mut_arg("flows", |a| workload(a, FLOWS).visible_alias("clients")),
     mut_arg("threads", |a| workload(a, "Threads of the clients")),
-    mut_arg("wait", |a| a.help("How the threads here, and those of the responder, wait for data")),
-    mut_arg("cpu", |a| a.help("Pin the threads here to these CPUs: 0, 2-3 [default: chosen]")),
+    mut_arg("wait", |a| a.help("Wait mode of the client's threads and of the responder's")),
+    mut_arg("cpu", |a| a.help("Pin the client's threads to these CPUs: 0, 2-3 [default: chosen]")),
     after_help = examples!(
     "  # a server with a service time of its own
   netwright explain rtt://db1

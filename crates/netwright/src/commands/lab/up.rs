@@ -50,7 +50,10 @@ fn bring_up(args: UpArgs) -> Result<CommandEnd, LabError> {
         .and_then(|()| maker::pipe())
         .map(lab::tool::hold)
         .map_err(|e| {
-            LabError::failed("starting a watchdog that removes the lab if we are killed", e)
+            LabError::failed(
+                "starting a watchdog that removes the lab if this process is killed",
+                e,
+            )
         })?;
     let mut lab = {
         let _lock = registry.lock()?;

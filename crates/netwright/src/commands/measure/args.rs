@@ -145,10 +145,10 @@ const RTT_MORE: &str =
     "Print every placement of a mode, the CPUs that each end may use, the measurement noise";
 const STREAM_MORE: &str =
     "Print every interval, the CPUs that each end may use, the measurement noise";
-const RTT_RATE: &str = "Requests a second over all flows, 20000 or 20k, by schedule and timed from it (open \
-    loop)";
+const RTT_RATE: &str = "Requests per second over all flows, 20000 or 20k, open loop: timed from \
+                        the schedule";
 const STREAM_FLOWS: &str =
-    "Connections at once in each direction: 1, a list, or a sweep like 1..16*2";
+    "Concurrent connections in each direction: 1, a list, or a sweep like 1..16*2";
 const CONNECT_MORE: &str = "Print the CPUs that each end may use and the measurement noise";
 
 /// `netwright measure rtt`.
@@ -156,7 +156,8 @@ const CONNECT_MORE: &str = "Print the CPUs that each end may use and the measure
 #[command(
     mut_arg("verbose", |a| a.help(RTT_MORE)),
     mut_arg("rate", |a| a.help(RTT_RATE)),
-    mut_arg("timeout", |a| a.default_value("1s").help("When a UDP request counts as lost")),
+    mut_arg("timeout", |a| a.default_value("1s").help("Time after which a UDP request counts as \
+                                                       lost")),
     after_help = examples!(
     "  # 64 bytes each way, one flow
   netwright measure rtt db1
@@ -284,12 +285,13 @@ const CONNECT_BIND: &str =
 #[derive(Debug, Args)]
 #[command(
     mut_arg("verbose", |a| a.help(CONNECT_MORE)),
-    mut_arg("flows", |a| a.help("Connections being made at once: 1, a list, or a sweep")),
-    mut_arg("rate", |a| a.help("Connections a second over all, 2000 or 2k, by schedule")),
-    mut_arg("timeout", |a| a.default_value("3s").help("When an attempt counts as failed")),
+    mut_arg("flows", |a| a.help("Concurrent connection attempts: 1, a list, or a sweep")),
+    mut_arg("rate", |a| a.help("Connections per second in all, 2000 or 2k, open loop")),
+    mut_arg("timeout", |a| a.default_value("3s").help("Time after which an attempt counts as \
+                                                       failed")),
     mut_arg("bind", |a| a.help(CONNECT_BIND).value_name("ADDRESS[,ADDRESS]")),
-    mut_arg("transport", |a| a.help("tcp, or unix, which follows from a target unix:PATH; UDP \
-        makes no connections").hide_possible_values(true)),
+    mut_arg("transport", |a| a.help("tcp, or unix, implied by a target unix:PATH; UDP makes no \
+                                     connections").hide_possible_values(true)),
     mut_arg("udp", |a| a.hide(true)),
     after_help = examples!(
     "  # connect and close, one after the other

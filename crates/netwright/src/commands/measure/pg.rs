@@ -23,16 +23,17 @@ use crate::{
 };
 
 const RATE: &str =
-    "Transactions a second over all connections, by schedule and timed from it (open loop)";
+    "Transactions per second over all connections, open loop: timed from the schedule";
 const DURATION: &str =
-    "The measured window of each run [default: 5s; with --transactions its limit, 10m]";
+    "The measured window of each run [default: 5s; with --transactions an upper limit of 10m]";
 
 /// `netwright measure pg`.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("flows", |a| a.short('c').visible_alias("clients")),
     mut_arg("rate", |a| a.short('R').help(RATE)),
-    mut_arg("timeout", |a| a.default_value("60s").help("When a statement counts as failed")),
+    mut_arg("timeout", |a| a.default_value("60s").help("Time after which a statement counts as \
+                                                        failed")),
     mut_arg("duration", |a| a.short('T').help(DURATION)),
     after_help = examples!(
     "  # the least that a query costs

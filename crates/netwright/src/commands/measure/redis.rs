@@ -33,16 +33,14 @@ fn of_commands(arg: Arg) -> Arg {
     let help = match arg.get_id().as_str() {
         "pipeline" => "Commands outstanding on each connection",
         "new_connections" => "Use a new connection for each command",
-        "rate" => {
-            "Commands a second over all connections, by schedule and timed from it (open loop)"
-        }
+        "rate" => "Commands per second over all connections, open loop: timed from the schedule",
         "timeout" => "Time after which a command counts as failed",
         "requests" => "Measure this number of commands instead; they begin with the window",
         "ca" => "With rediss: trust the certificates in this PEM file instead of the system's",
         "insecure" => "With rediss: do not check the server's certificate",
         "tls_resume" => {
-            "With rediss: connections take up the session of an earlier one where the server lets them \
-             [default: every handshake is whole]"
+            "With rediss: connections resume the session of an earlier one where the server \
+             permits it [default: every handshake is full]"
         }
         _ => return arg,
     };

@@ -99,7 +99,7 @@ pub enum Format {
   netwright tune persist 7
   netwright tune persist --remove       # all of it away
   netwright tune persist --format ansible > netwright.yml",
-    "a value cannot be kept, or not in the form asked for; each is named"
+    "a value cannot be kept, or not in the requested format; each is named"
 ))]
 pub struct PersistArgs {
     /// The change [default: all that are in force].
@@ -151,7 +151,7 @@ pub struct ProfilesArgs {
   netwright doctor --json | netwright tune plan - --json > plan.json
   netwright tune plan --profile web           # settings that go together
   netwright tune apply plan.json",
-    "a change that was asked for by name is refused because it would do harm"
+    "a change requested by name is refused because it is harmful"
 ))]
 pub struct PlanArgs {
     /// KNOB=VALUE, or one document (a file, - for standard input): lines of KNOB=VALUE, a plain
@@ -182,7 +182,7 @@ Where a change may cut the connection that you work over, a confirmation is
 waited for (60 s) unless --no-confirm says otherwise: `netwright tune confirm`,
 best from a new connection. It goes on when its terminal goes away. A change
 that cannot cut the connection has no watchdog.",
-    "a change that was asked for by name is refused because it would do harm"
+    "a change requested by name is refused because it is harmful"
 ))]
 pub struct ApplyArgs {
     /// A plan (a file, - for standard input), or KNOB=VALUE.

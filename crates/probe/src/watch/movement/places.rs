@@ -74,7 +74,7 @@ impl OnlineCpus {
 }
 
 fn unknown(cpu: CpuId, what: &str) -> Reading<u64> {
-    Reading::Absent(format!("the kernel does not tell the {what} of CPU {cpu}"))
+    Reading::Absent(format!("the kernel does not report the {what} of CPU {cpu}"))
 }
 
 #[cfg(test)]
@@ -102,6 +102,6 @@ mod tests {
         assert_eq!(places.across_package(&transitions), Reading::Known(1));
         places.0.remove(&CpuId(8));
         let why = places.across_node(&transitions);
-        assert_eq!(why.why_not(), Some("the kernel does not tell the node of CPU 8"));
+        assert_eq!(why.why_not(), Some("the kernel does not report the node of CPU 8"));
     }
 }

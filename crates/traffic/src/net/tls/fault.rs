@@ -34,11 +34,11 @@ pub fn named(why: &Why) -> &'static str {
             C::UnknownIssuer | C::Other(_) => "TLS: the certificate is not trusted",
             _ => "TLS: the certificate is wrong",
         },
-        Why::InvalidMessage(_) => "TLS: the answer is no TLS",
+        Why::InvalidMessage(_) => "TLS: the answer is not TLS",
         Why::AlertReceived(_) => "TLS: the server ended it with an alert",
         Why::PeerIncompatible(_) => "TLS: no version or cipher in common",
         Why::DecryptError => "TLS: a record was tampered with",
-        _ => "TLS: the server does not keep to it",
+        _ => "TLS: the server violates the protocol",
     }
 }
 
@@ -82,17 +82,17 @@ pub fn advice(server: &str, why: &Why, remedies: &Remedies) -> String {
                 span(not_before.as_secs(), time.as_secs())
             ),
             C::NotValidForName => format!(
-                "{server}: its certificate is not for this name; ask by a name that it has, or \
+                "{server}: its certificate is not for this name; use a name that it has, or \
                  {unchecked}"
             ),
             C::NotValidForNameContext { presented, .. } => format!(
-                "{server}: its certificate is for {}; ask by such a name, or {unchecked}",
+                "{server}: its certificate is for {}; use such a name, or {unchecked}",
                 names(presented)
             ),
             c => format!("{server}: its certificate is wrong: {c}; {unchecked}"),
         },
         Why::InvalidMessage(InvalidMessage::InvalidContentType) | Why::InvalidMessage(_) => {
-            format!("{server}: the answer is no TLS; {plain}")
+            format!("{server}: the answer is not TLS; {plain}")
         }
         Why::AlertReceived(alert) => format!(
             "{server}: it ended the TLS handshake: {}; does it know this name, and want \
