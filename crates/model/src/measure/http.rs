@@ -171,7 +171,7 @@ pub struct HttpRun {
     /// The same by cause.
     pub failures: BTreeMap<String, u64>,
     /// Reconnects after the server closed a connection between responses, as it may. Requests in
-    /// flight after its last response are sent again and count once.
+    /// flight after its last response are repeated and count once.
     pub reconnects: u64,
     /// Reconnects completed within the window, after the server had closed the connection or a
     /// request had failed on it. 0 with new connections.
