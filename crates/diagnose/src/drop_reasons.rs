@@ -19,7 +19,7 @@ pub(crate) enum Meaning {
 
 use Meaning::{Expected, Fault, Rule};
 
-const FIREWALL: Meaning = Expected("a packet filter that somebody set up drops them");
+const FIREWALL: Meaning = Expected("a packet filter rule of this host drops them");
 const STALE: Meaning = Expected("TCP discards what is old, repeated or of a closed connection");
 const BAD_PACKET: Meaning =
     Fault("malformed headers", "capture some (tcpdump) and find the sender");

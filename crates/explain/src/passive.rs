@@ -70,10 +70,10 @@ fn refused(why: Reading<()>) -> Error {
 
 /// The error for an observation without requests.
 fn nobody(document: &PassiveDocument) -> Error {
-    let no_access = "requests that nobody read or answered";
+    let no_access = "requests that were not read or not answered";
     Error::Environment(format!(
-        "no request was read and answered in {}: nobody spoke, or there were {no_access}, UDP, or a \
-         connection that the server itself opened, which are not looked at",
+        "no request was read and answered in {}: no traffic, or only {no_access}, UDP, or \
+         connections that the server itself opened, which are not observed",
         document.window_ns
     ))
 }

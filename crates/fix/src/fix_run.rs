@@ -167,8 +167,8 @@ impl FixRun<'_> {
                 "change {id} could not be put back; `netwright tune rollback {id}` tries again"
             ))),
             Some(_) => Err(not_put_back(format!(
-                "a change of the server could not be put back; when we are gone it does so by \
-                 itself, within {} s",
+                "a change of the server could not be restored; the server restores it within {} s \
+                 of the end of this process",
                 LEASE.as_secs()
             ))),
         }

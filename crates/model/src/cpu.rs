@@ -10,13 +10,13 @@ use crate::{Bytes, CpuId, CpuSet, Nanos, NumaNode, Reading};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
     pub id: CpuId,
-    /// Whether it runs. A present CPU may be offline. **Source**:
+    /// Whether the CPU is online. A present CPU can be offline. **Source**:
     /// `/sys/devices/system/cpu/online`.
     pub online: Reading<bool>,
-    /// Taken from the scheduler's balancing. **Source**: `/sys/devices/system/cpu/isolated`
+    /// Excluded from the scheduler's load balancing. **Source**: `/sys/devices/system/cpu/isolated`
     /// (`isolcpus=`, isolated cpuset partitions).
     pub isolated: Reading<bool>,
-    /// Without the periodic tick. **Source**: `/sys/devices/system/cpu/nohz_full`.
+    /// Runs without the periodic tick. **Source**: `/sys/devices/system/cpu/nohz_full`.
     pub nohz_full: Reading<bool>,
     /// Core number within its package: not unique across packages. **Source**:
     /// `topology/core_id`.
@@ -30,21 +30,21 @@ pub struct Cpu {
     pub package_id: Reading<i64>,
     /// Node the CPU belongs to. **Source**: `/sys/devices/system/node/nodeN/cpulist`.
     pub numa_node: Reading<NumaNode>,
-    /// The L3 cache it uses: the lowest CPU sharing that cache, so that two CPUs share an L3
-    /// exactly when these are equal. **Source**: `cache/indexN/shared_cpu_list`.
+    /// The L3 cache, named by the lowest CPU that shares it: two CPUs share an L3 exactly when
+    /// these are equal. **Source**: `cache/indexN/shared_cpu_list`.
     pub l3_id: Reading<CpuId>,
     /// Hardware threads of the same core, this CPU included. **Source**:
     /// `topology/core_cpus_list` (since 5.3) or `thread_siblings_list`.
     pub smt_siblings: Reading<CpuSet>,
     /// CPUs of the same cluster. **Source**: `topology/cluster_cpus_list`.
     pub cluster_cpus: Reading<CpuSet>,
-    /// Relative capacity, 1,024 the largest (asymmetric machines). **Source**: `cpu_capacity`.
+    /// Relative capacity, at most 1,024 (asymmetric machines). **Source**: `cpu_capacity`.
     pub capacity: Reading<u32>,
     pub frequency: CpuFrequency,
-    /// How often this core was throttled for heat since boot. **Source**:
+    /// Number of times that this core was throttled for heat since boot. **Source**:
     /// `thermal_throttle/core_throttle_count` (x86).
     pub core_throttle_count: Reading<u64>,
-    /// How often its package was throttled since boot. **Source**:
+    /// Number of times that its package was throttled for heat since boot. **Source**:
     /// `thermal_throttle/package_throttle_count` (x86).
     pub package_throttle_count: Reading<u64>,
 }
@@ -58,9 +58,9 @@ pub struct CpuFrequency {
     pub driver: Reading<String>,
     /// `scaling_cur_freq`, in kHz as the kernel gives it; the threads of a core share its clock.
     pub current_khz: Reading<u64>,
-    /// Lowest clock that the governor may choose. **Source**: `scaling_min_freq`.
+    /// Lowest frequency that the governor may choose. **Source**: `scaling_min_freq`.
     pub min_khz: Reading<u64>,
-    /// `scaling_max_freq`: below `hardware_max_khz` the CPU is held back now.
+    /// `scaling_max_freq`. A value below `hardware_max_khz` means that the CPU is limited now.
     pub max_khz: Reading<u64>,
     /// `cpuinfo_max_freq`, of the core.
     pub hardware_max_khz: Reading<u64>,
@@ -80,7 +80,8 @@ pub struct Cache {
     pub line_bytes: Reading<Bytes>,
 }
 
-/// One idle state, for all CPUs that have it alike. **Source**: `cpuN/cpuidle/stateM`.
+/// One idle state, for all CPUs that have it with the same figures. **Source**:
+/// `cpuN/cpuidle/stateM`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleState {
     /// Position in the kernel's table.
@@ -89,13 +90,14 @@ pub struct IdleState {
     pub name: String,
     /// The driver's text for the state. **Source**: `desc`.
     pub description: Reading<String>,
-    /// Worst time to leave the state, from `latency` (µs there).
+    /// Worst-case exit latency, from `latency` (µs in the file).
     pub exit_latency_ns: Reading<Nanos>,
-    /// Stay from which the state pays, from `residency` (µs there).
+    /// Target residency: the shortest stay for which the state saves energy, from `residency` (µs
+    /// in the file).
     pub residency_ns: Reading<Nanos>,
-    /// CPUs having this state with these figures.
+    /// CPUs that have this state with these figures.
     pub cpus: CpuSet,
-    /// CPUs of those on which it is switched off (`disable` = 1).
+    /// Those CPUs on which the state is disabled (`disable` = 1).
     pub disabled_cpus: CpuSet,
     /// The cpuidle driver. **Source**: `/sys/devices/system/cpu/cpuidle/current_driver`.
     pub driver: Reading<String>,
@@ -107,9 +109,9 @@ pub struct IdleState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NumaNodeFacts {
     pub id: NumaNode,
-    /// Its CPUs; empty for memory-only nodes.
+    /// CPUs of the node; empty for memory-only nodes.
     pub cpus: CpuSet,
-    /// Its memory; zero for nodes of CPUs only. **Source**: `meminfo` MemTotal.
+    /// Memory of the node; zero for nodes without memory. **Source**: `meminfo` MemTotal.
     pub memory_bytes: Reading<Bytes>,
     pub memory_free_bytes: Reading<Bytes>,
     /// ACPI SLIT distances by node id (10 is local).

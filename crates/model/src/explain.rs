@@ -17,164 +17,167 @@ use crate::{Nanos, Warning, measure::Quantiles};
 pub struct ExplainDocument {
     /// Version of the document's shape.
     pub schema_version: u32,
-    /// What the document is: always `explain`.
+    /// Kind of the document: always `explain`.
     pub kind: String,
-    /// When it began, seconds since 1970.
+    /// Start of the run, seconds since 1970.
     pub started_unix_s: u64,
-    /// What was explained: `rtt://HOST:PORT`, `http://HOST/PATH`, `pg://HOST/DATABASE`
-    /// without its password.
+    /// The explained workload: `rtt://HOST:PORT`, `http://HOST/PATH`, `pg://HOST/DATABASE` without
+    /// its password.
     pub target: String,
-    /// The server that the network was measured with.
+    /// The server used to measure the network.
     pub responder: String,
     /// What one transaction moves.
     pub exchange: Exchange,
-    /// How many clients at once are explained.
+    /// Number of concurrent clients that the explanation is for.
     pub clients: u32,
-    /// Rounds of the workload and of the network alone, interleaved.
+    /// Number of rounds of the workload and of the network alone, interleaved.
     pub rounds: u32,
-    /// The measured length of each.
+    /// The measured length of each round.
     pub round_ns: Nanos,
-    /// Parts of the time between two transactions of a client, which add up to it.
+    /// Components of the time between two transactions of a client; they add up to it.
     pub components: Vec<Component>,
     pub sum: Sum,
     /// Response times of the workload beside those of the network alone.
     pub quantiles: SideBySide,
-    /// The typical transaction with one client: what disturbs single ones does not move it. None
-    /// where several scripts make transactions of several kinds: their median is of no kind.
+    /// The typical transaction with one client, from medians: outliers do not affect it. Absent
+    /// where several scripts make several kinds of transactions, whose median has no meaning.
     pub typical: Option<Typical>,
-    /// The same by the naive estimate.
+    /// The same, by the naive estimate.
     pub naive: Naive,
-    /// What a transaction takes of each place; the model is made of them.
+    /// Demand of one transaction on each place; the input of the model.
     pub demands: Vec<Demand>,
-    /// What was measured with which number of clients on this path, for the predictions.
+    /// Measurements on this path by number of clients, the basis of the predictions.
     pub levels: Vec<Level>,
-    /// From how many clients on the limiting place is busy all the time.
+    /// Number of clients from which the limiting place is busy all the time.
     pub knee_clients: Option<f64>,
     /// The place that limits throughput with many clients.
     pub limiting: Option<String>,
-    /// What the paths that were asked for add to a transaction.
+    /// What each requested path adds to a transaction.
     #[serde(default)]
     pub other_paths: Vec<OtherPath>,
     pub predictions: Vec<Prediction>,
-    /// What would change it.
+    /// Changes and their expected results.
     pub what_if: Vec<WhatIf>,
-    /// How far off the predictions were that could be held against a measurement.
+    /// Error of the predictions that could be compared with a measurement.
     pub verified: Option<Verified>,
-    /// What the server says that it spun in the mean before each response on purpose.
+    /// Mean time that the server deliberately spun before each response, as it reports.
     pub injected_service_ns: Option<f64>,
-    /// HTTP's responses by status, of all rounds; empty for other workloads.
+    /// HTTP responses by status, over all rounds; empty for other workloads.
     #[serde(default)]
     pub statuses: BTreeMap<u16, u64>,
-    /// Rounds that came to nothing and were measured again, by why; no figure has them.
+    /// Failed rounds that were measured again, by reason. No figure includes them.
     #[serde(default)]
     pub left_out: BTreeMap<String, u32>,
-    /// What to know before trusting the figures.
+    /// Limits on the trust in the figures.
     pub warnings: Vec<Warning>,
-    /// Whether it was ended early.
+    /// Whether the run was ended early.
     pub interrupted: bool,
 }
 
-/// One transaction on the wire, as this end counted it: means over all rounds with one client.
+/// One transaction on the wire, as the client counted it: means over all rounds with one client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Exchange {
-    /// Bytes there, without headers.
+    /// Bytes of the request, without headers.
     pub request_bytes: u64,
     /// Bytes of the response, without headers.
     pub response_bytes: u64,
-    /// Messages there and back: sends and receives, rounded.
+    /// Messages in both directions: sends and receives, rounded.
     pub messages: u32,
-    /// How often this end sends and then waits for an answer.
+    /// Number of times that the client sends and then waits for an answer.
     pub round_trips: f64,
-    /// Calls that sent something.
+    /// Calls that sent data.
     pub sends: f64,
-    /// Calls that received something.
+    /// Calls that received data.
     pub receives: f64,
-    /// Connections that were made anew because the server had ended the one before.
+    /// Reconnects because the server had closed the connection.
     #[serde(default)]
     pub new_connections: f64,
-    /// Round trips that each of those takes before it can be asked, by the protocols: one of TCP, and
-    /// one more under TLS 1.3, two under TLS 1.2. None where nobody knows, as of PostgreSQL's logins.
+    /// Round trips that the protocols need for each reconnect before the first request: one for
+    /// TCP, and one more under TLS 1.3, two more under TLS 1.2. Absent where not known, as for
+    /// PostgreSQL's logins.
     #[serde(default)]
     pub connect_round_trips: Option<f64>,
 }
 
-/// Another path beside the measured one, by transaction with one client.
+/// Another path compared with the measured one, per transaction with one client.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherPath {
-    /// As it was asked for: `rtt=80us`, `host=db1`.
+    /// The path as given on the command line: `rtt=80us`, `host=db1`.
     pub path: String,
-    /// What its network alone takes longer; negative where it is faster.
+    /// Additional time of its network alone; negative where that network is faster.
     pub added_ns: f64,
-    /// What the server takes longer because it has nothing to do for longer between two requests,
-    /// beyond what the responder does: measured here with requests by schedule.
+    /// Additional time of the server because it is idle for longer between two requests, beyond
+    /// that of the responder. Measured on this path in open loop.
     pub idle_ns: f64,
-    /// What it takes longer to make the connections anew that the server ends: each of their round trips
-    /// (`connect_round_trips` of the exchange) as much as one of the network alone. None where there are such
-    /// connections and nobody knows those; predictions have nothing of it then.
+    /// Additional time to reconnect after the server closes connections: each round trip
+    /// (`connect_round_trips` of the exchange) costs as much as one of the network alone. Absent
+    /// where there are reconnects and their round trips are not known; predictions leave it out
+    /// then.
     #[serde(default)]
     pub reconnecting_ns: Option<f64>,
-    /// CPU time of this host that the path takes beyond what this one does: a tunnel's process, a
-    /// driver. With the most clients of `loads`; None where it was not measured.
+    /// CPU time of this host that the path takes beyond the measured path: a tunnel's process, a
+    /// driver. With the most clients of `loads`; absent where it was not measured.
     #[serde(default)]
     pub cpu_ns: Option<f64>,
-    /// What became of a synthetic workload of the workload there: threads that compute for as long as the server
+    /// Results of a synthetic workload on that path: threads that compute for as long as the server
     /// does and send as much, at the other end of either path. Empty where only one client was
-    /// asked for, or the path is told and not measured.
+    /// requested, or where the path is given by its round trip and not measured.
     #[serde(default)]
     pub loads: Vec<PathLoad>,
     /// How far `added_ns` and `idle_ns` together can be off: half of their 95% interval.
     #[serde(default)]
     pub margin_ns: f64,
-    /// The workload here with a client that takes notice of each answer as much later as this path is
-    /// slower: what becomes of the server there, locks held over round trips included, without the
-    /// path's own CPU time. Empty where the client cannot, or the path is faster.
+    /// The workload on the measured path with a client that delays each answer by as much as this
+    /// path is slower. It shows the server's behaviour on that path, locks held over round trips
+    /// included, without the path's own CPU time. Empty where the client cannot delay, or where the
+    /// path is faster.
     #[serde(default)]
     pub delayed: Vec<Level>,
 }
 
-/// A synthetic workload of the workload on this path and on another one.
+/// A synthetic copy of the workload on the measured path and on another path.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathLoad {
     pub clients: u32,
-    /// Its transactions a second here.
+    /// Its transactions per second on the measured path.
     pub this_path_per_s: f64,
-    /// CPU time of its threads at both ends by transaction here, where it is known.
+    /// CPU time of its threads at both ends per transaction on the measured path, where known.
     pub this_path_cpu_ns: Option<f64>,
-    /// Its transactions a second on the other path, where that was measured.
+    /// Its transactions per second on the other path, where that was measured.
     pub other_path_per_s: Option<f64>,
-    /// CPU time of this host that explains the difference, for a transaction, beside the path's
-    /// delay, and no more than can be: what all of this host was busy with there, less its threads here.
-    /// None where nobody tells what the rest takes.
+    /// CPU time of this host per transaction that, together with the path's delay, explains the
+    /// difference. Its upper bound is the busy time of the whole host on the other path less that
+    /// of the threads on the measured path. Absent where the rest is not known.
     pub cpu_ns: Option<f64>,
-    /// The same as it would have to be to explain all of the difference. More than `cpu_ns` is none
-    /// that can be: something else made the synthetic workload slower there.
+    /// The CPU time that would explain all of the difference. A value above `cpu_ns` is not
+    /// possible: something else made the synthetic workload slower on the other path.
     #[serde(default)]
     pub fitted_cpu_ns: Option<f64>,
-    /// Standard deviation of its rounds there, as a share.
+    /// Standard deviation of its rounds on the other path, as a share.
     #[serde(default)]
     pub other_path_spread: Option<f64>,
-    /// By how much, as a logarithm, `other_path_per_s` is missed with the CPU time that was found with the
-    /// nearest other number of clients, or, without another, with half of it.
+    /// Error of `other_path_per_s`, as a logarithm, when predicted with the CPU time found with the
+    /// nearest other number of clients; without another number, with half of the CPU time.
     #[serde(default)]
     pub held_out: Option<f64>,
 }
 
-/// A part of the time.
+/// One component of the time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Component {
     /// `network`, `tls`, `service`, `server queueing`, `reconnecting`, `client`.
     pub name: String,
     pub about: String,
-    /// The mean by transaction.
+    /// The mean per transaction.
     pub ns: f64,
     /// The lower end of its 95% interval.
     pub low_ns: f64,
     pub high_ns: f64,
-    /// Its share of the parts that are told, 0 to 1; null where it is not reported itself.
+    /// Its share of the reported components, 0 to 1; null where it is not reported itself.
     pub share: Option<f64>,
-    /// Whether it is told from zero: its interval lies above. A difference of two measurements may
-    /// come out as nothing, or less, which no part of a time can be: then `ns` says nothing but
-    /// that it lies within the interval.
+    /// Whether it is distinguishable from zero: its interval lies above zero. A difference of two
+    /// measurements can be zero or negative, which a component of a time cannot be: then `ns` is
+    /// meaningful only as part of the interval.
     #[serde(default = "yes")]
     pub reported: bool,
 }
@@ -183,25 +186,25 @@ fn yes() -> bool {
     true
 }
 
-/// The components held against the whole.
+/// The sum of the components compared with the whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sum {
     /// The mean time between two transactions of a client, over all rounds.
     pub measured_ns: f64,
     pub sum_ns: f64,
-    /// By how much the sum is off, as a share.
+    /// Deviation of the sum, as a share.
     pub error: f64,
-    /// More than this is inconclusive.
+    /// Limit of the deviation; a larger one is inconclusive.
     pub allowed: f64,
-    /// Whether it adds up, and enough was measured.
+    /// Whether the components add up, and enough was measured.
     pub conclusive: bool,
-    /// What disturbed it, or is known to have.
+    /// Disturbances, shown or suspected.
     pub disturbed: Vec<Disturbance>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SideBySide {
-    /// The workload's response time: the median over rounds of each round's quantile, but the mean is
+    /// The workload's response time: the median over rounds of each round's quantile. The mean is
     /// that of all transactions.
     pub workload_ns: Quantiles,
     pub network_ns: Quantiles,
@@ -226,40 +229,40 @@ pub struct Naive {
     pub service_ns: f64,
 }
 
-/// What a transaction takes of a place.
+/// Demand of one transaction on one place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Demand {
     /// `client`, `server`, `path`; `server and path` where the server's CPU time is not known.
     pub place: String,
-    /// How many work there at once; `None` for a delay.
+    /// Number of transactions served at once; `None` for a delay.
     pub servers: Option<u32>,
     pub ns: f64,
-    /// Where it comes from.
+    /// Source of the demand.
     pub source: String,
 }
 
-/// What was measured with a number of clients.
+/// Measurement with one number of clients.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Level {
     pub clients: u32,
     /// Throughput of all clients, transactions per second.
     pub per_s: f64,
-    /// The lowest and highest of its rounds.
+    /// Throughput of the slowest and fastest round.
     pub low_per_s: f64,
     pub high_per_s: f64,
-    /// CPU time of this end's threads by transaction.
+    /// CPU time of the client's threads per transaction.
     pub client_cpu_ns: Option<f64>,
-    /// CPU time of the server by transaction, where it is known.
+    /// CPU time of the server per transaction, where known.
     pub server_cpu_ns: Option<f64>,
-    /// CPU time of this host by transaction, all that was busy, as `/proc/stat` has it.
+    /// Busy CPU time of this host per transaction. **Source**: `/proc/stat`.
     #[serde(default)]
     pub host_cpu_ns: Option<f64>,
     #[serde(default)]
     pub rounds: u32,
-    /// Standard deviation of a round, as a share of the rate; None of a single one.
+    /// Standard deviation of a round, as a share of the rate; absent with a single round.
     #[serde(default)]
     pub spread: Option<f64>,
-    /// CPUs of this host that neither client nor server kept busy meanwhile, where that is known.
+    /// Number of this host's CPUs that neither client nor server kept busy meanwhile, where known.
     #[serde(default)]
     pub others_cpus: Option<f64>,
 }
@@ -275,25 +278,25 @@ pub struct Prediction {
     /// The lower end of its 95% interval.
     pub low_per_s: f64,
     pub high_per_s: f64,
-    /// The same by the naive estimate.
+    /// The same, by the naive estimate.
     pub naive_per_s: Option<f64>,
-    /// What limits there: `path`, `server`, `client`.
+    /// The limiting place: `path`, `server`, `client`.
     pub limiting: Option<String>,
-    /// What was measured (`--verify`).
+    /// The measured throughput (`--verify`).
     pub measured_per_s: Option<f64>,
-    /// By how much the prediction is off, as a share of the measured.
+    /// Error of the prediction, as a share of the measured value.
     pub error: Option<f64>,
-    /// Whether it is none to rely on: it is made of parts that do not add up (`sum.conclusive`), or its
-    /// interval is too wide.
+    /// Whether the prediction is unreliable: its components do not add up (`sum.conclusive`), or
+    /// its interval is too wide.
     #[serde(default)]
     pub inconclusive: bool,
-    /// Whether the path's CPU time in it is the most that it can be, because what was measured there
-    /// would need more (`other_paths.loads.fitted_cpu_ns`).
+    /// Whether the path's CPU time in it is at its upper bound, because the measurement on that
+    /// path would need more (`other_paths.loads.fitted_cpu_ns`).
     #[serde(default)]
     pub cpu_bounded: bool,
 }
 
-/// A change and what it would give.
+/// A change and its expected result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WhatIf {
     /// `no network`, `server CPUs doubled`.
@@ -301,38 +304,40 @@ pub struct WhatIf {
     pub clients: u32,
     /// Throughput of all clients, transactions per second.
     pub predicted_per_s: f64,
-    /// Times what it is now.
+    /// Factor to the present throughput.
     pub factor: f64,
-    /// Where only that much is known: whether it would be at most, or at least, so many.
+    /// Set where only a bound is known: whether the throughput would be at most, or at least, this
+    /// value.
     #[serde(default)]
     pub bound: Option<Bound>,
-    /// Whether it is made of parts that do not add up (`sum.conclusive`), and so is none to rely on.
+    /// Whether the figure is unreliable, because its components do not add up (`sum.conclusive`).
     #[serde(default)]
     pub inconclusive: bool,
 }
 
-/// What is known of a figure of which not all is.
+/// The known bound of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
-    /// No more than it.
+    /// The value is an upper bound.
     AtMost,
-    /// No less than it.
+    /// The value is a lower bound.
     AtLeast,
 }
 
-/// Predictions held against measurements.
+/// Predictions compared with measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verified {
-    /// How many numbers of clients were measured for this alone, and not for the curve.
+    /// How many numbers of clients were measured for this comparison alone, and not for the curve.
     pub cells: u32,
-    /// The median of the errors' sizes, as a share; None where the curve's own points moved.
+    /// The median of the absolute errors, as a share; absent where the curve's own points did not
+    /// repeat.
     pub median_error: Option<f64>,
-    /// The largest; None as well.
+    /// The largest absolute error, as a share; absent in the same case.
     pub worst_error: Option<f64>,
-    /// By how much the curve's own points moved until they were measured again, as a share: that of
-    /// the one that moved most. Where they do not repeat, how far off a prediction is says nothing
-    /// of the prediction. None where they do.
+    /// Largest change of the curve's own points when they were measured again, as a share. Where
+    /// the points do not repeat, the error of a prediction says nothing about the prediction.
+    /// Absent where they repeat.
     #[serde(default)]
     pub drift: Option<f64>,
 }

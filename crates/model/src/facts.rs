@@ -22,17 +22,18 @@ use crate::{
 /// The version of the serialised form; grows when a key is added, keys are never renamed.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What the host is. The order of every list is the order of its ids or names, so that two
-/// readings of an unchanged host are equal.
+/// Facts of a host. Every list is ordered by id or name, so that two readings of an unchanged host
+/// are equal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Facts {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// The kernel, the machine and what it runs in.
+    /// The kernel, the machine, and its hypervisor and container.
     pub host: Host,
     /// Every present CPU, ascending by id; ids may have holes.
     pub cpus: Vec<Cpu>,
-    /// Every cache instance once, with who shares it; ascending by level, then by first CPU.
+    /// Every cache instance once, with the CPUs that share it; ascending by level, then by first
+    /// CPU.
     pub caches: Vec<Cache>,
     /// The idle states, once each per distinct set of CPUs; empty with a note in
     /// `no_access` where the kernel has no cpuidle.
@@ -41,7 +42,7 @@ pub struct Facts {
     pub numa_nodes: Vec<NumaNodeFacts>,
     /// The NICs of this process's own network namespace, ascending by name.
     pub nics: Vec<Nic>,
-    /// All network namespaces that were found, this process's own among them.
+    /// All network namespaces that were found, this process's own included.
     pub namespaces: Reading<Vec<NetNamespace>>,
     /// Every numbered interrupt, ascending.
     pub irqs: Reading<Vec<Irq>>,
@@ -49,9 +50,9 @@ pub struct Facts {
     pub softnet: Reading<Vec<SoftnetRow>>,
     /// Kernel settings by dotted name (`net.core.rmem_max`).
     pub sysctls: BTreeMap<String, Sysctl>,
-    /// Programs and files that also change what Netwright judges.
+    /// Programs and files that also change the settings that Netwright judges.
     pub tuners: Vec<Tuner>,
-    /// The processes asked for.
+    /// The requested processes.
     pub processes: Vec<Process>,
     /// Listening TCP sockets of this network namespace.
     pub listeners: Reading<Vec<Listener>>,
@@ -59,18 +60,18 @@ pub struct Facts {
     pub storage: Vec<StorageController>,
     /// Memory the kernel manages. **Source**: `/proc/meminfo` MemTotal.
     pub memory_bytes: Reading<Bytes>,
-    /// What could not be read and what would grant it, for people; one line per missing
-    /// capability or kernel feature rather than one per value.
+    /// Values that could not be read and what would grant access, for people; one line per missing
+    /// capability or kernel feature, not one per value.
     pub no_access: Vec<NoAccess>,
 }
 
-/// Something that this run could not see.
+/// A value that this run could not read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoAccess {
-    /// What is missing, such as `RSS tables`.
+    /// The missing value, such as `RSS tables`.
     pub what: String,
-    /// Why, with the path or call.
+    /// The reason, with the path or call.
     pub why: String,
-    /// What to do about it: a capability, a kernel option, a package; empty if nothing helps.
+    /// The remedy: a capability, a kernel option, a package; empty if nothing helps.
     pub remedy: String,
 }

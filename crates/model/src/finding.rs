@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 pub enum Severity {
     /// Worth knowing, costs nothing measurable now.
     Info,
-    /// Costs something or soon will.
+    /// Costs something now or soon will.
     Warning,
-    /// Holds the host back now, or loses data.
+    /// Limits the host now, or loses data.
     Critical,
 }
 
@@ -26,13 +26,13 @@ pub enum Severity {
 pub enum Confidence {
     /// A setting only; no counter shows that it hurts.
     Low,
-    /// Counters fit, other causes are possible.
+    /// Counters are consistent with it; other causes are possible.
     Medium,
     /// Counters over the window show it.
     High,
 }
 
-/// What the host should be good at.
+/// The optimisation goal of the host.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -64,36 +64,36 @@ impl fmt::Display for Confidence {
     }
 }
 
-/// One value that a judgement rests on.
+/// One value that a finding is based on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// What it is: `time_squeeze on CPU 3 over 5.0 s`.
+    /// Name of the value: `time_squeeze on CPU 3 over 5.0 s`.
     pub what: String,
     /// The value with its unit.
     pub value: String,
-    /// Where it was read: a path, a call, a netlink command.
+    /// Source of the value: a path, a call, a netlink command.
     pub source: String,
 }
 
-/// A change that would remedy a finding. Nothing is applied by the one who proposes it. Made by
-/// [`Change::of`] or [`Change::advice`] alone.
+/// A change that would remedy a finding. The rule that proposes it applies nothing. Only
+/// [`Change::of`] and [`Change::advice`] make one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Change {
     /// Knob in `tune`'s spelling: `nic.eth0.channels`, `sysctl.net.ipv4.tcp_sack`,
     /// `irq.38.affinity`. Empty for advice that no knob covers.
     pub knob: String,
-    /// Value now, as text.
+    /// Present value, as text.
     pub old: String,
     pub new: String,
-    /// The classic command that does the same, to read and to trust.
+    /// The equivalent classic command, for reading and checking.
     pub command: String,
-    /// What it may disturb.
+    /// Impact of the change.
     pub risk: String,
 }
 
 impl Change {
-    /// Of a knob, from a value that was read to one that is known.
+    /// A change of a knob, from a value that was read to a known one.
     pub fn of(
         knob: impl Into<String>,
         old: impl Into<String>,
@@ -110,7 +110,7 @@ impl Change {
         }
     }
 
-    /// What no knob covers; `old` is empty where it is not known.
+    /// Advice that no knob covers; `old` is empty where it is not known.
     pub fn advice(
         old: impl Into<String>,
         new: impl Into<String>,
@@ -125,56 +125,56 @@ impl Change {
 pub struct Finding {
     /// Rule id, such as `few_channels`.
     pub rule: String,
-    /// Its number in the catalogue.
+    /// Rule number in the catalogue.
     pub number: u32,
-    /// One line for people, naming the thing.
+    /// One line for people that names the affected object.
     pub title: String,
     pub severity: Severity,
     pub confidence: Confidence,
-    /// Order: 1 is to be dealt with first (root causes before symptoms, then expected gain).
+    /// Order: 1 comes first (root causes before symptoms, then expected benefit).
     pub rank: u32,
-    /// What it is about: `eth0`, `cpu 3`, `net.ipv4.tcp_sack`.
+    /// The affected object: `eth0`, `cpu 3`, `net.ipv4.tcp_sack`.
     pub subject: String,
-    /// What it costs and why, in one or two sentences.
+    /// Cost and cause, in one or two sentences.
     pub explanation: String,
-    /// What remedying it should bring, in words; no invented percentages.
+    /// Expected benefit of the remedy, in words; no invented percentages.
     pub expected_benefit: String,
-    /// The values it rests on; never empty.
+    /// The values that the finding is based on; never empty.
     pub evidence: Vec<Evidence>,
-    /// What to change, in order.
+    /// The changes, in order.
     pub changes: Vec<Change>,
-    /// Rules whose findings explain this one: deal with those first.
+    /// Rules whose findings explain this one; remedy those first.
     pub caused_by: Vec<String>,
 }
 
-/// A rule that could not judge.
+/// A rule that was skipped because evidence was missing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedRule {
     pub rule: String,
-    /// Its number in the catalogue.
+    /// Rule number in the catalogue.
     pub number: u32,
-    /// What it would have been about, empty for the whole host.
+    /// The object of the rule; empty for the whole host.
     pub subject: String,
-    /// Which evidence was missing and why.
+    /// The missing evidence and the reason.
     pub why: String,
 }
 
-/// Everything `diagnose` says of one host.
+/// The complete result of `diagnose` for one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Diagnosis {
     pub findings: Vec<Finding>,
-    /// Rules that looked and found nothing wrong, with what they looked at.
+    /// Rules that passed, with the values that they checked.
     pub passed: Vec<Passed>,
-    /// Rules that lacked evidence.
+    /// Rules that were skipped because evidence was missing.
     pub skipped: Vec<SkippedRule>,
 }
 
-/// A rule that found nothing wrong.
+/// A rule that passed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Passed {
     pub rule: String,
-    /// Its number in the catalogue.
+    /// Rule number in the catalogue.
     pub number: u32,
-    /// The values it looked at, in one line.
+    /// The values that it checked, in one line.
     pub because: String,
 }

@@ -11,54 +11,54 @@ use crate::{
     tune::Impact,
 };
 
-/// What became of a candidate.
+/// Outcome of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CandidateStatus {
-    /// Shown to be better: in force.
+    /// Shown to be better; in force.
     Kept,
     Undone,
     /// Not tried: `tune` refuses it, no knob covers it, or another finding explains it.
     Refused,
     /// Not tried: the operator did not want it.
     Declined,
-    /// Not tried: the budget was used up, or somebody ended it.
+    /// Not tried: the budget was used up, or the operator ended the run.
     NotTried,
 }
 
 /// A knob of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FixChange {
-    /// The knob's full name; one of the server begins with `peer:`.
+    /// The knob's full name; a knob of the server begins with `peer:`.
     pub knob: String,
-    /// Whose it is: the responder as it was named, or nothing for this host.
+    /// Host of the knob: the responder as it was named; empty for this host.
     #[serde(default)]
     pub host: String,
-    /// What it was before; empty where that was not read.
+    /// Value before; empty where it was not read.
     pub old: String,
     pub new: String,
     /// The unit; may be empty.
     pub unit: String,
-    /// What changing it may disturb; absent where `tune` did not plan it.
+    /// Impact of the change; absent where `tune` did not plan it.
     pub impact: Option<Impact>,
 }
 
-/// Something that might help.
+/// A candidate: a change set that might help.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Candidate {
-    /// Who asks for it: `finding few_channels`, `argument 1`.
+    /// Origin of the request: `finding few_channels`, `argument 1`.
     pub asked_by: String,
     /// The finding's title; empty for an argument.
     pub title: String,
-    /// What it changes, all together.
+    /// The knobs that it changes together.
     pub changes: Vec<FixChange>,
-    /// What became of it.
+    /// Outcome of the candidate.
     pub status: CandidateStatus,
-    /// Why, in a line.
+    /// The reason, in one line.
     pub why: String,
-    /// What the experiment said: with it against without it.
+    /// Result of the experiment: with the candidate against without it.
     pub verdict: Option<Verdict>,
-    /// Runs of the experiment.
+    /// Number of runs of the experiment.
     pub runs: usize,
 }
 
@@ -67,36 +67,36 @@ pub struct Candidate {
 pub struct FixDocument {
     /// The version of this document's shape.
     pub schema_version: u32,
-    /// When it began, in seconds since 1970.
+    /// Start, in seconds since 1970.
     pub started_unix_s: u64,
-    /// How long it took.
+    /// Duration.
     pub took_s: f64,
-    /// What is run again and again.
+    /// The workload that is run repeatedly.
     pub workload: String,
-    /// The figure that decides: what is to get better.
+    /// The goal: the metric that decides.
     pub goal: String,
-    /// In the order in which they were tried.
+    /// The candidates, in the order in which they were tried.
     pub candidates: Vec<Candidate>,
-    /// The change set with everything that was kept, for `netwright tune rollback` and
-    /// `persist`; absent where nothing was.
+    /// The change set with all kept changes, for `netwright tune rollback` and `persist`; absent
+    /// where nothing was kept.
     pub kept: Option<u64>,
-    /// The responder whose host was tuned as well, as it was named.
+    /// The responder, as it was named, whose host was also tuned.
     #[serde(default)]
     pub responder: Option<String>,
-    /// The change set in the responder's own journal with everything that was kept there.
+    /// The change set in the responder's own journal with all changes kept on that host.
     #[serde(default)]
     pub kept_peer: Option<u64>,
-    /// What of this host, or the responder's, is now another than before.
+    /// Settings of this host, or of the responder's, that now differ from before.
     pub changes: Vec<FixChange>,
-    /// All that was kept against before, by a last experiment of its own; absent where there was
-    /// none.
+    /// All kept changes together against the original state, by a final experiment; absent where
+    /// there was none.
     pub total: Option<Verdict>,
-    /// What was held still meanwhile; absent where this was not asked for.
+    /// Settings that were frozen meanwhile; absent where this was not requested.
     #[serde(default)]
     pub frozen_host: Option<FrozenHost>,
     /// Whether nothing was tried, only listed.
     pub dry_run: bool,
     pub ended: String,
-    /// What else is to be said.
+    /// Further remarks.
     pub notes: Vec<FixNote>,
 }

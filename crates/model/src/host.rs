@@ -19,12 +19,12 @@ pub struct Host {
     pub arch: Reading<String>,
     /// Pretty name of the distribution. **Source**: `/etc/os-release`.
     pub distribution: Reading<String>,
-    /// Which hypervisor this is a guest of (`kvm`, `vmware`, `xen`, `microsoft`,
-    /// `firecracker`, `amazon`…), `none` on bare metal. **Source**: `/sys/hypervisor`,
-    /// DMI strings, the cpuinfo `hypervisor` flag, device tree.
+    /// The hypervisor of this guest (`kvm`, `vmware`, `xen`, `microsoft`, `firecracker`,
+    /// `amazon`…), `none` on bare metal. **Source**: `/sys/hypervisor`, DMI strings, the cpuinfo
+    /// `hypervisor` flag, device tree.
     pub hypervisor: Reading<String>,
-    /// Which container engine this process runs in, `none` if none. **Source**:
-    /// `/proc/1/environ`, `/run/.containerenv`, `/.dockerenv`, `/proc/self/cgroup`.
+    /// Container engine that this process runs in, `none` if none. **Source**: `/proc/1/environ`,
+    /// `/run/.containerenv`, `/.dockerenv`, `/proc/self/cgroup`.
     pub container: Reading<String>,
     /// Kernel lockdown mode: `none`, `integrity`, `confidentiality`. **Source**:
     /// `/sys/kernel/security/lockdown`.
@@ -44,7 +44,7 @@ pub struct Host {
     /// SMT control: `on`, `off`, `forceoff`, `notsupported`, `notimplemented`. **Source**:
     /// `/sys/devices/system/cpu/smt/control`.
     pub smt: Reading<String>,
-    /// What the kernel was built with.
+    /// Build options of the kernel.
     pub build: KernelBuild,
     /// Memory page size. **Source**: `sysconf(_SC_PAGESIZE)`, in a snapshot as recorded.
     pub page_size_bytes: Reading<Bytes>,
@@ -58,7 +58,7 @@ pub struct Host {
     pub reader: Reader,
 }
 
-/// Who read the facts.
+/// Privileges of the process that read the facts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reader {
     pub euid: Reading<u32>,
@@ -66,19 +66,19 @@ pub struct Reader {
     pub capabilities: Reading<Vec<String>>,
 }
 
-/// Kernel build options that decide what figures mean. **Source**: `/proc/config.gz`,
+/// Kernel build options that decide the meaning of figures. **Source**: `/proc/config.gz`,
 /// `/boot/config-RELEASE`, `/lib/modules/RELEASE/config`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelBuild {
     /// Timer ticks per second, `CONFIG_HZ`.
     pub hz: Reading<u32>,
-    /// How CPU time is accounted: `tick` (`CONFIG_TICK_CPU_ACCOUNTING`: sampled at the tick,
-    /// so short softirqs are missed or charged to whoever ran), `virt_native`, `virt_gen`
-    /// (active only with `nohz_full`).
+    /// How CPU time is accounted: `tick` (`CONFIG_TICK_CPU_ACCOUNTING`: sampled at the tick, so
+    /// short softirqs are missed or charged to the running task), `virt_native`, `virt_gen` (active
+    /// only with `nohz_full`).
     pub cpu_accounting: Reading<String>,
     /// Whether interrupts are timed on entry and exit, `CONFIG_IRQ_TIME_ACCOUNTING`.
     pub irq_time_accounting: Reading<bool>,
-    /// Whether BTF is there for eBPF. **Source**: `/sys/kernel/btf/vmlinux`.
+    /// Whether BTF is available for eBPF. **Source**: `/sys/kernel/btf/vmlinux`.
     pub btf: Reading<bool>,
     /// Preemption model: `none`, `voluntary`, `full`, `rt`, `lazy`, `dynamic`.
     pub preempt: Reading<String>,

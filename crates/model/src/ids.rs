@@ -63,7 +63,7 @@ id! {
     NumaNode
 }
 
-/// Which way a queue carries packets.
+/// Direction of a queue.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

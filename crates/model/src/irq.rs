@@ -7,8 +7,8 @@ use crate::{CpuId, CpuSet, IrqId, NumaNode, QueueId, Reading};
 
 /// One numbered interrupt.
 ///
-/// **Source**: `/proc/interrupts` for name, chip and counts; `/proc/irq/N` for affinities and
-/// node. NMI, LOC and other architecture lines are not IRQs and not here.
+/// **Source**: `/proc/interrupts` for name, chip and counts; `/proc/irq/N` for affinities and node.
+/// NMI, LOC and other architecture lines are not IRQs and are left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Irq {
     pub irq: IrqId,
@@ -19,18 +19,18 @@ pub struct Irq {
     pub chip: Reading<String>,
     /// Hardware number and trigger as printed (`1-edge`).
     pub hwirq: Reading<String>,
-    /// What was asked for. **Source**: `/proc/irq/N/smp_affinity_list`.
+    /// Requested affinity. **Source**: `/proc/irq/N/smp_affinity_list`.
     pub affinity: Reading<CpuSet>,
-    /// Where it really goes. **Source**: `/proc/irq/N/effective_affinity_list` (since 4.13).
+    /// Effective affinity. **Source**: `/proc/irq/N/effective_affinity_list` (since 4.13).
     pub effective_affinity: Reading<CpuSet>,
-    /// Node of the device. **Source**: `numa_node` of its PCI function; where that is −1 or it
-    /// has none `/proc/irq/N/node`; −1 there is absent.
+    /// Node of the device. **Source**: `numa_node` of its PCI function; where that is −1 or
+    /// missing, `/proc/irq/N/node`; −1 in that file is absent.
     pub numa_node: Reading<NumaNode>,
     /// Whether the kernel alone decides its affinity (writes answer EIO). **Source**:
     /// debugfs `irq/irqs/N` (`IRQD_AFFINITY_MANAGED`), needs root and debugfs.
     pub managed: Reading<bool>,
-    /// Counts since boot by CPU, only those above zero, ascending by CPU. Absent when a CPU came
-    /// or went while the kernel was writing the file, however often it was read.
+    /// Counts since boot by CPU, only those above zero, ascending by CPU. Absent when a CPU came or
+    /// went during every attempt to read the file.
     pub counts: Reading<Vec<IrqCount>>,
     /// The device behind it: a PCI address or platform name. **Source**:
     /// `/sys/bus/pci/devices/*/msi_irqs`, else the chip's name.
@@ -50,9 +50,9 @@ pub struct Irq {
 }
 
 impl Irq {
-    /// Whether a requested move still waits: the kernel tells another CPU than was asked for,
-    /// and no interrupt has come yet. Message interrupts are moved while one is handled
-    /// (`irq_move_masked_irq`), so one that never fired stays where it was set up.
+    /// Whether a requested move is pending: the effective CPU differs from the requested one, and
+    /// no interrupt has come yet. The kernel moves a message-signalled interrupt while it handles
+    /// one (`irq_move_masked_irq`), so one that never fired stays where it was set up.
     pub fn move_waits(&self) -> bool {
         let fired = self.counts.known().is_none_or(|c| c.iter().any(|n| n.count > 0));
         let elsewhere = match (self.affinity.known(), self.effective_affinity.known()) {
@@ -64,8 +64,8 @@ impl Irq {
         elsewhere && !fired
     }
 
-    /// Where its next interrupts go: the effective affinity; the requested one where the kernel
-    /// tells no effective one, or where a requested move waits.
+    /// CPUs of its next interrupts: the effective affinity; the requested one where the kernel
+    /// reports no effective one, or where a requested move is pending.
     pub fn target(&self) -> Reading<CpuSet> {
         if self.move_waits() {
             return self.affinity.clone();
@@ -87,7 +87,7 @@ pub struct IrqCount {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Mapping {
-    /// The `netdev` generic-netlink family said so (queue → NAPI → IRQ).
+    /// Reported by the `netdev` generic-netlink family (queue → NAPI → IRQ).
     NetdevNetlink,
     /// `msi_irqs` of the NIC's PCI device (for virtio its parent), queue by name or order.
     MsiIrqs,

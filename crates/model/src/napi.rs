@@ -8,7 +8,7 @@ use crate::{CpuId, IrqId, Nanos, QueueId, Reading};
 /// One row of `/proc/net/softnet_stat`: counters since boot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SoftnetRow {
-    /// The CPU: column 13 (since 5.10), before that the n-th online CPU, and said so in
+    /// The CPU: column 13 (since 5.10); before that the n-th online CPU, marked by
     /// [`SoftnetRow::cpu_from_position`].
     pub cpu: CpuId,
     /// Whether the id was deduced from the row's position among the online CPUs.
@@ -16,13 +16,14 @@ pub struct SoftnetRow {
     pub processed: u64,
     /// Packets dropped because the backlog was full (`netdev_max_backlog`).
     pub dropped: u64,
-    /// Times `net_rx_action` stopped with work left (`netdev_budget`, `netdev_budget_usecs`).
+    /// Number of times that `net_rx_action` stopped with work left (`netdev_budget`,
+    /// `netdev_budget_usecs`).
     pub time_squeeze: u64,
-    /// Times woken by another CPU's RPS. Since 2.6.35.
+    /// Number of wake-ups by RPS on another CPU. Since 2.6.35.
     pub received_rps: Reading<u64>,
     /// Flow-limit hits. Since 3.11.
     pub flow_limit_count: Reading<u64>,
-    /// Packets in the backlog now. Since 5.10.
+    /// Packets now in the backlog. Since 5.10.
     pub backlog_len: Reading<u64>,
 }
 
@@ -31,11 +32,12 @@ pub struct SoftnetRow {
 pub struct Napi {
     /// The kernel's NAPI id.
     pub id: u32,
-    /// Its interrupt; virtio-net gives none.
+    /// Its interrupt; virtio-net reports none.
     pub irq: Reading<IrqId>,
     /// The kernel thread, when threaded.
     pub pid: Reading<u32>,
-    /// Polled by a kernel thread instead of softirq. Since 6.17 here, else see the NIC.
+    /// Whether a kernel thread polls it instead of a softirq. Per NAPI since 6.17; before that see
+    /// the NIC.
     pub threaded: Reading<bool>,
     /// `gro-flush-timeout` of this NAPI. Since 6.13.
     pub gro_flush_timeout_ns: Reading<Nanos>,

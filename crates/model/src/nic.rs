@@ -13,12 +13,12 @@ pub struct Nic {
     pub name: String,
     /// Number within its network namespace. **Source**: `/sys/class/net/X/ifindex`.
     pub ifindex: Reading<u32>,
-    /// `physical` (a device stands behind it, a virtual machine's included), `loopback`,
-    /// `veth`, `bridge`, `bond`, `vlan`, `macvlan`, `ipvlan`, `tun`, `tap`, `dummy`,
-    /// `ifb`, `vxlan`, …, as rtnetlink's `IFLA_INFO_KIND` says; `virtual` where none of them is
-    /// told, `unknown` where not even whether a device stands behind it.
+    /// `physical` (a device stands behind it, a virtual machine's included), `loopback`, `veth`,
+    /// `bridge`, `bond`, `vlan`, `macvlan`, `ipvlan`, `tun`, `tap`, `dummy`, `ifb`, `vxlan`, …, as
+    /// rtnetlink's `IFLA_INFO_KIND` says; `virtual` where rtnetlink reports no kind, `unknown`
+    /// where it is not known whether a device stands behind it.
     pub kind: String,
-    /// What is special to its kind.
+    /// Data specific to its kind.
     pub details: KindDetails,
     /// Kernel driver. **Source**: `device/driver` link, else `ETHTOOL_GDRVINFO`.
     pub driver: Reading<String>,
@@ -36,25 +36,25 @@ pub struct Nic {
     pub addresses: Reading<Vec<String>>,
     /// `up`, `down`, `unknown`, `lowerlayerdown`, … (RFC 2863). **Source**: `operstate`.
     pub operstate: Reading<String>,
-    /// Whether the operator has it up (`IFF_UP`); the link may be down.
+    /// Whether it is administratively up (`IFF_UP`); the link can be down.
     pub up: Reading<bool>,
     /// Link detected. **Source**: `carrier`; EINVAL while down.
     pub carrier: Reading<bool>,
-    /// Link speed. **Source**: `speed` (Mbit/s there; −1 and EINVAL are absent).
+    /// Link speed. **Source**: `speed` (Mbit/s in the file; −1 and EINVAL are absent).
     pub speed_bps: Reading<BitsPerSec>,
     /// `full`, `half`. **Source**: `duplex`.
     pub duplex: Reading<String>,
     /// Largest packet in bytes, without the link header.
     pub mtu: Reading<u32>,
-    /// Smallest MTU it takes. **Source**: rtnetlink `IFLA_MIN_MTU`, since 4.19.
+    /// Smallest supported MTU. **Source**: rtnetlink `IFLA_MIN_MTU`, since 4.19.
     pub min_mtu: Reading<u32>,
-    /// Largest MTU it takes; 0 from the kernel (no limit) is absent.
+    /// Largest supported MTU; 0 from the kernel (no limit) is absent.
     pub max_mtu: Reading<u32>,
     /// Length of the transmit queue in packets. **Source**: `tx_queue_len`.
     pub txqueuelen: Reading<u32>,
-    /// Channels now and at most. **Source**: `ethtool -l`.
+    /// Present and maximum channels. **Source**: `ethtool -l`.
     pub channels: Reading<Channels>,
-    /// Ring sizes now and at most. **Source**: `ethtool -g`.
+    /// Present and maximum ring sizes. **Source**: `ethtool -g`.
     pub rings: Reading<Rings>,
     /// Interrupt coalescing. **Source**: `ethtool -c`.
     pub coalesce: Reading<Coalesce>,
@@ -66,7 +66,7 @@ pub struct Nic {
     pub pause: Reading<Pause>,
     /// Rules of `ethtool -n`.
     pub ntuple_rules: Reading<u32>,
-    /// `ethtool -S` by name, since boot or driver load. A name that the driver gives twice is
+    /// `ethtool -S` by name, since boot or driver load. A name that the driver reports twice is
     /// `name` and `name#2`. **Source**: `ETHTOOL_GSTATS`.
     pub driver_stats: Reading<BTreeMap<String, u64>>,
     /// Counters since boot, by file name. **Source**: `/sys/class/net/X/statistics`.
@@ -89,11 +89,11 @@ pub struct Nic {
     pub xdp: Reading<bool>,
 }
 
-/// The kind of an interface without information about its device, as in a copied tree with the
-/// interface's link and without its target.
+/// The kind of an interface without information about its device, as in a copied tree that has the
+/// interface's link but not its target.
 pub const UNKNOWN_KIND: &str = "unknown";
 
-/// What is special to a kind of interface.
+/// Data specific to a kind of interface.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum KindDetails {
@@ -154,22 +154,22 @@ pub struct PciFunction {
     pub device_id: Reading<String>,
     /// Class, six hex digits.
     pub class: Reading<String>,
-    /// Link speed now, in mega-transfers a second per lane. **Source**: `current_link_speed`.
+    /// Present link speed, in mega-transfers per second per lane. **Source**: `current_link_speed`.
     pub link_speed_mts: Reading<u32>,
-    /// Link speed possible. **Source**: `max_link_speed`.
+    /// Maximum link speed. **Source**: `max_link_speed`.
     pub max_link_speed_mts: Reading<u32>,
-    /// Lanes now. **Source**: `current_link_width`; 0 is absent.
+    /// Present number of lanes. **Source**: `current_link_width`; 0 is absent.
     pub link_width: Reading<u32>,
-    /// Lanes possible. **Source**: `max_link_width`.
+    /// Maximum number of lanes. **Source**: `max_link_width`.
     pub max_link_width: Reading<u32>,
-    /// Read request size. **Source**: PCIe capability DevCtl 14:12 in `config`, beyond the
-    /// first 64 bytes only root reads it.
+    /// Read request size. **Source**: PCIe capability DevCtl 14:12 in `config`; only root can read
+    /// beyond the first 64 bytes.
     pub read_request_bytes: Reading<Bytes>,
     /// Payload size in force. **Source**: DevCtl 7:5.
     pub max_payload_bytes: Reading<Bytes>,
     /// PCI-X memory read byte count, where the function has that capability.
     pub pcix_mmrbc_bytes: Reading<Bytes>,
-    /// What the link can carry each way after encoding, before packet overhead.
+    /// Capacity of the link in each direction after encoding, before packet overhead.
     pub usable_bps: Reading<BitsPerSec>,
 }
 
@@ -177,14 +177,14 @@ pub struct PciFunction {
 const EMULATED: [&str; 3] = ["1af4", "1b36", "15ad"];
 
 impl PciFunction {
-    /// Whether a hypervisor makes this function up: its link and request sizes then say nothing
+    /// Whether a hypervisor emulates this function; its link and request sizes then say nothing
     /// about a bus.
     pub fn is_emulated(&self) -> bool {
         self.vendor_id.known().is_some_and(|v| EMULATED.contains(&v.as_str()))
     }
 }
 
-/// Channels now and at most.
+/// Present and maximum channels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Channels {
     pub rx: u32,
@@ -197,7 +197,7 @@ pub struct Channels {
     pub max_other: u32,
 }
 
-/// Descriptor rings now and at most, in descriptors.
+/// Present and maximum descriptor rings, in descriptors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rings {
     pub rx: u32,
@@ -210,9 +210,9 @@ pub struct Rings {
     pub max_tx: u32,
 }
 
-/// Interrupt coalescing, in the kernel's units. **Source**: `ETHTOOL_GCOALESCE`; which
-/// parameters a driver has, from netlink's `COALESCE_GET` (since 5.7). On older kernels a
-/// parameter that the driver does not have cannot be told from one that is 0 or off.
+/// Interrupt coalescing, in the kernel's units. **Source**: `ETHTOOL_GCOALESCE`; netlink's
+/// `COALESCE_GET` (since 5.7) reports which parameters a driver has. On older kernels a missing
+/// parameter cannot be distinguished from one that is 0 or off.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coalesce {
     /// Delay of a receive interrupt, µs.
@@ -234,14 +234,14 @@ pub struct Coalesce {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Feature {
     pub active: bool,
-    /// Wanted by the administrator, perhaps held off by a dependency.
+    /// Requested by the administrator; a dependency can keep it off.
     pub requested: bool,
     pub fixed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rss {
-    /// Indirection table: hash bucket to rx queue; empty where the driver shows none.
+    /// Indirection table: hash bucket to rx queue; empty where the driver reports none.
     pub table: Vec<u32>,
     /// Hash key in hex, bytes by colon.
     pub key: Reading<String>,
@@ -251,7 +251,7 @@ pub struct Rss {
     pub hash_fields: Reading<BTreeMap<String, String>>,
     /// Additional RSS contexts in use. **Source**: netlink `RSS_GET`, since 6.11.
     pub contexts: Reading<u32>,
-    /// Receive rings that the table may name. **Source**: `ETHTOOL_GRXRINGS`.
+    /// Number of receive rings that the table can use. **Source**: `ETHTOOL_GRXRINGS`.
     pub rings: Reading<u32>,
 }
 
@@ -294,7 +294,7 @@ pub struct Qdisc {
     pub drops: Reading<u64>,
     pub overlimits: Reading<u64>,
     pub requeues: Reading<u64>,
-    /// Bytes in the queue at the reading.
+    /// Bytes in the queue at the time of the reading.
     pub backlog_bytes: Reading<u64>,
     pub backlog_packets: Reading<u64>,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, CpuId, CpuSet, NumaNode, Reading};
 
-/// A process that was asked for by pid, name, port, unit or container.
+/// A process requested by pid, name, port, unit or container.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Process {
     pub pid: u32,
@@ -15,7 +15,7 @@ pub struct Process {
     pub name: String,
     /// Command line. **Source**: `/proc/PID/cmdline`.
     pub arguments: Reading<Vec<String>>,
-    /// Which request chose it: `pid 12`, `name nginx`, `port 5432`.
+    /// The request that selected it: `pid 12`, `name nginx`, `port 5432`.
     pub chosen_by: String,
     /// All threads, ascending by tid.
     pub threads: Vec<Thread>,
@@ -25,9 +25,9 @@ pub struct Process {
     pub unit: Reading<String>,
     /// Container id or name, from the cgroup path; `none` if none.
     pub container: Reading<String>,
-    /// CPUs its cpuset allows. **Source**: `cpuset.cpus.effective`.
+    /// CPUs that its cpuset allows. **Source**: `cpuset.cpus.effective`.
     pub cpuset_cpus: Reading<CpuSet>,
-    /// Nodes its cpuset allows memory on. **Source**: `cpuset.mems.effective`.
+    /// Nodes on which its cpuset allows memory. **Source**: `cpuset.mems.effective`.
     pub cpuset_mems: Reading<CpuSet>,
     /// Inode of its network namespace.
     pub net_namespace: Reading<u64>,
@@ -44,7 +44,7 @@ pub struct Thread {
     pub affinity: Reading<CpuSet>,
     /// CPU it last ran on. **Source**: field 39 of `/proc/PID/task/TID/stat`.
     pub last_cpu: Reading<CpuId>,
-    /// Moves between CPUs since its start. **Source**: `/proc/PID/task/TID/sched`
+    /// Migrations between CPUs since its start. **Source**: `/proc/PID/task/TID/sched`
     /// `se.nr_migrations`, needs `CONFIG_SCHED_DEBUG`.
     pub migrations: Reading<u64>,
     /// CPU time used since its start, in clock ticks of `clock_ticks_per_s`.
@@ -54,7 +54,7 @@ pub struct Thread {
 /// Sockets of a process, by kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SocketSummary {
-    /// How many socket descriptors it has open.
+    /// Number of open socket descriptors.
     pub count: u32,
     /// Listening TCP ports, ascending.
     pub listening_ports: Vec<u16>,
@@ -68,9 +68,10 @@ pub struct Listener {
     /// Address and port, `0.0.0.0:5432`, `[::]:80`.
     pub address: String,
     pub port: u16,
-    /// Connections waiting to be accepted now.
+    /// Connections now waiting to be accepted.
     pub accept_queue: Reading<u32>,
-    /// The most that may wait: min(application's backlog, somaxconn). Only sock_diag tells.
+    /// Maximum of waiting connections: min(application's backlog, somaxconn). Only sock_diag
+    /// reports it.
     pub accept_queue_limit: Reading<u32>,
     /// Owning process ids, ascending, where readable.
     pub pids: Reading<Vec<u32>>,

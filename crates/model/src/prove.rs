@@ -10,7 +10,7 @@ pub use note::{AtLevel, ProveNote};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which way a metric is good.
+/// Whether more or less of a metric is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -20,7 +20,7 @@ pub enum Direction {
     LowerIsBetter,
 }
 
-/// What is said of a change.
+/// Verdict on a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -30,16 +30,16 @@ pub enum Outcome {
     Worse,
     /// One goal is better and another is worse.
     Mixed,
-    /// A goal is better, but a guard is worse or not shown to be within its limit.
+    /// A goal is better, but a guard metric is worse or not shown to be within its limit.
     GuardWorse,
-    /// No difference larger than the interval's farther end was shown.
+    /// No difference larger than the farther end of the interval was shown.
     NoDifferenceShown,
-    /// Too few blocks to say anything: fewer than 6; or the interval does not hold 0, and that is
-    /// not enough yet for so many looks or comparisons.
+    /// Undecided: fewer than 6 blocks; or the interval excludes 0, but the evidence is not
+    /// sufficient yet for this number of interim analyses or comparisons.
     Undecided,
 }
 
-/// A verdict, of one metric or of all.
+/// A verdict on one metric or on all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     pub outcome: Outcome,
@@ -47,17 +47,17 @@ pub struct Verdict {
     /// in the metric's own unit where `difference` is set; `null` where nothing is compared: no block
     /// is complete, or the first level is the best.
     pub effect: Option<f64>,
-    /// The lower end of its 95% interval; absent below 6 blocks.
+    /// The lower end of its 95% interval; absent with fewer than 6 blocks.
     pub low: Option<f64>,
     pub high: Option<f64>,
     /// Whether `effect` is a difference in the metric's unit, because the metric was 0 or below
     /// in a run and has no ratio.
     pub difference: bool,
-    /// How it was found.
+    /// Method.
     pub method: String,
     pub blocks: usize,
-    /// The chance of such evidence, or more, if the change did nothing; corrected for looks, and
-    /// for several goals; `null` where `effect` is.
+    /// p-value: the probability of this or stronger evidence if the change had no effect; corrected
+    /// for interim analyses and for several goals; `null` where `effect` is.
     pub p: Option<f64>,
 }
 
@@ -65,14 +65,14 @@ pub struct Verdict {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricVerdict {
     pub metric: String,
-    /// Which way it is good.
+    /// Whether more or less of it is better.
     pub direction: Direction,
-    /// Whether it only must not get worse.
+    /// Whether it is a guard metric, which only must not get worse.
     pub guard: bool,
     pub verdict: Verdict,
 }
 
-/// What was compared how.
+/// Design of the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Design {
@@ -84,7 +84,7 @@ pub enum Design {
     Matrix,
     /// Several factors: every combination.
     Factorial,
-    /// Several factors: each level of one beside the first levels of all others.
+    /// Several factors: each level of one with the first levels of all others.
     OneAtATime,
 }
 
@@ -94,24 +94,26 @@ pub struct LevelResult {
     /// Its name: the factors' levels.
     pub level: String,
     pub settings: BTreeMap<String, String>,
-    /// The median over its runs, by metric; without those that no run has told.
+    /// The median over its runs, by metric; without metrics that no run reported.
     pub medians: BTreeMap<String, f64>,
     pub runs: usize,
-    /// The first goal against that of the first level, as a share; absent for the first.
+    /// Change of the first goal against the first level, as a share; absent for the first level.
     pub against_first: Option<Verdict>,
-    /// The first goal against that of the best level; absent for the best.
+    /// Change of the first goal against the best level; absent for the best level.
     pub against_best: Option<Verdict>,
 }
 
-/// What one factor of several does, averaged over the others' levels; or what two do together
-/// beyond the sum of each. One at a time: what it does at the others' first levels.
+/// Main effect of one factor, averaged over the levels of the others; or the interaction of two,
+/// beyond the sum of their effects. In a one-at-a-time design: its effect at the first levels of
+/// the others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FactorEffect {
     /// The factor, or two joined by ` × `.
     pub factor: String,
-    /// Its level beside its first one; of two factors, both levels, joined likewise.
+    /// The level that is compared with the first one; with two factors both levels, joined
+    /// likewise.
     pub level: String,
-    /// On the first goal.
+    /// Effect on the first goal.
     pub verdict: Verdict,
 }
 
@@ -119,8 +121,8 @@ pub struct FactorEffect {
 pub struct Best {
     /// The level with the best first goal.
     pub level: String,
-    /// Of those that are not shown to be worse than the best the smallest, where levels are numbers; else the
-    /// first in the order given.
+    /// Recommended level among those not shown to be worse than the best: the smallest where levels
+    /// are numbers, otherwise the first in the given order.
     pub smallest_within_noise: String,
     /// All levels that are not shown to be worse than the best.
     pub within_noise: Vec<String>,
@@ -128,63 +130,64 @@ pub struct Best {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// In which block, from 0.
+    /// Block of the run, from 0.
     pub block: usize,
-    /// At which level: an index into `levels`.
+    /// Level of the run: an index into `levels`.
     pub level: usize,
-    /// How long it took.
+    /// Duration.
     pub took_s: f64,
     /// The figures, by metric.
     pub figures: BTreeMap<String, f64>,
-    /// CPUs' worth that others used meanwhile: neither the workload nor netwright.
+    /// CPU use of other processes meanwhile, in CPUs: neither the workload nor netwright.
     pub others_cpus: Option<f64>,
-    /// The share of CPU time that the hypervisor took away.
+    /// Steal time, as a share of CPU time.
     pub steal_share: Option<f64>,
-    /// What else the host did meanwhile.
+    /// Other events on the host meanwhile.
     #[serde(default)]
     pub host: DuringRun,
-    /// Kernel counters that grew meanwhile, by name; `null` where one could not be known (it went
-    /// backwards, its device came or went). Empty where none were read.
+    /// Deltas of kernel counters that grew meanwhile, by name; `null` where one is not known (it
+    /// went backwards, its device came or went). Empty where none were read.
     #[serde(default)]
     pub counters: BTreeMap<String, Option<u64>>,
-    /// How much the run did, in the unit of `evidence.per`; absent for a command, which is one run.
+    /// Work done by the run, in the unit of `evidence.per`; absent for a command, which counts as
+    /// one run.
     #[serde(default)]
     pub work: Option<f64>,
-    /// Why it does not count, if it does not.
+    /// Reason for discarding the run, where it was discarded.
     pub discarded: Option<Discarded>,
 }
 
 impl Run {
-    /// Whether the workload failed and gave nothing.
+    /// Whether the workload failed and reported no figures.
     pub fn failed(&self) -> bool {
         self.figures.is_empty() && self.discarded.is_some()
     }
 }
 
-/// What may disturb a run, besides others' CPU time.
+/// Disturbances of a run, besides the CPU use of other processes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DuringRun {
-    /// Interfaces that lost or gained their carrier, came or went, each time it happened.
+    /// Interfaces that lost or gained their carrier, came or went; one entry per event.
     pub link_changes: Option<u64>,
-    /// The CPUs' mean frequency when the run had ended.
+    /// Mean frequency of the CPUs at the end of the run.
     pub frequency_khz: Option<u64>,
     /// Frequency policies whose governor or limits changed.
     pub frequency_changes: Option<u64>,
-    /// Times that CPUs were throttled for heat.
+    /// Number of times that CPUs were throttled for heat.
     pub throttles: Option<u64>,
-    /// By how much somebody set the clock.
+    /// Step of the wall clock, where it was set.
     pub clock_step_ns: Option<i64>,
-    /// For how long the host was suspended.
+    /// Time for which the host was suspended.
     pub suspended_ns: Option<u64>,
 }
 
-/// A counter that moved with the change.
+/// A counter that changed together with the change under test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CorrelatedCounter {
     pub counter: String,
-    /// The median over the runs at the first of the two levels, by `evidence.per`.
+    /// The median over the runs at the first of the two levels, per `evidence.per`.
     pub first: f64,
-    /// The median at the second level, by `evidence.per`.
+    /// The median at the second level, per `evidence.per`.
     pub second: f64,
     /// The change: a share of the first, or a difference where `difference` is set.
     pub effect: f64,
@@ -193,43 +196,43 @@ pub struct CorrelatedCounter {
     pub high: Option<f64>,
     /// Whether `effect` is a difference, because the counter did not grow in every run.
     pub difference: bool,
-    /// The chance that any counter that did not move looks like this; corrected for the number of
-    /// counters.
+    /// p-value: the probability that any unaffected counter shows this difference; corrected for
+    /// the number of counters.
     pub p: f64,
 }
 
-/// What moved with the change: kernel counters of the host and, for measurements of ours, of both
+/// Correlated counters: kernel counters of the host and, for Netwright's own measurements, of both
 /// ends.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// The two levels that are compared: those of the verdict.
+    /// The two compared levels: those of the verdict.
     pub first: String,
     pub second: String,
-    /// What counters are divided by: `transaction`, `connection`, `megabyte` or `run`.
+    /// Unit that counters are divided by: `transaction`, `connection`, `megabyte` or `run`.
     pub per: String,
     /// Blocks in which counters were read.
     pub blocks: usize,
-    /// Counters that were compared.
+    /// Number of compared counters.
     pub judged: usize,
-    /// Those that are shown to have moved, the clearest first.
+    /// Counters with a shown difference, the clearest first.
     pub moved: Vec<CorrelatedCounter>,
-    /// Why nothing could be said, if so.
+    /// The reason, where no conclusion is possible.
     pub why_not: Option<String>,
 }
 
-/// A setting that was held while an experiment went on.
+/// A setting that was held during an experiment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldSetting {
-    /// Which setting: `irqbalance.paused` or `cpu.governor`.
+    /// Name of the setting: `irqbalance.paused` or `cpu.governor`.
     pub knob: String,
-    /// How many there are of it: one for each CPU.
+    /// Number of its instances: one for each CPU.
     pub settings: u64,
-    /// What it was before; several values joined by a comma.
+    /// Value before; several values joined by a comma.
     pub old: String,
-    /// What it was held at; the same as `old` where it was so already.
+    /// Value that it was held at; equal to `old` where nothing had to change.
     pub new: String,
-    /// What was found at the end, where something else had changed it meanwhile; absent where it
-    /// was held until then.
+    /// Value found at the end, where another program had changed it meanwhile; absent where it was
+    /// held until the end.
     pub until: Option<String>,
 }
 
@@ -242,10 +245,10 @@ pub struct NotHeld {
     pub why: String,
 }
 
-/// What `--freeze-host` held during the runs, and what it could not hold.
+/// Settings that `--freeze-host` held during the runs, and settings that it could not hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FrozenHost {
-    /// What was held, and was put back at the end.
+    /// Settings that were held and restored at the end.
     pub held: Vec<HeldSetting>,
     /// Settings that could not be held.
     pub not_frozen: Vec<NotHeld>,
@@ -256,42 +259,43 @@ pub struct FrozenHost {
 pub struct ProveDocument {
     /// The version of this document's shape.
     pub schema_version: u32,
-    /// When it began, in seconds since 1970.
+    /// Start, in seconds since 1970.
     pub started_unix_s: u64,
     pub name: String,
-    /// What was compared how.
+    /// Design of the experiment.
     pub design: Design,
     /// The command that was run.
     pub workload: String,
     /// The first goal: the metric that levels are compared by.
     pub goal: String,
-    /// A/B: of all metrics together, with the figures of the goal that tells. Else the best level against
-    /// the first; of several factors, where that shows nothing and a level of one of them is shown to be
-    /// better or worse than its first, that level's.
+    /// A/B: verdict on all metrics together, with the figures of the deciding goal. Other designs:
+    /// the best level against the first. With several factors, where that shows nothing and a level
+    /// of one factor is shown to be better or worse than its first: the verdict on that level.
     pub verdict: Verdict,
-    /// What `verdict` compares: `8 against 4`; `threads 8 against threads 4, over the other factors' levels`.
-    /// Empty before the first block, and where the first level is the best.
+    /// Comparison of `verdict`: `8 against 4`; `threads 8 against threads 4, over the other
+    /// factors' levels`. Empty before the first block, and where the first level is the best.
     #[serde(default)]
     pub verdict_of: String,
-    /// A/B: each metric. Other designs: the guards, between what `verdict_of` names.
+    /// A/B: each metric. Other designs: the guard metrics, for the comparison that `verdict_of`
+    /// names.
     pub metrics: Vec<MetricVerdict>,
-    /// Each level or combination, in the order given.
+    /// Each level or combination, in the given order.
     pub levels: Vec<LevelResult>,
-    /// Not for A/B: the best.
+    /// The best level; absent for A/B.
     pub best: Option<Best>,
-    /// Of several factors: what each does and, where every combination was run, what pairs do beyond
-    /// that.
+    /// With several factors: the effect of each and, where every combination was run, the
+    /// interactions of pairs.
     pub effects: Vec<FactorEffect>,
-    /// Which kernel counters moved between the two levels of `verdict`.
+    /// Kernel counters that differ between the two levels of `verdict`.
     #[serde(default)]
     pub evidence: Evidence,
-    /// What was held still meanwhile; absent where this was not asked for.
+    /// Settings that were frozen meanwhile; absent where this was not requested.
     #[serde(default)]
     pub frozen_host: Option<FrozenHost>,
     pub ended: String,
-    /// Runs that were repeated because something else disturbed them.
+    /// Number of runs that were repeated because of a disturbance.
     pub discarded_runs: usize,
-    /// What else is to be said: drift, outlier blocks, two modes.
+    /// Further remarks: drift, outlier blocks, two modes.
     pub notes: Vec<ProveNote>,
     pub runs: Vec<Run>,
 }

@@ -10,19 +10,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeMap}
 /// for `denied` what would grant it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reading<T> {
-    /// The host said so.
+    /// The value that the host reported.
     Known(T),
-    /// The host has no such thing, or said something that cannot be understood.
+    /// The host does not have the value, or reported it in an unknown format.
     Absent(String),
-    /// The host has it and it could not be read: this process may not, or the read failed (`EIO`,
-    /// no descriptors, no memory).
+    /// The host has the value, but it could not be read: this process lacks permission, or the read
+    /// failed (`EIO`, no descriptors, no memory).
     Denied(String),
 }
 
 pub use Reading::{Absent, Denied, Known};
 
 impl<T> Default for Reading<T> {
-    /// Nobody has read it.
+    /// The value was not read.
     fn default() -> Self {
         Self::Absent("not read".into())
     }
@@ -68,7 +68,7 @@ impl<T> Reading<T> {
         matches!(self, Known(_))
     }
 
-    /// Why there is no value; `None` when there is one.
+    /// Reason for the missing value; `None` when there is one.
     pub fn why_not(&self) -> Option<&str> {
         match self {
             Known(_) => None,
@@ -131,21 +131,21 @@ impl<T: Serialize> Serialize for Reading<T> {
     }
 }
 
-/// The host has no such thing, or said something that cannot be understood.
+/// The host does not have the value, or reported it in an unknown format.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Absent")]
 struct AbsentForm {
-    /// Why, with the path or call.
+    /// The reason, with the path or call.
     absent: String,
 }
 
-/// The host has it, the reader was not permitted to read it.
+/// The host has the value, but the reader was not permitted to read it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Denied")]
 struct DeniedForm {
-    /// Why, with the path or call and what would grant it.
+    /// The reason, with the path or call and what would grant access.
     denied: String,
 }
 
@@ -184,8 +184,8 @@ impl<T: JsonSchema> JsonSchema for Reading<T> {
     }
 }
 
-/// A counter's growth over the window: absent when it went backwards or came or went with
-/// its device, never a huge number.
+/// Delta of a counter over the window: absent when the counter went backwards or when its device
+/// came or went, never a huge number.
 pub type Delta = Reading<u64>;
 
 #[cfg(test)]

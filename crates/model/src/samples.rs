@@ -16,8 +16,8 @@ use crate::{
 
 pub use crate::reading::Delta;
 
-/// Packets a second, all CPUs together, from which a host counts as carrying traffic: below it
-/// no setting can cost anything measurable. Our proposal.
+/// Packets per second, all CPUs together, from which a host counts as carrying traffic: below this
+/// rate no setting has a measurable cost. Netwright's own threshold.
 pub const TRAFFIC_PER_S: f64 = 1_000.0;
 
 /// Counters over one window, as deltas.
@@ -25,15 +25,15 @@ pub const TRAFFIC_PER_S: f64 = 1_000.0;
 pub struct Samples {
     /// The window's real length: start of the first reading to start of the last.
     pub window_ns: Nanos,
-    /// How long one reading took, the longest: how blurred the window's edges are.
+    /// Duration of the longest reading: the uncertainty of the window's edges.
     pub reading_ns: Nanos,
-    /// How many readings (2 or more).
+    /// Number of readings (2 or more).
     pub readings: u32,
-    /// Per CPU, ascending; CPUs seen in both the first and the last reading.
+    /// Per CPU, ascending; CPUs that are in both the first and the last reading.
     pub cpus: Vec<CpuSample>,
     /// CPUs that went on- or offline within the window.
     pub cpu_changes: Vec<HostChange>,
-    /// Per interrupt, those that counted up or broke.
+    /// Per interrupt: those whose count grew or is not known.
     pub irqs: Reading<Vec<IrqSample>>,
     /// Protocol counters: `Tcp.RetransSegs`, `TcpExt.ListenOverflows`, `Udp6.RcvbufErrors`.
     /// **Source**: `/proc/net/snmp`, `snmp6`, `netstat`.
@@ -44,7 +44,7 @@ pub struct Samples {
     pub nics: Vec<NicSample>,
     /// NICs that came or went within the window.
     pub nic_changes: Vec<HostChange>,
-    /// Threads of the chosen processes, and every ksoftirqd.
+    /// Threads of the selected processes, and every ksoftirqd.
     pub threads: Vec<ThreadSample>,
     /// conntrack counters summed over CPUs: `drop`, `insert_failed`, `early_drop`. **Source**:
     /// `/proc/net/stat/nf_conntrack`.
@@ -56,8 +56,8 @@ pub struct Samples {
     /// Listening TCP sockets, ascending by address. **Source**: `sock_diag` at each reading.
     #[serde(default = "not_sampled::<ListenerSample>")]
     pub listeners: Reading<Vec<ListenerSample>>,
-    /// In how many of the window's steps, from one reading to the next, each counter grew: those of
-    /// [`Samples::protocols`] by their names, columns of `softnet_stat` as
+    /// Number of the window's steps, from one reading to the next, in which each counter grew:
+    /// those of [`Samples::protocols`] by their names, columns of `softnet_stat` as
     /// `softnet.CPU.time_squeeze`. A counter that never grew is left out.
     #[serde(default)]
     pub grew_in: BTreeMap<String, u32>,
@@ -68,15 +68,16 @@ pub struct Samples {
     /// TCP connections of this network namespace, those open at any reading.
     #[serde(default = "not_sampled::<ConnectionSample>")]
     pub connections: Reading<Vec<ConnectionSample>>,
-    /// Cgroups with a CPU quota, of the chosen processes and of this program, those above theirs
-    /// included; ascending by path. None in the list: all were read, and none has a quota.
+    /// Cgroups with a CPU quota, of the selected processes and of this program, their ancestors
+    /// included; ascending by path. An empty list means that all were read and none has a quota.
     #[serde(default = "not_sampled::<CgroupSample>")]
     pub cgroups: Reading<Vec<CgroupSample>>,
-    /// Packets that the kernel dropped, by reason: those of this network namespace, and those that
-    /// tell none. **Source**: eBPF.
+    /// Packets that the kernel dropped, by reason: those of this network namespace, and those
+    /// without a namespace. **Source**: eBPF.
     #[serde(default = "not_sampled::<PacketDrops>")]
     pub drops: Reading<Vec<PacketDrops>>,
-    /// There was one reading, and the window is the time since boot: everything is an average.
+    /// Whether there was only one reading and the window is the time since boot: every rate is an
+    /// average.
     #[serde(default)]
     pub since_boot: bool,
 }
@@ -88,7 +89,7 @@ impl Samples {
     }
 }
 
-/// A document from before there was such a sample.
+/// The document is older than this kind of sample.
 fn not_sampled<T>() -> Reading<Vec<T>> {
     Reading::absent("not sampled")
 }
@@ -97,30 +98,31 @@ fn not_sampled<T>() -> Reading<Vec<T>> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Owner {
     pub pid: u32,
-    /// Its short name; empty where it ended meanwhile.
+    /// Its short name; empty where the process ended meanwhile.
     pub name: String,
 }
 
 /// One UDP socket over the window. **Source**: `sock_diag`, else `/proc/net/udp` and `udp6`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UdpSocketSample {
-    /// Its own address and port.
+    /// Local address and port.
     pub address: String,
     /// Inode of its descriptor.
     pub inode: u64,
     /// Datagrams dropped because its buffer was full.
     pub drops: Delta,
-    /// In how many of the window's steps it dropped any.
+    /// Number of the window's steps in which it dropped datagrams.
     pub dropped_in: u32,
-    /// At how many readings it was there.
+    /// Number of readings at which the socket existed.
     pub readings: u32,
-    /// At how many of them at least half of its buffer was in use; 0 where the buffer is not known.
+    /// Number of those readings at which at least half of its buffer was in use; 0 where the buffer
+    /// size is not known.
     pub filled_readings: u32,
-    /// The most that was waiting at any reading, as the kernel counts it against the buffer.
+    /// The largest Recv-Q at any reading, as the kernel counts it against the buffer.
     pub most_queue_bytes: u64,
-    /// In how many of the window's steps less was waiting than before: somebody had read.
+    /// Number of the window's steps in which the Recv-Q shrank: the application had read.
     pub shrank_in: u32,
-    /// The buffer's size (`rb` of `ss -m`), twice what the application asked for.
+    /// The buffer's size (`rb` of `ss -m`), twice the size that the application requested.
     pub buffer_bytes: Reading<u64>,
     pub owners: Reading<Vec<Owner>>,
 }
@@ -129,37 +131,38 @@ pub struct UdpSocketSample {
 /// for the times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionSample {
-    /// Its own address and port.
+    /// Local address and port.
     pub local: String,
     pub remote: String,
     /// Inode of its descriptor.
     pub inode: u64,
     pub retransmits: Delta,
-    /// Segments with data that were sent, again or not.
+    /// Sent segments with data, retransmits included.
     pub segments_out: Delta,
-    /// Payload that the other end acknowledged.
+    /// Payload that the peer acknowledged.
     pub bytes_acked: Delta,
     pub bytes_received: Delta,
-    /// Time with data to send or not acknowledged.
+    /// Time with unsent or unacknowledged data.
     pub busy_ns: Delta,
-    /// Time of it in which the other end's receive window held the sender back.
+    /// Part of that time in which the peer's receive window limited the sender.
     pub rwnd_limited_ns: Delta,
-    /// Time of it in which the own send buffer did.
+    /// Part of that time in which the own send buffer limited the sender.
     pub sndbuf_limited_ns: Delta,
-    /// At how many readings it was there.
+    /// Number of readings that have it.
     #[serde(default)]
     pub readings: u32,
-    /// At how many of them a full segment waited to be sent for the first time. **Source**:
+    /// Number of those at which a full segment waited for its first transmission. **Source**:
     /// `tcpi_notsent_bytes`.
     #[serde(default = "not_counted")]
     pub waiting_readings: Reading<u32>,
-    /// The shortest round trip seen lately, at the last reading.
+    /// TCP's recent minimum round trip, at the last reading.
     pub min_rtt_ns: Reading<u64>,
-    /// The largest receive window that the other end offered at any reading. Since Linux 5.4.
+    /// The largest receive window that the peer offered at any reading. Since Linux 5.4.
     pub peer_window_bytes: Reading<u64>,
     /// The send buffer (`tb` of `ss -m`) at the last reading.
     pub send_buffer_bytes: Reading<u64>,
-    /// Who holds it; looked up only for those that sent most and those that a rule may name.
+    /// The processes that hold it; read only for the connections that sent most and for those that a rule
+    /// may name.
     pub owners: Reading<Vec<Owner>>,
 }
 
@@ -175,35 +178,35 @@ fn not_measured() -> Reading<ByContext> {
 /// `cpu.cfs_quota_us`, `cpu.cfs_period_us` and `cpu.stat`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CgroupSample {
-    /// From the root of the hierarchy, as `/proc/PID/cgroup` has it.
+    /// Path from the root of the hierarchy, as in `/proc/PID/cgroup`.
     pub path: String,
-    /// Folder of its files.
+    /// Directory of its files.
     pub folder: String,
-    /// The chosen processes in it or below it, ascending.
+    /// The selected processes in it or below it, ascending.
     pub pids: Vec<u32>,
-    /// This program is in it or below it.
+    /// Whether this program is in it or below it.
     pub own: bool,
     /// CPUs that the quota grants, at the last reading.
     pub quota_cpus: Reading<f64>,
-    /// Periods in which it had something to run.
+    /// Periods in which it had runnable tasks.
     pub periods: Delta,
-    /// Periods of them in which it used up its quota.
+    /// Those periods in which it used up its quota.
     pub throttled_periods: Delta,
-    /// Time for which its tasks were kept from running, all CPUs together.
+    /// Time for which its tasks were throttled, all CPUs together.
     pub throttled_ns: Delta,
 }
 
-/// The listening sockets of one address over the window; several may share one
-/// (`SO_REUSEPORT`), and the fullest of them stands for all.
+/// The listening sockets of one address over the window; several may share one (`SO_REUSEPORT`),
+/// and the fullest of them represents all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListenerSample {
     /// Address and port, `0.0.0.0:5432`, `[::]:80`.
     pub address: String,
-    /// The most connections that were waiting to be accepted at any reading.
+    /// Maximum of connections waiting to be accepted, over all readings.
     pub fullest_accept_queue: u32,
-    /// The most that may wait there.
+    /// Limit of waiting connections.
     pub accept_queue_limit: u32,
-    /// At how many readings as many were waiting as may, or more.
+    /// Number of readings at which the queue was at its limit or above.
     pub full_readings: u32,
 }
 
@@ -211,17 +214,17 @@ pub struct ListenerSample {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuSample {
     pub id: CpuId,
-    /// Time by state as `/proc/stat` claims.
+    /// Time by state, as `/proc/stat` reports it.
     pub proc_stat: Reading<ProcStat>,
-    /// Softirqs raised by vector name (`NET_RX`). **Source**: `/proc/softirqs`.
+    /// Raised softirqs by vector name (`NET_RX`). **Source**: `/proc/softirqs`.
     pub softirqs: Reading<BTreeMap<String, Delta>>,
     pub softnet: Reading<SoftnetSample>,
-    /// Softirq time by context as eBPF measured it over the same window.
+    /// Softirq time by context, measured by eBPF over the same window.
     #[serde(default = "not_measured")]
     pub softirq_ns: Reading<ByContext>,
 }
 
-/// CPU time by state over the window; the kernel's ticks converted once.
+/// CPU time by state over the window, converted from the kernel's ticks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcStat {
     /// User mode, guests included.
@@ -230,16 +233,16 @@ pub struct ProcStat {
     pub nice_ns: Delta,
     pub system_ns: Delta,
     pub idle_ns: Delta,
-    /// Idle with I/O pending; unreliable by nature.
+    /// Idle with I/O pending; unreliable by design.
     pub iowait_ns: Delta,
     pub irq_ns: Delta,
     pub softirq_ns: Delta,
-    /// Taken by the hypervisor.
+    /// Steal time.
     pub steal_ns: Delta,
 }
 
 impl ProcStat {
-    /// Time not idle, where every part is known.
+    /// Busy time, where every part is known.
     pub fn busy_ns(&self) -> Option<u64> {
         let parts = [
             &self.user_ns,
@@ -252,22 +255,22 @@ impl ProcStat {
         parts.iter().map(|p| p.get()).sum()
     }
 
-    /// All time, where every part is known.
+    /// Total time, where every part is known.
     ///
     /// Only `iowait` may be unknown: the kernel lets it shrink on hosts that wait for disks
-    /// (proc(5)). One that shrank added nothing to the window, and leaving it out keeps the
-    /// rest of the CPU's account, which never shrinks.
+    /// (proc(5)). An `iowait` that shrank adds nothing to the window; without it the other values
+    /// of the CPU, which never shrink, remain usable.
     pub fn total_ns(&self) -> Option<u64> {
         Some(self.busy_ns()? + self.idle_ns.get()? + self.iowait_ns.get().unwrap_or(0))
     }
 
-    /// Busy share of all time, 0 to 1; `None` when unknown or when no tick passed.
+    /// Busy share of the total time, 0 to 1; `None` when unknown or when no tick passed.
     pub fn busy_share(&self) -> Option<f64> {
         let total = self.total_ns().filter(|&t| t > 0)?;
         Some(self.busy_ns()? as f64 / total as f64)
     }
 
-    /// Softirq share of all time, 0 to 1, as `/proc/stat` claims it.
+    /// Softirq share of the total time, 0 to 1, as `/proc/stat` reports it.
     pub fn softirq_share(&self) -> Option<f64> {
         let total = self.total_ns().filter(|&t| t > 0)?;
         Some(self.softirq_ns.get()? as f64 / total as f64)
@@ -289,11 +292,11 @@ pub struct SoftnetSample {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IrqSample {
     pub irq: IrqId,
-    /// Growth by CPU, only where above zero or not known.
+    /// Delta by CPU, only where above zero or not known.
     pub cpus: Vec<IrqDelta>,
 }
 
-/// One interrupt's growth on one CPU.
+/// Delta of one interrupt on one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IrqDelta {
     pub cpu: CpuId,
@@ -304,9 +307,9 @@ pub struct IrqDelta {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NicSample {
     pub name: String,
-    /// Growth by file name. **Source**: `/sys/class/net/X/statistics`.
+    /// Deltas by file name. **Source**: `/sys/class/net/X/statistics`.
     pub statistics: Reading<BTreeMap<String, Delta>>,
-    /// Growth of the driver's counters by name. **Source**: `ethtool -S`.
+    /// Deltas of the driver's counters by name. **Source**: `ethtool -S`.
     pub driver_stats: Reading<BTreeMap<String, Delta>>,
     /// netdev netlink `qstats-get` by queue and counter (`rx-packets`), since 6.9.
     pub queues: Reading<Vec<QueueSample>>,
@@ -332,7 +335,7 @@ pub struct QdiscSample {
     pub sent_packets: Delta,
     pub drops: Delta,
     pub requeues: Delta,
-    /// Waiting in the last reading.
+    /// Bytes in the queue at the last reading.
     pub backlog_bytes: Reading<u64>,
 }
 
@@ -344,11 +347,11 @@ pub struct ThreadSample {
     pub name: String,
     /// CPU time used. **Source**: `schedstat` (ns), else `stat` (ticks).
     pub cpu_ns: Delta,
-    /// Time runnable but waiting for a CPU. **Source**: `schedstat`.
+    /// Run queue delay: runnable, but waiting for a CPU. **Source**: `schedstat`.
     pub run_queue_ns: Delta,
-    /// Moves between CPUs. **Source**: `sched`.
+    /// Migrations between CPUs. **Source**: `sched`.
     pub migrations: Delta,
-    /// Gave up the CPU by itself.
+    /// Voluntary context switches.
     pub voluntary_switches: Delta,
     pub involuntary_switches: Delta,
     /// CPU at each reading.

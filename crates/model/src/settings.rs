@@ -15,58 +15,59 @@ use serde::{Deserialize, Serialize};
 /// One setting, or a family of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
-    /// Dotted name. In a family's, a part that ends in `*` stands for every part that begins so.
+    /// Dotted name. In the name of a family, a part that ends in `*` matches every part with that
+    /// prefix.
     pub key: &'static str,
     /// Unit of the value; empty where it is not known.
     pub unit: &'static str,
-    /// Its default, of those that are among the facts of a host.
+    /// Its default, for settings that are among the facts of a host.
     pub known: Option<Known>,
-    /// The least and the most that each of its numbers may be.
+    /// Minimum and maximum of each of its numbers.
     pub range: Option<(i128, i128)>,
-    /// Whether the kernel makes a power of two of it.
+    /// Whether the kernel rounds it to a power of two.
     pub power_of_two: bool,
-    /// What is known of its values; the first that holds counts, and none means good.
+    /// Judgements of its values; the first that applies counts, and none means good.
     pub rules: &'static [Rule],
-    /// Since which kernel it is not there, why, and the source.
+    /// The first kernel without it, the reason, and the source.
     pub gone: Option<Removal>,
 }
 
 /// Scope and default of a setting.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
-    /// Who has an own copy.
+    /// Scope of the setting.
     pub scope: Scope,
     pub default: KernelDefault,
-    /// Where the default stands in the kernel's source.
+    /// Location of the default in the kernel's source.
     pub source: &'static str,
 }
 
-/// Who has an own copy of a setting.
+/// Scope of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// One value for the whole host.
     Host,
-    /// Each network namespace has its own, and a new one starts with the kernel's default: a
-    /// fresh namespace is evidence of it. Where an older kernel kept one value for the host, a
-    /// fresh namespace does not show the setting, and the table answers.
+    /// Each network namespace has its own value, and a new namespace starts with the kernel's
+    /// default: a new namespace shows the default. On older kernels with one value for the host, a
+    /// new namespace does not show the setting, and the table is used.
     Namespace,
-    /// Each network namespace has its own, copied from the initial one: a fresh namespace
-    /// says nothing about the default.
+    /// Each network namespace has its own value, copied from the initial namespace: a new namespace
+    /// does not show the default.
     Inherited,
 }
 
-/// How the kernel's default is known without asking it.
+/// Source of the kernel's default without reading it from the kernel.
 #[derive(Debug, Clone, Copy)]
 pub enum KernelDefault {
-    /// By version, ascending: since which one, and the value.
+    /// By version, ascending: the first version, and the value.
     Since(&'static [((u32, u32), &'static str)]),
     /// Computed by the kernel at boot.
     By(Computed),
-    /// No default: it is a state and no setting.
+    /// No default: it is a state, not a setting.
     State,
 }
 
-/// Stands for a default that is not established for a range of versions.
+/// Placeholder for a default that is not established for a range of versions.
 pub const UNSURE: &str = "?";
 
 /// Defaults that the kernel computes at boot from memory, page size, tick rate or build options.
@@ -90,71 +91,73 @@ pub enum Computed {
     UdpMem,
 }
 
-/// Of a setting that newer kernels do not have.
+/// Removal of a setting from newer kernels.
 #[derive(Debug, Clone, Copy)]
 pub struct Removal {
     /// The first kernel without it.
     pub since: (u32, u32),
-    /// What to do instead, or why it went.
+    /// The replacement, or the reason for the removal.
     pub why: &'static str,
-    /// The commit that took it away.
+    /// The commit that removed it.
     pub source: &'static str,
 }
 
-/// What is known of some values of a setting.
+/// A judgement of some values of a setting.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
     pub when: ValueMatch,
     pub verdict: Verdict,
-    /// Why, in words; empty where the comparison says it.
+    /// The reason, in words; empty where the comparison states it.
     pub why: &'static str,
-    /// What the reason rests on; a threshold that no source names is called ours.
+    /// Source of the reason; a threshold without a source is marked as Netwright's own.
     pub source: &'static str,
 }
 
-/// Which values a rule is about.
+/// The values that a rule applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueMatch {
     Always,
-    /// All, on a kernel of at least this version.
+    /// All values, on a kernel of at least this version.
     Since((u32, u32)),
-    /// The first number is this one.
+    /// The first number is equal to this one.
     Is(i128),
     /// The number at this place (from 0) is less than this.
     Below(usize, i128),
     /// The number at this place (from 0) is more than this.
     Above(usize, i128),
-    /// A number is less than the value now, and than the default where that is known.
+    /// A number is less than the present value, and than the default where that is known.
     Lower,
-    /// A number is more than the value now, and than the default where that is known.
+    /// A number is more than the present value, and than the default where that is known.
     Higher,
     /// All numbers are the same.
     Equal,
-    /// The last number is more than a quarter of memory; how many bytes its unit has, `None` a page.
+    /// The last number is more than a quarter of memory. The field is the unit in bytes; `None` is
+    /// a page.
     MostOfMemory(Option<u32>),
 }
 
-/// What a value of a setting is, for the performance and the safety of a host.
+/// Judgement of a value, for the performance and the safety of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Nothing is known against it.
     Good,
-    /// It changes nothing of what it is set for.
+    /// It has no effect on the purpose of the setting.
     NoEffect,
-    /// It takes away from what the kernel allows by itself.
+    /// It reduces what the kernel allows by default.
     Lowers,
-    /// It does harm on every host.
+    /// It is harmful on every host.
     Harmful,
-    /// It opens the host, or may wedge it: a program that root runs, a security setting.
+    /// It weakens the security of the host, or can hang it: a program that root runs, a security
+    /// setting.
     Dangerous,
-    /// What was there cannot be put back: an act, a one-way switch, a secret.
+    /// The old value cannot be restored: an action, a one-way switch, a secret.
     NotUndone,
     /// Kernels of this version do not have it.
     Gone,
 }
 
-/// The row of a setting: its own, else its family's.
+/// The row of a setting: its own, otherwise that of its family.
 pub fn find(key: &str) -> Option<&'static Setting> {
     match TABLE.binary_search_by(|s| s.key.cmp(key)) {
         Ok(i) => TABLE.get(i),
@@ -162,7 +165,7 @@ pub fn find(key: &str) -> Option<&'static Setting> {
     }
 }
 
-/// Whether a name is of a family, part by part.
+/// Whether a name matches a family, part by part.
 fn belongs(key: &str, family: &str) -> bool {
     let (mut parts, mut of) = (key.split('.'), family.split('.'));
     loop {

@@ -12,21 +12,22 @@ pub struct Manifest {
     pub schema_version: u32,
     /// Version of the program that wrote it.
     pub tool_version: String,
-    /// When, seconds since 1970; what the host's clock said.
+    /// Time of the snapshot, seconds since 1970 by the host's clock.
     pub taken_at_unix_s: u64,
     /// Whether addresses, names, MACs and command lines were replaced.
     pub redacted: bool,
-    /// Reads that failed other than by absence: path to errno. A path with `/` behind it could
-    /// not be listed, with `@` its link not be read, with `=` its links not be followed.
+    /// Failed reads, absent files excepted: path to errno. After the path, `/` means that the
+    /// directory could not be listed, `@` that the link could not be read, `=` that its links could
+    /// not be followed.
     pub errors: BTreeMap<String, i32>,
-    /// Folder listings as they were, for folders not archived whole: path to names.
+    /// Directory listings, for directories that are not archived completely: path to names.
     pub listings: BTreeMap<String, Vec<String>>,
-    /// When each sample of the counters was taken, nanoseconds of `CLOCK_MONOTONIC` (start
-    /// and end of its reading).
+    /// Times of the counter samples, nanoseconds of `CLOCK_MONOTONIC` (start and end of each
+    /// reading).
     pub samples: Vec<SampleTime>,
 }
 
-/// When one sample was read.
+/// Time of one sample.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SampleTime {
     pub start_ns: u64,

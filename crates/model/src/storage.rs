@@ -15,7 +15,7 @@ pub struct StorageController {
     pub driver: Reading<String>,
     pub model: Reading<String>,
     pub bus_address: Reading<String>,
-    /// Its node; the kernel's −1 is absent.
+    /// NUMA node; the kernel's −1 is absent.
     pub numa_node: Reading<NumaNode>,
     /// Block devices on it.
     pub disks: Vec<String>,

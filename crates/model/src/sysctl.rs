@@ -9,12 +9,12 @@ use crate::Reading;
 pub struct Sysctl {
     /// The value as the kernel prints it, blanks folded to one space.
     pub value: Reading<String>,
-    /// This kernel's own default in the same form.
+    /// Default of the running kernel, in the same form.
     pub default: Reading<String>,
-    /// How the default is known.
+    /// Source of the default.
     pub default_from: DefaultFrom,
-    /// What the default rests on, for people: the kernel's own source file with the commit
-    /// that changed it, or why it is not known.
+    /// Evidence for the default, for people: the kernel's source file with the commit that changed
+    /// it, or the reason why it is not known.
     #[serde(default)]
     pub default_source: String,
     /// Where the value was set.
@@ -23,13 +23,13 @@ pub struct Sysctl {
     pub unit: String,
 }
 
-/// How a default is known.
+/// Source of a default.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum DefaultFrom {
-    /// Read in a network namespace made for the purpose: the kernel itself said so.
+    /// Read from the kernel, in a network namespace made for the purpose.
     FreshNamespace,
     /// From a table by kernel version and memory size.
     VersionTable,
@@ -37,18 +37,18 @@ pub enum DefaultFrom {
     Unknown,
 }
 
-/// Who set a value.
+/// Origin of a value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Origin {
-    /// It is the default; nobody set it.
+    /// The value is the default; nothing set it.
     Default,
-    /// A sysctl file that the boot reads; the last one that names the key wins.
+    /// A sysctl file that is read at boot; the last file that has the key wins.
     File {
         path: String,
         /// Line number from 1.
         line: u32,
-        /// The value written there.
+        /// The value in the file.
         value: String,
     },
     /// The active tuned profile.
@@ -61,7 +61,7 @@ pub enum Origin {
     },
     /// `sysctl.KEY=` on the kernel cmdline.
     KernelCmdline,
-    /// It differs from the default, or the default is not known, and nothing found says why.
-    /// Also where a file names another value than the one in force.
+    /// It differs from the default, or the default is not known, and no origin was found. Also
+    /// where a file has another value than the one in force.
     Unknown,
 }

@@ -31,14 +31,14 @@ quantity! {
     BitsPerSec
 }
 
-/// A text that is no quantity, with what was probably meant.
+/// Error for a text that is not a quantity, with the probable meaning.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a {what}: {hint}")]
 pub struct NotAQuantity {
-    /// What was expected: `duration`, `size` or `rate`.
+    /// Expected kind: `duration`, `size` or `rate`.
     pub what: &'static str,
     pub text: String,
-    /// What to write instead.
+    /// Suggested spelling.
     pub hint: String,
 }
 
@@ -119,7 +119,7 @@ impl FromStr for Nanos {
 /// Not for the value of a setting, which may have another unit.
 ///
 /// # Errors
-/// The text is no duration.
+/// The text is not a duration.
 pub fn seconds(text: &str) -> Result<Nanos, NotAQuantity> {
     let bare = text.trim().ends_with(|c: char| c.is_ascii_digit());
     if bare { format!("{}s", text.trim()).parse() } else { text.parse() }

@@ -21,7 +21,7 @@ use crate::{CpuSet, Nanos, coded::coded, units::grouped};
 #[schemars(transform = crate::coded::short)]
 pub enum Warning {
     // Nothing measured.
-    /// It was ended before anything was measured; `what` was awaited.
+    /// The run was ended before anything was measured, while it waited for `what`.
     #[error("nothing was measured: the run ended before the first {what}")]
     EndedTooEarly { what: String },
     #[error(
@@ -39,7 +39,7 @@ pub enum Warning {
     AllRequestsLost { requests: u64 },
     #[error("no datagram was received: all {datagrams} were lost")]
     AllDatagramsLost { datagrams: u64 },
-    /// `figure` is what was to be measured, `tries` what failed.
+    /// `figure` is the intended measurement, `tries` the failed attempts.
     #[error(
         "no {figure} was measured: all {count}{tries} failed: {}{}",
         .causes.join("; "),
@@ -47,7 +47,7 @@ pub enum Warning {
     )]
     AllFailed { figure: String, tries: String, count: u64, causes: Vec<String>, perhaps_tls: bool },
 
-    /// Every connection ended, or gave what is no response.
+    /// Every connection was closed, or returned an invalid response.
     #[error("no request was answered{PERHAPS_TLS}")]
     PerhapsTls,
 
@@ -69,7 +69,7 @@ pub enum Warning {
     },
     #[error("the schedule was kept on average, but {}", behind(*.lag_ns, *.not_started, .what))]
     ScheduleBehindAtEnd { lag_ns: Nanos, not_started: u64, what: String },
-    /// The same by another program's schedule, with its lag in the mean and at most.
+    /// The same with another program's schedule, with its mean and maximum lag.
     #[error(
         "--rate {rate_per_s} was not reached: {}/s is the most with {at_once} at once{}; the lag \
          grows with --duration, and the program does not report how many were not started. Use a \
@@ -93,7 +93,7 @@ pub enum Warning {
     ConnectionsNotBegun { connections: u64, flows: u32 },
 
     // What was counted, and what not.
-    /// `done` is what an end would have made of them.
+    /// `done` is the term for a completed one.
     #[error(
         "{count} {what} were unfinished when the run ended and count as neither {done} nor failed"
     )]
@@ -111,7 +111,7 @@ pub enum Warning {
         grouped(*.unsent), grouped(*.answered), *.unsent as f64 * 100.0 / *.answered as f64
     )]
     SomeSentNoStatement { unsent: u64, answered: u64 },
-    /// Fewer than were asked for were at work; `text` says it in the workload's words.
+    /// Fewer than requested were active; `text` states it in the workload's terms.
     #[error("{text}")]
     NotAllServed {
         asked: u32,
@@ -121,7 +121,7 @@ pub enum Warning {
         ended: u64,
         text: String,
     },
-    /// Responses by status that are not what was asked for, of so many in all.
+    /// Responses by status that are not the requested content, and the number of all responses.
     #[error("{}", statuses::line(*.kind, .by_status, *.responses))]
     Statuses { kind: StatusKind, by_status: BTreeMap<u16, u64>, responses: u64 },
     #[error(
@@ -168,7 +168,7 @@ pub enum Warning {
     SpinningOnSharedCpu,
     #[error("connections waited to be accepted: {why}")]
     AcceptDelayed { why: String },
-    /// No local port was left towards a server; `local` says which there are, where that is known.
+    /// No local port was free towards a server; `local` has the existing ports, where known.
     #[error("{}", exhausted(.to, *.time_wait, .local.as_ref()))]
     PortsExhausted { to: String, time_wait: u64, local: Option<UsedPorts> },
     #[error(
@@ -250,7 +250,7 @@ pub enum Warning {
     Iperf3LostInWarmup,
     #[error("the warm-up took {seconds} s: iperf3 takes whole seconds only")]
     Iperf3Warmup { seconds: u64 },
-    /// What pgbench itself warns of.
+    /// A warning of pgbench itself.
     #[error("pgbench: {text}")]
     Pgbench { text: String },
     #[error(
@@ -332,16 +332,16 @@ pub enum Warning {
     #[error("responses are timed at the end of the send call: service includes that call")]
     ServiceContainsSend,
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }
 
-/// What a server that was asked in clear and hangs up may be.
+/// Likely kind of a server that closes an unencrypted connection.
 pub const PERHAPS_TLS: &str = "; is it a port with TLS, for https://?";
 
 impl Warning {
-    /// Whether it doubts an interval, and not the figure itself.
+    /// Whether the remark concerns a confidence interval and not the figure itself.
     pub fn doubts_interval(&self) -> bool {
         matches!(
             self,
@@ -350,7 +350,7 @@ impl Warning {
     }
 }
 
-/// The local ports that there are towards a server, all in use.
+/// The local ports towards a server, all in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsedPorts {
     /// On all local addresses together.
@@ -358,7 +358,7 @@ pub struct UsedPorts {
     /// **Source**: `net.ipv4.ip_local_port_range`.
     pub first: u16,
     pub last: u16,
-    /// How long this end keeps each, where it closed first.
+    /// Time for which the client keeps each port, where it closed first.
     pub kept_ns: Option<Nanos>,
 }
 

@@ -31,7 +31,7 @@ macro_rules! examples {
     };
 }
 
-/// Where the host is read from.
+/// Source of the host's data.
 #[derive(Debug, Args)]
 pub struct SourceArgs {
     /// Read this directory tree, snapshot or sosreport instead of the running host.
@@ -67,7 +67,7 @@ pub struct OutputArgs {
     /// Write one JSON document (`netwright schema NAME` prints its schema).
     #[arg(long)]
     pub json: bool,
-    /// Write to this file instead of standard output; one that is there is replaced.
+    /// Write to this file instead of standard output; an existing file is replaced.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
@@ -81,7 +81,7 @@ pub struct TalkArgs {
     /// No progress and no notes on standard error.
     #[arg(long, short, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Print everything that is left out for brevity.
+    /// Print the details that are left out for brevity.
     #[arg(long, short)]
     pub verbose: bool,
 }
@@ -120,7 +120,7 @@ pub struct InspectArgs {
 pub enum Section {
     /// Kernel, machine, memory, build options.
     Host,
-    /// Every CPU with its place and frequency; caches; idle states.
+    /// Every CPU with its topology and frequency; caches; idle states.
     Cpus,
     /// Nodes, memory, distances.
     Numa,
@@ -130,11 +130,11 @@ pub enum Section {
     Irqs,
     /// Backlog counters by CPU.
     Softnet,
-    /// Kernel settings, their defaults and who set them.
+    /// Kernel settings, their defaults and their origin.
     Sysctls,
-    /// Whoever else tunes this host.
+    /// Other tuners of this host.
     Tuners,
-    /// The chosen processes with every thread.
+    /// The selected processes with every thread.
     Processes,
     /// Listening TCP sockets.
     Listeners,
@@ -163,19 +163,19 @@ pub struct DoctorArgs {
     /// How long to watch the counters, 100ms to 10m [default: 5s].
     #[arg(value_parser = model::seconds, long, value_name = "DURATION")]
     pub window: Option<Nanos>,
-    /// What to optimise the host for.
+    /// Optimisation goal.
     #[arg(long = "for", value_enum, value_name = "GOAL", default_value = "throughput")]
     pub goal: GoalArg,
-    /// Attach no eBPF programs: softirq time is what /proc/stat claims. NETWRIGHT_BPF=off in the
+    /// Attach no eBPF programs: softirq time is taken from /proc/stat. NETWRIGHT_BPF=off in the
     /// environment does it for every command.
     #[arg(long)]
     pub no_bpf: bool,
-    /// Exit with code 1 when a finding is at least this bad.
+    /// Exit with code 1 when a finding is at least this severe.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub fail_on: Option<SeverityArg>,
     #[command(flatten)]
     pub source: SourceArgs,
-    /// An earlier snapshot or archive of the same host: judge what happened between it and --root.
+    /// An earlier snapshot or archive of the same host: judge the time between it and --root.
     #[arg(long, value_name = "FIRST", requires = "root")]
     pub since: Option<PathBuf>,
     #[command(flatten)]
@@ -184,7 +184,7 @@ pub struct DoctorArgs {
     pub output: OutputArgs,
 }
 
-/// What the host should be good at.
+/// The optimisation goal of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum GoalArg {
     /// Bits and requests per second.
@@ -193,14 +193,14 @@ pub enum GoalArg {
     Latency,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SeverityArg {
     /// Worth knowing.
     Info,
-    /// Costs something or soon will.
+    /// Costs something now or soon will.
     Warning,
-    /// Holds the host back now, or loses data.
+    /// Limits the host now, or loses data.
     Critical,
 }
 
@@ -215,7 +215,7 @@ pub struct SnapshotArgs {
     /// The archive to write [default: HOST-DATE-TIME.tar.zst in this folder].
     #[arg(long, short, value_name = "FILE.tar.zst")]
     pub output: Option<PathBuf>,
-    /// Overwrite the archive if it is there.
+    /// Overwrite an existing archive.
     #[arg(long)]
     pub force: bool,
     /// How long to watch the counters, 100ms to 10m [default: 5s].
@@ -234,7 +234,7 @@ pub struct SnapshotArgs {
 #[derive(Debug, Args)]
 #[command(after_help = examples!("  netwright schema doctor > doctor.schema.json"))]
 pub struct SchemaArgs {
-    /// Whose document.
+    /// The document.
     #[arg(value_enum)]
     pub document: Document,
 }

@@ -7,11 +7,11 @@ use crate::{
     commands::{explain, fix, lab, measure, prove, remote, serve, tune, watch},
 };
 
-/// Finds what holds a Linux host's network back.
+/// Finds the network bottleneck of a Linux host.
 ///
-/// Reads the host, watches its counters for a few seconds, and says what limits it, on which
-/// evidence, and what to change. Changes nothing unless told to (`tune apply`); needs no root, and says what root
-/// would add.
+/// Reads the host, samples its counters for a few seconds, and reports what limits it, with the
+/// evidence and the changes to make. Changes nothing unless requested (`tune apply`). Needs no
+/// root, and reports what root would add.
 #[derive(Debug, Parser)]
 #[command(name = "netwright", version, max_term_width = 100, after_help = examples!(
     "  netwright doctor                       # diagnose this host
@@ -22,7 +22,7 @@ use crate::{
     "the answer is no: a finding, not proven, drift (each command's --help says)"
 ))]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -32,28 +32,29 @@ pub struct Cli {
 pub enum Command {
     /// Diagnose: read the host, sample its counters, judge, list findings and a plan.
     Doctor(DoctorArgs),
-    /// Say what a workload's response time is made of, and predict other paths and loads.
+    /// Explain the components of a workload's response time, and predict other paths and loads.
     Explain(Box<explain::args::ExplainArgs>),
-    /// Diagnose, try each remedy, prove it under a workload, keep what helps and undo the rest.
+    /// Diagnose, try each remedy, prove it under a workload, keep those that help and undo the
+    /// rest.
     Fix(Box<fix::args::FixArgs>),
-    /// Show what the host is: NICs, queues, IRQs, CPUs, nodes, settings.
+    /// Show the host: NICs, queues, IRQs, CPUs, nodes, settings.
     Inspect(InspectArgs),
     /// Practice hosts on this machine: namespaces, containers, a guest with NUMA and queues.
     Lab(lab::args::LabArgs),
-    /// Send traffic with known shape to a server, and say what it achieved.
+    /// Send defined traffic to a server, and report the results.
     Measure(measure::args::MeasureArgs),
-    /// Make an experiment: runs interleaved, and a verdict on a change with known rates of error.
+    /// Run an experiment: interleaved runs, and a statistically controlled verdict on a change.
     Prove(Box<prove::args::ProveArgs>),
     /// Answer another host's `fix`, `prove` or `tune`, which start this over ssh.
     #[command(hide = true)]
     Remote(remote::RemoteArgs),
-    /// Be the server of measurements.
+    /// Run the measurement server.
     Serve(serve::args::ServeArgs),
     /// Write the host's facts and raw sources into one archive, for use elsewhere.
     Snapshot(SnapshotArgs),
     /// Change the host, reversibly: plan, apply, confirm, roll back.
     Tune(tune::args::TuneArgs),
-    /// See live where softirq time goes, who pays for it, and where packets wait.
+    /// Show live softirq time, the tasks that lose time to it, and where packets wait.
     Watch(watch::args::WatchArgs),
     /// Print the JSON schema of a command's --json document.
     Schema(SchemaArgs),

@@ -102,7 +102,7 @@ fn wait(file: &File, until: Instant) -> io::Result<()> {
     let left = until.saturating_duration_since(Instant::now());
     let time = Timespec::try_from(left).ok();
     match poll(&mut [PollFd::new(file, PollFlags::IN)], time.as_ref())? {
-        0 => Err(io::Error::new(ErrorKind::TimedOut, "it is a pipe that nobody writes into")),
+        0 => Err(io::Error::new(ErrorKind::TimedOut, "it is a pipe without a writer")),
         _ => Ok(()),
     }
 }
@@ -145,7 +145,7 @@ mod tests {
         let path = folder.path().join("pipe");
         fifo(&path);
         let begun = Instant::now();
-        assert!(why(&path, 100).contains("nobody writes"), "{}", why(&path, 100));
+        assert!(why(&path, 100).contains("without a writer"), "{}", why(&path, 100));
         assert!(begun.elapsed() < Duration::from_secs(5));
         // As a shell's <(…) does it, in two pieces.
         let name = path.clone();

@@ -112,7 +112,9 @@ fn on_port(root: &Root, port: u16) -> Reading<Vec<u32>> {
         match (pids.is_empty(), why) {
             (false, _) => Reading::Known(pids),
             (true, Some(why)) => why,
-            (true, None) => Reading::Absent(format!("nobody listens on TCP port {port} here")),
+            (true, None) => {
+                Reading::Absent(format!("no process listens on TCP port {port} on this host"))
+            }
         }
     })
 }
@@ -123,7 +125,7 @@ fn on_path(root: &Root, path: &str) -> Reading<Vec<u32>> {
         let text = String::from_utf8_lossy(&bytes);
         let inodes: BTreeSet<u64> = text.lines().filter_map(|line| listens(line, path)).collect();
         if inodes.is_empty() {
-            return Reading::Absent(format!("nobody listens at {path} here"));
+            return Reading::Absent(format!("no process listens at {path} on this host"));
         }
         reading(ask::owners::of(root, &inodes)).and_then(|owners| {
             let pids: Vec<u32> = owners.pids.into_values().flatten().collect();

@@ -363,7 +363,7 @@ fn shape(p: &PlacementSpec) -> Result<LevelGrid, String> {
             return Err("placement: peer_cpus and irq_cpus: only one of the two".into());
         }
         (None, Some(_), None) => {
-            return Err("placement.irq_cpus: whose? nic = \"eth0\" is missing".into());
+            return Err("placement.irq_cpus: of which NIC? nic = \"eth0\" is missing".into());
         }
         (Some(_), None, Some(_)) => {
             return Err("placement: peer_cpus and nic: only one of the two".into());

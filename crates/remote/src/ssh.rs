@@ -270,10 +270,7 @@ impl Channel {
             // A late answer must not be taken for the answer to another request.
             Ok(Err(e)) => {
                 self.stdin = None;
-                Err(TuneError::Environment(format!(
-                    "{}: answers what is no answer: {e}",
-                    self.name
-                )))
+                Err(TuneError::Environment(format!("{}: invalid answer: {e}", self.name)))
             }
             Err(_) => {
                 self.stdin = None;

@@ -114,7 +114,7 @@ impl Tuned {
         };
         let changes = || plans.iter().flat_map(|p| &p.changes);
         if changes().next().is_none() {
-            return Err(ProveError::Spec("all levels are what is there already".into()));
+            return Err(ProveError::Spec("all levels equal the present value".into()));
         }
         let mut names: Vec<&str> = changes().map(|c| c.knob.as_str()).collect();
         names.sort_unstable();

@@ -133,7 +133,7 @@ pub fn decompose(ones: &[Pair], all: &[Pair]) -> Option<Decomposition> {
     let clients = all.first()?.workload.clients;
     let mut parts = vec![
         ("network", "link, stack and wake-ups, there and back", network_all),
-        ("service", "in the server, with nobody waiting", service),
+        ("service", "in the server, without queueing", service),
     ];
     if clients > 1 {
         let whole = of(all, difference)?;
@@ -142,12 +142,12 @@ pub fn decompose(ones: &[Pair], all: &[Pair]) -> Option<Decomposition> {
         let half = half(&whole).hypot(half(&service));
         let value = whole.value - service.value;
         let waiting = Centre { value, low: value - half, high: value + half };
-        parts.push(("server queueing", "waiting for others in the server", waiting));
+        parts.push(("server queueing", "waiting for other requests in the server", waiting));
     }
     if reconnects {
-        parts.push((RECONNECTING, "until the connection that the server ended is made anew", away));
+        parts.push((RECONNECTING, "reconnecting after the server closed the connection", away));
     }
-    parts.push(("client", "its own time until it asks again", client));
+    parts.push(("client", "the client's own time until its next request", client));
     let sum_ns: f64 = parts.iter().map(|p| p.2.value).sum();
     let components = parts.iter().map(|(name, about, c)| Component {
         name: (*name).into(),

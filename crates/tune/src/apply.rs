@@ -92,8 +92,8 @@ pub fn still_so(host: &Host, set: &JournaledSet) -> Result<(), TuneError> {
         let is_old = !begun.is_some_and(|w| w.held) && knob.show(&now) == change.old;
         if !(is_new || is_old || along.has(name)) {
             return Err(TuneError::Changed(format!(
-                "{name} is {} now, and was {} when it was interrupted: somebody else changes it; completing \
-                 would fail and undo all",
+                "{name} is {} now, and was {} when it was interrupted: another program changes it; \
+                 completing would fail and undo all",
                 knob.show(&now),
                 if begun.is_some_and(|w| w.held) { &change.new } else { &change.old }
             )));
@@ -262,7 +262,7 @@ impl Work<'_> {
         let is_old = knob.show(&now) == change.old || along.has(name);
         if !(is_old || is_new && begun.is_some()) {
             return Err(TuneError::Changed(format!(
-                "{name} was {} and is {} now: somebody else changes it",
+                "{name} was {} and is {} now: another program changes it",
                 change.old,
                 knob.show(&now)
             )));

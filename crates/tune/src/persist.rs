@@ -245,7 +245,7 @@ pub fn notice(state: &Path) -> Option<String> {
         Ok(record) => record,
         // A user who may not read it cannot act on it.
         Err(TuneError::Denied(_)) => return None,
-        Err(e) => return Some(format!("what is kept over a reboot cannot be told: {e}")),
+        Err(e) => return Some(format!("which changes are kept over a reboot is not known: {e}")),
     };
     record.pending.then(|| {
         "writing the files that keep changes over a reboot was interrupted; `netwright tune persist` \

@@ -306,7 +306,7 @@ fn without_irqbalance(changes: Vec<Planned>, refused: &mut Vec<Refused>) -> Vec<
         knob: c.knob,
         new: c.new,
         kind: RefusedAs::Environment,
-        why: format!("{RUNNING}=off of the same plan ends it: nothing can be told to it"),
+        why: format!("{RUNNING}=off of the same plan stops irqbalance, so this cannot be set"),
         verdict: None,
         source: String::new(),
     }));
@@ -429,7 +429,7 @@ mod tests {
         running.values.insert("irqbalance.running".into(), Ok("on systemd\n".into()));
         let plan = make(case(), id.clone(), &change_request::arguments(&stop).unwrap(), &running);
         assert_eq!((plan.changes.len(), plan.refused.len()), (1, 1), "{plan:?}");
-        assert!(plan.refused[0].why.contains("of the same plan ends it"));
+        assert!(plan.refused[0].why.contains("of the same plan stops irqbalance"));
         for _ in 0..2 {
             let plan = make(case(), id.clone(), &change_request::arguments(&asks).unwrap(), &seen);
             assert_eq!(plan.refused, []);

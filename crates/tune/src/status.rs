@@ -383,7 +383,7 @@ pub fn notice(host: &Host, store: &Store, options: &str, uses: bool) -> Option<S
         // A user who may not read it cannot act on it.
         Err(TuneError::Denied(_)) => return None,
         Err(e) => {
-            return uses.then(|| format!("which changes are in force cannot be told: {e}"));
+            return uses.then(|| format!("which changes are in force is not known: {e}"));
         }
     };
     if let Some(damaged) = damaged.first().filter(|_| uses) {
@@ -433,7 +433,7 @@ fn left(
     let what = last.trial.as_deref().unwrap_or_default();
     if sets.iter().filter(on_trial).all(|(s, _)| is_gone(host, s)) {
         return format!(
-            "{what} was interrupted; its network namespace is gone, and what was set there with it; the \
+            "{what} was interrupted; its network namespace is gone, and its settings with it; the \
              next experiment closes it, or `netwright tune rollback --unfinished{options}`"
         );
     }

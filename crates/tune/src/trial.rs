@@ -226,9 +226,8 @@ impl TrialHost {
                 journal.sync(Event::NamespaceGone)?;
                 let set = JournaledSet { namespace_gone: true, ..set.clone() };
                 let report = undo::all(&self.host, &mut journal, &set, undo::ASKED);
-                whole(set.id, &report).map(
-                    |()| "is closed: its network namespace is gone, and what was set there with it",
-                )
+                whole(set.id, &report)
+                    .map(|()| "is closed: its network namespace is gone, and its settings with it")
             }
             NamespaceSearch::Unknown if self.reaches(set) => {
                 self.here(set).map(|()| "is left as it is")
@@ -370,7 +369,7 @@ fn whole(id: u64, report: &Report) -> Result<(), TuneError> {
     }
     let left = |d: &Drifted| {
         let Drifted { knob, written, before, found, .. } = d;
-        format!("{knob} is {found}, which somebody else set over {written} (before: {before})")
+        format!("{knob} is {found}, set by another program over {written} (before: {before})")
     };
     match report.drifted.iter().map(left).collect::<Vec<_>>() {
         none if none.is_empty() => Ok(()),

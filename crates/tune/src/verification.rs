@@ -78,8 +78,8 @@ fn blamed(
         None => {
             let last = changes.len().saturating_sub(1);
             let why = format!(
-                "{knob} was to be {value} and {is} after the last step: somebody else changes it, or \
-                 a later step does"
+                "{knob} was to be {value} and {is} after the last step: another program changes \
+                 it, or a later step does"
             );
             (asked.step.unwrap_or(last), TuneError::Changed(why))
         }

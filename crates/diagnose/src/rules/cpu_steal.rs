@@ -90,7 +90,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     Ok(draft
         .change(advice(
             "this guest's share of its host",
-            "fewer guests beside it, dedicated CPUs, or another instance type",
+            "fewer guests on the same host, dedicated CPUs, or another instance type",
             "none on this host",
             "none",
         ))

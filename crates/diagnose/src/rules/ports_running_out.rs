@@ -40,7 +40,7 @@ fn in_use(case: &Case<'_>) -> Result<(u64, u64, &'static str), Missing> {
             let all = states.iter().filter(|(s, _)| !matches!(s.as_str(), "listen" | "close"));
             // Without this value the sum would be too small.
             let waiting = *states.get("time_wait").ok_or_else(|| {
-                Missing("connections in TIME_WAIT: the window does not tell".into())
+                Missing("connections in TIME_WAIT: not known from the window".into())
             })?;
             Ok((
                 all.map(|s| s.1).sum(),

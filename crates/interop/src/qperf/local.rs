@@ -83,7 +83,7 @@ pub struct PlacedEnd {
 pub fn find(common: &Common, stop: &AtomicBool) -> Result<PlacedEnd> {
     let target: Target = common.target.parse()?;
     let Target::Host(host, port) = &target else {
-        return Err(Error::Usage(format!("{target}: qperf is spoken over TCP and UDP only")));
+        return Err(Error::Usage(format!("{target}: qperf supports TCP and UDP only")));
     };
     let mut last = Error::Environment(format!("{host} has no address"));
     for address in resolve(host, port.unwrap_or(PORT), common.family)? {

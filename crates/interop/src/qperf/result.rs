@@ -95,7 +95,7 @@ pub fn peer_assignment(test: &Test, client: &Client) -> Result<Ready> {
         Pin::No => Ok(pinned(vec![], "not pinned".into())),
         Pin::List(list) => Ok(pinned(list.iter().take(1).collect(), "asked for".into())),
         Pin::Auto | Pin::Apart if !same_host => {
-            Ok(pinned(vec![], "not pinned: which CPUs it has qperf does not tell".into()))
+            Ok(pinned(vec![], "not pinned: qperf does not report its CPUs".into()))
         }
         Pin::Auto | Pin::Apart => {
             let to = Some(client.place.address.ip());

@@ -113,7 +113,7 @@ impl Control {
                         let s = (now - begun) as f64 / 1e9;
                         let who = &self.who;
                         return Err(Error::Silent(format!(
-                            "{who} said nothing for {s:.1} s where the {what} should come"
+                            "{who} sent nothing for {s:.1} s where the {what} was expected"
                         )));
                     }
                     let wait = (deadline_ns - now).min(LOOK_NS);

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Warning, coded::coded};
 
-/// What disturbed an explanation. In JSON `{code, data, message}`, as a [`Warning`].
+/// A disturbance of an explanation. In JSON `{code, data, message}`, as a [`Warning`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
 #[schemars(transform = crate::coded::short)]
 pub enum Disturbance {
     #[error("only {pairs} pairs of rounds")]
     FewPairs { pairs: usize },
-    /// Rounds whose time differs from the median by more than `over`; that of the farthest by `most`,
-    /// both as shares.
+    /// Rounds whose time differs from the median by more than `over`; the largest difference is
+    /// `most`. Both are shares.
     #[error(
         "{count} of {rounds} rounds were over {:.0}% {side} than the median, the {} {:.0}%",
         .over * 100.0, .side.farthest(), .most * 100.0
@@ -25,11 +25,11 @@ pub enum Disturbance {
     #[error("the second half was {:+.0}% against the first", .change * 100.0)]
     Drifted { change: f64 },
     #[error(
-        "the service came out below nothing: the network alone was slower than the workload with it"
+        "the service came out below zero: the network alone was slower than the workload over it"
     )]
     ServiceBelowNothing,
     #[error(
-        "the server queueing came out below nothing: with all clients less was left beside the \
+        "the server queueing came out below zero: with all clients less time was left after the \
          network than with one"
     )]
     QueueingBelowNothing,
@@ -41,8 +41,8 @@ pub enum Disturbance {
         match .side { RoundSide::Slower => "", RoundSide::Faster => " in the others" }
     )]
     BusyCpus { side: RoundSide, cpus: f64, others_cpus: f64 },
-    /// How the network alone was beside the rounds that stand out: `share` is its part of their
-    /// difference from the others.
+    /// The network alone during the outlier rounds: `share` is its part of their difference from
+    /// the other rounds.
     #[error("the network alone in the turns beside the {side} rounds {}", beside(*.side, *.network))]
     NetworkBeside { side: RoundSide, network: NetworkBeside, share: f64 },
     #[error(
@@ -56,12 +56,12 @@ pub enum Disturbance {
     #[error("rounds lie apart, and nothing says why")]
     Unexplained,
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }
 
-/// On which side of the median rounds stand out.
+/// The side of the median on which rounds are outliers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RoundSide {
@@ -87,14 +87,14 @@ impl fmt::Display for RoundSide {
     }
 }
 
-/// How much of it the network alone shows.
+/// How much of the difference the network alone shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkBeside {
-    /// Hardly any, which points to the server.
+    /// Hardly any of it, which points to the server.
     Hardly,
     Partly,
-    /// All, which does not point to the server.
+    /// All of it, which does not point to the server.
     AsMuch,
 }
 

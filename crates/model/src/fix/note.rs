@@ -10,14 +10,14 @@ use crate::{Nanos, coded::coded, prove::Verdict};
 #[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
 #[schemars(transform = crate::coded::short)]
 pub enum FixNote {
-    /// A candidate that a later diagnosis found, and not those before it.
+    /// A candidate that a later diagnosis found and earlier ones did not.
     #[error(
         "{asked_by}: found by diagnosis {diagnosis}, not by the {} before",
         match .diagnosis { 2 => "one".to_owned(), n => n.saturating_sub(1).to_string() }
     )]
     FoundLate { asked_by: String, diagnosis: usize },
-    /// How often the host was diagnosed in all, how often of these since the last change was kept, and
-    /// for how long. `found` says whether the last diagnosis found anything new.
+    /// Number of diagnoses in all, number since the last kept change, and their time. `found` says
+    /// whether the last diagnosis found anything new.
     #[error("{}", diagnosed(*.diagnoses, *.since_kept, *.watched_ns, *.found, *.budget_used_up))]
     NothingMoreFound {
         diagnoses: usize,
@@ -26,7 +26,7 @@ pub enum FixNote {
         found: bool,
         budget_used_up: bool,
     },
-    /// A budget that holds what is left: so many experiments of `runs` runs each.
+    /// A budget for the remaining candidates: this many experiments of `runs` runs each.
     #[error(
         "a run takes {run_s:.1} s with setting and undoing, and an experiment {runs} of them, \
          {:.0}s: for what is left, {experiments} experiments with the one at the end that compares \
@@ -47,12 +47,12 @@ pub enum FixNote {
     EndedWithinTotal,
     /// `headline` is the verdict in words.
     #[error(
-        "each was shown to help by itself; all of it together was not, in the runs of the last \
-         experiment: {headline}"
+        "each change was shown to help alone; all of them together were not, in the runs of the \
+         last experiment: {headline}"
     )]
     TotalNotBetter { verdict: Box<Verdict>, headline: String },
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }

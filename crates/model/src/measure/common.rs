@@ -11,8 +11,9 @@ use crate::{CpuId, CpuSet, Nanos, Reading};
 
 /// Quantiles of a distribution of durations.
 ///
-/// **Unit**: nanoseconds. **Shape**: each is placed by its rank and the bucket's mean within a
-/// bucket at most 1/128 of its value wide (`stats::Histogram`); `min` and `max` are exact.
+/// **Unit**: nanoseconds. **Shape**: each is interpolated by its rank and the bucket's mean within
+/// a bucket that is at most 1/128 of its value wide (`stats::Histogram`); `min` and `max` are
+/// exact.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantiles {
     pub count: u64,
@@ -25,19 +26,19 @@ pub struct Quantiles {
     pub p9999: u64,
     pub max: u64,
     pub mean: f64,
-    /// The sample standard deviation, exact; 0 of fewer than two samples.
+    /// The sample standard deviation, exact; 0 with fewer than two samples.
     pub sd: f64,
 }
 
-/// A value with its interval.
+/// A value with its confidence interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     pub value: f64,
     pub low: f64,
     pub high: f64,
-    /// The share of such intervals that hold the truth, 0.95.
+    /// Confidence level: the share of such intervals that contain the true value, 0.95.
     pub level: f64,
-    /// How it was found: `batch means, 32 batches of 150 ms`.
+    /// Method: `batch means, 32 batches of 150 ms`.
     pub method: String,
 }
 
@@ -49,13 +50,13 @@ pub struct EndPlacement {
     pub why: String,
     /// Samples by the CPU that the thread ran on.
     pub ran_on: BTreeMap<CpuId, u64>,
-    /// Looks at the CPU that received the packets (`SO_INCOMING_CPU`), by CPU.
+    /// Samples by the CPU that received the packets (`SO_INCOMING_CPU`).
     pub received_on: BTreeMap<CpuId, u64>,
-    /// Looks at the NAPI id that received them (`SO_INCOMING_NAPI_ID`), by id; 0 is none.
+    /// Samples by the NAPI id that received the packets (`SO_INCOMING_NAPI_ID`); 0 is none.
     pub napi_ids: BTreeMap<u32, u64>,
-    /// Times that a thread was moved to another CPU within the window. **Source**:
-    /// `/proc/PID/task/TID/sched` where the kernel has it, else the changes of CPU that the
-    /// thread saw between two samples.
+    /// Migrations of the threads to another CPU within the window. **Source**:
+    /// `/proc/PID/task/TID/sched` where the kernel has it, else the changes of CPU that the thread
+    /// saw between two samples.
     pub migrations: Reading<u64>,
     /// Every CPU that this end's process may use.
     pub allowed: CpuSet,
@@ -70,25 +71,25 @@ pub struct Placement {
     pub same_host: bool,
 }
 
-/// A [`Mode`]'s name where its placements are those of the others.
+/// Name of a [`Mode`] whose placements equal those of the others.
 pub const NOTHING_SETS_APART: &str = "no placement sets it apart";
 
-/// A [`Mode`]'s name where samples were not kept by placement.
+/// Name of a [`Mode`] where samples were not recorded by placement.
 pub const PLACEMENT_NOT_KNOWN: &str = "placement not known";
 
-/// One mode of a distribution with several.
+/// One mode of a multimodal distribution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mode {
     /// Its share of all samples, 0 to 1.
     pub share: f64,
-    /// From where on it reaches.
+    /// Lower bound of the mode.
     pub low_ns: Nanos,
-    /// To where it reaches.
+    /// Upper bound of the mode.
     pub high_ns: Nanos,
     pub p50_ns: Nanos,
-    /// The placements that made it, most samples first.
+    /// Placements of its samples, most samples first.
     pub placements: Vec<ModePlacement>,
-    /// The one that sets it apart, in words: `local cpu 0, peer cpu 1`.
+    /// The placement that distinguishes it, in words: `local cpu 0, peer cpu 1`.
     pub name: String,
 }
 
@@ -97,37 +98,37 @@ pub struct Mode {
 pub struct ModePlacement {
     /// CPU of the local thread.
     pub local_cpu: CpuId,
-    /// CPU of the server's thread, where the response had room to say it.
+    /// CPU of the server's thread, where the response was large enough to carry it.
     pub peer_cpu: Option<CpuId>,
     /// Its share of the mode's samples, 0 to 1.
     pub share: f64,
 }
 
-/// CPU that one end spent over exactly the window.
+/// CPU time that one end spent over exactly the window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EndCpu {
     /// The end's own window: its length on its own clock.
     pub window_ns: Nanos,
     /// CPU time of the measuring threads. **Source**: their CPU clocks.
     pub threads_ns: Reading<u64>,
-    /// The measuring threads' time in user mode and in the kernel. **Source**: `/proc`, in
-    /// ticks; absent where fewer than 50 of them made it.
+    /// The measuring threads' time in user mode and in the kernel. **Source**: `/proc`, in ticks;
+    /// absent with fewer than 50 ticks.
     pub threads_user_ns: Reading<u64>,
-    /// The kernel's part; absent as `threads_user_ns` is.
+    /// The part in the kernel; absent where `threads_user_ns` is.
     pub threads_system_ns: Reading<u64>,
     /// CPU time of the whole process. **Source**: its CPU clock. Absent where the server is a
-    /// program that does not tell it.
+    /// program that does not report it.
     pub process_ns: Reading<u64>,
     /// The whole host's CPU time by state (`user`, `system`, `softirq`, `irq`, `steal`,
     /// `idle`…). **Source**: `/proc/stat`, in ticks.
     pub host_ns: Reading<BTreeMap<String, u64>>,
-    /// The host's busy time (all but idle) by transaction or, for streams, by byte received.
+    /// The host's busy time (all but idle) per transaction or, for streams, per byte received.
     pub host_busy_per_unit_ns: Reading<f64>,
-    /// The threads' CPU time by the same unit.
+    /// The threads' CPU time per the same unit.
     pub threads_per_unit_ns: Reading<f64>,
-    /// Times that the measuring threads went to sleep.
+    /// Voluntary context switches of the measuring threads.
     pub voluntary_switches: Reading<u64>,
-    /// Times that they were preempted.
+    /// Involuntary context switches of the measuring threads.
     pub involuntary_switches: Reading<u64>,
 }
 
@@ -138,7 +139,7 @@ pub struct BothCpu {
     pub peer: Reading<EndCpu>,
 }
 
-/// Kernel counters that moved over the window at one end, by name: `softnet.time_squeeze`,
+/// Kernel counters that changed over the window at one end, by name: `softnet.time_squeeze`,
 /// `TcpExt.TCPTimeouts`, `lo.tx_dropped`.
 pub type Moved = BTreeMap<String, u64>;
 
@@ -149,26 +150,27 @@ pub struct BothEvidence {
     pub peer: Moved,
 }
 
-/// What the generator itself costs, and below which value figures are not to be trusted.
+/// Cost of the generator itself, and the value below which figures are not to be trusted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Floor {
-    /// One reading of the clock.
+    /// Time of one reading of the clock.
     pub clock_ns: f64,
     /// The clock's smallest step seen.
     pub clock_step_ns: u64,
-    /// Recording one sample, the clock's reading included.
+    /// Time to record one sample, the reading of the clock included.
     pub sample_ns: f64,
-    /// How late this process was woken from sleeps of 100 µs on the CPU it measures on.
+    /// Wake-up jitter: delay of wake-ups from sleeps of 100 µs on the CPU that the process measures
+    /// on.
     pub timer_lateness_ns: Quantiles,
-    /// Time that the hypervisor took from this host within the window.
+    /// Steal time of this host within the window.
     pub steal_ns: Reading<u64>,
-    /// Below this a figure is not to be trusted: the generator is more than 1% of it.
+    /// A figure below this value is not to be trusted: the generator is more than 1% of it.
     pub trust_above_ns: u64,
-    /// Why, and what else bounds the trust in a figure.
+    /// Reasons, and other limits on the trust in a figure.
     pub why: Vec<TrustLimit>,
 }
 
-/// Who the ends are.
+/// Identity of both ends.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct End {
     /// Program and version: `netwright 0.1.0`, `qperf 0.4.11`.
@@ -179,13 +181,13 @@ pub struct End {
     pub address: String,
 }
 
-/// What a server answered in one interval of a window: `measure http` and `pg`.
+/// Answers of a server in one interval of a window: `measure http` and `pg`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServedInterval {
-    /// From, since the window's beginning.
+    /// Start of the interval, from the beginning of the window.
     pub start_s: f64,
     pub end_s: f64,
-    /// Requests or transactions that were answered.
+    /// Answered requests or transactions.
     pub transactions: u64,
     /// Answered transactions per second of the interval.
     pub transactions_per_s: f64,

@@ -14,76 +14,76 @@ use crate::{Nanos, Warning};
 pub struct RttDocument {
     /// Version of the document's shape.
     pub schema_version: u32,
-    /// What the document is: always `rtt`.
+    /// Kind of the document: always `rtt`.
     pub kind: String,
-    /// When it began, seconds since 1970.
+    /// Start of the run, seconds since 1970.
     pub started_unix_s: u64,
-    /// Everything needed to run it again.
+    /// All parameters that are needed to repeat the run.
     pub request: RttSpec,
     pub local: End,
     pub peer: End,
-    /// What the generator itself costs.
+    /// Cost of the generator itself.
     pub floor: Floor,
     /// One run for each combination of sizes and flows.
     pub runs: Vec<RttRun>,
-    /// What of the round trip is stack and what is waking up, when asked for.
+    /// The parts of the round trip in the network stack and in wake-ups, where requested.
     pub wait_split: Option<WaitSplit>,
-    /// Whether it was ended early.
+    /// Whether the run was ended early.
     pub interrupted: bool,
 }
 
 /// One run of request and response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RttRun {
-    /// What carried the bytes.
+    /// Transport.
     pub transport: Transport,
     pub request_bytes: u64,
     pub response_bytes: u64,
     pub flows: u32,
-    /// Threads at this end.
+    /// Threads of the client.
     pub threads: u32,
-    /// Requests outstanding on each flow.
+    /// Queue depth: requests outstanding on each flow.
     pub queue_depth: u32,
-    /// How this end waited.
+    /// Wait mode of the client.
     pub wait: Wait,
-    /// How the server waited.
+    /// Wait mode of the server.
     pub peer_wait: Wait,
-    /// Where both ends ran.
+    /// Placement of both ends.
     pub placement: Placement,
-    /// What moved the bytes at both ends: `io_uring here, epoll there`. One flow on a thread has
-    /// plain `send/recv`.
+    /// I/O engine of both ends: `io_uring here, epoll there`. One flow on a thread uses plain
+    /// `send/recv`.
     #[serde(default)]
     pub engine: String,
     pub window_ns: Nanos,
-    /// Warm-up and cool-down around it.
+    /// Warm-up and cool-down around the window.
     pub trimmed_ns: Nanos,
-    /// Round trips; in open loop from the time the schedule said.
+    /// Round trips; in open loop from the scheduled time.
     pub rtt_ns: Quantiles,
-    /// Open loop: round trips from the moment of sending.
+    /// Open loop: service latency, from the moment of sending.
     pub rtt_from_send_ns: Option<Quantiles>,
-    /// Open loop: how long after its time each request was sent.
+    /// Open loop: send lag of each request.
     pub send_lag_ns: Option<Quantiles>,
-    /// The median round trip with its interval.
+    /// The median round trip with its confidence interval.
     pub rtt_p50_interval_ns: Option<Interval>,
-    /// Modes, where there are several; else empty.
+    /// Modes of the distribution where there are several; otherwise empty.
     pub modes: Vec<Mode>,
-    /// How long the server spun before each response on purpose, by its own clock and in the
-    /// mean over the test; `None` where it does not tell.
+    /// Mean time that the server deliberately spun before each response over the test, by its own
+    /// clock; `None` where it does not report it.
     #[serde(default)]
     pub peer_service_ns: Option<f64>,
-    /// Round trips that ended within the window; `rtt_ns` also has those that ended after it and
-    /// were due within it by schedule.
+    /// Round trips that ended within the window. `rtt_ns` also includes those that were scheduled
+    /// within the window and ended after it.
     pub transactions: u64,
     /// Round trips per second of the window.
     pub transactions_per_s: f64,
     pub transactions_per_s_interval: Option<Interval>,
-    /// Open loop: what was asked for.
+    /// Open loop: the requested rate.
     pub target_per_s: Option<u64>,
-    /// Open loop: how far behind its schedule it was at the end; it grows where the rate is more
-    /// than the server answers. `None` in closed loop and where it is not reported.
+    /// Open loop: schedule lag at the end of the run. It grows where the rate is higher than the
+    /// server's capacity. `None` in closed loop and where it is not reported.
     #[serde(default)]
     pub schedule_lag_ns: Option<Nanos>,
-    /// Open loop: requests due within the window that were not sent until the end.
+    /// Open loop: requests scheduled within the window that were not sent until the end.
     #[serde(default)]
     pub not_started: u64,
     /// UDP: requests without an answer within the time limit.
@@ -92,25 +92,26 @@ pub struct RttRun {
     pub late: u64,
     /// CPU at both ends.
     pub cpu: BothCpu,
-    /// Kernel counters that moved.
+    /// Kernel counters that changed.
     pub evidence: BothEvidence,
-    /// What to know before trusting the figures.
+    /// Limits on the trust in the figures.
     pub warnings: Vec<Warning>,
 }
 
-/// The wait split: variants of one exchange, and what they say together.
+/// The wait split: variants of one exchange, and the conclusions from all of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitSplit {
-    /// The variants, as they were run.
+    /// The variants, in the order of the runs.
     pub variants: Vec<WaitVariant>,
-    /// The round trip with both ends spinning on two CPUs: the stack alone. `None` where the
-    /// ends had no CPUs of their own, or the round trip was not clearly shorter than blocking;
-    /// `says` tells why.
+    /// The round trip with both ends busy polling on two CPUs: the stack alone. `None` where the
+    /// ends had no dedicated CPUs, or where the round trip was not clearly shorter than with
+    /// blocking; `says` has the reason.
     pub stack_ns: Option<Nanos>,
-    /// What blocking on two CPUs adds: waking up the other CPU, both ways. `None` with `stack_ns`.
+    /// Additional time with blocking on two CPUs: waking up the other CPU, both ways. `None` where
+    /// `stack_ns` is.
     pub waking_ns: Option<Nanos>,
-    /// The round trip with both ends on one CPU: stack and two switches of task, nobody woken
-    /// from idle.
+    /// The round trip with both ends on one CPU: the stack and two context switches, without a
+    /// wake-up from idle.
     pub one_cpu_ns: Option<Nanos>,
     pub says: SplitAnswer,
 }

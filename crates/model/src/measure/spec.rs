@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BitsPerSec, Bytes, CpuSet, Nanos};
 
-/// What carries the bytes.
+/// Transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
@@ -15,35 +15,35 @@ pub enum Transport {
     Unix,
 }
 
-/// How a thread waits for the other end.
+/// Wait mode of a thread: how it waits for the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Wait {
-    /// Sleeps in the kernel until data is there.
+    /// Sleeps in the kernel until data is available.
     Block,
-    /// Asks again and again, never sleeps.
+    /// Busy polling: never sleeps.
     Spin,
-    /// Asks for [`SPIN_NS`], then sleeps.
+    /// Polls for [`SPIN_NS`], then sleeps.
     SpinThenBlock,
     /// Sleeps in the kernel, which polls the NIC's queue meanwhile (`SO_BUSY_POLL`).
     BusyPoll,
 }
 
-/// How long [`Wait::SpinThenBlock`] asks before it sleeps: about the price of waking up.
+/// Time that [`Wait::SpinThenBlock`] polls before it sleeps: about the cost of a wake-up.
 pub const SPIN_NS: Nanos = Nanos(50_000);
 
-/// Where the threads of one end run.
+/// Placement of the threads of one end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pin {
-    /// The tool chooses and says what it chose: a core for each thread, or none pinned where there
-    /// are not so many, or where a server of another program is on the same host.
+    /// Netwright chooses and reports the choice: one core for each thread. It pins no thread where
+    /// there are too few cores, or where a server of another program is on the same host.
     #[default]
     Auto,
-    /// The same, but also where such a server is on the same host.
+    /// The same, but it pins threads also where such a server is on the same host.
     Apart,
     No,
-    /// Thread n on the n-th CPU of the list, round and round.
+    /// Thread n on the n-th CPU of the list, wrapping around.
     List(CpuSet),
 }
 
@@ -63,7 +63,7 @@ pub struct SocketOptions {
     pub congestion: Option<String>,
 }
 
-/// What runs at the server.
+/// Program on the server side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PeerProgram {
@@ -77,14 +77,14 @@ pub enum PeerProgram {
     Server,
 }
 
-/// What every kind of measurement is asked.
+/// Parameters common to all measurements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Common {
     /// The server as it was named: `HOST`, `HOST:PORT`, `[::1]:PORT`, `unix:PATH`.
     pub target: String,
     #[serde(default)]
     pub peer: PeerProgram,
-    /// What carries the bytes.
+    /// Transport.
     pub transport: Transport,
     /// Only addresses of this family: 4 or 6.
     pub family: Option<u8>,
@@ -94,116 +94,116 @@ pub struct Common {
     pub duration_ns: Nanos,
     /// Traffic before the window, not measured.
     pub warmup_ns: Nanos,
-    /// Traffic after the window, not measured, so that no end stops within it.
+    /// Traffic after the window, not measured, so that neither end stops within the window.
     pub cooldown_ns: Nanos,
-    /// How the local threads wait.
+    /// Wait mode of the local threads.
     pub wait: Wait,
-    /// How the server's threads wait.
+    /// Wait mode of the server's threads.
     pub peer_wait: Wait,
-    /// Where the local threads run.
+    /// Placement of the local threads.
     pub pin: Pin,
-    /// Where the server's threads run.
+    /// Placement of the server's threads.
     pub peer_pin: Pin,
     /// Threads at each end, which share the flows.
     pub threads: u32,
     /// Options of the data sockets.
     pub socket: SocketOptions,
-    /// Repeat until the interval of the result is this narrow, as a share (0.02 for 2%).
+    /// Repeat until the confidence interval of the result is this narrow, as a share (0.02 for 2%).
     pub confidence_per_mille: Option<u32>,
-    /// The longest that `--precision` may take.
+    /// The maximum time that `--precision` may take.
     pub max_time_ns: Nanos,
 }
 
 /// `measure rtt`: request and response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RttSpec {
-    /// What every kind is asked.
+    /// Parameters common to all measurements.
     pub common: Common,
     /// Sizes of the request, one run each.
     pub request_bytes: Vec<u64>,
-    /// Sizes of the response, one run each; empty is: as the request.
+    /// Sizes of the response, one run each; empty means the size of the request.
     pub response_bytes: Vec<u64>,
     /// Connections at once, one run each.
     pub flows: Vec<u32>,
-    /// Requests outstanding on each flow.
+    /// Queue depth: requests outstanding on each flow.
     pub queue_depth: u32,
-    /// Requests a second over all flows, by schedule (open loop); `None` sends the next request
-    /// on the last one's response (closed loop).
+    /// Requests per second over all flows (open loop). `None` sends the next request after the last
+    /// response (closed loop).
     pub rate_per_s: Option<u64>,
-    /// After how long a UDP request counts as lost.
+    /// Time after which a UDP request counts as lost.
     pub timeout_ns: Nanos,
-    /// Run the wait modes and placements that tell the stack from waking up.
+    /// Run the wait modes and placements that separate the stack from wake-ups.
     pub wait_split: bool,
-    /// What moves the bytes of many streams, for comparisons.
+    /// I/O engine for many streams, for comparisons.
     #[serde(default)]
     pub engine: Engine,
-    /// The server spins so long before each response, instead of its own `--service-time`.
+    /// Time that the server spins before each response, instead of its own `--service-time`.
     #[serde(default)]
     pub service_ns: Option<Nanos>,
-    /// Closed loop: each thread here computes so long upon a response before it sends the next
-    /// request. No part of the round trip.
+    /// Closed loop: think time, for which each local thread computes after a response before it
+    /// sends the next request. It is no part of the round trip.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think_time_ns: Option<Nanos>,
-    /// Threads at the server, where those are not as many as here.
+    /// Threads of the server, where their number differs from the local one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_threads: Option<u32>,
 }
 
-/// What moves the bytes where one thread has many streams in closed loop. All else is not
-/// affected.
+/// I/O engine where one thread has many streams in closed loop. Other cases are not affected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
-    /// The one that does best; where several numbers of flows are measured, one for all of them.
+    /// The engine that performs best; where several numbers of flows are measured, one for all of
+    /// them.
     #[default]
     Auto,
     /// `epoll_wait`, and a `recv` and a `send` for each message; also for one stream.
     Epoll,
-    /// As [`Engine::Epoll`], and without `epoll_wait` where a thread has one stream.
+    /// As [`Engine::Epoll`], but without `epoll_wait` where a thread has one stream.
     PerMessage,
     /// One `io_uring_enter` for many messages, where the kernel has it.
     IoUring,
 }
 
-/// Which way a stream goes.
+/// Direction of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// From here to the server.
+    /// From the client to the server.
     Forward,
-    /// From the server to here.
+    /// From the server to the client.
     Reverse,
-    /// Both at once, on flows of their own.
+    /// Both directions at once, on separate flows.
     Both,
 }
 
-/// How a sender spares copies.
+/// How a sender avoids copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ZeroCopy {
     /// `sendfile` from a file in memory.
     Sendfile,
-    /// Sends with the flag `MSG_ZEROCOPY`.
+    /// `send` with the flag `MSG_ZEROCOPY`.
     Msg,
 }
 
-/// What `measure stream` was asked to do.
+/// Parameters of `measure stream`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamSpec {
-    /// What every kind is asked.
+    /// Parameters common to all measurements.
     pub common: Common,
     pub direction: Direction,
-    /// Connections at once in each direction, one run each.
+    /// Concurrent connections in each direction, one run each.
     pub flows: Vec<u32>,
     /// Bytes of one send or datagram, one run each.
     pub message_bytes: Vec<u64>,
-    /// Bits a second over all flows of a direction; for UDP needed.
+    /// Bits per second over all flows of a direction; required for UDP.
     pub rate: Option<BitsPerSec>,
-    /// A line every so often.
+    /// Interval between lines of output.
     pub interval_ns: Nanos,
-    /// How the sender spares copies.
+    /// How the sender avoids copies.
     pub zerocopy: Option<ZeroCopy>,
-    /// The receiver throws bytes away within the kernel (`MSG_TRUNC`).
+    /// Whether the receiver discards bytes within the kernel (`MSG_TRUNC`).
     pub skip_receive_copy: bool,
 }
 
@@ -215,24 +215,24 @@ pub enum Close {
     Local,
     /// The server closes first.
     Peer,
-    /// The local end resets (`SO_LINGER` 0): no TIME_WAIT anywhere.
+    /// The local end resets (`SO_LINGER` 0): no TIME_WAIT at either end.
     Reset,
 }
 
-/// What `measure connect` was asked to do.
+/// Parameters of `measure connect`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectSpec {
-    /// What every kind is asked.
+    /// Parameters common to all measurements.
     pub common: Common,
-    /// Connections being made at once, one run each.
+    /// Concurrent connection attempts, one run each.
     pub flows: Vec<u32>,
-    /// Connections a second over all, by schedule.
+    /// Connections per second in all (open loop).
     pub rate_per_s: Option<u64>,
     /// Bytes of the request sent on each connection; 0 for none.
     pub request_bytes: u64,
     /// Bytes of the response awaited; 0 for none.
     pub response_bytes: u64,
     pub close: Close,
-    /// After how long a connection attempt counts as failed.
+    /// Time after which a connection attempt counts as failed.
     pub timeout_ns: Nanos,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Nanos, coded::coded};
 
-/// What bounds the trust in a figure. In JSON `{code, data, message}`, as a [`crate::Warning`].
+/// A limit on the trust in a figure. In JSON `{code, data, message}`, as a [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
 #[schemars(transform = crate::coded::short)]
@@ -18,25 +18,25 @@ pub enum TrustLimit {
     ClockStep { step_ns: Nanos, below_ns: Nanos },
     #[error("the clock takes {read_ns}: this clock source is read by a system call")]
     SlowClock { read_ns: Nanos },
-    /// The latest wake-up of so many sleeps.
+    /// The largest wake-up delay of this many sleeps.
     #[error(
-        "excursions up to {latest_ns} can be this machine's own: so late it woke from one sleep in \
-         {sleeps}, and rarer ones may be longer"
+        "excursions up to {latest_ns} can be wake-up jitter of this machine: one wake-up in \
+         {sleeps} was that late, and rarer ones may be later"
     )]
     LateTimers { latest_ns: Nanos, sleeps: u64 },
-    #[error("how late timers wake a thread here is not known")]
+    #[error("the wake-up jitter of this host is not known")]
     LateTimersNotKnown,
     /// `share` is of the CPUs' time.
     #[error(
-        "the hypervisor took {steal_ns}, {:.2}% of the CPUs' time: what is above the quantile \
-         {:.2}% can be its doing",
+        "steal time {steal_ns}, {:.2}% of the CPUs' time: values above the quantile {:.2}% can be \
+         caused by it",
         .share * 100.0, (1.0 - .share) * 100.0
     )]
     Steal { steal_ns: Nanos, share: f64 },
-    #[error("whether a hypervisor took time is not known")]
+    #[error("the steal time is not known")]
     StealNotKnown,
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }

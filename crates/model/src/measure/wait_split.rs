@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CpuSet, Nanos, coded::coded};
 
-/// What the variants of a wait split say together, or why they do not. In JSON `{code, data,
+/// Conclusion from the variants of a wait split, or why there is none. In JSON `{code, data,
 /// message}`, as a [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
@@ -21,7 +21,7 @@ pub enum SplitAnswer {
     NotMeasured { variant: String },
     #[error("{NOT_REPORTED}: this host gives both ends one CPU only")]
     OneCpuOnly,
-    /// `server_why` says why the server runs where it does.
+    /// `server_why` is the reason for the server's placement.
     #[error(
         "{NOT_REPORTED}: both ends ran on CPU {cpus} (the server: {server_why}); wait until other \
          sessions are over, or give each end CPUs of its own with --cpu and --peer-cpu"
@@ -38,12 +38,12 @@ pub enum SplitAnswer {
     )]
     IntervalsOverlap { spinning_ns: Nanos, blocking_ns: Nanos },
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }
 
-const NOT_REPORTED: &str = "what is stack and what is waking up is not reported";
+const NOT_REPORTED: &str = "stack and wake-up latency are not reported separately";
 const WHERE_ELSE: &str = "as where something else runs on the CPUs";
 
 coded!(SplitAnswer);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{coded::coded, samples::HostChange};
 
-/// Why a run does not count. In JSON `{code, data, message}`, as a [`crate::Warning`].
+/// Reason for discarding a run. In JSON `{code, data, message}`, as a [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
 #[schemars(transform = crate::coded::short)]
@@ -20,7 +20,7 @@ pub enum Discarded {
     FrequencyLimitsChanged { changes: Vec<HostChange> },
     #[error("CPUs were throttled for heat {times} times")]
     Throttled { times: u64 },
-    #[error("{:.0}% of CPU time was stolen", .share * 100.0)]
+    #[error("steal time was {:.0}% of CPU time", .share * 100.0)]
     Stolen { share: f64, usual_share: f64 },
     #[error(
         "CPUs ran at {:.1} GHz, {:.1} are usual at this level",
@@ -31,12 +31,12 @@ pub enum Discarded {
     OthersBusy { cpus: f64, usual_cpus: f64 },
     #[error("the workload {why}")]
     WorkloadFailed { why: String },
-    /// It ended well, but its figure was not in what it printed: what is missing then may be missing of
-    /// certain runs only.
+    /// The workload succeeded, but its output lacks the figure. The figure may be missing from
+    /// certain runs only, which would bias the result.
     #[error("the workload {why}")]
     FigureMissing { why: String },
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }

@@ -24,35 +24,37 @@ pub enum ProveNote {
     )]
     Wandered { metric: String, correlation: f64 },
     #[error(
-        "the effect itself changed from the first block to the last: what is said is its middle"
+        "the effect itself changed from the first block to the last: the reported value is its \
+         middle"
     )]
     EffectDrifted,
-    /// Blocks that lie far from the others, from 1.
+    /// Outlier blocks, counted from 1.
     #[error("{}", outlier_blocks(.blocks))]
     OutlierBlocks { blocks: Vec<usize> },
 
     // Placements and factors.
-    #[error("CPUs that the others are told against: {}", .columns.join(", "))]
+    #[error("reference CPUs for all others: {}", .columns.join(", "))]
     PlacementColumns { columns: Vec<String> },
-    /// `option` is the option that holds them all.
+    /// `option` is the option that holds all of them.
     #[error(
         "the budget holds {held} of {all} placements, {option} holds all; not tried: {}",
         .not_tried.join(", ")
     )]
     PlacementsNotTried { held: usize, all: usize, option: String, not_tried: Vec<String> },
     #[error(
-        "one factor at a time: each level was run beside the others' first levels only; \
-         interactions, and what the best levels do together, are untested (design = \
-         \"full-factorial\" runs every combination)"
+        "one factor at a time: each level was run with the first levels of the others only; \
+         interactions, and the best levels together, are untested (design = \"full-factorial\" \
+         runs every combination)"
     )]
     InteractionsUntested,
-    #[error("interactions are told of pairs of factors; those of three or more are untested")]
+    #[error("interactions are reported for pairs of factors; those of three or more are untested")]
     OnlyPairsTested,
 
     // The resolution of the runs: half the interval's width and the wanted effect, as shares.
     #[error(
-        "too noisy to tell {} from nothing: the interval reaches {} to each side after {blocks} \
-         blocks; about {needed} blocks would do, or longer runs, a steadier figure, a quieter host",
+        "too noisy to distinguish {} from no effect: the interval reaches {} to each side after \
+         {blocks} blocks; about {needed} blocks would suffice, or longer runs, a steadier figure, \
+         a quieter host",
         percent(*.wanted), percent(*.reached)
     )]
     TooNoisy { wanted: f64, reached: f64, blocks: usize, needed: u64 },
@@ -61,20 +63,20 @@ pub enum ProveNote {
          wrong in all: {needed} can tell them apart (--runs {runs})"
     )]
     FewBlocks { blocks: usize, comparisons: usize, needed: usize, runs: usize },
-    /// Figures of one level in two modes, and which share of them is in the lower one.
+    /// The figures of one level have two modes, and the share of figures in the lower mode.
     #[error(
-        "at {level} the runs fall into two places: {} near {} and the others near {}, with nothing \
+        "at {level} the runs have two modes: {} near {} and the others near {}, with nothing \
          between",
         percent(*.lower_share), figure(*.low), figure(*.high)
     )]
     TwoPlaces { level: String, lower_share: f64, low: f64, high: f64 },
-    #[error("{metric} is {figure} in every run: look whether that is the figure that is meant")]
+    #[error("{metric} is {figure} in every run: check that this is the intended figure")]
     NeverMoves { metric: String, figure: f64 },
 
     // Runs that were made again.
     #[error(
-        "in {count} of {runs} runs the workload failed ({}) and was run again: what is told is of \
-         the runs that worked; the first: {first}",
+        "in {count} of {runs} runs the workload failed ({}) and was run again: the figures are of \
+         the successful runs; the first: {first}",
         listed(.at)
     )]
     Failed { count: usize, runs: usize, at: Vec<AtLevel>, first: Discarded },
@@ -87,15 +89,15 @@ pub enum ProveNote {
     FiguresMissing { count: usize, runs: usize, at: Vec<AtLevel>, first: Discarded },
     #[error("{count} of {runs} runs were disturbed and repeated; the first: {first}")]
     Disturbed { count: usize, runs: usize, first: Discarded },
-    #[error("a run takes less than 50 ms, of which starting it is much: longer runs show more")]
+    #[error("a run takes less than 50 ms, much of it start-up: longer runs show more")]
     ShortRuns,
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }
 
-/// How many runs at which level.
+/// Number of runs at a level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AtLevel {
     pub level: String,

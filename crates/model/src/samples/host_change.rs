@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CpuId, coded::coded};
 
-/// What changed of a host. In JSON `{code, data, message}`, as a [`crate::Warning`].
+/// A change of the host. In JSON `{code, data, message}`, as a [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
 #[schemars(transform = crate::coded::short)]
@@ -16,7 +16,7 @@ pub enum HostChange {
     CpuChanged { cpu: CpuId, change: Presence },
     #[error("{nic} (ifindex {ifindex}) {change}")]
     NicChanged { nic: String, ifindex: u32, change: Presence },
-    /// Which interfaces there were is not known.
+    /// The list of interfaces is not known.
     #[error("{why}")]
     NicsNotRead { why: String },
     #[error("{nic} lost or gained its carrier, {times} times in all")]
@@ -25,12 +25,12 @@ pub enum HostChange {
     #[error("{policy} from {before} to {after}")]
     FrequencyLimitChanged { policy: String, before: FrequencyLimit, after: FrequencyLimit },
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }
 
-/// Whether something was there at the beginning, in the middle and at the end.
+/// Whether an object existed at the beginning, in the middle and at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Presence {
@@ -60,7 +60,7 @@ fn online(change: Presence) -> &'static str {
     }
 }
 
-/// What bounds the frequency of a policy's CPUs; what could not be read is absent.
+/// Limits of the frequency of a policy's CPUs; values that could not be read are absent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FrequencyLimit {
     pub governor: Option<String>,

@@ -130,8 +130,8 @@ pub const BACKLOG: &[Rule] = &[
     rule(
         Above(0, 30_000),
         Harmful,
-        "a NIC's own packets do not pass it without RPS; those that do would queue behind so many, \
-         which is delay",
+        "a NIC's own packets do not pass it without RPS; packets that do pass it would queue \
+         behind this many, which is delay",
         admin!("net", "netdev_max_backlog, networking/scaling.rst; the bound of 30000 is ours"),
     ),
 ];
@@ -245,7 +245,7 @@ pub const TASKS: &[Rule] = &[rule(
 pub const DIRTY: &[Rule] = &[rule(
     Is(0),
     Harmful,
-    "0 is no way to use the other unit: set that one alone, and this one reads 0 by itself",
+    "0 does not select the other unit: set only that one, and the kernel makes this one 0",
     "mm/page-writeback.c dirty_ratio_handler, dirty_bytes_handler",
 )];
 
@@ -326,7 +326,7 @@ pub const MARK: &[Rule] =
 pub const COUNTS_DOWN: &[Rule] = &[rule(
     Always,
     NotUndone,
-    "the kernel counts it down by itself",
+    "the kernel itself counts it down",
     admin!("kernel", "hung_task_warnings"),
 )];
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::coded::coded;
 
-/// What else a change puts at stake. In JSON `{code, data, message}`, as a [`crate::Warning`].
+/// A further risk of a change. In JSON `{code, data, message}`, as a [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
 #[schemars(transform = crate::coded::short)]
@@ -16,11 +16,12 @@ pub enum AtStake {
     DefaultRoute { nic: String },
     #[error("all processes of the group {group}")]
     ProcessesOfGroup { group: String },
-    /// NAPI instances that are set, too; `own` are those that have another value of their own.
+    /// NAPI instances that the write also sets; `own` are instances with a different value of their
+    /// own.
     #[error("sets each of its NAPIs, too ({count}){}", over(.own))]
     Napis { count: usize, own: Vec<NapiValue> },
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }
@@ -28,9 +29,9 @@ pub enum AtStake {
 /// A setting of one NAPI instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NapiValue {
-    /// Which one, as knobs name it.
+    /// Name of the instance, as knobs name it.
     pub napi: String,
-    /// In the kernel's unit.
+    /// Value in the kernel's unit.
     pub value: u64,
 }
 

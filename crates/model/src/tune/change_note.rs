@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{ChangeState, Drifted, NAMESPACE_GONE};
 use crate::coded::coded;
 
-/// A remark on what became of a change; `id` is its number and `command` what goes on from here. In JSON
+/// A remark on the outcome of a change; `id` is its number and `command` the next command. In JSON
 /// `{code, data, message}`, as a [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
@@ -15,11 +15,11 @@ pub enum ChangeNote {
     // Applied.
     #[error("Nothing to change; nothing was written.")]
     NothingToChange,
-    #[error("All is so already; nothing was written.")]
+    #[error("No change needed; nothing was written.")]
     AlreadySo,
     #[error("Change {id} is in force; `{command}` puts everything back.")]
     InForce { id: u64, command: String },
-    /// `within_s` is what the watchdog waits still.
+    /// `within_s` is the time that the watchdog still waits.
     #[error("It is undone in {within_s} s unless `{command}` comes before.")]
     UndoneUnlessConfirmed { within_s: u64, command: String },
     #[error("Change {id} failed: {why}.")]
@@ -41,7 +41,7 @@ pub enum ChangeNote {
     TooLate { id: u64, state: ChangeState },
     #[error("Change {id} is {state}: it cannot be confirmed.")]
     CannotBeConfirmed { id: u64, state: ChangeState },
-    /// `now` is how the knob reads.
+    /// `now` is the present value of the knob.
     #[error(
         "Too late: change {id} was undone, and its journal could not be written: {knob} is {now} again; \
          `{command}` closes it."
@@ -60,11 +60,11 @@ pub enum ChangeNote {
     )]
     RolledBackButLost { id: u64 },
     #[error(
-        "Change {id} is rolled back, but for what somebody else set since: every other value was put \
-         back and read again."
+        "Change {id} is rolled back, except what another program set since: every other value was \
+         put back and read again."
     )]
     RolledBackButSetSince { id: u64 },
-    #[error("Change {id} is not wholly rolled back.")]
+    #[error("Change {id} is only partly rolled back.")]
     NotWhollyRolledBack { id: u64 },
     #[error("Change {id} is closed: {NAMESPACE_GONE}.")]
     Closed { id: u64 },
@@ -72,11 +72,11 @@ pub enum ChangeNote {
     NamespaceGone { id: u64 },
     #[error("Change {id}: the host was booted since, and nothing of it is in force.")]
     GoneWithBoot { id: u64 },
-    /// `left` are the knobs that somebody else had set; `command` overwrites them.
+    /// `left` are the knobs that another program had set; `command` overwrites them.
     #[error(
         "Change {id} was rolled back before; nothing was written.{}",
         if .left.is_empty() { String::new() } else { format!(
-            " What somebody else had set was left then: {}; `{command}` overwrites it.",
+            " What another program had set was left then: {}; `{command}` overwrites it.",
             .left.join(", ")
         ) }
     )]
@@ -87,7 +87,7 @@ pub enum ChangeNote {
         else { "was rolled back before, or is gone with a reboot; nothing was written" }
     )]
     RolledBackAt { id: u64, host: String, now: bool },
-    /// One of several changes, or all that a journal which cannot be read has.
+    /// One of several changes, or all changes of an unreadable journal.
     #[error("{why}")]
     NotUndone { why: String },
 
@@ -96,11 +96,11 @@ pub enum ChangeNote {
     AllPutBack,
     #[error("All that is still there was put back and read again.")]
     AllThatIsLeftPutBack,
-    #[error("Every other value than what somebody else set since was put back and read again.")]
+    #[error("Every value was put back and read again, except external changes.")]
     OthersPutBack,
 
     // One value.
-    /// `now` is the knob's name now, where its interface was renamed.
+    /// `now` is the present name of the knob, where its interface was renamed.
     #[error(
         "{knob}{} would be {old} again.",
         .now.as_ref().map_or_else(String::new, |now| format!(" (now {now})"))
@@ -131,15 +131,15 @@ pub enum ChangeNote {
     )]
     JournalNotWritten { why: String, command: String },
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }
 
 fn set_since(d: &Drifted, dry_run: bool) -> String {
     let who = match d.suspects.as_slice() {
-        [] => "somebody else set it since".to_owned(),
-        some => format!("somebody else set it since ({} may have)", some.join(", ")),
+        [] => "another program set it since".to_owned(),
+        some => format!("another program set it since (possibly {})", some.join(", ")),
     };
     let what = match (d.kept, dry_run) {
         (true, true) => "it would be left as it is (--force overwrites it)",

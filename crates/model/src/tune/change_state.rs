@@ -1,26 +1,26 @@
-//! How a change set stands.
+//! State of a change set.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a change set stands.
+/// State of a change set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeState {
-    /// Being made or undone right now, by a process that lives.
+    /// Being made or undone by a live process.
     InProgress,
-    /// Interrupted: some of it may be in force.
+    /// Interrupted: parts of it may be in force.
     Unfinished,
-    /// In force until the watchdog undoes it, unless somebody confirms.
+    /// In force until the watchdog undoes it, unless the operator confirms.
     AwaitingConfirmation,
     InForce,
-    /// Undone; all is as it was.
+    /// Undone; all old values are restored.
     RolledBack,
-    /// Undone as far as possible: some values could not be put back.
+    /// Undone as far as possible: some values could not be restored.
     PartlyRolledBack,
-    /// The host was booted since.
+    /// Gone: the host was rebooted since.
     GoneWithBoot,
 }
 

@@ -3,25 +3,25 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A value that was neither what was written nor what was there before when it was to be put back:
-/// somebody set it since.
+/// External change: when the value was to be restored, it was neither the written nor the old
+/// value. Another program set it since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Drifted {
     /// The change set that wrote it.
     pub id: u64,
     pub knob: String,
-    /// The knob whose write had moved it along; empty where it was written itself.
+    /// The knob whose write changed it as a side effect; empty where it was written itself.
     #[serde(default)]
     pub beside: String,
-    /// What was there before, and is put back.
+    /// Value before; it is restored.
     pub before: String,
-    /// What was written, or what the write beside it left there.
+    /// The written value, or the value after the side effect.
     pub written: String,
     pub found: String,
     /// Unit of the values, for people; empty where they have none.
     pub unit: String,
-    /// Whether it is left as it was found; `tune rollback --force` overwrites it.
+    /// Whether it is left unchanged; `tune rollback --force` overwrites it.
     pub kept: bool,
-    /// Who may have set it, as far as known.
+    /// The program that may have set it, where known.
     pub suspects: Vec<String>,
 }

@@ -9,15 +9,15 @@ use crate::Reading;
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
-    /// From 1, without gaps. A line that was torn by a crash has no number of its own: the next
-    /// one takes it.
+    /// Number of the line, from 1, without gaps. A line that a crash left incomplete has no number
+    /// of its own: the next line takes it.
     pub seq: u64,
-    /// When, milliseconds since 1970 by the host's clock.
+    /// Time, milliseconds since 1970 by the host's clock.
     pub at_unix_ms: u64,
     #[serde(flatten)]
     pub event: Event,
-    /// CRC-32 (IEEE 802.3) of the line up to the comma before this field, eight hexadecimal digits. The
-    /// last field of a line.
+    /// CRC-32 (IEEE 802.3) of the line up to the comma before this field, eight hexadecimal digits.
+    /// The last field of a line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub crc32: String,
 }
@@ -25,124 +25,126 @@ pub struct Record {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct By {
     pub pid: u32,
-    /// Its start, in ticks since boot: with the number its identity.
+    /// Its start time, in ticks since boot; together with the pid it identifies the process.
     pub start_ticks: u64,
     pub uid: u32,
-    /// The login behind `sudo`, and where from (`SUDO_USER`, `SSH_CONNECTION`).
+    /// The login behind `sudo`, and its origin (`SUDO_USER`, `SSH_CONNECTION`).
     pub login: Reading<String>,
     /// Version of the `netwright` that wrote it.
     pub version: String,
 }
 
-/// A value as it was, to be put back.
+/// An old value, to be restored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Saved {
     pub knob: String,
-    /// Exactly what was read, line end included.
+    /// The exact bytes that were read, line end included.
     pub old: String,
-    /// The interface that it is a setting of, where it is one's.
+    /// The interface of the setting, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nic: Option<NicId>,
 }
 
-/// A value as a write left it that moved it along.
+/// A value after a write that changed it as a side effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadBack {
     pub knob: String,
-    /// Exactly what was read, line end included.
+    /// The exact bytes that were read, line end included.
     pub read_back: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "event")]
 pub enum Event {
-    /// The first record: what is going to be done. Nothing is written to the host before it is
-    /// on disk.
+    /// The first record: the intended changes. It is on disk before anything is written to the
+    /// host.
     Begin {
         /// [`crate::SCHEMA_VERSION`] of the writer.
         schema_version: u32,
-        /// Number of the change set, the file's name.
+        /// Number of the change set; also the name of the file.
         id: u64,
         host: HostId,
         by: By,
         /// The whole plan, in order.
         changes: Vec<Planned>,
     },
-    /// A watchdog stands by and will undo everything.
+    /// A watchdog runs and will undo everything.
     Armed {
         pid: u32,
-        /// Its start, in ticks since boot.
+        /// Its start time, in ticks since boot.
         start_ticks: u64,
-        /// When it will, milliseconds of the clock that runs on while the host sleeps
+        /// Deadline, milliseconds of the clock that also runs while the host is suspended
         /// (`CLOCK_BOOTTIME`).
         deadline_boot_ms: u64,
     },
-    /// It is only to see what it does: an experiment's, which undoes it. Kept when
-    /// [`Event::Applied`] comes.
+    /// The change is on trial: an experiment made it and undoes it. It is kept when
+    /// [`Event::Applied`] follows.
     OnTrial {
-        /// Whose: `prove channels`, `fix`.
+        /// The experiment: `prove channels`, `fix`.
         by: String,
     },
-    /// The next write is about to be made; on disk before it is.
+    /// The next write is about to be made; the record is on disk before the write.
     Writing {
-        /// Which change, from 0.
+        /// Index of the change, from 0.
         n: usize,
-        /// What is there now.
+        /// The present value.
         saved: Saved,
-        /// Values of other knobs that this write may disturb, in the order of their undoing.
+        /// Values of other knobs that this write can change, in the order in which they are undone.
         coupled_settings: Vec<Saved>,
     },
-    /// It was made, read back and found to be what was asked for.
+    /// The write was made, and the value read back is the requested one.
     Written {
         n: usize,
-        /// Exactly what was read back.
+        /// The exact bytes that were read back.
         read_back: String,
-        /// What its coupled settings read then, and other values that this or an earlier write of the set
-        /// moved along where they read otherwise than before. Left out: what cannot be read, what moves
-        /// by itself.
+        /// Values of its coupled settings after the write, and of other settings that this or an
+        /// earlier write of the set changed as a side effect. Left out: values that cannot be read,
+        /// and values that change by themselves.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         coupled_settings: Vec<ReadBack>,
     },
-    /// It was not made, or did not hold.
+    /// The write failed, or the value did not hold.
     Failed { n: usize, why: String },
     /// All changes are in force.
     Applied,
-    /// The operator said that all is well: the watchdog goes.
+    /// The operator confirmed the changes: the watchdog ends.
     Confirmed,
     Undoing {
-        /// Why: `it was asked for`, `it was not confirmed in time`, `step 3 of 7 failed`.
+        /// Reason: `it was asked for`, `it was not confirmed in time`, `step 3 of 7 failed`.
         why: String,
     },
-    /// A value was put back and read back.
+    /// A value was restored and read back.
     Undone {
         knob: String,
-        /// Exactly what was read back.
+        /// The exact bytes that were read back.
         read_back: String,
-        /// What was found before, where that was neither what we had written nor what is put back.
+        /// The value found before the restore, where it was neither the written nor the restored
+        /// value.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         overwrote: Option<String>,
-        /// What its interface was called by then, where it had been renamed.
+        /// The name of its interface by then, where it had been renamed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         renamed: Option<String>,
-        /// Why there was nothing to put back: what it was a setting of is gone, and the value with it;
-        /// `read_back` is empty then.
+        /// Reason for which nothing was restored: the object of the setting is gone, and the value
+        /// with it; `read_back` is empty then.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gone: Option<String>,
     },
-    /// A value was found to be another than was written, and left so.
+    /// A value differed from the written one and was left unchanged.
     LeftAsFound {
         knob: String,
         found: String,
-        /// Exactly what was read: what is set again where undoing the others moves it along.
+        /// The exact bytes that were read. They are written again where the undo of other changes
+        /// alters the value as a side effect.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exact: Option<String>,
     },
-    /// A value could not be put back.
+    /// A value could not be restored.
     NotUndone { knob: String, why: String },
-    /// The network namespace that it was made in is gone, and what was set there with it.
+    /// The network namespace of the change is gone, and its settings with it.
     NamespaceGone,
-    /// Undoing ended: all is as it was before, but for the values that could not be put back.
+    /// The undo ended: all old values are restored, except those that could not be restored.
     RolledBack,
-    /// The host was booted since: what was written is gone with it.
+    /// The host was rebooted since: the written values are gone.
     GoneWithBoot,
 }

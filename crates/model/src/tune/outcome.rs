@@ -6,86 +6,86 @@ use serde::{Deserialize, Serialize};
 use super::{ChangeNote, ChangeState, Drifted, Trouble, plan::Planned};
 use crate::Reading;
 
-/// One change set, as its journal tells.
+/// One change set, as recorded in its journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeSet {
     pub id: u64,
     pub state: ChangeState,
-    /// When it began, milliseconds since 1970.
+    /// Start, milliseconds since 1970.
     pub begun_unix_ms: u64,
     pub by: String,
-    /// Whether the watchdog that is to undo it lives, also where the change was interrupted; absent when
-    /// nothing waits.
+    /// Whether the watchdog that is to undo it is alive, also where the change was interrupted;
+    /// absent when no watchdog is pending.
     #[serde(default)]
     pub watchdog_running: Reading<bool>,
-    /// How many of its changes were begun.
+    /// Number of started changes.
     pub begun: usize,
-    /// How many were made and held.
+    /// Number of changes that were made and verified.
     pub made: usize,
-    /// What it consists of.
+    /// The changes of the set.
     pub changes: Vec<Planned>,
-    /// How long is left to confirm it, milliseconds; absent when nothing waits.
+    /// Time left to confirm it, milliseconds; absent when no confirmation is pending.
     pub confirm_within_ms: Reading<u64>,
-    /// How long until a watchdog undoes it, milliseconds, also where the change was interrupted and cannot
-    /// be confirmed; absent when none is to.
+    /// Time until a watchdog undoes it, milliseconds, also where the change was interrupted and
+    /// cannot be confirmed; absent when no watchdog is to undo it.
     #[serde(default)]
     pub undone_within_ms: Reading<u64>,
-    /// What went wrong: failures, and values that could not be put back.
+    /// Failures, and values that could not be restored.
     pub trouble: Vec<Trouble>,
-    /// Inode of the network namespace that it was made in. **Source**: `/proc/self/ns/net`.
+    /// Inode of the network namespace in which it was made. **Source**: `/proc/self/ns/net`.
     #[serde(default)]
     pub net_namespace: Reading<u64>,
-    /// That namespace where it is not the one that the command runs in: its name of `ip netns`,
-    /// else `net:[INODE]`; empty where it is that one.
+    /// Name of that namespace where it differs from the namespace of the command: the `ip netns`
+    /// name, otherwise `net:[INODE]`; empty where it is the same.
     #[serde(default)]
     pub namespace: String,
-    /// The commands that end it, where there is something to end: it is in force, was interrupted,
-    /// waits, or was only partly rolled back.
+    /// The commands that end it, where it is in force, was interrupted, waits, or was only partly
+    /// rolled back.
     #[serde(default)]
     pub remedies: Vec<String>,
 }
 
-/// A value that is in force, or is no longer.
+/// A written value and its present state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Now {
     /// The change set that wrote it.
     pub id: u64,
     pub knob: String,
-    /// What it is called by now, where its interface was renamed; empty where it was not.
+    /// Its present name, where its interface was renamed; empty where it was not.
     #[serde(default)]
     pub called: String,
-    /// The knob whose write had moved it along; empty where it was written itself.
+    /// The knob whose write changed it as a side effect; empty where it was written itself.
     #[serde(default)]
     pub beside: String,
-    /// What was there before.
+    /// Value before.
     pub before: String,
-    /// What was written, or what the write beside it left there.
+    /// The written value, or the value after the side effect.
     pub written: String,
-    /// What is there now.
+    /// The present value.
     pub now: Reading<String>,
     /// Unit of the values, for people; empty where they have none.
     pub unit: String,
-    /// Whether it still is what was written.
+    /// Whether it is still the written value.
     pub drift: Drift,
 }
 
-/// Whether a value still is what was written.
+/// Whether a value is still the written one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Drift {
     None,
-    /// It was interrupted before it was written.
+    /// The change was interrupted before it was written.
     NotWritten,
-    /// Undoing ended without putting the old value back.
+    /// The undo ended without restoring the old value.
     NotPutBack {
         why: String,
     },
-    /// Somebody wrote something else since.
+    /// Another program wrote another value since.
     Changed {
-        /// Who may have, as far as known.
+        /// The program that may have written it, where known.
         suspects: Vec<String>,
     },
-    /// It cannot be read any more.
+    /// The value can no longer be read.
     Gone {
         why: String,
     },
@@ -96,15 +96,15 @@ pub enum Drift {
 pub struct Status {
     /// [`crate::SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// Where the journal is.
+    /// Path of the journal.
     pub journal: String,
-    /// Change sets that are not rolled back and not gone, the oldest first. Of those that are partly
-    /// rolled back, the ones of which something is left.
+    /// Change sets that are not rolled back and not gone, the oldest first. Partly rolled back sets
+    /// are included where values are left.
     pub sets: Vec<ChangeSet>,
-    /// Their values, the last writer's of each knob; of what a write moved along, what somebody else
-    /// set since. Of a set that is partly rolled back, what is left of it.
+    /// Their values, those of the last writer of each knob. Of side effects, only values that
+    /// another program set since. Of a partly rolled back set, only the values that are left.
     pub values: Vec<Now>,
-    /// Journal files that make no sense, with the reason: what they wrote may be in force.
+    /// Unreadable journal files, with the reason: values that they wrote may be in force.
     #[serde(default)]
     pub damaged: Vec<Trouble>,
 }
@@ -114,11 +114,11 @@ pub struct Status {
 pub struct Log {
     /// [`crate::SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// Where the journal is.
+    /// Path of the journal.
     pub journal: String,
     /// Every change set, the oldest first.
     pub sets: Vec<ChangeSet>,
-    /// Journal files that make no sense, with the reason.
+    /// Unreadable journal files, with the reason.
     pub damaged: Vec<Trouble>,
 }
 
@@ -127,17 +127,17 @@ pub struct Log {
 pub struct Outcome {
     /// [`crate::SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// The change set, as it stands now; absent when there was nothing to do.
+    /// The change set in its present state; absent when there was nothing to do.
     pub set: Reading<ChangeSet>,
-    /// All change sets that it was about, in the order in which they were dealt with; `set` is the
-    /// first of them.
+    /// All change sets that the command handled, in order; `set` is the first of them.
     #[serde(default)]
     pub sets: Vec<ChangeSet>,
-    /// Values that somebody else set since, and what became of them; with `--dry-run`, what would.
+    /// Values that another program set since, and their outcome; with `--dry-run`, the expected
+    /// outcome.
     #[serde(default)]
     pub drifted: Vec<Drifted>,
-    /// Whether what was asked for was done.
+    /// Whether the request was carried out.
     pub done: bool,
-    /// What happened, and how to go on.
+    /// Remarks on the outcome, and the next command.
     pub notes: Vec<ChangeNote>,
 }

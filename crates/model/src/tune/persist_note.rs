@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::coded::coded;
 
-/// A remark on what is kept: who may override it, and what makes it effective. In JSON `{code, data,
-/// message}`, as a [`crate::Warning`].
+/// A remark on the persisted settings: programs that may override them, and actions that make them
+/// effective. In JSON `{code, data, message}`, as a [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
 #[schemars(transform = crate::coded::short)]
@@ -14,14 +14,14 @@ pub enum PersistNote {
     // What is in force at this moment.
     #[error("the values are in force already; the files count from the next boot on")]
     InForce,
-    /// `remedy` ends that.
+    /// `remedy` is the command that ends it.
     #[error(
         "change {id} was rolled back and is kept all the same, from the next boot on; `{remedy}` \
          ends that"
     )]
     RolledBack { id: u64, remedy: String },
     #[error(
-        "{knob} is {now} now, which somebody else set since; {kept} is kept, and counts from the \
+        "{knob} is {now} now, set by another program; {kept} is kept, and counts from the \
          next boot on"
     )]
     SetSince { knob: String, now: String, kept: String },
@@ -43,7 +43,7 @@ pub enum PersistNote {
     /// Only the first `.link` file by name counts.
     #[error("{first} comes before {file}: rename it, or ours is not read")]
     LinkFileBefore { first: String, file: String },
-    #[error("irqbalance reads its policy anew with `{command}`")]
+    #[error("irqbalance reads its policy again with `{command}`")]
     PolicyReadAnew { command: String },
     /// irqbalance's policy script could not be written.
     #[error("{why}")]
@@ -66,7 +66,7 @@ pub enum PersistNote {
     )]
     JudgedByHost,
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }

@@ -5,35 +5,35 @@ use serde::{Deserialize, Serialize};
 
 use super::PersistNote;
 
-/// What was done with a file.
+/// Outcome of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileAct {
     /// Written, or would be.
     Written,
-    /// It is there already, as it should be.
+    /// Already present with the right content.
     Unchanged,
     /// Removed, or would be.
     Removed,
-    /// Left where it is: somebody changed it.
+    /// Left in place: it was changed since.
     Left,
-    /// To be removed, and it was not there: somebody removed it.
+    /// To be removed, but already missing.
     Missing,
 }
 
-/// A file of ours.
+/// A file that Netwright writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PersistedFile {
-    /// Where, on the host that it is for.
+    /// Path on the target host.
     pub path: String,
     pub act: FileAct,
     /// Permission bits as `chmod` takes them.
     pub mode: u32,
-    /// What it holds; empty for one that is removed or left.
+    /// Content; empty for a file that is removed or left.
     pub content: String,
 }
 
-/// A value that is kept.
+/// A persisted value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeptValue {
     /// The change set that it is from.
@@ -41,11 +41,11 @@ pub struct KeptValue {
     pub knob: String,
     /// Value, in the kernel's form.
     pub value: String,
-    /// The file that keeps it.
+    /// The file that persists it.
     pub by: String,
 }
 
-/// A value that is not kept.
+/// A value that is not persisted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotKept {
     /// The change set that it is from.
@@ -62,13 +62,13 @@ pub struct NotKept {
 pub struct Persisted {
     /// [`crate::SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// Whether nothing was written because nobody wanted it to be.
+    /// Whether it is a dry run, in which nothing was written.
     pub dry_run: bool,
     pub files: Vec<PersistedFile>,
     /// In the order in which they are set at boot.
     pub kept: Vec<KeptValue>,
-    /// What the next boot takes away all the same.
+    /// Values that the next boot removes all the same.
     pub not_kept: Vec<NotKept>,
-    /// Who may override it, and what makes it effective.
+    /// Programs that may override the settings, and actions that make them effective.
     pub notes: Vec<PersistNote>,
 }

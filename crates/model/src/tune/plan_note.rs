@@ -16,7 +16,7 @@ pub enum PlanNote {
     NothingAsked,
     #[error("this process could not apply it: {why}")]
     NotPermitted { why: String },
-    /// `more` are as many knobs besides the first.
+    /// `more` is the number of knobs besides the first.
     #[error(
         "{knob} {} the whole host's, not only this network namespace's",
         match .more { 0 => "is".to_owned(), n => format!("and {n} more are") }
@@ -27,7 +27,7 @@ pub enum PlanNote {
          without one"
     )]
     MayCutConnection { from: String },
-    /// A policy is laid out over the queues that are there.
+    /// A policy is computed for the existing queues.
     #[error(
         "interrupts are placed by the queues that {nic} has now: once its channels are changed, ask \
          for irq.affinity again"
@@ -57,14 +57,14 @@ pub enum PlanNote {
     )]
     PathNotChecked { nic: String, mtu: usize },
     #[error(
-        "`tune apply` checks with echo requests of {mtu} bytes, which nobody may fragment, that the \
-         neighbours of {nic} take them ({}), or the --peer HOST that is given, and undoes all where \
-         one does not",
+        "`tune apply` checks with echo requests of {mtu} bytes, which must not be fragmented, that \
+         the neighbours of {nic} take them ({}), or the --peer HOST that is given, and undoes all \
+         where one does not",
         listed(.neighbours)
     )]
     PathIsChecked { nic: String, mtu: usize, neighbours: BTreeSet<Ipv4Addr> },
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }

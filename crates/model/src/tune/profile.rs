@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a line asks for.
+/// The value that a line requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "how", content = "value")]
 pub enum ProfileValue {
     Exactly(String),
-    /// These numbers, in the kernel's unit, word by word; what is more already, or more by the
-    /// kernel's default, stays.
+    /// At least these numbers, in the kernel's unit, word by word. A number that is already larger,
+    /// or is larger by the kernel's default, stays.
     AtLeast(String),
 }
 
@@ -19,12 +19,12 @@ pub struct ProfileLine {
     /// Knob; `nic.*` stands for each physical interface that is up, or for those chosen.
     pub knob: String,
     pub wanted: ProfileValue,
-    /// Why the profile has it.
+    /// Reason for the line.
     pub why: String,
-    /// Why it is refused all the same, in a profile that is a counter-example.
+    /// Reason for the refusal, in a profile that is a counter-example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuted: Option<String>,
-    /// Where it stands: `throughput-10g, line 12`.
+    /// Location: `throughput-10g, line 12`.
     pub at: String,
 }
 
@@ -33,22 +33,22 @@ pub struct ProfileLine {
 pub struct Profile {
     /// Its name, or its file.
     pub name: String,
-    /// What it is for, in one line.
+    /// Purpose, in one line.
     pub description: String,
-    /// Those whose lines it takes over.
+    /// Profiles whose lines it inherits.
     pub inherits: Vec<String>,
-    /// In order, the inherited ones first.
+    /// The lines in order, the inherited ones first.
     pub lines: Vec<ProfileLine>,
-    /// What is left out on purpose.
+    /// Deliberate omissions.
     pub left_out: Vec<LeftOut>,
 }
 
-/// What a profile leaves out on purpose.
+/// A deliberate omission of a profile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
-    /// Settings, or what else it is about, in the words of the profile.
+    /// The omitted settings, in the words of the profile.
     pub what: String,
-    /// The reason; empty where the profile gives none.
+    /// Reason; empty where the profile gives none.
     pub why: String,
 }
 

@@ -5,14 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::coded::coded;
 
-/// Of a value in a network namespace that is no more.
-pub const NAMESPACE_GONE: &str = "its network namespace is gone, and what was set there with it";
+/// Message for a value in a network namespace that no longer exists.
+pub const NAMESPACE_GONE: &str = "its network namespace is gone, and its settings with it";
 
-/// What to do with a journal that makes no sense.
-const BY_HAND: &str = "its lines, as far as they are there, hold the old values (\"old\"): set back by \
-                       hand what is still in force, then move the file away";
+/// Remedy for an unreadable journal.
+const BY_HAND: &str = "its lines, as far as they exist, hold the old values (\"old\"): restore by \
+                       hand the values still in force, then move the file away";
 
-/// What went wrong with a change set or its journal. In JSON `{code, data, message}`, as a [`crate::Warning`].
+/// A failure of a change set or its journal. In JSON `{code, data, message}`, as a
+/// [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
 #[schemars(transform = crate::coded::short)]
@@ -26,9 +27,9 @@ pub enum Trouble {
     PutBackAs { knob: String, name: String },
     #[error("{knob}: gone with its value ({why})")]
     Gone { knob: String, why: String },
-    #[error("{knob}: {found}, which somebody set since, was overwritten")]
+    #[error("{knob}: {found}, set by another program, was overwritten")]
     Overwritten { knob: String, found: String },
-    #[error("{knob}: {found}, which somebody set since, was left")]
+    #[error("{knob}: {found}, set by another program, was left")]
     LeftAsFound { knob: String, found: String },
     #[error("{knob} not put back: {why}")]
     NotPutBack { knob: String, why: String },
@@ -43,7 +44,7 @@ pub enum Trouble {
     #[error("{why}")]
     JournalUnread { file: String, why: String },
 
-    /// Of another version of this program.
+    /// Written by another version of this program.
     #[error("{message}")]
     Other { code: String, message: String },
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Nanos;
 
-/// What keeps an interval from becoming narrow enough. Half widths are shares of the value.
+/// Reason for which an interval does not become narrow enough. Half widths are shares of the value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum NotPrecise {
@@ -14,8 +14,7 @@ pub enum NotPrecise {
     #[error("it drifts, by {:+.1}% over the run", .trend * 100.0)]
     Drifts { trend: f64 },
     #[error(
-        "batches of {batch_ns} still resemble their neighbours (correlation {correlation:.2}) and \
-         {left_ns} are left"
+        "batches of {batch_ns} are still autocorrelated ({correlation:.2}) and {left_ns} are left"
     )]
     BatchesResemble { batch_ns: Nanos, correlation: f64, left_ns: Nanos },
     #[error(
@@ -42,18 +41,18 @@ pub enum NotPrecise {
     NoRoom { half_width: f64, elapsed_ns: Nanos, max_time_ns: Nanos },
 }
 
-/// What would make it precise enough.
+/// Remedy that makes it precise enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PrecisionAdvice {
-    /// About so much time in all; `half_width` is what was reached.
+    /// About this much time in all; `half_width` is the reached half width.
     #[error("{}", would_do(*.needed_ns, *.half_width))]
     MoreTime { needed_ns: Nanos, half_width: f64 },
     #[error("a longer --warmup may let it settle, more time does not")]
     LongerWarmup,
 }
 
-/// No operator waits longer for one figure: another parameter must change.
+/// Upper limit of a suggested time; above it another parameter must change.
 const PATIENCE_S: u64 = 1_800;
 
 /// The flag to give, a tenth more than the estimate and rounded up as such an estimate may be;
@@ -72,7 +71,7 @@ fn would_do(needed: Nanos, half_width: f64) -> String {
     }
 }
 
-/// Of more than half an hour.
+/// The required time is more than half an hour.
 fn roughly(s: u64) -> String {
     match s {
         0..7_200 => format!("some {} minutes", s.div_ceil(600) * 10),

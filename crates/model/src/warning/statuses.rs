@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::grouped;
 
-/// What such statuses say.
+/// Meaning of such statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StatusKind {

@@ -39,24 +39,26 @@ pub struct WatchInterval {
     pub ended_unix_ns: Nanos,
     /// Its real length in seconds.
     pub interval_s: f64,
-    /// By CPU, ascending; those online over the whole interval.
+    /// By CPU, ascending; CPUs that were online over the whole interval.
     pub cpus: Vec<CpuWatch>,
-    /// Share of the interval in which softirqs were observed (`--softirq`), 0 to 1: below 1 their
-    /// time and what threads paid are scaled to all of it from that share.
+    /// Share of the interval in which softirqs were observed (`--softirq`), 0 to 1: below 1, their
+    /// time and the time that threads lost to them are scaled from that share to the whole
+    /// interval.
     #[serde(default = "whole")]
     pub softirq_observed_share: f64,
-    /// Why `/proc/stat`'s softirq time is not what was measured.
+    /// Reason for which the softirq time of `/proc/stat` differs from the measured one.
     #[serde(default = "not_recorded::<SoftirqAccounting>")]
     pub softirq_accounting: Reading<SoftirqAccounting>,
-    /// Threads by what packets cost them: most time lost first, then most of their own.
+    /// Threads by the time that packets cost them: most time lost to IRQs and softirqs first, then
+    /// most time of their own softirqs.
     pub interrupted_tasks: Reading<Vec<InterruptedTask>>,
     /// NAPI instances that were polled, by NIC and queue.
     pub napi: Reading<Vec<NapiWatch>>,
-    /// Where packets wait, by process.
+    /// Waiting times of packets, by process.
     pub waits: Reading<Vec<ProcessWaits>>,
-    /// Threads that moved, most often first.
+    /// Threads that migrated, most migrations first.
     pub migrated_threads: Reading<Vec<MigratedThread>>,
-    /// What processes send and receive, most calls first.
+    /// Sends and receives of processes, most calls first.
     pub messages: Reading<Vec<Messages>>,
     /// Share of the interval in which messages were observed (`--messages`), 0 to 1. An empty list
     /// says that little.
@@ -70,25 +72,26 @@ pub struct WatchInterval {
     /// Share of the interval in which drops were observed (`--drops`), 0 to 1.
     #[serde(default = "whole")]
     pub drops_observed_share: f64,
-    /// IPC by process, of those followed.
+    /// IPC by process, for followed processes.
     pub process_ipc: Reading<Vec<ProcessIpc>>,
-    /// Followed processes (`--pid`) that ended within the interval: nothing of them follows.
+    /// Followed processes (`--pid`) that ended within the interval; later intervals have no data of
+    /// them.
     #[serde(default)]
     pub ended_processes: Vec<EndedProcess>,
-    /// What the observer itself is and costs.
+    /// State and overhead of the observer itself.
     pub observer: Observer,
-    /// The counters' growth over the same interval.
+    /// Deltas of the counters over the same interval.
     pub samples: Reading<Samples>,
 }
 
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// The share observed in recordings from before there was any other.
+/// The observed share in recordings older than this field.
 fn whole() -> f64 {
     1.0
 }
 
-/// What recordings from before it was recorded say of it.
+/// Value for recordings older than this field.
 fn not_recorded<T>() -> Reading<T> {
     Reading::absent("this recording is older")
 }

@@ -8,42 +8,43 @@ use crate::{CpuId, IrqId, QueueId, Reading};
 /// One NAPI instance over the interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NapiWatch {
-    /// The kernel's number; absent for the CPU's backlog and others that have none.
+    /// The kernel's NAPI id; absent for the CPU's backlog and for others without an id.
     pub napi_id: Reading<u32>,
-    /// What it polls: the NIC's name, `backlog` for a CPU's own queue.
+    /// Polled device: the NIC's name, `backlog` for a CPU's own queue.
     pub nic: Reading<String>,
-    /// The NIC's network namespace (inode); only of this program's own are queue and interrupt
-    /// known.
+    /// The NIC's network namespace (inode). Queue and interrupt are known only in the namespace of
+    /// this program.
     pub netns: Reading<u64>,
-    /// Its receive queue (its transmit queue where it polls only that). **Source**: netdev
-    /// netlink, else the interrupt after which it is polled.
+    /// Its receive queue, or its transmit queue where it polls only that. **Source**: netdev
+    /// netlink, otherwise the interrupt after which it is polled.
     pub queue: Reading<QueueId>,
-    /// The interrupt that wakes it. **Source**: netdev netlink, else the one after which it is
-    /// polled, if that is the NIC's, else the queue's.
+    /// The interrupt that wakes it. **Source**: netdev netlink, otherwise the interrupt after which
+    /// it is polled, if that belongs to the NIC, otherwise that of the queue.
     pub irq: Reading<IrqId>,
-    /// Polled within a thread of its own, by the kernel's word or the thread's name.
+    /// Whether it is polled in its own thread (threaded NAPI), as the kernel reports or the
+    /// thread's name shows.
     pub threaded: Reading<bool>,
-    /// In which share of the interval polls were observed, 0 to 1: observing more would have cost
-    /// too much. All counts are of that share, and so is the time in softirqs; a thread's time is
-    /// whole.
+    /// Share of the interval in which polls were observed, 0 to 1: observing more would have cost
+    /// too much. All counts and the time in softirqs are from that share; the time of a thread is
+    /// from the whole interval.
     #[serde(default = "super::whole")]
     pub observed_share: f64,
-    /// By CPU, ascending, where it was polled.
+    /// The CPUs on which it was polled, ascending.
     pub cpus: Vec<NapiOnCpu>,
 }
 
-/// The same on one CPU.
+/// Polls on one CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NapiOnCpu {
     pub cpu: CpuId,
     pub polls: u64,
-    /// Packets: the work that the polls said they did.
+    /// Packets: the work that the polls reported.
     pub packets: u64,
-    /// Polls that used up their whole budget: more was waiting.
+    /// Polls that used up their budget: more packets were waiting.
     pub full_polls: u64,
-    /// Polls outside a softirq: by a thread of its own, or a task that polls busily.
+    /// Polls outside a softirq: by a NAPI thread, or by a task in busy polling.
     pub polls_outside_softirq: u64,
-    /// Time of its polls: in softirqs, and the whole time of a thread that only polls. Absent
-    /// where all of it was busy polling.
+    /// Time of its polls: time in softirqs, and the whole time of a NAPI thread. Absent where all
+    /// polls were busy polling.
     pub ns: Reading<u64>,
 }

@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 use super::WatchInterval;
 use crate::{CpuId, Facts, Finding, NumaNode, Reading};
 
-/// The recording's version; [`super::SCHEMA_VERSION`] is that of the intervals within.
+/// Version of the recording; [`super::SCHEMA_VERSION`] is the version of the intervals in it.
 pub const RECORDING_VERSION: u32 = 1;
 
-/// What the view needs to know of the host whose intervals it shows.
+/// Data of the recorded host that the view needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WatchHost {
-    /// [`RECORDING_VERSION`] of the writer; what tells a recording from other files.
+    /// [`RECORDING_VERSION`] of the writer; it identifies the file as a recording.
     pub recording_version: u32,
     pub name: Reading<String>,
     pub kernel: Reading<String>,
-    /// The nodes of its CPUs, ascending by CPU.
+    /// The NUMA nodes of its CPUs, ascending by CPU.
     pub cpus: Vec<CpuNode>,
     pub nics: Vec<String>,
 }
 
-/// Where a CPU is.
+/// Location of a CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuNode {
     pub id: CpuId,
@@ -41,7 +41,7 @@ impl WatchHost {
         }
     }
 
-    /// One of which nothing is known, for a stated reason.
+    /// A host of which nothing is known, with the reason.
     pub fn unknown(why: &str) -> Self {
         Self {
             recording_version: RECORDING_VERSION,
@@ -59,12 +59,12 @@ impl WatchHost {
     }
 }
 
-/// One interval and what the rules said of it. **Shape**: a recording is zstd-compressed lines
-/// of JSON: first the [`WatchHost`], then one of these an interval.
+/// One interval and the findings of the rules. **Shape**: a recording is zstd-compressed lines of
+/// JSON: first the [`WatchHost`], then one of these an interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WatchRecord {
-    /// What was seen; exactly a line of `watch --json`.
+    /// The interval; the same as a line of `watch --json`.
     pub interval: WatchInterval,
-    /// What the rules found in it.
+    /// Findings of the rules in it.
     pub findings: Vec<Finding>,
 }

@@ -8,15 +8,16 @@ use serde::{Deserialize, Serialize};
 use super::Ipc;
 use crate::{CpuId, Reading, reading::Delta};
 
-/// Nanoseconds by what a softirq did.
+/// Nanoseconds by softirq vector.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VectorNs {
     /// `NET_RX`: receiving, and the protocols' work on it.
     pub net_rx: u64,
-    /// `NET_TX`: freeing what was sent, and queues that wait.
+    /// `NET_TX`: freeing sent packets, and waiting queues.
     pub net_tx: u64,
-    /// `HRTIMER` and `TASKLET`: TCP's pacing and small queues are among them. Network cost for
-    /// the most part on a host that sends; shown apart, for others use these timers, too.
+    /// `HRTIMER` and `TASKLET`: TCP's pacing and small queues are among them. On a sending host
+    /// they are mostly network cost. They are shown separately because other subsystems use these
+    /// timers, too.
     pub pacing: u64,
     pub other: u64,
 }
@@ -40,25 +41,25 @@ impl VectorNs {
         Self { net_rx: of(net_rx), net_tx: of(net_tx), pacing: of(pacing), other: of(other) }
     }
 
-    /// What carries packets: `NET_RX`, `NET_TX` and pacing.
+    /// Packet processing: `NET_RX`, `NET_TX` and pacing.
     pub fn network(&self) -> u64 {
         self.net_rx + self.net_tx + self.pacing
     }
 }
 
-/// The same, by whose time it took.
+/// Softirq time by context.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ByContext {
     /// At the end of a task's own system call (or another section with softirqs disabled): the
     /// task works for its own packets, and `/proc/stat` calls most of it `system`.
     pub syscall: VectorNs,
-    /// An interrupt came upon some task, which paid.
+    /// Interrupting a task: an interrupt came in the time of some task, which lost that time.
     pub interrupting_task: VectorNs,
-    /// The CPU was idle.
+    /// In idle: the CPU was idle.
     pub idle: VectorNs,
-    /// The kernel's own thread did what was too much for an interrupt.
+    /// ksoftirqd: the kernel's thread processed what was too much for an interrupt.
     pub ksoftirqd: VectorNs,
-    /// Threaded NAPI: the thread's whole time on the CPU. No softirq, the same work.
+    /// Threaded NAPI: the thread's whole time on the CPU. It is the same work, but not a softirq.
     pub threaded: Reading<VectorNs>,
 }
 
@@ -72,7 +73,7 @@ impl ByContext {
             .sum()
     }
 
-    /// The same and NAPI's threads, where their time is known: all work of this kind.
+    /// The same plus NAPI threads, where their time is known: all work of this kind.
     pub fn all_ns(&self) -> u64 {
         self.softirq_ns() + self.threaded.known().map_or(0, VectorNs::total)
     }
@@ -104,7 +105,7 @@ impl ByContext {
     }
 }
 
-/// CPU time by state as `/proc/stat` claims, nanoseconds.
+/// CPU time by state, as `/proc/stat` reports it, nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcStatNs {
     /// User mode, low priority and guests included.
@@ -114,29 +115,30 @@ pub struct ProcStatNs {
     pub irq: Delta,
     /// Idle, I/O pending included.
     pub idle: Delta,
-    /// Taken by the hypervisor.
+    /// Steal time.
     pub steal: Delta,
 }
 
-/// What `/proc/stat` says of softirqs beside what they took.
+/// Softirq time of `/proc/stat` compared with the measured time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SoftirqGap {
     pub measured_ns: u64,
     pub proc_stat_ns: u64,
-    /// Claimed by measured: above 1 it claims too much. Absent below two ticks of either.
+    /// Reported time divided by measured time: above 1, `/proc/stat` reports too much. Absent below
+    /// two ticks of either.
     pub proc_stat_by_measured: Reading<f64>,
 }
 
-/// How this kernel comes to what `/proc/stat` says of softirqs, and so why that is not what they
-/// took. **Source**: the kernel's build options.
+/// How this kernel accounts the softirq time of `/proc/stat`, and thus the reason for the
+/// difference to the measured time. **Source**: the kernel's build options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SoftirqAccounting {
-    /// By ticks: each is booked whole to what it comes upon, a softirq or the system call at
-    /// whose end it runs.
+    /// Tick-sampled: each tick is accounted as a whole to the context that it interrupts, a softirq
+    /// or the system call at whose end it runs.
     Ticks,
-    /// By a clock (`CONFIG_IRQ_TIME_ACCOUNTING`): measured, but ksoftirqd's are that thread's
-    /// system time.
+    /// Measured by a clock (`CONFIG_IRQ_TIME_ACCOUNTING`), except that softirqs of ksoftirqd count
+    /// as system time of that thread.
     IrqTime,
 }
 
@@ -145,11 +147,11 @@ impl SoftirqAccounting {
     pub fn why(self) -> &'static str {
         match self {
             Self::Ticks => {
-                "this kernel books whole ticks to what they come upon \
+                "this kernel charges whole ticks to the interrupted context \
                  (CONFIG_IRQ_TIME_ACCOUNTING is off): more or less than softirqs took"
             }
             Self::IrqTime => {
-                "this kernel measures softirqs (CONFIG_IRQ_TIME_ACCOUNTING), but books \
+                "this kernel measures softirqs (CONFIG_IRQ_TIME_ACCOUNTING), but charges \
                  ksoftirqd's as system time"
             }
         }
@@ -164,15 +166,15 @@ pub struct CpuWatch {
     pub softirq_ns: Reading<ByContext>,
     /// The same by vector (`NET_RX`), all contexts.
     pub softirq_by_vector_ns: Reading<BTreeMap<String, u64>>,
-    /// Time by state as `/proc/stat` has it, tick-sampled.
+    /// Time by state from `/proc/stat`, tick-sampled.
     pub proc_stat: Reading<ProcStatNs>,
-    /// The two beside each other.
+    /// Comparison of the two.
     pub softirq_gap: Reading<SoftirqGap>,
     /// Instructions and cycles, where the machine has counters.
     pub ipc: Reading<Ipc>,
-    /// How often polling ended for want of budget or time. **Source**: `softnet_stat`.
+    /// Number of softirq runs that ended for lack of budget or time. **Source**: `softnet_stat`.
     pub time_squeeze: Delta,
-    /// Packets dropped for want of room in the backlog. **Source**: `softnet_stat`.
+    /// Packets dropped because the backlog was full. **Source**: `softnet_stat`.
     pub backlog_drops: Delta,
     /// Interrupts by which another CPU handed packets over (RPS). **Source**: `softnet_stat`.
     pub received_rps: Delta,

@@ -5,25 +5,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::Reading;
 
-/// One thread over the interval. Sums by process are for whoever shows them.
+/// One thread over the interval. Sums by process are left to the view.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InterruptedTask {
     pub pid: u32,
     /// The process's short name, `/proc/PID/comm`. Absent where the process ended before it was
-    /// asked; then the thread's own name is all that is known.
+    /// read; then only the thread's own name is known.
     #[serde(default)]
     pub process: Reading<String>,
     pub tid: u32,
     /// The thread's short name.
     pub name: String,
-    /// Softirqs of interrupts that came upon it while it ran: time taken from it for others'
-    /// packets.
+    /// Softirqs of interrupts that interrupted it while it ran: time lost to packets of others.
     pub preempted_by_softirq_ns: u64,
-    /// Interrupt handlers that came upon it while it ran.
+    /// Interrupt handlers that interrupted it while it ran.
     pub preempted_by_irq_ns: u64,
     /// Softirq work within its own system calls.
     pub own_softirq_ns: u64,
-    /// How many softirqs that were, both kinds.
+    /// Number of softirqs of both kinds.
     pub softirqs: u64,
 }
 

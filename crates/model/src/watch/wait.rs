@@ -5,47 +5,47 @@ use serde::{Deserialize, Serialize};
 
 use crate::Reading;
 
-/// A distribution of times, nanoseconds; the bounds of quantiles are those of its buckets
-/// (four to each power of two: 19% wide or less). One of nothing is absent, never all zeros.
+/// A distribution of times, nanoseconds; the bounds of quantiles are those of its buckets (four per
+/// power of two: at most 19% wide). An empty distribution is absent, never all zeros.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitNs {
-    /// How many, 1 or more.
+    /// Number of values, 1 or more.
     #[schemars(range(min = 1))]
     pub count: u64,
     pub mean: f64,
-    /// Half were no longer.
+    /// The median.
     pub p50: u64,
     pub p90: u64,
     pub p99: u64,
-    /// The longest, to its bucket's end.
+    /// The maximum: the upper bound of its bucket.
     pub max: u64,
 }
 
-/// What one process waited for: each time that a thread slept, was woken up because a socket
+/// Waits of one process. A wait is counted when a thread slept, was woken up because a socket
 /// became readable, and read from it before it slept again. All other reads are left out and
-/// counted. A part of which nothing was observed in the interval is absent.
+/// counted. A part without observations in the interval is absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessWaits {
     pub pid: u32,
     pub name: String,
-    /// From a packet's entry into the stack to the socket's being readable.
+    /// From a packet's entry into the stack until the socket is readable.
     pub stack: Reading<WaitNs>,
-    /// From readable to the reader's being woken up.
+    /// From readable until the reader is woken up.
     pub wakeup: Reading<WaitNs>,
-    /// From woken up to running: the run queue, and leaving idle.
+    /// From the wake-up until the reader runs: run queue delay and idle exit.
     pub runqueue: Reading<WaitNs>,
-    /// Those of the former where the CPU was idle before: leaving idle.
+    /// The part of these where the CPU was idle before: idle exit.
     pub idle_exit: Reading<WaitNs>,
-    /// From running to the data's being copied.
+    /// From running until the data is copied.
     pub copy: Reading<WaitNs>,
-    /// Reads for which no wait is known: they found data, or were late for want of an earlier
-    /// packet.
+    /// Reads without a known wait: they found data, or were late because an earlier packet was
+    /// missing.
     pub excluded_reads: Reading<u64>,
-    /// Those of the former that were late (TCP): data that had come before had to wait for the
-    /// packet that woke up the reader, lost or overtaken on its way, or needed because the
-    /// reader asks for more at once.
+    /// Those of these reads that were late (TCP): data that had come before had to wait for the
+    /// packet that woke up the reader. That packet was lost or overtaken on its way, or was needed
+    /// because the reader asks for more at once.
     pub late_reads: Reading<u64>,
-    /// In which share of the interval waits were observed, 0 to 1: observing more would have
-    /// cost too much. All counts are of that share.
+    /// Share of the interval in which waits were observed, 0 to 1: observing more would have cost
+    /// too much. All counts are from that share.
     pub observed_share: f64,
 }

@@ -1,13 +1,13 @@
 /*
- * The least that pgbench's select-only in prepared statements can cost a client: the bytes that
- * `measure pg` sends, the answers received and thrown away, on one thread; no clock is read,
- * nothing is kept, no script is evaluated. What netwright and pgbench take is measured beside this.
+ * Lower bound of the client's cost of pgbench's select-only with prepared statements: one thread
+ * sends the bytes that `measure pg` sends and discards the answers. It reads no clock, keeps no
+ * data and evaluates no script. The costs of netwright and pgbench are compared with it.
  *
  *   pgloop epoll|uring PORT CLIENTS EACH ROWS
  *
- * `epoll` is told once of each connection and makes a send and a recv for each transaction;
- * `uring` has the kernel do both, a call for as many as are ready. It prints `tps = N`.
- * The server, at 127.0.0.1, lets `postgres` in without a password.
+ * `epoll` registers each connection once and makes a send and a recv for each transaction;
+ * `uring` submits both to the kernel, with one call for all that are ready. It prints `tps = N`.
+ * The server, at 127.0.0.1, must accept `postgres` without a password.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -46,7 +46,7 @@ static size_t put(char *at, char kind, const char *body, uint32_t bytes)
     return bytes + 5;
 }
 
-/* Whether ReadyForQuery ends what came. */
+/* Whether the received data ends with ReadyForQuery. */
 static int whole(const char *at, ssize_t bytes)
 {
     return bytes >= 6 && at[bytes - 6] == 'Z';
@@ -69,7 +69,7 @@ static void ready(int fd)
     } while (!whole(room, got));
 }
 
-/* A session that has the statement. */
+/* Opens a session with the prepared statement. */
 static int begin(int port)
 {
     static const char who[] = "\0\3\0\0user\0postgres\0database\0postgres\0";
@@ -156,7 +156,7 @@ static struct io_uring_sqe *entry(uint8_t what, int c, char *at, size_t bytes)
     return one;
 }
 
-/* A send that tells of itself only where it fails, and the recv of its answer. */
+/* A send that completes visibly only on failure, and the recv of its answer. */
 static void ask_and_await(int c)
 {
     struct io_uring_sqe *one = entry(IORING_OP_SEND, c, out[c], ask(out[c]));

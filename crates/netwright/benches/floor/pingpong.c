@@ -1,12 +1,12 @@
 /*
- * The least that a round trip can cost: plain send and recv, one connection, no checks that a
- * tool would need. What netwright takes is measured against this.
+ * Lower bound of the cost of a round trip: plain send and recv, one connection, without the
+ * checks that a tool needs. The cost of netwright is compared with it.
  *
  *   pingpong serve  tcp|udp PORT BYTES block|spin
  *   pingpong client tcp|udp PORT BYTES block|spin WARMUP_MS WINDOW_MS record|count
  *
- * `record` reads the clock once a round trip and keeps every one of them, so the median is
- * exact; `count` reads no clock at all within the window, a timer ends it. The client prints
+ * `record` reads the clock once per round trip and keeps all of them, so the median is exact;
+ * `count` reads no clock within the window, which a timer ends. The client prints
  *
  *   median_ns mean_ns min_ns round_trips window_ns      (median and min are 0 with `count`)
  *
@@ -50,7 +50,7 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* One whole message; 0 when the other end is gone or the timer ended it. */
+/* Receives one complete message; 0 when the peer closed or the timer ended the window. */
 static inline int receive(int fd, size_t bytes, int flags)
 {
     size_t got = 0;

@@ -1,5 +1,5 @@
 /*
- * The least that a stream can cost: one connection, 128 KiB at a time, nothing looked at.
+ * Lower bound of the cost of a stream: one connection, 128 KiB per call, no data is read.
  *
  *   stream serve  PORT
  *   stream client PORT MS

@@ -24,5 +24,5 @@ use crate::failure::Failure;
 /// The path is not known.
 pub fn ours() -> Result<PathBuf, Failure> {
     std::env::current_exe()
-        .map_err(|e| Failure::Environment(format!("our own program is not found: {e}")))
+        .map_err(|e| Failure::Environment(format!("cannot find the netwright executable: {e}")))
 }

@@ -383,9 +383,9 @@ fn what_cannot_be_watched_is_refused_in_a_line() {
     let explain = |args: &[&str]| output(NETWRIGHT, &[&["explain"], args].concat());
     for (args, code, word) in [
         (&["--pid", "4194304"][..], 4, "no process 4194304"),
-        (&["--port", "1"], 4, "nobody listens on TCP port 1"),
+        (&["--port", "1"], 4, "no process listens on TCP port 1"),
         (&["--port", &port, "--duration", "200ms"], 4, "no request was read and answered"),
-        (&["--pid", &own, "--port", &port, "--duration", "200ms"], 4, "nobody spoke"),
+        (&["--pid", &own, "--port", &port, "--duration", "200ms"], 4, "no traffic"),
         (&["--port", &port, "--duration", "1ms"], 2, "--duration"),
         (&["--port", "0"], 2, "--port"),
         (&["--port", &port, "rtt://127.0.0.1"], 2, "cannot be used"),

@@ -384,7 +384,7 @@ fn it_asks_first_and_a_dry_run_changes_nothing() {
         let before = host.print();
         let out = model(host, &[]).stdin(Stdio::null()).output().unwrap();
         assert_eq!(out.status.code(), Some(2));
-        assert!(complaint(&out).contains("--yes lets it"), "{}", complaint(&out));
+        assert!(complaint(&out).contains("--yes permits it"), "{}", complaint(&out));
         // No answer means no.
         let out = model(host, &["--ask", "--json"]).stdin(Stdio::null()).output().unwrap();
         assert_eq!(out.status.code(), Some(1), "{}", complaint(&out));

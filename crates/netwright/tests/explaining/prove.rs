@@ -354,7 +354,7 @@ fn an_end_before_the_first_run_is_said_to_tell_nothing() {
     signal(&child, libc::SIGTERM);
     let out = child.wait_with_output().unwrap();
     assert_eq!((out.status.code(), out.stdout.len()), (Some(1), 0));
-    assert!(complaint(&out).contains("there is nothing to tell"), "{}", complaint(&out));
+    assert!(complaint(&out).contains("there is no result"), "{}", complaint(&out));
     assert_eq!(fs::read_to_string(&knob).unwrap(), "7\n");
 }
 

@@ -108,7 +108,7 @@ fn what_tune_refuses_is_refused_before_anything_runs() {
             ("nic.v0.none=1", 2, "no such knob"),
             ("sysctl.net.ipv4.tcp_keepalive_intvl=many", 2, "many"),
             ("nic.v0.mtu=1400", 2, "your own connection may be cut"),
-            ("sysctl.net.ipv4.tcp_keepalive_intvl=75", 2, "what is there already"),
+            ("sysctl.net.ipv4.tcp_keepalive_intvl=75", 2, "equal the present value"),
         ] {
             let out = try_out(change, &[]);
             let said = complaint(&out);
@@ -324,7 +324,7 @@ fn a_workload_that_turns_the_knob_itself_is_said_at_once() {
         let out = prove(host, &[&args[..], &["--runs", "24"]].concat()).output().unwrap();
         let said = complaint(&out);
         assert_eq!(out.status.code(), Some(4), "{said}");
-        let reported = "is 99, which somebody else set over 61 (before: 75)";
+        let reported = "is 99, set by another program over 61 (before: 75)";
         assert!(said.contains("left as it is") && said.contains(reported), "{said}");
         let found = fs::read_to_string(FILE).unwrap();
         assert_eq!(found.trim(), "99", "nobody's value is lost");

@@ -179,18 +179,18 @@ fn a_wrong_certificate_is_one_line_with_what_to_do() {
     let ended = format!("https://{}/", relay(servers[0].address(), Does::Cuts(0)));
     let (key, itself_ca) = (at.join("ca.key"), ca(at, "self"));
     for (args, code, says) in [
-        (&[&right[..]][..], 4, "signed by nobody who is trusted here; name the authority's"),
-        (&[itself], 4, "signed by itself; trust it by --ca FILE"),
-        (&[itself, "--ca", &own], 4, "signed by itself"),
-        (&[right, "--ca", &itself_ca], 4, "nobody who is trusted"),
-        (&[other, "--ca", &own], 4, "is for elsewhere.example; ask by such a name"),
+        (&[&right[..]][..], 4, "issuer of its certificate is not trusted; name the authority's"),
+        (&[itself], 4, "self-signed; trust it by --ca FILE"),
+        (&[itself, "--ca", &own], 4, "self-signed"),
+        (&[right, "--ca", &itself_ca], 4, "certificate is not trusted"),
+        (&[other, "--ca", &own], 4, "is for elsewhere.example; use such a name"),
         (&[old, "--ca", &own], 4, "has expired, 0 h ago; renew it"),
         (&[&plain_url], 4, "no TLS; is it a port without, for http://?"),
         (&[&ended, "--ca", &own], 4, "closed within the TLS handshake"),
         (&[right, "--ca", &none], 4, "cannot read"),
         (&[right, "--ca", key.to_str().unwrap()], 4, "holds no certificate in PEM"),
         (&[right, "--ca", &own, "--insecure"], 2, "cannot be used with"),
-        (&["http://localhost/", "--insecure"], 2, "TLS is spoken with https:// alone"),
+        (&["http://localhost/", "--insecure"], 2, "TLS needs an https:// URL"),
     ] {
         let out = output(NETWRIGHT, &[&["measure", "http", "--requests", "3"], args].concat());
         let text = String::from_utf8_lossy(&out.stderr);

@@ -316,7 +316,7 @@ fn a_server_without_tls_or_that_is_none_is_said() {
     assert!(document(&measure(&string("prefer"), nowhere(), &[])).runs[0].tls.is_none());
     let out = measure(&string("require"), nowhere(), &[]);
     let why = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.code() == Some(4) && why.contains("speaks no TLS"), "{why}");
+    assert!(out.status.code() == Some(4) && why.contains("does not support TLS"), "{why}");
     // Over its Unix socket there is no TLS, whatever is requested.
     let folder = server.folder().display().to_string();
     let unix = format!("host={folder} port={} user=postgres sslmode=require", server.port);

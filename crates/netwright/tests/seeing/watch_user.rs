@@ -146,7 +146,7 @@ fn what_is_no_recording_is_refused_in_one_line() {
     let pipe = std::ffi::CString::new(at("pipe")).unwrap();
     // SAFETY: the path ends with NUL.
     assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
-    refuses(&at("pipe"), "it is a pipe that nobody writes into");
+    refuses(&at("pipe"), "it is a pipe without a writer");
     fs::write(
         at("json"),
         "{\"recording_version\":99,\"name\":\"x\",\"kernel\":\"y\",\"cpus\":[],\"nics\":[]}\n",

@@ -408,7 +408,7 @@ fn a_discipline_comes_back_with_its_options_or_is_not_touched() {
         }
         tc("handle 6: htb");
         let (code, _, err) = host.tune(&["apply", "nic.v1.qdisc=pfifo"]);
-        assert!(code == 4 && err.contains("htb is there, and could not be put back"), "{err}");
+        assert!(code == 4 && err.contains("htb is in place, and could not be restored"), "{err}");
         let there = run("tc", &["qdisc", "show", "dev", "v1"]);
         assert!(there.contains("htb 6: root"), "{there}");
     });

@@ -26,7 +26,7 @@ fn apply_killed_at_every_write_is_undone_exactly() {
             let when = format!("killed at write {at}");
             let (code, out, err) = host.tune_in(state.path(), &["rollback"]);
             assert_eq!(code, 0, "{when}: {out}{err}");
-            assert!(!out.contains("somebody else"), "{when}, but nobody else was there: {out}");
+            assert!(!out.contains("another program"), "{when}, but nobody else was there: {out}");
             unfinished += usize::from(out.contains("is rolled back"));
             same(&before, &host.print(), &when);
             if let End::Exited(code) = end {
@@ -109,7 +109,7 @@ fn rollback_killed_at_every_write_is_completed_exactly() {
             let when = format!("rollback killed at write {at}");
             let (code, out, err) = host.tune_in(state.path(), &["rollback"]);
             assert_eq!(code, 0, "{when}: {out}{err}");
-            assert!(!out.contains("somebody else"), "{when}, but nobody else was there: {out}");
+            assert!(!out.contains("another program"), "{when}, but nobody else was there: {out}");
             same(&before, &host.print(), &when);
             if end != End::Killed {
                 assert_eq!(end, End::Exited(0));
@@ -150,7 +150,7 @@ fn rollback_killed_at_every_write_leaves_what_somebody_else_set() {
             assert_eq!(std::fs::read_to_string(FILE).unwrap(), "47\n", "{when}");
             let (_, log, _) = host.tune_in(state.path(), &["log"]);
             assert!(
-                log.contains("tcp_fin_timeout: 47, which somebody set since, was left"),
+                log.contains("tcp_fin_timeout: 47, set by another program, was left"),
                 "{when}: {log}"
             );
             let (code, out, err) = host.tune_in(state.path(), &["rollback", "1", "--force"]);

@@ -270,7 +270,7 @@ fn what_somebody_else_set_since_is_named_and_left_unless_it_is_to_be_overwritten
         }
         let (_, log, _) = tune(state, &["log"]);
         let reported = if kept { "was left" } else { "was overwritten" };
-        assert!(log.contains(&format!("1300, which somebody set since, {reported}")), "{log}");
+        assert!(log.contains(&format!("1300, set by another program, {reported}")), "{log}");
         let again = |args: &[&str]| tune(state, &[&["rollback"], args].concat());
         let (code, out, err) = again(&[]);
         assert!(code == 0 && out.contains("No active changes"), "it is said once: {out}{err}");
@@ -300,7 +300,7 @@ fn the_guard_leaves_what_somebody_else_set_since() {
     wait_for("the watchdog", || tune(state, &["log"]).1.contains("rolled back"));
     assert!(link().contains("mtu 1300") && link().contains("qlen 1000"), "{}", link());
     let (_, log, _) = tune(state, &["log"]);
-    assert!(log.contains("nic.v0.mtu: 1300, which somebody set since, was left"), "{log}");
+    assert!(log.contains("nic.v0.mtu: 1300, set by another program, was left"), "{log}");
     assert_eq!(tune(state, &["rollback", "1", "--force"]).0, 0);
     assert!(link().contains("mtu 1500"), "{}", link());
 }
@@ -435,7 +435,7 @@ fn what_is_kept_and_not_in_force_is_told_and_so_is_a_file_that_was_not_there() {
     for reported in ["written", "unchanged"] {
         let out = persist(&[]);
         assert!(out.contains(reported) && !out.contains("in force already"), "{out}");
-        let note = "sysctl.net.ipv4.tcp_fin_timeout is 45 now, which somebody else set since";
+        let note = "sysctl.net.ipv4.tcp_fin_timeout is 45 now, set by another program";
         assert!(out.contains(note), "{out}");
     }
     ns.run("sysctl", &["-w", "net.ipv4.tcp_fin_timeout=30"]);

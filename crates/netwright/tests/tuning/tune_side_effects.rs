@@ -389,7 +389,7 @@ fn what_somebody_set_beside_a_change_is_named_and_overwritten_or_left() {
             assert_eq!(print(), rest, "{}: all else", case.knob);
             let (_, log, _) = tune(state, &["log"]);
             let reported = if keeps { "was left" } else { "was overwritten" };
-            let line = format!("{}: {found}, which somebody set since, {reported}", case.beside);
+            let line = format!("{}: {found}, set by another program, {reported}", case.beside);
             let flat = log.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(flat.contains(&line), "no {line:?} in {log}");
             set(case.before);

@@ -299,7 +299,7 @@ fn load_one(ebpf: &mut Ebpf, name: &str, btf: Option<&Btf>) -> Result<(), Readin
             p.load().map_err(|e| Refusal::of_program(name, &e).into())
         }
         (Some(Program::BtfTracePoint(_)), None) => Err(Reading::absent(format!(
-            "{name}: this kernel tells nothing of its types (no /sys/kernel/btf/vmlinux)"
+            "{name}: this kernel has no type information (no /sys/kernel/btf/vmlinux)"
         ))),
         (Some(Program::BtfTracePoint(p)), Some(btf)) => {
             p.load(name, btf).map_err(|e| Refusal::of_program(name, &e).into())

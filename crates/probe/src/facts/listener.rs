@@ -64,7 +64,7 @@ fn from_files(root: &Root, asked: ReadError) -> Result<Vec<Row>, ReadError> {
         .map(|s| Row {
             address: s.local,
             waiting: s.rx_queue,
-            limit: Reading::absent("/proc/net/tcp does not tell; sock_diag does"),
+            limit: Reading::absent("/proc/net/tcp does not report it; sock_diag does"),
             inode: s.inode,
         })
         .collect())

@@ -227,7 +227,7 @@ fn napi(n: &NapiMessage, queues: Vec<QueueId>) -> Napi {
     Napi {
         id: n.id,
         irq: n.irq.map_or_else(
-            || Reading::Absent(format!("the driver tells no interrupt of NAPI {}", n.id)),
+            || Reading::Absent(format!("the driver reports no interrupt for NAPI {}", n.id)),
             |irq| Reading::Known(IrqId(irq)),
         ),
         pid: n.pid.map_or_else(

@@ -31,7 +31,7 @@ pub fn between(first: &Root, second: &Root) -> Result<Samples, String> {
     }
     match one_boot(first, second) {
         Some(true) => {}
-        Some(false) => return Err("the host booted between them: its counters began anew".into()),
+        Some(false) => return Err("the host rebooted between them: its counters restarted".into()),
         None => return Err("nothing in them says that they are of one boot (/proc/stat)".into()),
     }
     if before.time.start_ns >= now.time.start_ns {

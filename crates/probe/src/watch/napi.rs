@@ -129,7 +129,7 @@ impl Napis {
     fn one(&mut self, root: &Root, netns: u32, id: u32, nic: &str, cells: &[Cell]) -> NapiWatch {
         let place = match (netns, id) {
             (0, _) => nowhere("a CPU's backlog has none"),
-            (_, 0) => nowhere("NAPI instances without a number cannot be told apart"),
+            (_, 0) => nowhere("NAPI instances without an id cannot be distinguished"),
             _ => {
                 let irq = cells.iter().find_map(|c| c.sums.irq.checked_sub(1)).map(IrqId);
                 self.places.of(root, Instance { id, nic, netns, irq })

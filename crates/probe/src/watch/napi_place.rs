@@ -98,7 +98,12 @@ impl NamespaceNics {
             .or(after)
             .or_else(|| queue.known().and_then(of_queue))
             .map_or_else(
-                || Reading::absent("neither the kernel nor a name tells this one's interrupt"),
+                || {
+                    Reading::absent(
+                        "neither the kernel nor a name shows the interrupt of this \
+                                    instance",
+                    )
+                },
                 Reading::Known,
             );
         let threaded = match reported {

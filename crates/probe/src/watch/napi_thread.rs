@@ -45,7 +45,7 @@ impl Threads {
         match self.same_numbers {
             true => Reading::Known(()),
             false => Reading::absent(
-                "in a PID namespace of its own this program cannot tell which threads poll",
+                "in a separate PID namespace this program cannot determine which threads poll",
             ),
         }
     }

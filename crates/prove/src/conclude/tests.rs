@@ -331,7 +331,7 @@ fn a_figure_too_noisy_to_decide_is_said_with_the_blocks_that_would() {
     let too_noisy = |n: &&ProveNote| matches!(n, ProveNote::TooNoisy { .. });
     let note = found.notes.iter().find(too_noisy);
     let note = note.unwrap_or_else(|| panic!("{:?}", found.notes)).to_string();
-    assert!(note.starts_with("too noisy to tell 1% from nothing"), "{note}");
+    assert!(note.starts_with("too noisy to distinguish 1% from no effect"), "{note}");
     let words: Vec<&str> = note.split(' ').collect();
     let needed = words.windows(2).find(|w| w[0] == "about").and_then(|w| w[1].parse::<f64>().ok());
     // Intervals of a quarter need some hundred times as many runs for a hundredth.

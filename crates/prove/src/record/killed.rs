@@ -111,8 +111,8 @@ fn undo_at(place: Option<&NamespaceId>, undo: &str) -> Result<Option<&'static st
             netns::within(&namespace, run).map_err(|e| e.to_string())?.map(|()| None)
         }
         NamespaceSearch::Gone => Ok(Some(
-            "its network namespace is gone, and what was set there with it; anything else that it \
-             undoes is to be put right by hand",
+            "its network namespace is gone, and its settings with it; anything else that it undoes \
+             is to be put right by hand",
         )),
         NamespaceSearch::Unknown => Err(format!(
             "`{undo}` belongs to network namespace {inode}, which is not seen from here"

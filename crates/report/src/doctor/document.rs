@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::senders::{self, Sender};
 
-/// What `doctor` says of one host.
+/// Result of `doctor` for one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DoctorDocument {
     /// [`SCHEMA_VERSION`] of the writer.
@@ -24,27 +24,27 @@ pub struct DoctorDocument {
     pub host: Host,
     /// Its kernel release, the same as `host.kernel`.
     pub kernel: Reading<String>,
-    /// Where the host was read from.
+    /// Origin of the host's facts.
     pub source: Source,
-    /// What the host should be good at.
+    /// The optimisation goal of the host.
     pub goal: Goal,
-    /// How long the counters were watched; absent when only settings could be judged.
+    /// Length of the counter window; absent when only settings could be judged.
     pub window_ns: Reading<Nanos>,
-    /// How the counters were watched.
+    /// Observation of the counters.
     pub window: Reading<Window>,
     /// What limits those who send over TCP, most bytes first.
     #[serde(default = "no_senders")]
     pub senders: Reading<Vec<Sender>>,
     pub findings: Vec<Finding>,
-    /// Rules that looked and found nothing wrong.
+    /// Rules that passed.
     pub passed: Vec<Passed>,
-    /// Rules that lacked evidence.
+    /// Rules that were skipped because evidence was missing.
     pub skipped: Vec<SkippedRule>,
-    /// What could not be read and what would grant it.
+    /// Values that could not be read and what would grant access.
     pub no_access: Vec<NoAccess>,
 }
 
-/// Where a host was read from.
+/// Origin of a host's facts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
     /// `live`, `snapshot` (with a manifest) or `tree` (a plain folder or archive).
@@ -55,14 +55,14 @@ pub struct Source {
     pub taken_at_unix_s: Reading<u64>,
     /// Whether names and addresses in it were replaced.
     pub redacted: Reading<bool>,
-    /// Which host, boot and network namespace it was, for `tune plan` to compare; only of the
+    /// Identity of the host, boot and network namespace, which `tune plan` compares; only for the
     /// running host.
     #[serde(default)]
     pub id: Reading<HostId>,
 }
 
 impl Source {
-    /// The running host, which is this one.
+    /// The running host.
     pub fn live(id: HostId) -> Self {
         let none = "the running host";
         Self {
@@ -89,24 +89,25 @@ impl Source {
     }
 }
 
-/// How the counters were watched.
+/// Observation of the counters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
     pub readings: u32,
-    /// How long the longest of them took: how blurred the window's edges are.
+    /// Duration of the longest reading: the uncertainty of the window's edges.
     pub reading_ns: Nanos,
-    /// Whether it was ended before the time asked for (Ctrl-C).
+    /// Whether the observation was ended before the requested time (Ctrl-C).
     pub interrupted: bool,
-    /// There was one reading: the window is the time since boot, every rate an average of it.
+    /// Whether there was only one reading: the window is the time since boot, and every rate an
+    /// average over it.
     pub since_boot: bool,
-    /// CPUs that went on- or offline and NICs that came or went meanwhile, with what happened:
-    /// their counters are skipped. Mostly empty.
+    /// CPUs that went on- or offline and NICs that came or went meanwhile, with the event; their
+    /// counters are skipped. Mostly empty.
     #[serde(default)]
     pub changes: Vec<HostChange>,
     /// Packets received by all CPUs in it, in every network namespace. **Source**:
     /// `/proc/net/softnet_stat`.
     pub packets: Reading<u64>,
-    /// Softirq time over it.
+    /// Softirq time over the window.
     #[serde(default = "no_softirq")]
     pub softirq: Reading<SoftirqTime>,
 }
@@ -114,20 +115,20 @@ pub struct Window {
 /// Softirq time of all CPUs over the window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SoftirqTime {
-    /// By context, as eBPF measured it.
+    /// By context, measured by eBPF.
     pub measured_ns: ByContext,
-    /// What `/proc/stat` says of the same.
+    /// The same, as `/proc/stat` reports it.
     pub proc_stat_ns: Reading<u64>,
     /// All CPU time of the window: its length times the CPUs.
     pub cpu_time_ns: u64,
 }
 
-/// A document from before they were told.
+/// The document is older than this measurement.
 fn no_senders() -> Reading<Vec<Sender>> {
     Reading::absent("not measured")
 }
 
-/// A document from before it was measured.
+/// The document is older than this measurement.
 fn no_softirq() -> Reading<SoftirqTime> {
     Reading::absent("not measured")
 }

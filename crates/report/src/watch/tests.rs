@@ -27,7 +27,7 @@ fn an_interval_tells_every_part_and_what_is_missing_once() {
     // 200+80+30+1+50 ms and the small vectors, of a second.
     assert!(line.contains("36.1%") && line.contains("20.0%") && line.contains("11.0%"), "{line}");
     assert!(text.contains("ipi_exit: this kernel has no such tracepoint"), "{text}");
-    assert!(text.contains("/proc si: this kernel books whole ticks"), "{text}");
+    assert!(text.contains("/proc si: this kernel charges whole ticks"), "{text}");
     let again = teller.tell(&record(4, 1));
     assert!(!again.contains("whole ticks"), "the reason is said once: {again}");
     assert!(!again.contains("not seen"), "what is missing is said when it changes: {again}");

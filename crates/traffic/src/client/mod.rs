@@ -210,14 +210,15 @@ fn reach(target: &Target, common: &From) -> Result<(Socket, Option<SocketAddr>)>
             let to = SockAddr::unix(path).doing(what)?;
             connect_within(&socket, &to, PATIENCE).map_err(|e| match e.kind() {
                 std::io::ErrorKind::TimedOut => Error::Environment(format!(
-                    "{}: its queue is full, and no connection was accepted in {} s; does the server stand still?",
+                    "{}: its queue is full, and no connection was accepted in {} s; does the \
+                     server hang?",
                     path.display(),
                     PATIENCE.as_secs()
                 )),
                 std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
                     let run = format!("netwright serve --unix {}", path.display());
                     Error::Environment(format!(
-                        "{}: nobody listens there; start `{run}`",
+                        "{}: no server listens there; start `{run}`",
                         path.display()
                     ))
                 }

@@ -71,8 +71,8 @@ impl Admitted<'_> {
         // Every connection was served until the server closed it: fewer connections would not help.
         if silent == 0 && failed == 0 && fate.reconnects > 0 {
             return warned(format!(
-                "{}: the server ended {} connections between answers, and no time has what it took to \
-                 make them anew. {}",
+                "{}: the server closed {} connections between answers, and the times leave out the \
+                 reconnects. {}",
                 parts.join("; "),
                 grouped(fate.reconnects),
                 self.keep

@@ -119,7 +119,8 @@ pub fn dial(
                 Error::Environment(format!("{name}: {}", nobody(to.as_pathname())))
             }
             io::ErrorKind::TimedOut if transport == Transport::Unix => Error::Environment(format!(
-                "{name}: its queue is full, and no connection was accepted in {}; does the server stand still?",
+                "{name}: its queue is full, and no connection was accepted in {}; does the server \
+                 hang?",
                 deadline.limit()
             )),
             io::ErrorKind::TimedOut => Error::Environment(format!(

@@ -325,8 +325,8 @@ mod tests {
         assert_eq!(
             words(&floor),
             "client overhead, 31 ns a sample, is over 1% of figures below 3.14 µs; excursions \
-             up to 84 µs can be this machine's own: so late it woke from one sleep in 100, and \
-             rarer ones may be longer"
+             up to 84 µs can be wake-up jitter of this machine: one wake-up in 100 was that late, \
+             and rarer ones may be later"
         );
         let floor = calibration(31.4, 1_000).certificate(&[window(None)]);
         assert_eq!(floor.trust_above_ns, 100_000);
@@ -346,7 +346,7 @@ mod tests {
         let floor = calibration(31.4, 20).certificate(&windows);
         assert_eq!(floor.steal_ns, Reading::Known(40_000_000));
         let said = words(&floor);
-        assert!(said.contains("took 40 ms, 1.00% of the CPUs' time"), "{said}");
+        assert!(said.contains("steal time 40 ms, 1.00% of the CPUs' time"), "{said}");
         assert!(said.contains("above the quantile 99.00%"), "{said}");
     }
 }

@@ -48,9 +48,7 @@ impl Load<'_> {
         }
         if self.one_each && pipeline > 1 {
             return usage(
-                "a connection of its own for each carries one; leave out --pipeline or \
-                 --new-connections"
-                    .into(),
+                "each new connection carries one; leave out --pipeline or --new-connections".into(),
             );
         }
         if self.total.is_some() && common.confidence_per_mille.is_some() {

@@ -66,7 +66,7 @@ impl Tls {
         let verifier = trust::verifier(asked, &provider)?;
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|e| Error::Environment(format!("TLS cannot be spoken here: {e}")))?
+            .map_err(|e| Error::Environment(format!("TLS is not available: {e}")))?
             .dangerous()
             .with_custom_certificate_verifier(verifier);
         let mut config = match asked.own {

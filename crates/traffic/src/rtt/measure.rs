@@ -193,7 +193,7 @@ fn check(spec: &RttSpec) -> Result<()> {
         return usage("at least one request outstanding and one thread are needed".into());
     }
     if spec.peer_threads == Some(0) {
-        return usage("no thread at the server answers nobody".into());
+        return usage("at least one thread is needed at the server".into());
     }
     if spec.rate_per_s == Some(0) {
         return usage("a rate of 0 sends nothing".into());
@@ -270,7 +270,7 @@ fn round(
     let ready = peer.ask(test)?;
     if let Some(asked) = test.service_ns.filter(|asked| *asked != ready.service_ns) {
         return Err(Error::Environment(format!(
-            "{} cannot be told a service time of {asked}; run the same version at both ends",
+            "{} does not support a service time of {asked}; run the same version at both ends",
             peer.name
         )));
     }

@@ -134,8 +134,8 @@ mod tests {
         let why = waking(median(377_000, 0.1), median(448_000, 7.65)).unwrap_err();
         assert_eq!(
             why.to_string(),
-            "what is stack and what is waking up is not reported: spinning on two CPUs took 448 µs, \
-             no less than blocking, 377 µs, as where something else runs on the CPUs"
+            "stack and wake-up latency are not reported separately: spinning on two CPUs took 448 \
+             µs, no less than blocking, 377 µs, as where something else runs on the CPUs"
         );
         let why = waking(median(53_100, 0.008), median(50_000, 0.2)).unwrap_err();
         assert!(matches!(why, SplitAnswer::IntervalsOverlap { .. }), "{why}");

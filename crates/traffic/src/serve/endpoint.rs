@@ -387,6 +387,9 @@ pub fn clear_stale(path: &Path) -> Result<()> {
         Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
             std::fs::remove_file(path).doing(|| format!("cannot remove {}", path.display()))
         }
-        _ => Err(Error::Environment(format!("{}: somebody listens there already", path.display()))),
+        _ => Err(Error::Environment(format!(
+            "{}: another process listens there already",
+            path.display()
+        ))),
     }
 }

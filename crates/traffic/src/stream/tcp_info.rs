@@ -96,13 +96,13 @@ impl Sum {
     pub fn read(fds: impl Iterator<Item = RawFd>) -> Self {
         let all: Option<Vec<TcpInfo>> = fds.map(TcpInfo::read).collect();
         match all.as_deref() {
-            None => Self::none("TCP_INFO: the kernel does not tell"),
+            None => Self::none("TCP_INFO: the kernel does not report it"),
             Some([]) => Self::none("this end sends nothing"),
             Some(all) => {
                 let part = |of: fn(&TcpInfo) -> Option<u64>| -> Reading<u64> {
                     match all.iter().map(of).sum::<Option<u64>>() {
                         Some(n) => Reading::Known(n),
-                        None => Reading::absent("TCP_INFO: this kernel does not tell"),
+                        None => Reading::absent("TCP_INFO: this kernel does not report it"),
                     }
                 };
                 let least = all.iter().filter_map(|i| i.mss_bytes).min();
@@ -127,7 +127,7 @@ impl Sum {
 pub fn congestion(fd: RawFd) -> Reading<String> {
     let mut name = [0u8; 16];
     if sys::option(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name).is_err() {
-        return Reading::absent("TCP_CONGESTION: the kernel does not tell");
+        return Reading::absent("TCP_CONGESTION: the kernel does not report it");
     }
     let text: Vec<u8> = name.into_iter().take_while(|b| *b != 0).collect();
     Reading::Known(String::from_utf8_lossy(&text).into_owned())

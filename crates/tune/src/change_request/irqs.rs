@@ -77,7 +77,9 @@ pub fn expand(value: &str, facts: &Facts) -> Result<Vec<(String, String)>, Refus
     match (change_requests.is_empty(), managed) {
         (false, _) => Ok(change_requests),
         (true, 0) => cannot("no interrupt is known to be a queue's of such a NIC"),
-        (true, _) => cannot("the kernel manages these interrupts and lets nobody place them"),
+        (true, _) => {
+            cannot("the kernel manages these interrupts, and their affinity cannot be set")
+        }
     }
 }
 

@@ -218,6 +218,6 @@ fn undoing_that_was_cut_short_makes_nobody_of_what_it_moved() {
     assert!(report.is_whole(), "{report:?}");
     assert_eq!((tree.get("a"), tree.get("c")), ("1".into(), "7".into()));
     let lines = store.set(1).unwrap().unwrap().trouble;
-    let left = format!("{}: 7, which somebody set since, was left", knob("c"));
+    let left = format!("{}: 7, set by another program, was left", knob("c"));
     assert_eq!(lines.iter().map(ToString::to_string).collect::<Vec<_>>(), [left]);
 }

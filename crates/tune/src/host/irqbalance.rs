@@ -64,7 +64,8 @@ impl Host {
         }
         socket::ask(it.pid, text, PATIENCE).map_err(|e| match e.kind() {
             ErrorKind::WouldBlock => TuneError::Environment(format!(
-                "{path}: nobody listened for {PATIENCE:?}; it sleeps for its whole interval now and then"
+                "{path}: no answer for {PATIENCE:?}; irqbalance sometimes sleeps for its whole \
+                 interval"
             )),
             _ => TuneError::io(&path, &e),
         })
@@ -136,7 +137,7 @@ impl Host {
             if Instant::now() >= deadline {
                 let now = now.map_or_else(|e| e.to_string(), |n| format!("it bans {n} now"));
                 return Err(TuneError::Environment(format!(
-                    "irqbalance did not take the CPUs within two of its looks; {now}"
+                    "irqbalance did not take the CPUs within two of its scans; {now}"
                 )));
             }
             std::thread::sleep(Duration::from_millis(200));

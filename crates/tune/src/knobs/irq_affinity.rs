@@ -72,7 +72,7 @@ impl Knob for IrqAffinity {
         case.online(&cpus)?;
         let Some(irq) = self.fact(case) else { return cannot("no such interrupt") };
         if irq.managed.get() == Some(true) {
-            return cannot("the kernel manages this interrupt and lets nobody place it");
+            return cannot("the kernel manages this interrupt, and its affinity cannot be set");
         }
         Ok(cpus.to_string())
     }

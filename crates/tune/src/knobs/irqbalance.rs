@@ -50,7 +50,7 @@ pub(super) fn gone(knob: Target<'_>, host: &Host, old: &str) -> Result<Option<Un
     };
     match host.irqbalance() {
         Ok(now) if now == then => Ok(None),
-        Ok(_) => Ok(Some(Undone::Lost("irqbalance was started anew since".into()))),
+        Ok(_) => Ok(Some(Undone::Lost("irqbalance was restarted since".into()))),
         Err(TuneError::Absent(_)) => Ok(Some(Undone::Lost("irqbalance ended since".into()))),
         Err(e) => Err(e),
     }
@@ -68,7 +68,7 @@ pub(super) fn reported_another(knob: Target<'_>, host: &Host, old: &str) -> Opti
 pub(super) fn settings_files(case: &Case<'_>) -> String {
     let it = case.facts.tuners.iter().find(|r| r.kind == "irqbalance");
     match it.map(|r| r.settings_files.join(", ")) {
-        Some(files) if !files.is_empty() => format!("{files}, when it is started anew"),
+        Some(files) if !files.is_empty() => format!("{files}, when it is restarted"),
         _ => String::new(),
     }
 }
@@ -172,7 +172,7 @@ impl Knob for Irqbalance {
 
     fn undo_text(&self) -> String {
         match self.pause {
-            true => "it is let go on, and looks at the interrupts anew".into(),
+            true => "it is resumed and scans the interrupts again".into(),
             false => "it is told the old list".into(),
         }
     }

@@ -72,7 +72,7 @@ impl Knob for IrqbalanceCpus {
         case.online(&all.difference(&now))?;
         if all.is_empty() && !own.is_empty() {
             return cannot(format!(
-                "its settings ban {own}, and over its socket it can be told another list, not an empty one"
+                "its settings ban {own}, and its socket accepts another list, but not an empty one"
             ));
         }
         if case.facts.host.cpus_online.known().is_some_and(|online| online.is_subset(&all)) {
@@ -105,7 +105,9 @@ impl Knob for IrqbalanceCpus {
     }
 
     fn undo_text(&self) -> String {
-        "it is told the old list, and interrupts that it moved are moved back; each takes up to two of its looks (20 s by default)".into()
+        "the old list is sent to it, and interrupts that it moved are moved back; each takes up to \
+         two of its scans (20 s by default)"
+            .into()
     }
 
     fn owner(&self, case: &Case<'_>) -> String {

@@ -97,7 +97,7 @@ fn may_be_run(path: &str) -> Result<(), TuneError> {
     let why = match about.mode() {
         _ if !about.is_file() => "no file",
         mode if mode & 0o111 == 0 => "not executable",
-        mode if mode & 0o022 != 0 => "others than its owner may write it, and root would run it",
+        mode if mode & 0o022 != 0 => "others than its owner can write it, and root would run it",
         _ if about.uid() != 0 => "not root's, and root would run it",
         _ => return Ok(()),
     };
@@ -163,7 +163,7 @@ impl Knob for IrqbalancePolicy {
         if wanted == NONE {
             return match old.split_whitespace().collect::<Vec<_>>()[..] {
                 [path, NONE] if path != NONE => cannot(format!(
-                    "its own settings give it {path}: take that away there, and start it anew"
+                    "its own settings give it {path}: remove it there and restart irqbalance"
                 )),
                 _ => Ok(NONE.into()),
             };
@@ -185,7 +185,8 @@ impl Knob for IrqbalancePolicy {
         match running(host)? {
             Some(_) => Ok(()),
             None => Err(TuneError::Environment(format!(
-                "{}: irqbalance was started anew and does not run: `systemctl status irqbalance` says why",
+                "{}: irqbalance was restarted and does not run: `systemctl status irqbalance` says \
+                 why",
                 self.target()
             ))),
         }
@@ -207,7 +208,9 @@ impl Knob for IrqbalancePolicy {
     }
 
     fn undo_text(&self) -> String {
-        "irqbalance is started anew as it was, and interrupts that it moved are moved back; what it was told while it ran is lost".into()
+        "irqbalance is restarted as it was, and interrupts that it moved are moved back; lists \
+         that it received while it ran are lost"
+            .into()
     }
 
     fn owner(&self, case: &Case<'_>) -> String {

@@ -85,7 +85,9 @@ impl Knob for IrqbalanceRunning {
     }
 
     fn undo_text(&self) -> String {
-        "it is started or stopped again, and interrupts that were moved are moved back; one that was stopped starts with its settings files: what it was told while it ran is lost".into()
+        "it is started or stopped again, and interrupts that were moved are moved back; one that \
+         was stopped starts with its settings files: lists that it received while it ran are lost"
+            .into()
     }
 
     fn owner(&self, case: &Case<'_>) -> String {

@@ -107,7 +107,7 @@ fn table_lost(nic: &Nic, receive: u32) -> Option<String> {
     }
     let last = table.iter().max()?;
     let then = format!(
-        "take it back first (ethtool -X {} default), and set it anew after the change",
+        "reset it first (ethtool -X {} default), and set it again after the change",
         quote::shell(&nic.name)
     );
     Some(if *last >= receive {

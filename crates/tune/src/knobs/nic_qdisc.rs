@@ -185,12 +185,13 @@ impl Knob for NicQdisc<'_> {
         let there = parsed(old);
         if let Some(q) = there.iter().find(|q| !options::comes_back(&q.kind)) {
             return cannot(format!(
-                "{} is there, and could not be put back as it was; tc qdisc does it without undoing",
+                "{} is in place, and could not be restored as it was; tc qdisc replaces it without \
+                 undo",
                 q.kind
             ));
         }
         if old.lines().any(|l| l.starts_with("filters ")) {
-            return cannot("filters hang on what is there, and could not be put back");
+            return cannot("filters are attached to it, and could not be restored");
         }
         let kind = wanted.kind.map_or(String::new(), |k| format!(" {k}"));
         let mq = if wanted.mq { " mq" } else { "" };

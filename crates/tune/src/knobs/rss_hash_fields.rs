@@ -61,7 +61,7 @@ impl Knob for RssHashFields<'_> {
         let all = host.ethtool().hash_fields(self.nic).map_err(|e| TuneError::read(&e))?;
         let bits = all.fields.get(self.flow);
         bits.map(|bits| names(*bits).join(" ")).ok_or_else(|| {
-            TuneError::Absent(format!("{}: the driver does not tell", self.target()))
+            TuneError::Absent(format!("{}: the driver does not report it", self.target()))
         })
     }
 

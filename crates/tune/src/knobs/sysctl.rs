@@ -193,9 +193,7 @@ impl Knob for Sysctl<'_> {
             Ok(_) if apart => Err(TuneError::Environment(format!(
                 "{file}: read-only in this network namespace; {hosts}"
             ))),
-            Ok(_) => {
-                Err(TuneError::Environment(format!("{file}: the kernel lets nobody write it")))
-            }
+            Ok(_) => Err(TuneError::Environment(format!("{file}: the kernel makes it read-only"))),
             // A misspelled name and a host-wide setting look the same here.
             Err(ReadError::Absent { .. }) if apart => Err(TuneError::Environment(format!(
                 "{file}: not there in this network namespace; if the host has it, then {hosts}{}",

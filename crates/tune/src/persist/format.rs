@@ -101,10 +101,10 @@ pub fn ansible(rendered: &Rendered) -> Printed {
             f.mode
         );
         text += &content(&files::dressed(&f.body));
-        text += "      notify: Tell who reads them\n";
+        text += "      notify: Reload the configuration\n";
     }
-    text += "  handlers:\n    - name: Tell who reads them\n      ansible.builtin.shell: >-\n        \
-            systemctl daemon-reload; udevadm control --reload; sysctl --system\n";
+    text += "  handlers:\n    - name: Reload the configuration\n      ansible.builtin.shell: \
+             >-\n        systemctl daemon-reload; udevadm control --reload; sysctl --system\n";
     Printed::new(text, rendered.not_kept.clone())
 }
 
@@ -161,7 +161,7 @@ pub fn tuned(kept: &[PersistedValue], unnamed: &[NotKept]) -> Printed {
                 let _ = writeln!(sysfs, "{file}={value}");
             }
             _ => {
-                left_out.push(not_kept(k, "tuned has no words for it"));
+                left_out.push(not_kept(k, "tuned has no option for it"));
             }
         }
     }
@@ -244,7 +244,7 @@ mod tests {
         has("[net_eth0]\ntype=net\ndevices=eth0\nchannels=combined 4\nmtu=9000\n\
              ring=rx 2048 tx 1024\n");
         has("[sysfs]\n/sys/class/net/bond0/mtu=9000\n");
-        has("# not here: nic.bond0.features.rx-gro=off: tuned has no words for it (change 1)\n");
+        has("# not here: nic.bond0.features.rx-gro=off: tuned has no option for it (change 1)\n");
         assert_eq!(printed.left_out.len(), 1);
         assert!(!text.contains("net_bond0"), "{text}");
     }

@@ -29,7 +29,7 @@ pub fn at_boot(pairs: &[(&str, &str)]) -> Vec<(String, u32, String)> {
     // virtio_net resets affinities when its channels are set, which on a slow boot came after our
     // script.
     let mut script = String::from(
-        "#!/bin/sh\n# Drivers place interrupts anew while udev sets their interfaces up.\n\
+        "#!/bin/sh\n# Drivers reset interrupt affinities while udev sets their interfaces up.\n\
          command -v udevadm > /dev/null && udevadm settle --timeout=30\n\
          # Numbers change with every boot, names do not.\n",
     );

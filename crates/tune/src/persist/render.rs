@@ -130,7 +130,7 @@ pub fn command(kept: &PersistedValue) -> Option<String> {
 pub fn by_hand(kept: &PersistedValue) -> String {
     let how = knobs::find(&kept.knob).map(|k| k.command(&kept.value));
     format!(
-        "no single command sets it, and no form says it; a script of your own can: {}",
+        "no single command and no format sets it; a custom script can: {}",
         how.unwrap_or_default()
     )
 }
@@ -300,7 +300,7 @@ impl Work<'_> {
         };
         let head = format!("ACTION==\"add\", SUBSYSTEM==\"net\", {matches}");
         if command.contains('"') {
-            return Err("udev has no way to say it".into());
+            return Err("udev has no option for it".into());
         }
         let folder = format!("/sys/class/net/{}/", nic.name);
         if let Some((file, value)) = echo(&command) {

@@ -43,7 +43,7 @@ pub fn keeps_it(cgroup: &str, value: &str) -> String {
             "its user's manager starts it: `systemctl --user edit {}` with CPUAffinity={cpus} keeps it",
             quote::shell(unit)
         ),
-        None => "whoever starts it has to place it".into(),
+        None => "the program that starts it must place it".into(),
     }
 }
 
@@ -93,9 +93,9 @@ mod tests {
             (
                 "/user.slice/user-1000.slice/session-1.scope".into(),
                 "2",
-                "whoever starts it has to place it",
+                "the program that starts it must place it",
             ),
-            ("/docker/notanid".into(), "2", "whoever starts it has to place it"),
+            ("/docker/notanid".into(), "2", "the program that starts it must place it"),
         ] {
             assert_eq!(keeps_it(&cgroup, value), line, "{cgroup}");
         }

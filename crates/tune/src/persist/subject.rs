@@ -40,7 +40,9 @@ pub fn of(
     known: &Record,
 ) -> Result<Subject, String> {
     if is_elsewhere(host, set, knob) {
-        return Err("set in another network namespace, which whoever makes it has to set up".into());
+        return Err(
+            "set in another network namespace; the program that creates it must set it up".into()
+        );
     }
     if let Some(rest) = knob.strip_prefix("nic.") {
         return interface(host, destination, facts, rest, known).map(Subject::Nic);

@@ -193,7 +193,7 @@ fn what_somebody_else_set_is_named_and_overwritten_or_left() {
         assert!(
             set.trouble
                 .iter()
-                .any(|t| t.to_string().contains("busy_poll: 7, which somebody set since")),
+                .any(|t| t.to_string().contains("busy_poll: 7, set by another program")),
             "{:?}",
             set.trouble
         );

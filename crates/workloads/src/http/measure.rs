@@ -109,7 +109,7 @@ fn plain(spec: &HttpSpec, server: &Url) -> Result<Option<Tls>> {
     match ca.is_some() || *insecure || *resume {
         false => Ok(None),
         true => Err(Error::Usage(format!(
-            "{}: TLS is spoken with https:// alone; write that, or leave out what is asked of TLS",
+            "{}: TLS needs an https:// URL; use one, or leave out the TLS options",
             server.origin()
         ))),
     }
@@ -164,9 +164,7 @@ fn check(spec: &HttpSpec) -> Result<()> {
     let usage = |why: String| Err(Error::Usage(why));
     let common = &spec.common;
     if common.transport == Transport::Udp || common.peer != PeerProgram::Server {
-        return usage(
-            "HTTP is measured over TCP or a Unix socket, against a server of its own".into(),
-        );
+        return usage("HTTP is measured over TCP or a Unix socket, against an HTTP server".into());
     }
     Load {
         common,

@@ -18,7 +18,7 @@ use traffic::engine::{
 use super::{recorder::HttpRecorder, statuses};
 
 const WORDS: Words = Words { unconnected: "not connected", answer: "response" };
-const UNTOLD: &str = "a server of another kind does not tell; a responder on its host would \
+const UNTOLD: &str = "this kind of server does not report it; a responder on its host does \
                       (--responder)";
 
 /// The run's result; `request_bytes` is the mean length of its requests, which are sent in turn.

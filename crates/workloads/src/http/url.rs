@@ -40,7 +40,7 @@ impl FromStr for Url {
             "http" => (false, false),
             "https" => (true, false),
             "http+unix" => (false, true),
-            _ => return Err(wrong("only http, https and http+unix are spoken")),
+            _ => return Err(wrong("only http, https and http+unix are supported")),
         };
         if !rest.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(wrong("a space or a letter beyond ASCII must be written as %20 is"));

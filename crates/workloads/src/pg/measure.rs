@@ -137,7 +137,7 @@ fn check(spec: &PgSpec) -> Result<()> {
     let usage = |why: String| Err(Error::Usage(why));
     let common = &spec.common;
     if common.peer != PeerProgram::Server {
-        return usage("PostgreSQL is measured against a server of its own".into());
+        return usage("PostgreSQL is measured against a PostgreSQL server".into());
     }
     if spec.pipeline && spec.protocol == PgProtocol::Simple {
         return usage("a pipeline needs --protocol extended or prepared".into());

@@ -16,7 +16,7 @@ use traffic::engine::{
 use super::{plan::Plan, protocol::PgShape, recorder::PgRecorder, unsent};
 
 const WORDS: Words = Words { unconnected: "no session", answer: "answer" };
-const UNTOLD: &str = "PostgreSQL does not tell; a responder on its host would (--responder)";
+const UNTOLD: &str = "PostgreSQL does not report it; a responder on its host does (--responder)";
 
 /// Text such as `1 client` or `8 clients`.
 pub fn clients_text(n: u32) -> String {

@@ -87,8 +87,8 @@ impl Security {
             ("sslcrl", "revocation is not looked up"),
             ("sslcrldir", "revocation is not looked up"),
             ("sslpassword", "a key with a password cannot be read; give one without"),
-            ("ssl_min_protocol_version", "TLS 1.2 and 1.3 are spoken"),
-            ("ssl_max_protocol_version", "TLS 1.2 and 1.3 are spoken"),
+            ("ssl_min_protocol_version", "TLS 1.2 and 1.3 are supported"),
+            ("ssl_max_protocol_version", "TLS 1.2 and 1.3 are supported"),
             ("requirepeer", "who serves a Unix socket is not looked up"),
         ] {
             let harmless = key == "ssl_min_protocol_version" && get(key) == Some("TLSv1.2");
@@ -98,7 +98,8 @@ impl Security {
         }
         if get("sslnegotiation").is_some_and(|n| n != "postgres") {
             return Err(Error::Usage(
-                "sslnegotiation: only postgres is spoken; servers before 17 know no other".into(),
+                "sslnegotiation: only postgres is supported; servers before 17 know no other"
+                    .into(),
             ));
         }
         let home = |name: &str| {

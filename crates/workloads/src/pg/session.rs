@@ -212,7 +212,7 @@ impl<'a> Session<'a> {
             Fault::Io(e) if Deadline::is_late(&e) => Error::Environment(match self.heard {
                 0 => format!(
                     "{name}: the server is silent: no answer to {asked} in {limit}; is it \
-                     PostgreSQL, and does it stand still?"
+                     PostgreSQL, and does it hang?"
                 ),
                 _ => format!("{name}: the answer to {asked} was not over in {limit}"),
             }),

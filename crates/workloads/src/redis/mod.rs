@@ -55,7 +55,7 @@ const MOST_DATA: u64 = 512 << 20;
 const PATIENCE: Duration = Duration::from_secs(5);
 const WORDS: Words = Words { unconnected: "not connected", answer: "reply" };
 const UNTOLD: &str =
-    "a server of another kind does not tell; a responder on its host would (--responder)";
+    "this kind of server does not report it; a responder on its host does (--responder)";
 
 /// Measures commands at the server of this URL; `spec` holds only what results may show. `password`
 /// is used if the URL has none; `secret` is for a responder.

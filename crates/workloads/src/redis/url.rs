@@ -41,7 +41,7 @@ impl RedisUrl {
         let (tls, rest) = match text.split_once("://") {
             Some(("redis", rest)) => (false, rest),
             Some(("rediss", rest)) => (true, rest),
-            Some(_) => return Err(wrong("only redis, rediss and unix:PATH are spoken")),
+            Some(_) => return Err(wrong("only redis, rediss and unix:PATH are supported")),
             None => return Err(wrong("redis:// is missing")),
         };
         let (place, path) = rest.split_once('/').unwrap_or((rest, ""));

@@ -18,7 +18,7 @@ use crate::iperf3::{
     results::{Results, Stream},
 };
 
-const NOT_REPORTED: &str = "an iperf3 server does not tell";
+const NOT_REPORTED: &str = "an iperf3 server does not report it";
 
 /// A document without runs.
 pub fn empty(spec: &StreamSpec) -> StreamDocument {
@@ -150,7 +150,7 @@ impl<'a> Side<'a> {
                 local: host::per_unit(here.cpu, all_bytes),
                 peer: match &done.theirs {
                     Some(theirs) => Reading::Known(peer_cpu_of(theirs, window_s, all_bytes)),
-                    None => Reading::absent("the server did not tell its results"),
+                    None => Reading::absent("the server did not report its results"),
                 },
             },
             evidence: BothEvidence { local: here.moved, ..BothEvidence::default() },
@@ -171,7 +171,7 @@ impl<'a> Side<'a> {
             ),
             (false, false) => sum(
                 self.pairs.iter().map(|p| p.their?.retransmits).collect(),
-                "the server did not tell its retransmits",
+                "the server did not report its retransmits",
             ),
         }
     }

@@ -34,7 +34,7 @@ pub fn interval(
         match (sends, udp, each) {
             (true, false, Some(each)) => Reading::Known(join(&each)),
             (true, false, None) => Reading::absent("the connection is gone"),
-            (false, false, _) => Reading::absent("an iperf3 sender does not tell meanwhile"),
+            (false, false, _) => Reading::absent("an iperf3 sender does not report it meanwhile"),
             (_, true, _) => Reading::absent("UDP has none"),
         }
     };

@@ -177,7 +177,7 @@ impl Acceptor<'_, '_> {
         let Ok(control) = Control::new(socket) else { return };
         let Some(place) = self.registry.client() else {
             let _ = control.say(IperfState::AccessDenied);
-            return self.turned_away(from, "told to try again later: as many clients as allowed");
+            return self.turned_away(from, "refused until later: too many clients already");
         };
         let (registry, stop, on_event) = (self.registry, self.stop, self.on_event);
         let session = move || {

@@ -14,13 +14,14 @@ use crate::{
     },
 };
 
-const HEADER: &str = "http: a header line of each request: 'Name: value'; again for more";
+const HEADER: &str = "http: a header line of each request: 'Name: value'; repeat for more";
 const CA: &str = "https, rediss: trust the certificates in this PEM file instead of the system's";
-const SCRIPT: &str = "pg: the transaction: tpcb-like, simple-update, select-only, select1, or a script file; \
-    again for more, NAME@3 for a weight [default: select-only, which changes nothing]";
+const SCRIPT: &str = "pg: the transaction: tpcb-like, simple-update, select-only, select1, or a \
+                      script file; repeat for more, NAME@3 for a weight [default: select-only, \
+                      which changes nothing]";
 const SCALE: &str = "pg: the scripts' :scale [default: the rows of pgbench_branches]";
-const FLOWS: &str = "Connections at once, each a client: 1 or a list. The first is explained, all are \
-    predicted";
+const FLOWS: &str = "Concurrent connections, each a client: 1 or a list. The first is explained, \
+                     all are predicted";
 
 /// Takes over a flag of a measurement, with help for `explain`.
 fn workload(arg: Arg, help: &'static str) -> Arg {
@@ -34,13 +35,13 @@ fn workload(arg: Arg, help: &'static str) -> Arg {
     mut_arg("ca", |a| workload(a, CA)),
     mut_arg("insecure", |a| workload(a, "https, rediss: do not check the server's certificate")),
     mut_arg("script", |a| workload(a, SCRIPT)),
-    mut_arg("protocol", |a| workload(a, "pg: how statements are sent, as pgbench's -M")),
+    mut_arg("protocol", |a| workload(a, "pg: protocol mode of the statements, as pgbench's -M")),
     mut_arg("scale", |a| workload(a, SCALE)),
-    mut_arg("define", |a| workload(a, "pg: a variable for the scripts: NAME=VALUE; again for more")),
+    mut_arg("define", |a| workload(a, "pg: a variable for the scripts: NAME=VALUE; repeat for more")),
     mut_arg("flows", |a| workload(a, FLOWS).visible_alias("clients")),
     mut_arg("threads", |a| workload(a, "Threads of the clients")),
-    mut_arg("wait", |a| a.help("How the threads here, and those of the responder, wait for data")),
-    mut_arg("cpu", |a| a.help("Pin the threads here to these CPUs: 0, 2-3 [default: chosen]")),
+    mut_arg("wait", |a| a.help("Wait mode of the client's threads and of the responder's")),
+    mut_arg("cpu", |a| a.help("Pin the client's threads to these CPUs: 0, 2-3 [default: chosen]")),
     after_help = examples!(
     "  # a server with a service time of its own
   netwright explain rtt://db1
@@ -65,14 +66,14 @@ fn workload(arg: Arg, help: &'static str) -> Arg {
 pub struct ExplainArgs {
     /// The workload: `rtt://HOST[:PORT]`, `http://HOST[:PORT]/PATH` or `https://…`,
     /// `http+unix://%2Frun%2Fapp.sock/PATH` over a Unix socket, `redis://HOST[:PORT]`, or
-    /// `pg://USER@HOST:PORT/DATABASE`, of which what is missing is taken from the environment
-    /// (PGHOST, PGUSER, PGPASSWORD…).
+    /// `pg://USER@HOST:PORT/DATABASE`; missing parts are taken from the environment (PGHOST,
+    /// PGUSER, PGPASSWORD…).
     #[arg(default_value = "", hide_default_value = true)]
     pub target: String,
     #[command(flatten)]
     pub passive: PassiveArgs,
-    /// The server that the network is measured with, `netwright serve` on the server's host
-    /// [default: started by itself where the server is on this host].
+    /// The `netwright serve` on the server's host that the network is measured with [default:
+    /// started automatically where the server is on this host].
     #[arg(long, value_name = "HOST[:PORT]", help_heading = "Server")]
     pub responder: Option<String>,
     #[command(flatten)]
@@ -87,7 +88,8 @@ pub struct ExplainArgs {
     pub header: HeaderArgs,
     #[command(flatten)]
     pub trust: TrustArgs,
-    /// redis: the command, as of `measure redis`; again for more, in turn [default: GET key:{key}].
+    /// redis: the command, as for `measure redis`; repeat for more, which are sent cyclically
+    /// [default: GET key:{key}].
     #[arg(long, value_name = "COMMAND", help_heading = "Workload")]
     pub command: Vec<String>,
     #[command(flatten)]
@@ -96,29 +98,28 @@ pub struct ExplainArgs {
     pub variables: VariableArgs,
     #[command(flatten)]
     pub flows: FlowsArgs,
-    /// Predict for another path: rtt=80us is one whose round trip takes that; `host=HOST[:PORT]` is
-    /// that to a `netwright serve` there, which is measured interleaved with the network alone here;
-    /// again for more.
+    /// Predict for another path: rtt=80us is a path with that round trip; `host=HOST[:PORT]` is the
+    /// path to a `netwright serve` on that host, measured interleaved with the network alone on
+    /// this path; repeat for more.
     #[arg(long, value_name = "rtt=DURATION|host=HOST", help_heading = "Prediction")]
     pub path: Vec<Path>,
-    /// Predict for a server with so many CPUs.
+    /// Predict for a server with this number of CPUs.
     #[arg(long, value_name = "N", value_parser = within::<1, 1024>, help_heading = "Prediction")]
     pub cores: Option<u32>,
-    /// Predict for another host whose NIC has so many channels, 1 or a list, each on a CPU of its own:
-    /// from the CPU time of its interrupts and softirqs while the network was measured alone.
+    /// Predict for another host with this number of NIC channels, 1 or a list, each on its own CPU:
+    /// from the CPU time of interrupts and softirqs while the network was measured alone.
     #[arg(long, value_name = "COUNTS", help_heading = "Prediction")]
     pub channels: Option<Counts>,
-    /// Measure what was predicted for this path, and numbers of clients between, and say how far
-    /// off it was.
+    /// Measure the predictions for this path, and numbers of clients between, and report the error.
     #[arg(long, help_heading = "Prediction")]
     pub verify: bool,
-    /// How long the workload and the network take turns, or a server is watched.
+    /// Time to measure workload and network interleaved, or to observe a server.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "10s", help_heading = "Time")]
     pub duration: Nanos,
-    /// Measure on until the components add up, at most so long [default: three times --duration].
+    /// Continue until the components add up, at most this long [default: three times --duration].
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
     pub max_duration: Option<Nanos>,
-    /// The measured part of each turn.
+    /// The measured part of each round.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
     pub round: Nanos,
     #[command(flatten)]
@@ -147,18 +148,19 @@ impl ExplainArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "A live server: nothing is sent")]
 pub struct PassiveArgs {
-    /// The server on this TCP port of this host, in any of its network namespaces; again for more.
+    /// The server on this TCP port of this host, in any of its network namespaces; repeat for more.
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), conflicts_with_all = ACTIVE)]
     pub port: Vec<u16>,
-    /// This process and those that descend from it, with --port only there; again for more.
+    /// This process and its descendants; with --port, only that port; repeat for more.
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ACTIVE)]
     pub pid: Vec<u32>,
-    /// Observe every call, whatever that costs [default: as much as costs no CPU more than 1%].
+    /// Observe every call at any cost [default: at most 1% of the time of each CPU].
     #[arg(long, conflicts_with_all = ACTIVE)]
     pub always: bool,
 }
 
-/// Flags that apply only where we send the traffic; they conflict with `--port` and `--pid`.
+/// Flags that apply only where netwright sends the traffic; they conflict with `--port` and
+/// `--pid`.
 const ACTIVE: [&str; 21] = [
     "target",
     "responder",

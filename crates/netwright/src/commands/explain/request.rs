@@ -23,7 +23,7 @@ pub fn request(args: &ExplainArgs) -> Result<Request, Failure> {
     let target = Target::parse(&args.target)?;
     if let Some((option, kind)) = foreign(args, &target) {
         return Err(Failure::Usage(format!(
-            "{option} is for {kind} targets, and means nothing for {}",
+            "{option} is for {kind} targets and has no effect on {}",
             target.shown()
         )));
     }
@@ -77,7 +77,9 @@ fn commands(args: &ExplainArgs) -> Vec<String> {
 fn check(args: &ExplainArgs) -> Result<(), Failure> {
     if args.target.is_empty() {
         return Err(Failure::Usage(
-            "what is to be explained? a TARGET (rtt://HOST, http://HOST/), or a server that runs: --port PORT, --pid PID".into(),
+            "nothing to explain: give a TARGET (rtt://HOST, http://HOST/), or a running server: \
+             --port PORT, --pid PID"
+                .into(),
         ));
     }
     let most = stats::queueing::MOST_CLIENTS;

@@ -24,62 +24,63 @@ Exit code 0 says that something was kept.",
     "nothing helped"
 ))]
 pub struct FixArgs {
-    /// What is to get better: a measurement of ours, `measure …` or `rtt://HOST`, `stream://`,
-    /// `connect://`, `http://`, `pg://`, options after it. A run of it should be short.
+    /// The workload to improve: a netwright measurement, `measure …` or `rtt://HOST`, `stream://`,
+    /// `connect://`, `http://`, `pg://`, followed by its options. A run should be short.
     #[arg(long, value_name = "'measure …'|URL")]
     pub workload: Option<String>,
-    /// Or a command of yours, for `sh -c`, with --metric.
+    /// Or any command, run by `sh -c`, with --metric.
     #[arg(long, value_name = "LINE", conflicts_with = "workload", requires = "metric")]
     pub command: Option<String>,
-    /// What is wanted of a measurement of ours.
+    /// The goal, for a netwright measurement.
     #[arg(long, value_enum, default_value = "throughput", conflicts_with = "metric")]
     pub goal: GoalArg,
-    /// A figure, where it is and which way is good, as for `netwright prove`.
+    /// A metric, its location and its better direction, as for `netwright prove`.
     #[arg(long, value_name = "NAME=WHERE:higher|lower")]
     pub metric: Vec<String>,
     /// Change this host as well, over ssh: `ssh://[USER@]HOST[:PORT][/PATH/OF/netwright]`.
     #[arg(long, value_name = "URL")]
     pub responder: Option<String>,
-    /// Try this as well, after what the findings ask for; `peer:KNOB=VALUE` at the server.
+    /// Try this as well, after the changes that the findings propose; `peer:KNOB=VALUE` at the
+    /// server.
     #[arg(long = "try", value_name = "KNOB=VALUE")]
     pub also: Vec<String>,
-    /// How long all may take.
+    /// Time budget for the whole run.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "15m", help_heading = "Extent")]
     pub budget: Nanos,
-    /// How many runs each experiment takes at most, instead of a share of the budget; 24 at least.
+    /// Maximum number of runs of each experiment, instead of a share of the budget; 24 at least.
     #[arg(long, value_name = "N", help_heading = "Extent")]
     pub runs: Option<usize>,
-    /// How long the counters are watched under the workload before each judgement.
+    /// Time to sample the counters under the workload before each diagnosis.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "3s", help_heading = "Extent")]
     pub window: Nanos,
-    /// Attach no eBPF programs on this host while it is watched; NETWRIGHT_BPF=off in the environment
-    /// does it for every command, and for the workload.
+    /// Attach no eBPF programs on this host while it is observed; NETWRIGHT_BPF=off in the
+    /// environment does it for every command, and for the workload.
     #[arg(long, help_heading = "Extent")]
     pub no_bpf: bool,
-    /// Hold the host still meanwhile: irqbalance paused, frequency governors at performance; both
-    /// are put back at the end.
+    /// Freeze the host meanwhile: irqbalance paused, frequency governors at performance; both are
+    /// restored at the end.
     #[arg(long, help_heading = "Extent")]
     pub freeze_host: bool,
-    /// Ask before each change; this is so on a terminal.
+    /// Ask before each change; the default on a terminal.
     #[arg(long, conflicts_with_all = ["yes", "dry_run"], help_heading = "Consent")]
     pub ask: bool,
     /// Change this host without asking.
     #[arg(long, conflicts_with = "dry_run", help_heading = "Consent")]
     pub yes: bool,
-    /// Only say what would be tried; nothing is changed.
+    /// Only list what would be tried; nothing is changed.
     #[arg(long, help_heading = "Consent")]
     pub dry_run: bool,
-    /// Try also what may cut the connection that you work over.
+    /// Try also changes that may cut your own connection.
     #[arg(long, help_heading = "Consent")]
     pub allow_disconnect: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }
 
-/// What is wanted.
+/// The goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum GoalArg {
-    /// More of it in the same time.
+    /// Higher throughput.
     Throughput,
     /// A shorter tail.
     P99,

@@ -40,8 +40,8 @@ fn consent(args: &FixArgs) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Usage(
-        "fix changes this host: --yes lets it, --ask asks before each change, --dry-run only says \
-         what it would try"
+        "fix changes this host: --yes permits it, --ask asks before each change, --dry-run only \
+         lists the candidates"
             .into(),
     ))
 }

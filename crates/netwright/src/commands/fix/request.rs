@@ -40,8 +40,9 @@ pub fn request(args: &FixArgs) -> Result<Request, Failure> {
 fn spec(args: &FixArgs) -> Result<Spec, Failure> {
     if args.workload.is_none() && args.command.is_none() {
         return Err(Failure::Usage(
-            "what is to get better? --workload 'measure …' or URL (pg://db1/bench), or --command LINE \
-             with --metric; and --yes, --ask or --dry-run says whether this host may be changed"
+            "no workload to improve: give --workload 'measure …' or URL (pg://db1/bench), or \
+             --command LINE with --metric; and --yes, --ask or --dry-run says whether this host \
+             may be changed"
                 .into(),
         ));
     }
@@ -55,8 +56,8 @@ fn spec(args: &FixArgs) -> Result<Spec, Failure> {
         spec.metrics = figure::for_goal(&what, args.goal.of_figures());
         if spec.metrics.is_empty() {
             return Err(Failure::Usage(format!(
-                "--goal: measure {what} tells no figure of that kind: another goal (throughput, p99, cpu), or \
-                 --metric"
+                "--goal: measure {what} reports no figure of that kind: use another goal \
+                 (throughput, p99, cpu), or --metric"
             )));
         }
     }

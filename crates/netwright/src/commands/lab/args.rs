@@ -26,7 +26,7 @@ Needs root. Only things of its own are made and removed; `lab down` leaves no
 trace. Exit codes: 0 done; `exec` gives the command's own code; 2 wrong usage; 3
 not root; 4 a tool, memory or time was lacking; 5 internal error")]
 pub struct LabArgs {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: LabCommand,
 }
@@ -38,7 +38,7 @@ pub enum LabCommand {
     Up(UpArgs),
     /// Run a command on a practice host.
     Exec(ExecArgs),
-    /// Show what is up.
+    /// List the running labs.
     List(ListArgs),
     /// Remove practice hosts, whatever state they are in.
     Down(DownArgs),
@@ -48,7 +48,7 @@ pub enum LabCommand {
         /// A `LinkSpec` as JSON.
         spec: String,
     },
-    /// What moves the threads of the preset `migration`.
+    /// The process that moves the threads of the preset `migration`.
     #[command(hide = true)]
     Wander {
         /// Cgroup folders.
@@ -62,12 +62,12 @@ pub enum LabCommand {
 /// `netwright lab up`.
 #[derive(Debug, Args)]
 pub struct UpArgs {
-    /// What topology.
+    /// The topology.
     #[command(subcommand)]
     pub topology: LabTopology,
 }
 
-/// Shapes of labs.
+/// Topologies of labs.
 #[derive(Debug, Subcommand)]
 pub enum LabTopology {
     /// Two hosts on a link.
@@ -78,7 +78,7 @@ pub enum LabTopology {
     Server(ServerArgs),
 }
 
-/// Common to all shapes.
+/// Common to all topologies.
 #[derive(Debug, Args)]
 pub struct NameArgs {
     /// The lab's name; the topology's or the preset's by default.
@@ -95,13 +95,13 @@ pub struct NameArgs {
 /// Situations of the field cases, in miniature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Preset {
-    /// pair or server: one channel where four are possible.
+    /// pair or server: one channel of four possible ones.
     Queues,
-    /// server: softirqs on the node away from the application.
+    /// server: softirqs on another node than the application.
     Softirq,
-    /// pair: a slower path beside loopback.
+    /// pair: a path that is slower than loopback.
     Latency,
-    /// containers: two whose processes wander between CPUs.
+    /// containers: two, with processes that migrate between CPUs.
     Migration,
     /// pair: small buffers and MTU on a fast, long link.
     Tengig,
@@ -118,17 +118,17 @@ pub struct PairArgs {
     /// Links between the hosts: eth0, eth1, ….
     #[arg(long, value_name = "N")]
     pub links: Option<u32>,
-    /// Limit each way, such as 100Mbit.
+    /// Rate limit in each direction, such as 100Mbit.
     #[arg(long, value_name = "RATE")]
     pub rate: Option<model::BitsPerSec>,
-    /// How long the link spins before a frame is due, where the kernel has no netem: 0ns leaves the
-    /// CPU to the hosts, and frames are later by what waking up takes [default: 120us].
+    /// Time that the link spins before a frame is due, where the kernel has no netem: 0ns leaves
+    /// the CPU to the hosts, and frames are later by the wake-up latency [default: 120us].
     #[arg(long, value_name = "DURATION")]
     pub spin: Option<model::Nanos>,
-    /// Added delay each way, such as 80us.
+    /// Added delay in each direction, such as 80us.
     #[arg(long, value_name = "TIME")]
     pub delay: Option<model::Nanos>,
-    /// Packets lost each way, such as 0.1%.
+    /// Packet loss in each direction, such as 0.1%.
     #[arg(long, value_name = "SHARE")]
     pub loss: Option<String>,
     /// MTU in bytes.
@@ -144,7 +144,7 @@ pub struct PairArgs {
 pub struct ContainersArgs {
     #[command(flatten)]
     pub common: NameArgs,
-    /// How many.
+    /// Number of containers.
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub count: u32,
     /// CPUs of their cpusets; all by default.
@@ -184,9 +184,9 @@ pub struct ServerArgs {
     /// Cores that share a cluster; aarch64 only.
     #[arg(long, value_name = "CORES")]
     pub cluster: Option<u32>,
-    /// Threads that emulate the CPUs: one for all, or each its own, by which they run side by side
-    /// but an x86-64 guest may hang when eBPF programs are attached [default: one;
-    /// `lab up pair --preset queues`: each].
+    /// Threads that emulate the CPUs: one for all, or one for each, with which they run in parallel
+    /// but an x86-64 guest may hang when eBPF programs are attached [default: one; `lab up pair
+    /// --preset queues`: each].
     #[arg(long, value_enum, value_name = "WHICH")]
     pub emulation_threads: Option<EmulationKind>,
     /// Queues of each NIC.
@@ -195,7 +195,7 @@ pub struct ServerArgs {
     /// NICs; as many as --nic names by default.
     #[arg(long, value_name = "N")]
     pub nics: Option<u32>,
-    /// Node of the NICs; the last by default. Not with aarch64, whose board tells none.
+    /// Node of the NICs; the last by default. Not with aarch64: its board reports none.
     #[arg(long, value_name = "NODE")]
     pub nic_node: Option<u32>,
     /// NIC model, or one for each NIC: virtio,e1000e.
@@ -204,18 +204,19 @@ pub struct ServerArgs {
     /// A disk with managed interrupts.
     #[arg(long, value_enum, default_value = "none")]
     pub disk: DiskKind,
-    /// A raw disk image as one more virtio disk: what is written to it outlives the guest.
+    /// A raw disk image as one more virtio disk: data written to it outlives the guest.
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
-    /// Its clock counts instructions, 2 ns each, and skips what it waits for: how busy this machine is
-    /// shows in no figure measured inside. All of its CPUs share that clock, so have one: --cpus 1
-    /// --nodes 1. It takes a CPU of this machine all the time, and its clock does not agree with ours.
+    /// The guest's clock counts instructions, 2 ns each, and skips waits: the load of this machine
+    /// shows in no figure measured inside. All of its CPUs share that clock, so use one CPU: --cpus
+    /// 1 --nodes 1. The guest uses one CPU of this machine all the time, and its clock differs from
+    /// that of this machine.
     #[arg(long, conflicts_with = "emulation_threads")]
     pub virtual_time: bool,
     /// Memory, such as 1G.
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub memory: model::Bytes,
-    /// Where Debian's kernel is cached.
+    /// Cache directory of Debian's kernel.
     #[arg(long, value_name = "FOLDER")]
     pub cache: Option<PathBuf>,
 }
@@ -223,9 +224,9 @@ pub struct ServerArgs {
 /// Threads that emulate a guest's CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EmulationKind {
-    /// One gives all CPUs turns.
+    /// One thread runs all CPUs in turn.
     One,
-    /// Each CPU has its own.
+    /// Each CPU has its own thread.
     Each,
 }
 
@@ -239,7 +240,7 @@ pub enum ArchKind {
     Aarch64,
 }
 
-/// Shapes of known machines.
+/// Topologies of known machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum KnownTopology {
     /// aarch64: 2 packages, 4 nodes, clusters of 4 cores; 16 CPUs.
@@ -252,7 +253,7 @@ pub enum KnownTopology {
 pub enum NicKind {
     /// Multi-queue virtio-net.
     Virtio,
-    /// The same whose receive hash can be set.
+    /// The same with a configurable receive hash.
     VirtioRss,
     /// vmxnet3.
     Vmxnet3,
@@ -294,7 +295,7 @@ pub struct ListArgs {
 /// `netwright lab down`.
 #[derive(Debug, Args)]
 pub struct DownArgs {
-    /// Which; may be left out when there is only one.
+    /// The lab; may be left out when there is only one.
     pub names: Vec<String>,
     /// All labs.
     #[arg(long, conflicts_with = "names")]

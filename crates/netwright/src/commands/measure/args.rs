@@ -29,10 +29,10 @@ use crate::args::OutputArgs;
   netwright measure --rerun result.json              # the same again"
 ))]
 pub struct MeasureArgs {
-    /// What to measure.
+    /// The kind of measurement.
     #[command(subcommand)]
     pub kind: Option<MeasureKind>,
-    /// Run the measurement of this result once more.
+    /// Repeat the measurement of this result.
     #[arg(long, value_name = "FILE.json")]
     pub rerun: Option<PathBuf>,
     #[command(flatten)]
@@ -46,15 +46,15 @@ pub struct MeasureArgs {
 pub enum MeasureKind {
     /// Request and response: the round trip's whole distribution.
     Rtt(Box<RttArgs>),
-    /// Bytes one way or both: bits a second, retransmits, loss.
+    /// Bytes in one or both directions: bits per second, retransmits, loss.
     Stream(Box<StreamArgs>),
-    /// Connections a second, the time to connect and to the first byte.
+    /// Connections per second, the time to connect and to the first byte.
     Connect(Box<ConnectArgs>),
-    /// HTTP/1.1 requests to any server: latency, time to first byte, statuses.
+    /// HTTP/1.1 requests to any server: latency, time to first byte, status codes.
     Http(Box<HttpArgs>),
-    /// PostgreSQL transactions, pgbench's or of script files: rates, latencies, failures.
+    /// PostgreSQL transactions, pgbench's or from script files: rates, latencies, failures.
     Pg(Box<PgArgs>),
-    /// Redis commands to any server that speaks as Redis does: rates, latencies, errors.
+    /// Redis commands to any server with the Redis protocol: rates, latencies, errors.
     Redis(Box<RedisArgs>),
 }
 
@@ -72,7 +72,7 @@ impl MeasureKind {
     }
 }
 
-/// What all kinds share.
+/// Options of all kinds.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("no_pin", |a| a.help("Let the scheduler place the threads at both ends")),
@@ -88,7 +88,7 @@ pub struct CommonArgs {
     pub address: AddressArgs,
     #[command(flatten)]
     pub secret: SecretArgs,
-    /// What carries the bytes; unix follows from a target unix:PATH.
+    /// Transport; a target unix:PATH implies unix.
     #[arg(long, value_enum, value_name = "TRANSPORT", help_heading = "Traffic")]
     pub transport: Option<TransportArg>,
     /// Short for --transport udp.
@@ -107,7 +107,7 @@ pub struct CommonArgs {
     pub repeat: RepeatArgs,
     #[command(flatten)]
     pub placement: PlacementArgs,
-    /// How the threads of the server wait [default: as here].
+    /// Wait mode of the server's threads [default: as the client's].
     #[arg(long, value_enum, value_name = "WAIT", help_heading = "Placement and waiting")]
     pub peer_wait: Option<WaitArg>,
     /// Pin the threads of the server to these of its CPUs.
@@ -128,14 +128,14 @@ pub struct CommonArgs {
     pub output: OutputArgs,
 }
 
-/// Which system calls send and receive where a thread has many streams.
+/// System calls that send and receive where a thread has many streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EngineArg {
     /// io_uring from 8 streams on a thread; epoll for all points of a sweep that has fewer.
     Auto,
-    /// A call for each message.
+    /// One call for each message.
     Epoll,
-    /// A call for many messages (Linux 6.1).
+    /// One call for many messages (Linux 6.1).
     #[value(name = "io_uring")]
     IoUring,
 }
@@ -145,10 +145,10 @@ const RTT_MORE: &str =
     "Print every placement of a mode, the CPUs that each end may use, the measurement noise";
 const STREAM_MORE: &str =
     "Print every interval, the CPUs that each end may use, the measurement noise";
-const RTT_RATE: &str = "Requests a second over all flows, 20000 or 20k, by schedule and timed from it (open \
-    loop)";
+const RTT_RATE: &str = "Requests per second over all flows, 20000 or 20k, open loop: timed from \
+                        the schedule";
 const STREAM_FLOWS: &str =
-    "Connections at once in each direction: 1, a list, or a sweep like 1..16*2";
+    "Concurrent connections in each direction: 1, a list, or a sweep like 1..16*2";
 const CONNECT_MORE: &str = "Print the CPUs that each end may use and the measurement noise";
 
 /// `netwright measure rtt`.
@@ -156,7 +156,8 @@ const CONNECT_MORE: &str = "Print the CPUs that each end may use and the measure
 #[command(
     mut_arg("verbose", |a| a.help(RTT_MORE)),
     mut_arg("rate", |a| a.help(RTT_RATE)),
-    mut_arg("timeout", |a| a.default_value("1s").help("When a UDP request counts as lost")),
+    mut_arg("timeout", |a| a.default_value("1s").help("Time after which a UDP request counts as \
+                                                       lost")),
     after_help = examples!(
     "  # 64 bytes each way, one flow
   netwright measure rtt db1
@@ -182,21 +183,21 @@ pub struct RttArgs {
     pub response: Option<Sizes>,
     #[command(flatten)]
     pub flows: FlowsArgs,
-    /// Requests outstanding on each flow.
+    /// Queue depth: requests outstanding on each flow.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 65_536>, help_heading = "Traffic")]
     pub queue_depth: u32,
     #[command(flatten)]
     pub rate: RateArgs,
-    /// Closed loop: a thread computes so long upon each response before its next request.
+    /// Closed loop: a thread computes this long after each response before its next request.
     #[arg(long, value_name = "DURATION", conflicts_with = "rate", help_heading = "Traffic")]
     pub think_time: Option<Nanos>,
-    /// Threads at the server [default: as many as here].
+    /// Threads of the server [default: as many as the client's].
     #[arg(long, value_name = "N", value_parser = within::<1, 256>, help_heading = "Traffic")]
     pub peer_threads: Option<u32>,
     #[command(flatten)]
     pub timeout: TimeoutArgs,
-    /// Run the variants that tell the stack from waking up: two CPUs blocking, two spinning, one
-    /// CPU.
+    /// Run the variants that separate stack from wake-up latency: two CPUs blocking, two spinning,
+    /// one CPU.
     #[arg(long, conflicts_with_all = ["wait", "peer_wait", "no_pin", "rate"], help_heading = "Placement and waiting")]
     pub wait_split: bool,
     /// System calls of many streams on a thread, in closed loop.
@@ -209,7 +210,7 @@ pub struct RttArgs {
         help_heading = "Traffic"
     )]
     pub engine: EngineArg,
-    /// What runs at the server.
+    /// Program of the server.
     #[arg(
         long,
         value_enum,
@@ -238,7 +239,7 @@ pub struct RttArgs {
 pub struct StreamArgs {
     #[command(flatten)]
     pub common: CommonArgs,
-    /// Which way the bytes go.
+    /// Direction of the bytes.
     #[arg(
         long,
         value_enum,
@@ -252,20 +253,20 @@ pub struct StreamArgs {
     /// Bytes of one send or datagram: a size, a list, or a sweep [default: 128k, UDP 1400].
     #[arg(long, value_name = "SIZES", help_heading = "Traffic")]
     pub message: Option<Sizes>,
-    /// Bits a second over all flows of a direction: 500Mbit, 10Gbit [default: unlimited, UDP
+    /// Bits per second over all flows of a direction: 500Mbit, 10Gbit [default: unlimited, UDP
     /// 100Mbit].
     #[arg(long, value_name = "RATE", help_heading = "Traffic")]
     pub rate: Option<BitsPerSec>,
-    /// A line every so often.
+    /// Print a line at this interval.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "1s", help_heading = "Time")]
     pub interval: Nanos,
-    /// Spare the copy at the sender.
+    /// Avoid the copy at the sender.
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, default_missing_value = "sendfile", help_heading = "Traffic")]
     pub zerocopy: Option<ZeroCopyArg>,
-    /// Throw the bytes away within the receiver's kernel (MSG_TRUNC).
+    /// Discard the bytes within the receiver's kernel (MSG_TRUNC).
     #[arg(long, help_heading = "Traffic")]
     pub skip_receive_copy: bool,
-    /// What runs at the server.
+    /// Program of the server.
     #[arg(
         long,
         value_enum,
@@ -284,12 +285,13 @@ const CONNECT_BIND: &str =
 #[derive(Debug, Args)]
 #[command(
     mut_arg("verbose", |a| a.help(CONNECT_MORE)),
-    mut_arg("flows", |a| a.help("Connections being made at once: 1, a list, or a sweep")),
-    mut_arg("rate", |a| a.help("Connections a second over all, 2000 or 2k, by schedule")),
-    mut_arg("timeout", |a| a.default_value("3s").help("When an attempt counts as failed")),
+    mut_arg("flows", |a| a.help("Concurrent connection attempts: 1, a list, or a sweep")),
+    mut_arg("rate", |a| a.help("Connections per second in all, 2000 or 2k, open loop")),
+    mut_arg("timeout", |a| a.default_value("3s").help("Time after which an attempt counts as \
+                                                       failed")),
     mut_arg("bind", |a| a.help(CONNECT_BIND).value_name("ADDRESS[,ADDRESS]")),
-    mut_arg("transport", |a| a.help("tcp, or unix, which follows from a target unix:PATH; UDP \
-        makes no connections").hide_possible_values(true)),
+    mut_arg("transport", |a| a.help("tcp, or unix, implied by a target unix:PATH; UDP makes no \
+                                     connections").hide_possible_values(true)),
     mut_arg("udp", |a| a.hide(true)),
     after_help = examples!(
     "  # connect and close, one after the other
@@ -313,14 +315,14 @@ pub struct ConnectArgs {
     /// Bytes of the response to it [default: as the request].
     #[arg(long, value_name = "SIZE", help_heading = "Traffic")]
     pub response: Option<OneSize>,
-    /// Who closes.
+    /// The end that closes.
     #[arg(long, value_enum, value_name = "HOW", default_value = "peer", help_heading = "Traffic")]
     pub close: CloseArg,
     #[command(flatten)]
     pub timeout: TimeoutArgs,
 }
 
-/// What carries the bytes.
+/// Transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TransportArg {
     /// TCP.
@@ -331,18 +333,18 @@ pub enum TransportArg {
     Unix,
 }
 
-/// Which way.
+/// Direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DirectionArg {
-    /// From here to the server.
+    /// From the client to the server.
     Forward,
-    /// From the server to here.
+    /// From the server to the client.
     Reverse,
-    /// Both at once.
+    /// Both directions at once.
     Both,
 }
 
-/// How to spare the copy.
+/// How to avoid the copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ZeroCopyArg {
     /// sendfile from a file in memory.
@@ -351,14 +353,14 @@ pub enum ZeroCopyArg {
     Msg,
 }
 
-/// Who closes.
+/// The end that closes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CloseArg {
-    /// This end: each connection leaves a TIME_WAIT of 60 s here.
+    /// The client: each connection leaves a TIME_WAIT of 60 s on the client.
     Local,
-    /// The server: the TIME_WAIT is there.
+    /// The server: the TIME_WAIT is on the server.
     Peer,
-    /// This end, by reset: no TIME_WAIT.
+    /// The client, by reset: no TIME_WAIT.
     Reset,
 }
 

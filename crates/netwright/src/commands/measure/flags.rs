@@ -12,15 +12,15 @@ use model::{
 use super::counts::{Counts, PerSecond, Percent, within};
 use crate::failure::Failure;
 
-/// The secret that a server demands.
+/// The secret that a server requires.
 #[derive(Debug, Args, Clone)]
 pub struct SecretArgs {
-    /// Read the server's secret from this file; else from the environment's NETWRIGHT_SECRET.
+    /// Read the server's secret from this file [default: from NETWRIGHT_SECRET].
     #[arg(long, value_name = "FILE", help_heading = "Server")]
     pub secret_file: Option<PathBuf>,
 }
 
-/// Which of a server's addresses, and from where.
+/// Addresses of both ends.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Server")]
 pub struct AddressArgs {
@@ -36,24 +36,24 @@ pub struct AddressArgs {
 }
 
 impl AddressArgs {
-    /// 4 or 6, where only one of them is wanted.
+    /// 4 or 6, where only one family is requested.
     pub fn family(&self) -> Option<u8> {
         if self.ipv4 { Some(4) } else { self.ipv6.then_some(6) }
     }
 }
 
-/// How many flows.
+/// Number of flows.
 #[derive(Debug, Args)]
 pub struct FlowsArgs {
-    /// Connections at once: 1, a list, or a sweep like 1..64*2.
+    /// Concurrent connections: 1, a list, or a sweep like 1..64*2.
     #[arg(long, value_name = "COUNTS", default_value = "1", help_heading = "Traffic")]
     pub flows: Counts,
 }
 
-/// How many requests a second.
+/// Requests per second.
 #[derive(Debug, Args)]
 pub struct RateArgs {
-    /// Requests a second over all connections, by schedule and timed from it (open loop).
+    /// Requests per second over all connections, open loop: timed from the schedule.
     #[arg(long, value_name = "PER_SECOND", help_heading = "Traffic")]
     pub rate: Option<PerSecond>,
 }
@@ -64,23 +64,23 @@ impl RateArgs {
     }
 }
 
-/// When one counts as failed.
+/// Time limit.
 #[derive(Debug, Args)]
 pub struct TimeoutArgs {
-    /// When a request counts as failed.
+    /// Time after which a request counts as failed.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "10s", help_heading = "Traffic")]
     pub timeout: Nanos,
 }
 
-/// How long the window is.
+/// Length of the window.
 #[derive(Debug, Args)]
 pub struct DurationArgs {
-    /// The measured window of each run [default: 5s; with --requests its limit, 10m].
+    /// The measured window of each run [default: 5s; with --requests an upper limit of 10m].
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
     pub duration: Option<Nanos>,
 }
 
-/// Whose certificates are trusted.
+/// Trusted certificates.
 #[derive(Debug, Args)]
 pub struct TrustArgs {
     /// With https: trust the certificates in this PEM file instead of the system's.
@@ -101,7 +101,7 @@ impl TrustArgs {
     }
 }
 
-/// How requests are put to a server that answers one after the other on each connection.
+/// Requests to a server that answers them one after the other on each connection.
 #[derive(Debug, Args)]
 pub struct RequestLoadArgs {
     #[command(flatten)]
@@ -109,7 +109,7 @@ pub struct RequestLoadArgs {
     /// Requests outstanding on each connection; few servers answer more than one at a time.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = within::<1, 1024>, help_heading = "Traffic")]
     pub pipeline: u32,
-    /// A connection of its own for each request.
+    /// Use a new connection for each request.
     #[arg(long, conflicts_with = "pipeline", help_heading = "Traffic")]
     pub new_connections: bool,
     #[command(flatten)]
@@ -118,13 +118,13 @@ pub struct RequestLoadArgs {
     pub timeout: TimeoutArgs,
     #[command(flatten)]
     pub duration: DurationArgs,
-    /// So many requests instead; they begin with the window.
+    /// Measure this number of requests instead; they begin with the window.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Time")]
     pub requests: Option<u64>,
     #[command(flatten)]
     pub trust: TrustArgs,
-    /// With https: connections take up the session of an earlier one where the server lets them
-    /// [default: every handshake is whole].
+    /// With https: connections resume the session of an earlier one where the server permits it
+    /// [default: every handshake is full].
     #[arg(long, help_heading = "TLS")]
     pub tls_resume: bool,
 }
@@ -132,7 +132,7 @@ pub struct RequestLoadArgs {
 /// A header line of HTTP.
 #[derive(Debug, Args)]
 pub struct HeaderArgs {
-    /// A header line of each request: 'Name: value'; again for more.
+    /// A header line of each request: 'Name: value'; repeat for more.
     #[arg(long, short = 'H', value_name = "HEADER", help_heading = "Traffic")]
     pub header: Vec<String>,
 }
@@ -141,11 +141,10 @@ pub struct HeaderArgs {
 #[derive(Debug, Args)]
 pub struct ScriptArgs {
     /// The transaction: tpcb-like, simple-update, select-only, select1, or a script file; NAME@3
-    /// for a weight, again for more [default: select-only,
-    /// which changes nothing].
+    /// for a weight; repeat for more [default: select-only, which changes nothing].
     #[arg(long, short = 'f', value_name = "SCRIPT", help_heading = "Traffic")]
     pub script: Vec<String>,
-    /// How statements are sent, as pgbench's -M.
+    /// Protocol mode of the statements, as pgbench's -M.
     #[arg(
         long,
         short = 'M',
@@ -163,17 +162,17 @@ pub struct VariableArgs {
     /// The scripts' :scale [default: the rows of pgbench_branches; with --init 1].
     #[arg(long, short = 's', value_name = "N", value_parser = within::<1, 100_000>, help_heading = "Traffic")]
     pub scale: Option<u32>,
-    /// A variable for the scripts: NAME=VALUE; again for more.
+    /// A variable for the scripts: NAME=VALUE; repeat for more.
     #[arg(long, short = 'D', value_name = "NAME=VALUE", value_parser = variable, help_heading = "Traffic")]
     pub define: Vec<(String, String)>,
 }
 
-/// How statements are sent.
+/// Protocol mode of the statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ProtocolArg {
-    /// As text, values and all.
+    /// As text, values included.
     Simple,
-    /// Parsed anew each time, values beside the text.
+    /// Parsed each time; values are sent separately.
     Extended,
     /// Parsed once on each connection.
     Prepared,
@@ -202,26 +201,26 @@ fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// How often a run is repeated.
+/// Repetition of a run.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Time")]
 pub struct RepeatArgs {
     /// Repeat until the 95% interval of the result is this narrow, in percent: 2%.
     #[arg(long, value_name = "PERCENT")]
     pub precision: Option<Percent>,
-    /// The longest that --precision may take for each run.
+    /// Maximum time of --precision for each run.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "2m")]
     pub max_time: Nanos,
 }
 
-/// Where the threads here run, and how they wait.
+/// Placement and wait mode of the client's threads.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Placement and waiting")]
 pub struct PlacementArgs {
-    /// How the threads here wait for data.
+    /// Wait mode of the client's threads.
     #[arg(long, value_enum, value_name = "WAIT", default_value = "block")]
     pub wait: WaitArg,
-    /// Pin the threads here to these CPUs: 0, 2-3 [default: chosen, and printed].
+    /// Pin the client's threads to these CPUs: 0, 2-3 [default: chosen, and printed].
     #[arg(long, value_name = "LIST", conflicts_with = "no_pin")]
     pub cpu: Option<CpuSet>,
     /// Let the scheduler place the threads.
@@ -233,7 +232,7 @@ pub struct PlacementArgs {
 }
 
 impl PlacementArgs {
-    /// Where the threads here are pinned.
+    /// Placement of the client's threads.
     pub fn pin(&self) -> Pin {
         pin(&self.cpu, self.no_pin)
     }
@@ -273,14 +272,14 @@ impl SocketArgs {
     }
 }
 
-/// How a thread waits.
+/// Wait mode of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WaitArg {
-    /// Sleep in the kernel.
+    /// Sleep in the kernel (blocking I/O).
     Block,
-    /// Ask again and again.
+    /// Busy polling.
     Spin,
-    /// Ask for 50 µs, then sleep.
+    /// Poll for 50 µs, then sleep.
     SpinThenBlock,
     /// Sleep while the kernel polls the NIC's queue.
     BusyPoll,
@@ -297,7 +296,7 @@ impl From<WaitArg> for Wait {
     }
 }
 
-/// Where threads are pinned.
+/// Placement of threads.
 pub fn pin(list: &Option<CpuSet>, no: bool) -> Pin {
     match list {
         _ if no => Pin::No,

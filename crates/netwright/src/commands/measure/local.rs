@@ -21,11 +21,11 @@ const LONGEST: Nanos = Nanos(600_000_000_000);
 const PRECISION: &str =
     "Repeat until the 95% interval of the median latency is this narrow, in percent: 2%";
 
-/// Where this end runs, towards a server of another kind, and who tells of that one's host.
+/// Placement of the client, and the responder that reports the server's host.
 #[derive(Debug, Args)]
 #[command(mut_arg("precision", |a| a.help(PRECISION)))]
 pub struct ClientArgs {
-    /// Traffic before the window, not measured; where a number is asked for, time to connect.
+    /// Traffic before the window, not measured; with a number of requests, the time to connect
     /// [default: 200ms].
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
     pub warmup: Option<Nanos>,
@@ -34,7 +34,7 @@ pub struct ClientArgs {
     pub cooldown: Option<Nanos>,
     #[command(flatten)]
     pub repeat: RepeatArgs,
-    /// A `netwright serve` on the server's host, HOST:PORT, that tells what its CPUs did.
+    /// A `netwright serve` on the server's host, HOST:PORT, that reports the CPU use of that host.
     #[arg(long, value_name = "TARGET", help_heading = "Server")]
     pub responder: Option<String>,
     #[command(flatten)]

@@ -23,16 +23,17 @@ use crate::{
 };
 
 const RATE: &str =
-    "Transactions a second over all connections, by schedule and timed from it (open loop)";
+    "Transactions per second over all connections, open loop: timed from the schedule";
 const DURATION: &str =
-    "The measured window of each run [default: 5s; with --transactions its limit, 10m]";
+    "The measured window of each run [default: 5s; with --transactions an upper limit of 10m]";
 
 /// `netwright measure pg`.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("flows", |a| a.short('c').visible_alias("clients")),
     mut_arg("rate", |a| a.short('R').help(RATE)),
-    mut_arg("timeout", |a| a.default_value("60s").help("When a statement counts as failed")),
+    mut_arg("timeout", |a| a.default_value("60s").help("Time after which a statement counts as \
+                                                        failed")),
     mut_arg("duration", |a| a.short('T').help(DURATION)),
     after_help = examples!(
     "  # the least that a query costs
@@ -58,12 +59,12 @@ const DURATION: &str =
 )
 )]
 pub struct PgArgs {
-    /// The server: `postgres://USER@HOST:PORT/DATABASE` or 'host=… user=…'; what is missing is
-    /// taken from the environment (PGHOST, PGUSER…), as libpq does.
+    /// The server: `postgres://USER@HOST:PORT/DATABASE` or 'host=… user=…'; missing parts are taken
+    /// from the environment (PGHOST, PGUSER…), as libpq does.
     #[arg(value_name = "URL", default_value = "postgres://", hide_default_value = true)]
     pub url: String,
-    /// Make pgbench's tables of the size that --scale says, as `pgbench -i`, and measure nothing.
-    /// Tables of these names are dropped first.
+    /// Make pgbench's tables for this --scale, as `pgbench -i`, and measure nothing. Tables of
+    /// these names are dropped first.
     #[arg(
         long,
         short = 'i',
@@ -76,8 +77,8 @@ pub struct PgArgs {
     pub init: bool,
     #[command(flatten)]
     pub script: ScriptArgs,
-    /// What makes the transactions: this program, or the real pgbench, whose report and log
-    /// become the same result.
+    /// Driver of the transactions: netwright, or pgbench itself; its report and log are converted
+    /// to the same result.
     #[arg(
         long,
         value_enum,
@@ -92,29 +93,30 @@ pub struct PgArgs {
     pub pipeline: bool,
     #[command(flatten)]
     pub flows: FlowsArgs,
-    /// A connection of its own for each transaction. Latencies include making it; with --driver
-    /// pgbench they do so only by a --rate.
+    /// Use a new connection for each transaction. Latencies include connecting; with --driver
+    /// pgbench only with a --rate.
     #[arg(long, short = 'C', help_heading = "Traffic")]
     pub connect_each: bool,
     #[command(flatten)]
     pub rate: RateArgs,
-    /// How often a transaction is tried that fails by serialization or deadlock; 0 is no limit.
+    /// Maximum number of tries of a transaction that fails by serialization or deadlock; 0 is no
+    /// limit.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Traffic")]
     pub max_tries: u32,
     #[command(flatten)]
     pub variables: VariableArgs,
-    /// Begins the scripts' random numbers [default: another each time, and told].
+    /// Seed of the scripts' random numbers [default: different each time, and reported].
     #[arg(long, value_name = "N", help_heading = "Traffic")]
     pub seed: Option<u64>,
     #[command(flatten)]
     pub timeout: TimeoutArgs,
-    /// Tell each statement's latency.
+    /// Report the latency of each statement.
     #[arg(long, short = 'r', help_heading = "Output")]
     pub per_statement: bool,
     #[command(flatten)]
     pub duration: DurationArgs,
-    /// So many transactions in all instead (pgbench's -t is for each client); they begin with the
-    /// window.
+    /// Measure this number of transactions in all instead (pgbench's -t is per client); they begin
+    /// with the window.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Time")]
     pub transactions: Option<u64>,
     #[command(flatten)]
@@ -123,12 +125,12 @@ pub struct PgArgs {
     pub output: OutputArgs,
 }
 
-/// What makes the transactions.
+/// Driver of the transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DriverArg {
-    /// This program.
+    /// Netwright's own driver.
     Netwright,
-    /// The real pgbench.
+    /// pgbench itself.
     Pgbench,
 }
 

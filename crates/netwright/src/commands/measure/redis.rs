@@ -32,17 +32,15 @@ pub const DATA_BYTES: u64 = 3;
 fn of_commands(arg: Arg) -> Arg {
     let help = match arg.get_id().as_str() {
         "pipeline" => "Commands outstanding on each connection",
-        "new_connections" => "A connection of its own for each command",
-        "rate" => {
-            "Commands a second over all connections, by schedule and timed from it (open loop)"
-        }
-        "timeout" => "When a command counts as failed",
-        "requests" => "So many commands instead; they begin with the window",
+        "new_connections" => "Use a new connection for each command",
+        "rate" => "Commands per second over all connections, open loop: timed from the schedule",
+        "timeout" => "Time after which a command counts as failed",
+        "requests" => "Measure this number of commands instead; they begin with the window",
         "ca" => "With rediss: trust the certificates in this PEM file instead of the system's",
         "insecure" => "With rediss: do not check the server's certificate",
         "tls_resume" => {
-            "With rediss: connections take up the session of an earlier one where the server lets them \
-             [default: every handshake is whole]"
+            "With rediss: connections resume the session of an earlier one where the server \
+             permits it [default: every handshake is full]"
         }
         _ => return arg,
     };
@@ -74,11 +72,11 @@ pub struct RedisArgs {
     /// `unix:PATH`. A password is better in REDISCLI_AUTH.
     #[arg(value_name = "URL", required = true)]
     pub url: String,
-    /// The command; again for more, which are sent in turn. `{key}` is a number of 12 digits below
-    /// --keys, drawn for each; `{data}` a value of --data bytes.
+    /// The command; repeat for more, which are sent cyclically. `{key}` is a number of 12 digits
+    /// below --keys, drawn for each; `{data}` a value of --data bytes.
     #[arg(long, value_name = "COMMAND", default_value = COMMAND, help_heading = "Traffic")]
     pub command: Vec<String>,
-    /// How many keys `{key}` draws from.
+    /// Number of keys that `{key}` draws from.
     #[arg(long, value_name = "N", default_value_t = KEYS, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000), help_heading = "Traffic")]
     pub keys: u64,
     /// The length of `{data}`.

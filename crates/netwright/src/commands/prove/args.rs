@@ -32,12 +32,12 @@ pub struct ProveArgs {
     /// The experiment: factors and levels, workload, metrics, budget.
     #[arg(value_name = "FILE.toml", conflicts_with_all = ["workload", "command", "level", "metric", "change"])]
     pub file: Option<PathBuf>,
-    /// A measurement of ours to run, `measure …` or `rtt://HOST`, `stream://`, `connect://`,
-    /// `http://`, `pg://`, options after it; `{level}` in it stands for the level, else a level's
-    /// words are appended.
+    /// A netwright measurement to run, `measure …` or `rtt://HOST`, `stream://`, `connect://`,
+    /// `http://`, `pg://`, followed by its options; `{level}` in it stands for the level, otherwise
+    /// the words of a level are appended.
     #[arg(long, value_name = "'measure …'|URL", help_heading = "Instead of a file")]
     pub workload: Option<String>,
-    /// Or a command of yours, for `sh -c`.
+    /// Or any command, run by `sh -c`.
     #[arg(
         long,
         value_name = "LINE",
@@ -45,7 +45,7 @@ pub struct ProveArgs {
         help_heading = "Instead of a file"
     )]
     pub command: Option<String>,
-    /// A level, two at least; the first is what the others are compared with.
+    /// A level, two at least; the others are compared with the first.
     #[arg(
         long,
         value_name = "TEXT",
@@ -53,7 +53,8 @@ pub struct ProveArgs {
         help_heading = "Instead of a file"
     )]
     pub level: Vec<String>,
-    /// A knob of `netwright tune` to try: as it is now against this value. Several are one change.
+    /// A knob of `netwright tune` to try: its present value against this one. Repeat to change
+    /// several knobs together.
     #[arg(
         long,
         value_name = "KNOB=VALUE",
@@ -61,27 +62,27 @@ pub struct ProveArgs {
         help_heading = "Instead of a file"
     )]
     pub change: Vec<String>,
-    /// A figure, where it is and which way is good: `p50=runs.0.rtt_ns.p50:lower` in JSON,
+    /// A metric, its location and its better direction: `p50=runs.0.rtt_ns.p50:lower` in JSON,
     /// `tps=/tps = ([0-9.]+)/:higher` by a regular expression; `:lower:guard` for a guard.
     #[arg(long, value_name = "NAME=WHERE:higher|lower", help_heading = "Instead of a file")]
     pub metric: Vec<String>,
-    /// How long all may take [default: the file's, else 60s].
+    /// Time budget for the whole experiment [default: the file's, otherwise 60s].
     #[arg(long, value_name = "DURATION", conflicts_with = "runs", help_heading = "Extent")]
     pub budget: Option<String>,
-    /// Or how many runs all may take.
+    /// Or the number of runs of the whole experiment.
     #[arg(long, value_name = "N", help_heading = "Extent")]
     pub runs: Option<usize>,
-    /// Differences smaller than this do not matter; shown to be smaller, it ends early.
+    /// Smallest relevant difference; the experiment ends early when it shows a smaller one.
     #[arg(long, value_name = "SHARE%", help_heading = "Extent")]
     pub min_effect: Option<String>,
-    /// What the order of the runs is drawn from [default: the clock].
+    /// Seed of the random order of the runs [default: the clock].
     #[arg(long, value_name = "N", help_heading = "Extent")]
     pub seed: Option<u64>,
-    /// Hold the host still meanwhile: irqbalance paused, frequency governors at performance; both
-    /// are put back at the end.
+    /// Freeze the host meanwhile: irqbalance paused, frequency governors at performance; both are
+    /// restored at the end.
     #[arg(long, help_heading = "Extent")]
     pub freeze_host: bool,
-    /// Try also what may cut the connection that you work over.
+    /// Try also changes that may cut your own connection.
     #[arg(long, help_heading = "Extent")]
     pub allow_disconnect: bool,
     /// Try also settings that netwright does not know, and PCI registers, which may wedge a device.
@@ -90,15 +91,16 @@ pub struct ProveArgs {
     /// Vary knobs of this host as well, `peer:KNOB`, over ssh: `ssh://[USER@]HOST[:PORT]`.
     #[arg(long, value_name = "URL", help_heading = "Extent")]
     pub responder: Option<String>,
-    /// Where the record is kept [default: NAME.jsonl, by flags prove-NUMBER.jsonl, in NETWRIGHT_STATE/prove,
-    /// without that in /var/lib/netwright/prove as root, else in ~/.local/state/netwright/prove].
+    /// File of the record [default: NAME.jsonl, by flags prove-NUMBER.jsonl, in
+    /// NETWRIGHT_STATE/prove; without that variable in /var/lib/netwright/prove as root, otherwise
+    /// in ~/.local/state/netwright/prove].
     #[arg(long, value_name = "FILE", help_heading = "Record")]
     pub record: Option<PathBuf>,
-    /// Go on with an experiment that was broken off, from its record; --record alone names which.
+    /// Continue an interrupted experiment from its record; --record alone selects it.
     #[arg(long, conflicts_with = "status", help_heading = "Record")]
     pub resume: bool,
-    /// Only print the state so far, from the record, also of a running experiment; --record alone
-    /// names which.
+    /// Only report the state of an experiment from its record, also while it runs; --record alone
+    /// selects it.
     #[arg(long, help_heading = "Record")]
     pub status: bool,
     #[command(flatten)]

@@ -128,7 +128,7 @@ fn consent(args: &ProveArgs) -> Consent {
 fn nothing_reported(broken: bool) -> CommandEnd {
     if !broken {
         note(
-            "ended by hand before the first run was made: there is nothing to tell, and all is as it was",
+            "ended by hand before the first run: there is no result, and every value is as before",
         );
     }
     CommandEnd::No

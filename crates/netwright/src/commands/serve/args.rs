@@ -35,11 +35,11 @@ pub struct ServeArgs {
     /// Take the data ports, TCP and UDP, from this range [default: the kernel chooses].
     #[arg(long, value_name = "FIRST-LAST")]
     pub data_ports: Option<PortRange>,
-    /// Demand the secret in this file; else that of the environment's NETWRIGHT_SECRET; else,
-    /// beyond loopback, one that is made up and printed.
+    /// Require the secret in this file; otherwise the one in NETWRIGHT_SECRET; otherwise, beyond
+    /// loopback, a generated one that is printed.
     #[arg(long, value_name = "FILE", conflicts_with = "open")]
     pub secret_file: Option<PathBuf>,
-    /// Demand no secret beyond loopback: whoever reaches this host may use it.
+    /// Require no secret beyond loopback: everybody who can reach this host can use the server.
     #[arg(long)]
     pub open: bool,
     /// Also serve stock iperf3 clients, on this port [default: 5201]; beyond loopback with --open.
@@ -48,19 +48,19 @@ pub struct ServeArgs {
     /// Also serve stock qperf clients, on this port [default: 19765]; beyond loopback with --open.
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "19765")]
     pub qperf: Option<u16>,
-    /// Run the threads on these CPUs when the client does not say where [default: chosen].
+    /// Run the threads on these CPUs when the client does not specify CPUs [default: chosen].
     #[arg(long, value_name = "LIST", conflicts_with = "no_pin")]
     pub cpu: Option<CpuSet>,
-    /// Let the scheduler place the threads when the client does not say where.
+    /// Let the scheduler place the threads when the client does not specify CPUs.
     #[arg(long)]
     pub no_pin: bool,
-    /// Spin so long before every response: a service time that you know.
+    /// Busy-loop this long before each response, to simulate a known service time.
     #[arg(long, value_name = "DURATION", default_value = "0ns")]
     pub service_time: Nanos,
     /// Add softirq time by context to the evidence, by eBPF (needs root).
     #[arg(long)]
     pub softirq: bool,
-    /// Tests at once.
+    /// Maximum of concurrent tests.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Limits")]
     pub max_tests: u32,
     /// Data connections of one test.
@@ -75,7 +75,7 @@ pub struct ServeArgs {
     /// How long a client may be silent between tests.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "30s", help_heading = "Limits")]
     pub idle: Nanos,
-    /// Write what happens as JSON, one object on a line, to standard output.
+    /// Write events as JSON, one object per line, to standard output.
     #[arg(long, help_heading = "Output")]
     pub json: bool,
     #[command(flatten)]

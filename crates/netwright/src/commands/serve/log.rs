@@ -69,7 +69,7 @@ fn write_all(from: &Receiver<Line>, left_out: &AtomicU64) {
         }
         let n = left_out.swap(0, Ordering::Relaxed);
         if n > 0 {
-            note(&format!("{n} lines of what happened are left out: they were read too slowly"));
+            note(&format!("{n} event lines are left out: the reader was too slow"));
         }
     }
 }

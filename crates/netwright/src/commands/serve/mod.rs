@@ -141,7 +141,7 @@ fn announce(args: &ServeArgs, listening: &[Listen], secret: Option<&str>) -> Res
         let mut text = format!("serving on {}\n", names.join(", "));
         if let Some(secret) = secret {
             text += &format!(
-                "the other end needs this secret: NETWRIGHT_SECRET={secret} netwright measure …\n"
+                "the client needs this secret: NETWRIGHT_SECRET={secret} netwright measure …\n"
             );
         }
         Sink::Stdout.text(&text)?;

@@ -124,7 +124,9 @@ fn dry(args: &ApplyArgs, target: &JournalTarget) -> Result<CommandEnd, Failure> 
 /// What completing the change would write.
 fn dry_finish(args: &ApplyArgs, mut target: JournalTarget, id: u64) -> Result<CommandEnd, Failure> {
     if target.store.is_locked()? {
-        return Err(Failure::Environment("somebody is changing this host right now".into()));
+        return Err(Failure::Environment(
+            "another netwright is changing this host right now".into(),
+        ));
     }
     to_finish(&mut target, id)?;
     let set = target.store.set(id)?;

@@ -11,7 +11,7 @@ use crate::args::OutputArgs;
 /// `netwright tune`.
 #[derive(Debug, Args)]
 pub struct TuneArgs {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: TuneCommand,
 }
@@ -19,41 +19,42 @@ pub struct TuneArgs {
 /// The commands of `tune`.
 #[derive(Debug, Subcommand)]
 pub enum TuneCommand {
-    /// Say what would be changed, what it may disturb, and what is refused. Writes nothing.
+    /// Show the changes, their impact, and refused requests. Writes nothing.
     Plan(PlanArgs),
-    /// Make changes; the first that fails undoes all.
+    /// Make changes; the first failure undoes all.
     Apply(ApplyArgs),
-    /// Say that all is well, so that the watchdog does not undo it.
+    /// Confirm a change, so that the watchdog does not undo it.
     Confirm(ConfirmArgs),
-    /// Put back what a change wrote.
+    /// Restore the values from before a change.
     Rollback(RollbackArgs),
-    /// Show what is in force, and what somebody changed since.
+    /// Show the changes in force, and external changes since.
     Status(StatusArgs),
-    /// Show every change there ever was.
+    /// Show all changes ever made.
     Log(LogArgs),
-    /// Keep what is in force over a reboot, in the distribution's own files.
+    /// Keep the changes in force over a reboot, in the distribution's own files.
     Persist(PersistArgs),
-    /// Show the profiles: settings that go together, each with its reason.
+    /// Show the profiles: settings that belong together, each with its reason.
     Profiles(ProfilesArgs),
-    /// Undo a change unless it is confirmed in time, or what a process had on trial once it is gone.
+    /// Undo a change unless it is confirmed in time, or the changes on trial of a process that
+    /// ended.
     #[command(hide = true)]
     Watchdog(WatchdogArgs),
 }
 
-/// Which host, and where its journal is.
+/// The host and its journal.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Host and journal")]
 pub struct PlaceArgs {
-    /// Where the journal is kept [default: NETWRIGHT_STATE or /var/lib/netwright].
+    /// Directory of the journal [default: NETWRIGHT_STATE or /var/lib/netwright].
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// Work on this folder, laid out like a host's root, instead of the running host.
+    /// Work on this directory, with the layout of a host's root, instead of the running host.
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Go to this network namespace: a name of `ip netns`, or a path such as /proc/PID/ns/net.
+    /// Enter this network namespace: a name of `ip netns`, or a path such as /proc/PID/ns/net.
     #[arg(long, value_name = "NAME-or-PATH", conflicts_with = "root")]
     pub netns: Option<String>,
-    /// Go to the network namespace of this container, or of this process.
+    /// Enter the network namespace of this container, or of this process.
     #[arg(long, value_name = "NAME|ID|PID", conflicts_with_all = ["root", "netns"])]
     pub container: Option<String>,
 }
@@ -69,20 +70,20 @@ impl From<PlaceArgs> for TargetNames {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Profile")]
 pub struct ProfileArgs {
-    /// Take the lines of this profile (`netwright tune profiles` lists them), or of a file of your
-    /// own. What does not apply to this host is left out, with the reason.
+    /// Take the lines of this profile (`netwright tune profiles` lists them), or of your own file.
+    /// Lines that do not apply to this host are left out, with the reason.
     #[arg(long, value_name = "NAME-or-FILE", conflicts_with = "what")]
     pub profile: Option<String>,
-    /// The interfaces that the profile's `nic.*` stands for, by comma; repeatable [default: each
-    /// physical one that is up].
+    /// The interfaces that the profile's `nic.*` stands for, separated by commas; repeatable
+    /// [default: each physical interface that is up].
     #[arg(long, value_name = "NIC", value_delimiter = ',', requires = "profile")]
     pub nic: Vec<String>,
 }
 
-/// Whose words a change is said in.
+/// Output format of the changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// Tasks for Ansible that put the same files.
+    /// Ansible tasks that write the same files.
     Ansible,
     /// A script that sets the values now.
     Shell,
@@ -98,25 +99,25 @@ pub enum Format {
   netwright tune persist 7
   netwright tune persist --remove       # all of it away
   netwright tune persist --format ansible > netwright.yml",
-    "a value cannot be kept, or not in the form asked for; each is named"
+    "a value cannot be kept, or not in the requested format; each is named"
 ))]
 pub struct PersistArgs {
-    /// Which change [default: all that are in force].
+    /// The change [default: all that are in force].
     pub id: Option<u64>,
     /// Remove the files that were written, of this change or of all. The values in force stay:
     /// `tune rollback` restores the old ones.
     #[arg(long)]
     pub remove: bool,
-    /// Say which files would be written and write none.
+    /// Show the files that would be written, and write none.
     #[arg(long)]
     pub dry_run: bool,
-    /// Print it in this form instead of writing files.
+    /// Print this format instead of writing files.
     #[arg(long, value_enum, conflicts_with_all = ["remove", "dry_run", "json", "into"])]
     pub format: Option<Format>,
-    /// Write below this folder instead of below /, for an image or to look at.
+    /// Write below this directory instead of below /, for an image or for inspection.
     #[arg(long, value_name = "DIR", conflicts_with = "root")]
     pub into: Option<PathBuf>,
-    /// Refuse at once when somebody else is changing the host.
+    /// Fail at once when another netwright is changing the host.
     #[arg(long)]
     pub no_wait: bool,
     #[command(flatten)]
@@ -133,7 +134,7 @@ pub struct PersistArgs {
   netwright tune plan --profile database"
 ))]
 pub struct ProfilesArgs {
-    /// Show this one, or a file of your own, in full.
+    /// Show this profile, or your own file, in full.
     #[arg(value_name = "NAME-or-FILE")]
     pub name: Option<String>,
     #[command(flatten)]
@@ -150,11 +151,11 @@ pub struct ProfilesArgs {
   netwright doctor --json | netwright tune plan - --json > plan.json
   netwright tune plan --profile web           # settings that go together
   netwright tune apply plan.json",
-    "a change that was asked for by name is refused because it would do harm"
+    "a change requested by name is refused because it is harmful"
 ))]
 pub struct PlanArgs {
-    /// KNOB=VALUE, or one document (a file, - for standard input): lines of KNOB=VALUE, a
-    /// sysctl.conf as it is, `doctor --json`, or an earlier plan.
+    /// KNOB=VALUE, or one document (a file, - for standard input): lines of KNOB=VALUE, a plain
+    /// sysctl.conf, `doctor --json`, or an earlier plan.
     #[arg(value_name = "KNOB=VALUE|FILE", required_unless_present = "profile")]
     pub what: Vec<String>,
     #[command(flatten)]
@@ -181,7 +182,7 @@ Where a change may cut the connection that you work over, a confirmation is
 waited for (60 s) unless --no-confirm says otherwise: `netwright tune confirm`,
 best from a new connection. It goes on when its terminal goes away. A change
 that cannot cut the connection has no watchdog.",
-    "a change that was asked for by name is refused because it would do harm"
+    "a change requested by name is refused because it is harmful"
 ))]
 pub struct ApplyArgs {
     /// A plan (a file, - for standard input), or KNOB=VALUE.
@@ -192,7 +193,7 @@ pub struct ApplyArgs {
     /// Undo all unless `tune confirm` comes within this time, 1s to 1h.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", conflicts_with = "no_confirm")]
     pub confirm: Option<Nanos>,
-    /// Ask for no confirmation, whatever is disturbed.
+    /// Require no confirmation, whatever the impact.
     #[arg(long)]
     pub no_confirm: bool,
     /// Undo all when a member of a bond, team or bridge is not up in it again within this time after
@@ -206,11 +207,11 @@ pub struct ApplyArgs {
     /// Check everything and write nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Complete this change, which a crash interrupted; with a watchdog (60 s, or --confirm) where it had one or
-    /// may cut the connection that you work over.
+    /// Complete this change, which a crash interrupted; with a watchdog (60 s, or --confirm) where
+    /// it had one or may cut your own connection.
     #[arg(long, value_name = "ID", conflicts_with_all = ["what", "profile"])]
     pub finish: Option<u64>,
-    /// Refuse at once when somebody else is changing the host.
+    /// Fail at once when another netwright is changing the host.
     #[arg(long)]
     pub no_wait: bool,
     /// Also change settings that netwright does not know, take values that lower something or do
@@ -231,7 +232,7 @@ pub struct ApplyArgs {
     "too late: the change was undone"
 ))]
 pub struct ConfirmArgs {
-    /// Which change [default: the one that waits].
+    /// The change [default: the one that waits].
     pub id: Option<u64>,
     #[command(flatten)]
     pub place: PlaceArgs,
@@ -262,8 +263,8 @@ pub struct ServerArgs {
     "not every value was restored; each is named. External changes stay"
 ))]
 pub struct RollbackArgs {
-    /// Which change [default: the last that is in force or was interrupted; of an experiment that was
-    /// interrupted, all that it left].
+    /// The change [default: the last one that is in force or was interrupted; of an interrupted
+    /// experiment, all that it left].
     pub id: Option<u64>,
     /// All changes that are in force, were interrupted or are only partly rolled back, the last first.
     #[arg(long, conflicts_with = "id")]
@@ -271,14 +272,14 @@ pub struct RollbackArgs {
     /// All changes that were interrupted, the last first: those of experiments, and others.
     #[arg(long, conflicts_with_all = ["id", "all"])]
     pub unfinished: bool,
-    /// Put the old value back also over what somebody else set since; without this such a value is left
-    /// as it is and named, with what was written and the old value.
+    /// Overwrite external changes with the old value; without this option such a value is left
+    /// unchanged and reported, with the written and the old value.
     #[arg(long)]
     pub force: bool,
-    /// Say what would be put back and write nothing.
+    /// Show the values that would be restored, and write nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Refuse at once when somebody else is changing the host.
+    /// Fail at once when another netwright is changing the host.
     #[arg(long)]
     pub no_wait: bool,
     #[command(flatten)]

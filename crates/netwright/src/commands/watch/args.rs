@@ -27,13 +27,13 @@ it shows what /proc tells and names what is missing. Cheaper: a longer
 --interval, --waits never --messages never --drops never, at last --no-bpf."
 ))]
 pub struct WatchArgs {
-    /// How long an interval is, 100ms to 1h.
+    /// Length of an interval, 100ms to 1h.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "1s")]
     pub interval: Nanos,
-    /// End after this time; without, watch until Ctrl-C.
+    /// End after this time [default: watch until Ctrl-C].
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", value_parser = duration)]
     pub duration: Option<Nanos>,
-    /// Attach no eBPF programs: only what /proc tells. NETWRIGHT_BPF=off in the environment does it
+    /// Attach no eBPF programs: only data from /proc. NETWRIGHT_BPF=off in the environment does it
     /// for every command.
     #[arg(long)]
     pub no_bpf: bool,
@@ -43,14 +43,14 @@ pub struct WatchArgs {
     pub only: OnlyArgs,
     #[command(flatten)]
     pub recording: RecordingArgs,
-    /// Write text also on a terminal, instead of the view.
+    /// Write text instead of the view, also on a terminal.
     #[arg(long, help_heading = "Output", conflicts_with = "json")]
     pub plain: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }
 
-/// When to observe what takes a program for every packet or call.
+/// When to attach programs that run for every packet or call.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is observed")]
 pub struct WhenArgs {
@@ -61,7 +61,7 @@ pub struct WhenArgs {
     /// Where packets wait, by process.
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     pub waits: ObserveArg,
-    /// What processes send and receive.
+    /// Sends and receives of processes.
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     pub messages: ObserveArg,
     /// Dropped packets by reason.
@@ -72,7 +72,7 @@ pub struct WhenArgs {
     pub queues: ObserveArg,
 }
 
-/// Which part to show.
+/// Selection of rows.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Show only")]
 pub struct OnlyArgs {
@@ -91,13 +91,13 @@ pub struct OnlyArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Recording")]
 pub struct RecordingArgs {
-    /// Record every interval in this file, whole, whatever is shown.
+    /// Record every interval in full in this file, whatever is shown.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Overwrite the recording if it is there.
+    /// Overwrite an existing recording.
     #[arg(long, requires = "record")]
     pub force: bool,
-    /// Recording stops at this size (compressed), watching goes on.
+    /// Recording stops at this size (compressed), watching continues.
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = model::units::size)]
     pub record_limit: u64,
     /// Show a recording instead of this host.
@@ -125,12 +125,12 @@ fn cpus(text: &str) -> Result<CpuSet, String> {
     if set.is_empty() { Err("no CPU is named; write 0-3,8".into()) } else { Ok(set) }
 }
 
-/// In how much of an interval softirqs are observed.
+/// Share of an interval in which softirqs are observed.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum SoftirqWhen {
     /// All the time: exact.
     Always,
-    /// For as much of each interval as costs no CPU more than 0.2% of its time.
+    /// For a share of each interval that costs no CPU more than 0.2% of its time.
     Auto,
 }
 
@@ -143,10 +143,10 @@ impl From<SoftirqWhen> for probe::watch::ObserveWhen {
     }
 }
 
-/// In how much of an interval.
+/// Share of an interval.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum ObserveArg {
-    /// For as much of each interval as costs no CPU more than 0.2% of its time.
+    /// For a share of each interval that costs no CPU more than 0.2% of its time.
     Auto,
     /// All the time.
     Always,

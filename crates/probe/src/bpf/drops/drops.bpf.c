@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Dropped packets by reason, place, protocol and interface. */
+/* Dropped packets by reason, location, protocol and interface. */
 #include "turns.h"
 
 LICENSE;
@@ -37,7 +37,7 @@ struct sk_buff {
 
 enum skb_drop_reason { SKB_DROP_REASON_NOT_SPECIFIED = 2 };
 
-/* Since Linux 5.17 with the reason, since 6.11 with the socket that it was for. */
+/* Has the reason since Linux 5.17, and the receiving socket since 6.11. */
 struct trace_event_raw_kfree_skb {
 	enum skb_drop_reason reason;
 	void *rx_sk;
@@ -82,11 +82,11 @@ int kfree_skb(struct raw_args *ctx)
 	own->runs[0] += 1;
 	d.location = ctx->args[1];
 	d.reason = NO_REASON;
-	/* Kernels of before give two arguments, and refuse a program that asks for a third. */
+	/* Older kernels pass two arguments and reject a program that reads a third. */
 	if (FIELD_EXISTS(struct trace_event_raw_kfree_skb, reason))
 		d.reason = (u32)ctx->args[2];
 	d.protocol = READ(skb, protocol);
-	/* UDP keeps other things here for a packet at a socket; no interface is there then. */
+	/* UDP reuses this field for a packet at a socket; there is no interface then. */
 	dev = READ(skb, dev);
 	if (dev) {
 		probe_read(d.nic, sizeof(d.nic), __builtin_preserve_access_index(&dev->name));
@@ -102,7 +102,7 @@ int kfree_skb(struct raw_args *ctx)
 	if (!known) {
 		if (MAKE(which, drops, &d, &one) == 0)
 			return 0;
-		/* Another CPU was first, or there is no room. */
+		/* Another CPU was first, or the table is full. */
 		known = FIND(which, drops, &d);
 	}
 	if (known)

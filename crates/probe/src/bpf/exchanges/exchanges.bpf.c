@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What a server makes of each request: readable, read, first byte of the response. State is kept
- * with the socket, sums and distributions by port and program. No event leaves the kernel, no
- * byte of a message is looked at. */
+/* Times of each request at a server: readable, read, first byte of the response. State is kept in
+ * socket storage, sums and distributions by port and program. No event leaves the kernel, and no
+ * byte of a message is read. */
 #include "state.h"
 
 LICENSE;
@@ -20,7 +20,7 @@ INLINE struct wakeup *wakeup_of(u32 tid)
 	return map_lookup(&wakeups, &slot);
 }
 
-/* Whether the port is one of those asked for, or of the chosen process's. */
+/* Whether the port was requested, or belongs to a requested process. */
 INLINE int marked(u16 port)
 {
 	u32 at = port / 64;
@@ -29,8 +29,8 @@ INLINE int marked(u16 port)
 	return ports && ports->marks[port % 64];
 }
 
-/* What is known of a socket on which somebody may serve whom we look at. A Unix socket's serving
- * end has a name, the other one mostly has none. */
+/* Returns the state of a socket on which an observed process may serve. The serving end of a Unix
+ * socket has a name, the other end usually does not. */
 INLINE struct known *candidate(struct sock *sk, struct asked *asked)
 {
 	u16 family = sk->__sk_common.skc_family;
@@ -62,8 +62,8 @@ int sk_data_ready(u64 *ctx)
 	k = candidate(sk, asked);
 	if (!k)
 		return 0;
-	/* A socket in use gets its packets when its user is done: what a call reads that is under
-	 * way may be without this. */
+	/* A socket in use gets its packets when its user releases it: a call in progress may read
+	 * without this data. */
 	k->in_call = is_inet(sk) && sk->sk_lock.owned;
 	k->ready_ns = ktime_ns();
 	if (!has_sleeper(sk))
@@ -94,7 +94,7 @@ int sched_waking(u64 *ctx)
 		return 0;
 	}
 	w = wakeup_of(task->pid);
-	/* It was about to sleep, and did not. */
+	/* The task was about to sleep, but did not. */
 	if (!w || task->pid == tid)
 		return 0;
 	w->progress = NOTHING;
@@ -123,7 +123,7 @@ int sched_switch(u64 *ctx)
 	return 0;
 }
 
-/* Whether the calling process is one of those asked for, or descends from one. */
+/* Whether the calling process is a requested process or a descendant of one. */
 INLINE int serves(struct asked *asked)
 {
 	struct task_struct *task = (void *)current_task();
@@ -143,7 +143,7 @@ INLINE int serves(struct asked *asked)
 	return 0;
 }
 
-/* Who serves on this socket: looked up when another process than before does. */
+/* Records the serving process of this socket; called when the process changes. */
 INLINE void meet(struct known *k, struct sock *sk, u32 pid, struct asked *asked,
 		 struct cpu_state *s)
 {
@@ -167,7 +167,7 @@ INLINE void meet(struct known *k, struct sock *sk, u32 pid, struct asked *asked,
 		s->unnamed += 1;
 }
 
-/* Somebody begins to listen; of interest where no ports were named. */
+/* A socket starts to listen; used where no ports were requested. */
 SEC("tp_btf/inet_sock_set_state")
 int inet_sock_set_state(u64 *ctx)
 {
@@ -210,8 +210,7 @@ INLINE struct sums *sums_of(struct known *k, struct cpu_state *s)
 	return sums;
 }
 
-/* How long the reader took to run since it was woken up for this socket; NOT_KNOWN where it was
- * awake. */
+/* Time from the reader's wake-up for this socket until it ran; NOT_KNOWN where it was awake. */
 INLINE u64 woken_for(u64 sk, u64 since)
 {
 	u32 tid = (u32)pid_tgid();
@@ -223,7 +222,7 @@ INLINE u64 woken_for(u64 sk, u64 since)
 	return w->running_ns - w->waking_ns;
 }
 
-/* Whether there is more to be read by now. */
+/* Whether there is more data to read by now. */
 INLINE int has_more(struct sock *sk)
 {
 	struct tcp_sock *tcp = is_inet(sk) ? tcp_sock_of(sk) : 0;
@@ -231,7 +230,7 @@ INLINE int has_more(struct sock *sk)
 	return tcp && tcp->rcv_nxt != tcp->copied_seq;
 }
 
-/* The socket's record, with who serves on it; none where nobody asked for that. */
+/* The socket's state with its serving process; none where that process was not requested. */
 INLINE struct known *served(struct sock *sk, struct asked *asked, struct cpu_state *s)
 {
 	struct known *k = candidate(sk, asked);
@@ -264,8 +263,7 @@ int sock_recv_length(u64 *ctx)
 		return 0;
 	now = ktime_ns();
 	ready = k->ready_ns;
-	/* Nothing of what was before the programs were attached again: what came between is not
-	 * known. */
+	/* Ignore state from before the programs were attached again: the time between is unknown. */
 	arrived = ready != k->taken_ns && ready >= asked->since_ns;
 	if (arrived && k->in_call && has_more(sk)) {
 		k->in_call = 0;
@@ -324,8 +322,8 @@ INLINE void count(struct sums *sums, u32 part, u64 ns)
 	ADD(sums->sum_ns[part], ns);
 }
 
-/* When the response's first bytes were handed down, as TCP notes for its pacing: by the end of
- * the call, on loopback, the other end may have been woken up already. */
+/* Time at which TCP passed the first bytes of the response down, from its pacing timestamp. At the
+ * end of the call, the peer may already have been woken up on loopback. */
 INLINE u64 left_at(struct tcp_sock *tcp, u64 read, u64 now)
 {
 	u64 at;
@@ -341,7 +339,7 @@ INLINE void path_of(struct sums *sums, struct tcp_sock *tcp)
 	u32 smoothed = tcp->srtt_us >> 3;
 	u32 least = tcp->rtt_min.s[0].v;
 
-	/* Nothing of its own was acknowledged yet. */
+	/* No own data was acknowledged yet. */
 	if (!smoothed || least == ~0U)
 		return;
 	count(sums, PATH, (u64)smoothed * 1000);
@@ -387,9 +385,9 @@ int sock_send_length(u64 *ctx)
 	k = served(sk, asked, s);
 	if (!k)
 		return 0;
-	/* That call is over. */
+	/* The call in progress has ended. */
 	k->in_call = 0;
-	/* What nobody asked for, or asked before we were there. */
+	/* Not a response to a request, or the request came before the programs were attached. */
 	if (!k->read_ns || k->read_ns < asked->since_ns)
 		return 0;
 	sums = sums_of(k, s);

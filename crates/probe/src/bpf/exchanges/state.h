@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What the programs keep. */
+/* State of the programs. */
 #pragma once
 #include "inet.h"
 #include "task.h"
@@ -11,22 +11,24 @@
 
 #define ADD(field, n) __sync_fetch_and_add(&(field), n)
 
-/* Records of woken threads: the thread's number modulo this. Two that share one lose a wake-up. */
+/* Number of wake-up records; a thread uses the record tid modulo this. Two threads that share a
+ * record lose a wake-up. */
 #define SLOTS 8192
-/* Places for classes, each times its shards in use. */
+/* Capacity for classes; each uses one entry per shard in use. */
 #define PLACES 512
 #define SHARDS 16
-/* How far up a process is looked for among its ancestors. */
+/* Number of ancestors that are searched for a requested process. */
 #define GENERATIONS 4
 
-/* Bucket 0 ends at 64 ns; then 16 to each power of two, until 2^34 ns (17 s). */
+/* Bucket 0 ends at 64 ns; then 16 buckets per power of two, up to 2^34 ns (17 s). */
 #define FIRST_EXPONENT 6
 #define EXPONENTS 28
 #define STEP_BITS 4
 #define STEPS (1 << STEP_BITS)
 #define BUCKETS (1 + STEPS * EXPONENTS)
 
-/* A wake-up belongs to a socket that became readable so long before, in the same context. */
+/* A wake-up belongs to a socket that became readable within this time before, in the same
+ * context. */
 #define WINDOW_NS 50000
 
 #define NOT_KNOWN (~0ULL)
@@ -41,10 +43,10 @@ enum progress { NOTHING, WOKEN, RUNS };
 
 struct cpu_state {
 	u64 runs[PROGRAMS];
-	/* Exchanges that found no place among the classes, processes none among the servers. */
+	/* Exchanges that did not fit into `classes`, processes that did not fit into `servers`. */
 	u64 lost;
 	u64 unnamed;
-	/* The socket that became readable last, if somebody may sleep for it. */
+	/* The socket that became readable last, if a task may sleep on it. */
 	u64 sk;
 	u64 ready_ns;
 	u32 ready_tid;
@@ -73,8 +75,7 @@ struct {
 	TYPE(value, struct wakeup);
 } wakeups SEC(".maps");
 
-/* So that the CPUs of a large machine do not all write to one line of memory, a class has
- * shards. */
+/* A class has shards, so that the CPUs of a large machine do not all write to one cache line. */
 struct class {
 	char name[16];
 	u16 port;
@@ -87,7 +88,7 @@ struct sums {
 	u64 request_bytes;
 	u64 response_bytes;
 	u64 sends;
-	/* Exchanges whose response was timed by the end of the call that sent it. */
+	/* Exchanges whose response was timed at the end of the call that sent it. */
 	u64 by_call;
 	u64 sum_ns[PARTS];
 	u32 buckets[PARTS][BUCKETS];
@@ -101,7 +102,7 @@ struct {
 	TYPE(value, struct sums);
 } classes SEC(".maps");
 
-/* Where a new class begins; too large for the stack. */
+/* Initial value of a class; too large for the stack. */
 struct {
 	UINT(type, MAP_ARRAY);
 	UINT(max_entries, 1);
@@ -121,24 +122,25 @@ struct {
 	TYPE(value, u32);
 } servers SEC(".maps");
 
-/* Kept with a socket. */
+/* State of a socket, in its socket storage. */
 struct known {
-	/* When data came last; written by whoever brings it, and by nobody else. */
+	/* Time of the last data; written only by sk_data_ready. */
 	u64 ready_ns;
-	/* That of it which was read. */
+	/* The value of ready_ns that was read last. */
 	u64 taken_ns;
-	/* When the request was read: the first read after its last data had come. */
+	/* Time of reading the request: the first read after its last data had come. */
 	u64 read_ns;
-	/* For how long it waited for that; and of it the reader, to run. */
+	/* Time that the request waited to be read; and the part in which the woken reader waited to
+	 * run. */
 	u64 queued_ns;
 	u64 woken_ns;
 	u64 request_bytes;
 	struct class class;
 	u32 pid;
 	u8 wanted;
-	/* It was answered: what is read next is the next request. */
+	/* Whether it was answered: the next read belongs to the next request. */
 	u8 answers;
-	/* Data came while a call was under way. */
+	/* Whether data came while a call was in progress. */
 	u8 in_call;
 	u8 pad[5];
 };
@@ -150,7 +152,7 @@ struct {
 	TYPE(value, struct known);
 } sockets SEC(".maps");
 
-/* Written by user space from here on. Ports: 1 at [port / 64][port % 64]. */
+/* The maps from here on are written by user space. Ports: 1 at [port / 64][port % 64]. */
 struct ports {
 	u8 marks[64];
 };
@@ -163,11 +165,11 @@ struct {
 } ports_asked SEC(".maps");
 
 struct asked {
-	/* Since when the programs are attached. */
+	/* Time at which the programs were attached. */
 	u64 since_ns;
-	/* Only these processes, and those that descend from them. */
+	/* Whether only the requested processes and their descendants count. */
 	u32 processes;
-	/* On any port that they listen on, and on Unix sockets. */
+	/* Whether any port that they listen on counts, and Unix sockets, too. */
 	u32 any_port;
 };
 

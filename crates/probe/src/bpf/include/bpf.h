@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What the programs need of BPF: types, maps, helpers by their stable numbers (bpf.h of the
- * kernel's user interface). Kernel structures are named with only the fields that are used; the
- * loader finds where they are in the running kernel. */
+/* BPF definitions for the programs: types, maps, helpers by their stable numbers
+ * (uapi/linux/bpf.h). Kernel structures are declared with only the used fields; the loader
+ * relocates them for the running kernel (CO-RE). */
 #pragma once
 
 typedef unsigned char u8;
@@ -31,10 +31,10 @@ enum {
 
 enum { ANY = 0, NOEXIST = 1 };
 
-/* Flag of a map whose elements are made as they are needed. */
+/* Map flag: allocate elements on demand. */
 enum { NO_PREALLOC = 1 };
 
-/* Flag of a socket's storage: make it if there is none. */
+/* Flag of sk_storage_get: create the storage if it does not exist. */
 enum { CREATE = 1 };
 
 static void *(*map_lookup)(const void *map, const void *key) = (void *)1;
@@ -51,7 +51,7 @@ static u64 (*current_task)(void) = (void *)35;
 static void *(*sk_storage_get)(const void *map, void *sk, const void *value, u64 flags) =
 	(void *)107;
 
-/* One field of a kernel structure, wherever it is in this kernel: READ(napi, napi_id). */
+/* Reads one field of a kernel structure, relocated for this kernel: READ(napi, napi_id). */
 #define READ(from, field)                                                        \
 	({                                                                       \
 		typeof((from)->field) value_;                                    \
@@ -64,12 +64,12 @@ static void *(*sk_storage_get)(const void *map, void *sk, const void *value, u64
 #define FIELD_EXISTS(type, field) \
 	__builtin_preserve_field_info(((type *)0)->field, 2)
 
-/* What a raw tracepoint gives: its arguments in order. */
+/* Context of a raw tracepoint: its arguments in order. */
 struct raw_args {
 	u64 args[0];
 };
 
-/* Hides from the compiler what it knows of an index, so that the comparison that follows uses the
- * register that indexes. The verifier of Linux 6.1 does not carry the bound of a widened copy over
- * to the register it was copied from. */
+/* Hides the known range of an index from the compiler, so that the comparison that follows uses the
+ * indexing register itself. The verifier of Linux 6.1 does not propagate the bound of a widened
+ * copy to the register that it was copied from. */
 #define AS_IT_IS(index) asm volatile("" : "+r"(index))

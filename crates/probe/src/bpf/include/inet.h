@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What is used of packets and sockets. */
+/* Used fields of packets and sockets. */
 #pragma once
 #include "bpf.h"
 
@@ -57,13 +57,13 @@ struct tcp_sock {
 	u32 rcv_nxt;
 	u32 copied_seq;
 	u32 srtt_us; /* times 8 */
-	struct minmax rtt_min; /* s[0] is the least of the last minutes */
+	struct minmax rtt_min; /* s[0] is the minimum of the last minutes */
 	u64 tcp_wstamp_ns;
 } KERNEL;
 
 static struct tcp_sock *(*tcp_sock_of)(void *sk) = (void *)137;
 
-/* Whether anyone sleeps until something happens to the socket, by itself or by epoll. */
+/* Whether a task sleeps on the socket, directly or through epoll. */
 INLINE int has_sleeper(struct sock *sk)
 {
 	struct socket_wq *queue = sk->sk_wq;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What is used of the scheduler's structures. */
+/* Used fields of the scheduler's structures. */
 #pragma once
 #include "bpf.h"
 
@@ -17,8 +17,8 @@ struct task_struct___old {
 	volatile long state;
 } KERNEL;
 
-/* Whether a task that leaves the CPU does so to sleep; it may also have been preempted on the
- * way there, which the tracepoint tells apart. */
+/* Whether a task that leaves the CPU goes to sleep. It can also have been preempted on the way to
+ * sleep; the tracepoint distinguishes that case. */
 INLINE int sleeps(struct task_struct *task)
 {
 	if (FIELD_EXISTS(struct task_struct, __state))

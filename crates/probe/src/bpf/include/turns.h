@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Two tables that take turns: programs add to the one that is open, user space reads and empties
- * the other. No count is lost between a reading and a deletion. */
+/* Double-buffered tables: programs add to the open table, user space reads and empties the other
+ * one. No count is lost between reading and deletion. */
 #pragma once
 #include "bpf.h"
 
-/* Which table is open: 1 or 2. 0 at first: nothing is counted until user space is ready. */
+/* The open table: 1 or 2. Initially 0: nothing is counted until user space is ready. */
 struct {
 	UINT(type, MAP_ARRAY);
 	UINT(max_entries, 1);
@@ -20,10 +20,10 @@ struct {
 		TYPE(value, value_type);            \
 	} name SEC(".maps")
 
-/* What an object's programs say of themselves, by CPU. */
+/* Statistics of an object's programs about themselves, per CPU. */
 struct own {
-	u64 runs[4]; /* by program, in the order of its names in user space */
-	u64 lost; /* events that found no room */
+	u64 runs[4]; /* by program, in the order of the names in user space */
+	u64 lost; /* events that did not fit into a table */
 };
 
 struct {
@@ -49,7 +49,7 @@ INLINE u32 open_table(void)
 	return now ? *now : 0;
 }
 
-/* The table of this turn, as an argument of a helper: each call names one map alone. */
+/* Accesses the open table. Each helper call must name exactly one map. */
 #define FIND(which, name, key) \
 	((which) == 1 ? map_lookup(&name##1, key) : map_lookup(&name##2, key))
 #define MAKE(which, name, key, value)                                \

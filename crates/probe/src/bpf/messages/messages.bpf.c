@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What processes send and receive by their socket calls, by process and service port. */
+/* Sends and receives of processes by socket calls, by process and service port. */
 #include "turns.h"
 
 LICENSE;
@@ -31,7 +31,7 @@ struct service {
 	u32 pid;
 	u16 port; /* 0: not known */
 	u8 kind;
-	/* So that the CPUs of a large machine do not all write to one line of memory. */
+	/* Shards, so that the CPUs of a large machine do not all write to one cache line. */
 	u8 shard;
 };
 
@@ -42,7 +42,7 @@ struct messages {
 	u64 received_bytes;
 	u64 exchanges;
 	u64 elsewhere;
-	u64 unplaced; /* receives of a socket that does not say which CPU had the packets */
+	u64 unplaced; /* receives on a socket that does not record the CPU of the packets */
 	char name[16];
 };
 
@@ -50,7 +50,7 @@ struct messages {
 TABLE(calls1, struct service, struct messages, SERVICES);
 TABLE(calls2, struct service, struct messages, SERVICES);
 
-/* Ports on which somebody listens for TCP: 1 at [port / 64][port % 64]. */
+/* Ports with a TCP listener: 1 at [port / 64][port % 64]. */
 struct ports {
 	u8 listening[64];
 };
@@ -62,7 +62,7 @@ struct {
 	TYPE(value, struct ports);
 } listening SEC(".maps");
 
-/* The first port of the range from which the kernel chooses; written by user space. */
+/* The first port of the kernel's ephemeral range; written by user space. */
 struct {
 	UINT(type, MAP_ARRAY);
 	UINT(max_entries, 1);
@@ -70,14 +70,14 @@ struct {
 	TYPE(value, u32);
 } first_chosen SEC(".maps");
 
-/* What is known of a socket, kept with it. */
+/* State of a socket, in its socket storage. */
 struct known {
 	u16 local;
 	u16 remote;
 	u16 port;
 	u8 kind;
-	u8 received; /* the last call received */
-	u8 first; /* FIRST_SENT, FIRST_RECEIVED: the first call that was seen */
+	u8 received; /* the last call was a receive */
+	u8 first; /* FIRST_SENT, FIRST_RECEIVED: the first observed call */
 	u8 pad;
 };
 
@@ -105,9 +105,9 @@ INLINE int listened(u16 port)
 	return mark && *mark;
 }
 
-/* Which of the two ports tells the service: the one that listens; else the one outside the range
- * from which clients get theirs; else, of datagrams, the side's that received first; else the
- * other side's. */
+/* Chooses the port that identifies the service: the listening one; otherwise the one outside the
+ * ephemeral range; otherwise, for datagrams, the local port if this side received first; otherwise
+ * the remote port. */
 INLINE u16 service_port(u16 local, u16 remote, int udp, int answers)
 {
 	u32 zero = 0;
@@ -136,7 +136,7 @@ INLINE void learn(struct known *k, struct sock *sk, u16 local, u16 remote)
 			       udp && k->first == FIRST_RECEIVED);
 }
 
-/* What is known of this socket; none for families that carry no messages of services. */
+/* Returns the state of this socket; none for families other than IPv4, IPv6 and Unix. */
 INLINE struct known *know(struct sock *sk, u8 call)
 {
 	u16 family = sk->__sk_common.skc_family;
@@ -182,7 +182,7 @@ INLINE struct messages *sums_of(u32 which, struct known *k, struct own *own)
 	return sums;
 }
 
-/* Errors are no messages; of nothing only a datagram is one. */
+/* An error is no message; an empty message exists only as a datagram. */
 INLINE int is_message(struct sock *sk, int bytes)
 {
 	return bytes > 0 || (bytes == 0 && sk->sk_type == DATAGRAM);
@@ -251,7 +251,7 @@ int sock_recv_length(u64 *ctx)
 	return 0;
 }
 
-/* Somebody begins to listen, in whichever namespace. */
+/* A socket starts to listen, in any namespace. */
 SEC("tp_btf/inet_sock_set_state")
 int inet_sock_set_state(u64 *ctx)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Threads that change their CPU, by thread, from where and to where. */
+/* Thread migrations by thread, source CPU and destination CPU. */
 #include "turns.h"
 
 LICENSE;
@@ -62,13 +62,13 @@ int sched_migrate_task(struct raw_args *ctx)
 	way.tid = READ(task, pid);
 	way.from = cpu_of(task);
 	way.to = ctx->args[1];
-	/* As the kernel does for nr_migrations: to stay is no move. */
+	/* As for the kernel's nr_migrations: the same CPU is no migration. */
 	if (way.from == way.to)
 		return 0;
 	known = FIND(which, moves, &way);
 	if (known) {
 		ADD(known->count, 1);
-		/* It may have become another program since. */
+		/* The thread may have executed another program since. */
 		probe_read(known->name, sizeof(known->name),
 			   __builtin_preserve_access_index(&task->comm));
 		return 0;

@@ -25,7 +25,7 @@ struct sk_buff {
 	char cb[48];
 } KERNEL;
 
-/* What TCP keeps in `cb`. */
+/* TCP's data in `cb`. */
 struct tcp_skb_cb {
 	u16 tcp_gso_segs;
 } KERNEL;
@@ -72,8 +72,8 @@ INLINE void add(u32 which, struct connection *c, u64 segments, struct own *own)
 		own->lost += segments;
 }
 
-/* Since Linux 6.17 a retransmission that fails is told, too; some of them were counted before
- * they failed, and the same errors come from both sides of the counting. */
+/* Since Linux 6.17 the tracepoint also reports failed retransmissions. The kernel counted some of
+ * them before they failed, and the error does not show which. */
 struct trace_event_raw_tcp_retransmit_skb {
 	int err;
 } KERNEL;
@@ -82,7 +82,7 @@ struct tcp_sock {
 	u32 total_retrans;
 } KERNEL;
 
-/* What each connection had retransmitted in its whole life as it was seen last. */
+/* Last known total of retransmitted segments of each connection. */
 struct {
 	UINT(type, MAP_LRU_HASH);
 	UINT(max_entries, CONNECTIONS);
@@ -90,13 +90,14 @@ struct {
 	TYPE(value, u32);
 } totals SEC(".maps");
 
-/* How many segments this adds to RetransSegs. `segments` is what the buffer is cut into. */
+/* Returns how many segments this event adds to RetransSegs. `segments` is the number of segments of
+ * the buffer. */
 INLINE u32 added(struct connection *c, struct tcp_sock *tcp, u32 segments, int failed)
 {
 	u32 total = READ(tcp, total_retrans);
 	u32 *last = map_lookup(&totals, c);
 
-	/* Another connection of the same addresses begins anew. */
+	/* A new connection with the same addresses starts from zero. */
 	if (last && total >= *last)
 		segments = total - *last;
 	else if (failed)
@@ -121,7 +122,7 @@ int tcp_retransmit_skb(struct raw_args *ctx)
 	if (!which || !own)
 		return 0;
 	own->runs[0] += 1;
-	/* Kernels of before give two arguments, and refuse a program that asks for a third. */
+	/* Older kernels pass two arguments and reject a program that reads a third. */
 	if (FIELD_EXISTS(struct trace_event_raw_tcp_retransmit_skb, err))
 		failed = (int)ctx->args[2] < 0;
 	identify(&c, sk);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Threads and what packets cost them. */
+/* Interrupted tasks: threads and the time that packets cost them. */
 #pragma once
 #include "state.h"
 
@@ -10,7 +10,7 @@ struct {
 	TYPE(value, struct interrupted_task);
 } lost_time SEC(".maps");
 
-/* Moves a place's sums to the map for all, where other CPUs may add to the same. */
+/* Moves the sums of a slot to the shared map, where other CPUs may add to the same entry. */
 INLINE void put_interrupted_task(const struct interrupted_task *from)
 {
 	struct interrupted_task fresh = *from;
@@ -32,18 +32,18 @@ INLINE void put_interrupted_task(const struct interrupted_task *from)
 	__builtin_memcpy(to->name, fresh.name, NAME);
 }
 
-/* Whether the name is ksoftirqd's. */
+/* Whether the name is that of a ksoftirqd thread. */
 INLINE int is_ksoftirqd(const char *name)
 {
 	return *(const u64 *)name == *(const u64 *)"ksoftirq" && name[8] == 'd' && name[9] == '/';
 }
 
-/* The place of the thread that runs, made its own. */
+/* Claims the slot for the running thread. */
 INLINE void claim_place(struct cpu_state *s, struct interrupted_task *p, u64 thread)
 {
 	u32 tid = (u32)thread;
 
-	/* An interrupt that came amidst this leaves it alone. */
+	/* An interrupt during the claim does not touch the slot. */
 	s->claiming = 1;
 	if (p->thread)
 		put_interrupted_task(p);
@@ -54,7 +54,7 @@ INLINE void claim_place(struct cpu_state *s, struct interrupted_task *p, u64 thr
 	comm(p->name, NAME);
 	p->thread = thread;
 	s->claiming = 0;
-	/* A kernel's thread is a process of its own. */
+	/* A kernel thread is its own thread group leader. */
 	if (!s->ksoftirqd && tid == (u32)(thread >> 32) && is_ksoftirqd(p->name))
 		s->ksoftirqd = tid;
 }

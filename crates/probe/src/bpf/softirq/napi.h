@@ -39,10 +39,11 @@ struct {
 	TYPE(value, struct napi);
 } napis SEC(".maps");
 
-/* So many polls are timed one by one after a softirq that polled several instances. */
+/* Number of polls that are timed individually after a softirq that polled several instances. */
 #define SEVERAL 64
 
-/* Moves a place's sums to the map for all; the key names the CPU, so nobody else adds. */
+/* Moves the sums of a slot to the shared map. The key contains the CPU, so no other CPU adds to the
+ * entry. */
 INLINE void put_napi(const struct napi *from)
 {
 	struct napi fresh = *from;
@@ -79,13 +80,14 @@ INLINE void claim_napi(struct napi *n, struct napi_struct *napi, u64 at, u32 id)
 	probe_read(n->nic, NAME, dev->name);
 }
 
-/* The place of an instance: one of two, made its own if it is neither's. */
+/* Returns the slot of an instance: one of two candidates, claimed if it holds neither. */
 INLINE u32 place_of_napi(struct cpu_state *s, struct napi_struct *napi, u32 id)
 {
 	u64 at;
 	u32 i;
 
-	/* The verifier lets nobody compute with a kernel's pointer; through memory it is a number. */
+	/* The verifier forbids arithmetic on kernel pointers; a value read back from memory is a
+	 * scalar. */
 	*(volatile u64 *)&s->at = (u64)napi;
 	at = *(volatile u64 *)&s->at;
 	i = (u32)((at >> 7) ^ (at >> 12)) & (NAPIS - 1);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Softirq time by CPU, vector and context, what it costs which thread, and which NAPI instances
- * are polled: added up in the kernel, no event leaves it. */
+/* Softirq time by CPU, vector and context, its cost to each thread, and the polled NAPI instances.
+ * The sums are kept in the kernel; no event leaves it. */
 #include "napi.h"
 #include "interrupted_task.h"
 
 LICENSE;
 
-/* A softirq that begins so soon after an interrupt, or after another softirq that did, belongs
- * to it. At 1,000 ns 99.9% of those are recognised with 1.9% false ones, at 500 ns 98.1% and
- * 0.07% (against sampled stacks). */
+/* A softirq that begins within this time after an interrupt, or after another softirq that did,
+ * belongs to the interrupt. At 1,000 ns 99.9% of those are recognised with 1.9% false positives, at
+ * 500 ns 98.1% with 0.07% (against sampled stacks). */
 #define GAP_NS 1000
-/* A slow machine (one that is emulated) takes longer: twice what is usual upon the idle task, where
- * every softirq is an interrupt's, but no more than this. */
+/* A slow (emulated) machine takes longer: the limit is twice the usual delay in the idle task,
+ * where every softirq belongs to an interrupt, but at most this. */
 #define LONGEST_GAP_NS 50000
 
 INLINE u64 gap_ns(struct cpu_state *s)
@@ -23,8 +23,8 @@ INLINE u64 gap_ns(struct cpu_state *s)
 	return gap > LONGEST_GAP_NS ? LONGEST_GAP_NS : gap;
 }
 
-/* Upon the idle task: how long the first softirq comes after its interrupt. The median, stepped
- * towards by a 32nd: a virtual CPU that was taken away for a while says nothing about the rest. */
+/* In the idle task: learns the delay from an interrupt to its first softirq. It is an estimate of
+ * the median, moved by 1/32 per sample, so that steal time of a virtual CPU does not distort it. */
 INLINE void learn_delay(struct cpu_state *s, u64 now)
 {
 	u64 delay = now - s->irq_end_ns;
@@ -35,29 +35,27 @@ INLINE void learn_delay(struct cpu_state *s, u64 now)
 	s->delay_ns = delay > median ? median + (median >> 5) + 1 : median - (median >> 5);
 }
 
-/* What was seen so often is known; counts go no higher than the other number, so that a change is
- * learned soon. */
+/* A position counts as known after KNOWN observations. Counts are capped at MOST, so that a change
+ * is learned soon. */
 #define KNOWN 8
 #define MOST 16
 
-/* Where on the stack we are called. Where a processor has a stack for interrupts (x86), it has
- * one depth below the end of a task's own section with softirqs held back, and another below the
- * end of an interrupt. */
+/* Position on the stack at the call. With a separate interrupt stack (x86), the depth at the end of
+ * a task's own section with softirqs disabled differs from the depth at the end of an interrupt. */
 INLINE u64 stack_here(struct cpu_state *s, void *ctx)
 {
-	/* The verifier lets nobody compute with a pointer; through memory it is a number. */
+	/* The verifier forbids pointer arithmetic; a value read back from memory is a scalar. */
 	*(volatile u64 *)&s->stack = (u64)ctx;
 	return *(volatile u64 *)&s->stack;
 }
 
-/* Whether a task's own are known by their depth, and it is theirs alone. */
+/* Whether the depth of a task's own softirqs is known and no other softirq has it. */
 INLINE int own_stack_known(const struct cpu_state *s)
 {
 	return s->own_votes >= KNOWN && s->others >= KNOWN;
 }
 
-/* The majority's, by votes: R. S. Boyer and J S. Moore, "MJRTY - A Fast Majority Vote Algorithm"
- * (1981). */
+/* Majority vote: R. S. Boyer and J S. Moore, "MJRTY - A Fast Majority Vote Algorithm" (1981). */
 INLINE void vote_own(struct cpu_state *s, u64 stack)
 {
 	if (stack == s->own_stack) {
@@ -72,8 +70,8 @@ INLINE void vote_own(struct cpu_state *s, u64 stack)
 	}
 }
 
-/* Learns the depth of a task's own. What an interrupt brings is the first after it, soon, and the
- * chain from there, at the same depth; all others are a task's own. */
+/* Learns the depth of a task's own softirqs. Softirqs of an interrupt are the first one soon after
+ * it and the chain that follows at the same depth; all others are a task's own. */
 INLINE void learn_stack(struct cpu_state *s, u64 stack, u64 since_irq)
 {
 	if (s->softirq_end_ns > s->irq_end_ns) {
@@ -89,7 +87,7 @@ INLINE void learn_stack(struct cpu_state *s, u64 stack, u64 since_irq)
 	}
 }
 
-/* On whose time the softirq runs that begins now upon this thread, not ksoftirqd or idle. */
+/* Context of the softirq that begins now in this thread, which is neither ksoftirqd nor idle. */
 INLINE u32 context_upon(struct cpu_state *s, void *ctx, u32 place, u32 vector, u64 now)
 {
 	u64 gap = gap_ns(s);
@@ -100,18 +98,18 @@ INLINE u32 context_upon(struct cpu_state *s, void *ctx, u32 place, u32 vector, u
 
 	learn_stack(s, stack, since_irq);
 	if (known) {
-		/* However soon after an interrupt: one that came while softirqs were held back runs
-		 * none. */
+		/* Even soon after an interrupt: an interrupt with softirqs disabled runs none. */
 		if (stack == s->own_stack)
 			return SYSCALL;
-		/* An interrupt's, even if it comes late; or another tool has attached, and all is
-		 * deeper until that is learned. */
+		/* It belongs to an interrupt, even if it comes late; or another tool has attached,
+		 * and all depths are larger until they are learned. */
 		gap = LONGEST_GAP_NS;
 	}
 	if (since_irq < gap)
 		return IRQ_ON_TASK;
-	/* One of a chain is as the one before. A chain goes by rising vectors, and begins again with
-	 * what was raised meanwhile: then the stack shows that it is one, if it can show anything. */
+	/* A softirq in a chain has the context of the one before. A chain has ascending vectors and
+	 * restarts with vectors raised meanwhile; in that case the stack position shows that it is
+	 * a chain, where it is known. */
 	if (now - s->softirq_end_ns < gap && s->context == IRQ_ON_TASK && s->interrupted_task == place &&
 	    ((known && stack == before) || vector > s->vector))
 		return IRQ_ON_TASK;
@@ -151,7 +149,7 @@ int softirq_entry(struct raw_args *ctx)
 	return 0;
 }
 
-/* Accounts a softirq to the thread whose time it took. */
+/* Charges the time of a softirq to the thread. */
 INLINE void account(struct cpu_state *s, u32 context, u64 ns)
 {
 	u32 place = s->interrupted_task & (INTERRUPTED_TASKS - 1);
@@ -162,7 +160,7 @@ INLINE void account(struct cpu_state *s, u32 context, u64 ns)
 	else
 		p->preempted_ns += ns;
 	p->softirqs += 1;
-	/* It may have become another program since. */
+	/* The thread may have executed another program since. */
 	if (p->softirqs < 16 || !(p->softirqs & 15))
 		comm(p->name, NAME);
 }
@@ -188,7 +186,7 @@ int softirq_exit(struct raw_args *ctx)
 	s->sums[context][vector].count += 1;
 	if (context <= IRQ_ON_TASK)
 		account(s, context, ns);
-	/* What was not timed one by one belongs to the only one, or the last. */
+	/* Time that was not measured per poll belongs to the only instance, or to the last one. */
 	if (s->polled)
 		s->napis[(s->polled - 1) & (NAPIS - 1)].ns += now - s->polled_until_ns;
 	s->irq = 0;
@@ -252,8 +250,8 @@ int irq_handler_entry(struct raw_args *ctx)
 	return 0;
 }
 
-/* A handler's time, taken from the thread that it came upon. Amidst a softirq it is in that
- * one's time already. */
+/* Charges a handler's time to the interrupted thread. During a softirq it is part of the softirq's
+ * time already. */
 INLINE void handled(struct cpu_state *s, u64 now)
 {
 	u64 thread = pid_tgid();
@@ -279,7 +277,7 @@ INLINE int irq_ended(enum program program)
 	now = ktime_ns();
 	if (program == IRQ_HANDLER_EXIT)
 		handled(s, now);
-	/* Not one that came amidst a softirq: the next vector of its chain is not due to it. */
+	/* Not for an interrupt during a softirq: the next vector of the chain is not due to it. */
 	if (!s->begun_ns)
 		s->irq_end_ns = now;
 	return 0;
@@ -291,15 +289,15 @@ int irq_handler_exit(void *ctx)
 	return irq_ended(IRQ_HANDLER_EXIT);
 }
 
-/* x86's vectors outside the irq table. */
+/* x86 vectors outside the IRQ table. */
 SEC("raw_tp/local_timer_exit")
 int local_timer_exit(void *ctx)
 {
 	return irq_ended(LOCAL_TIMER_EXIT);
 }
 
-/* Its handler ends without irq_exit (since 5.8) and so runs no softirq: one that follows soon is the
- * task's own, which a wake-up from another CPU came amidst. */
+/* Its handler ends without irq_exit (since 5.8) and so runs no softirq. A softirq soon after it is
+ * the task's own, during which a wake-up came from another CPU. */
 SEC("raw_tp/reschedule_exit")
 int reschedule_exit(void *ctx)
 {
@@ -328,7 +326,7 @@ int irq_work_exit(void *ctx)
 	return irq_ended(IRQ_WORK_EXIT);
 }
 
-/* aarch64's and others' interrupts between processors. */
+/* Inter-processor interrupts of aarch64 and other architectures. */
 SEC("raw_tp/ipi_exit")
 int ipi_exit(void *ctx)
 {

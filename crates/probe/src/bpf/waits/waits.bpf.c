@@ -9,24 +9,25 @@
 
 LICENSE;
 
-/* Records of waiting threads: the thread's number modulo this. Two waiting threads that share a
- * record lose one wait, and the read is counted as excluded. */
+/* Number of wait records; a thread uses the record tid modulo this. Two waiting threads that share
+ * a record lose one wait, and the read is counted as excluded. */
 #define SLOTS 16384
-/* Processes, each times the CPUs that it reads on. */
+/* Capacity for processes; each uses one entry per CPU that it reads on. */
 #define PLACES 2048
 
-/* Bucket 0 ends at 64 ns; then four to each power of two, until 2^34 ns (17 s). */
+/* Bucket 0 ends at 64 ns; then four buckets per power of two, up to 2^34 ns (17 s). */
 #define FIRST_EXPONENT 6
 #define EXPONENTS 28
 #define BUCKETS (1 + 4 * EXPONENTS)
 
-/* A wake-up belongs to a socket that became readable so long before, in the same context. */
+/* A wake-up belongs to a socket that became readable within this time before, in the same
+ * context. */
 #define WINDOW_NS 50000
 
-/* Packets that enter so soon one after the other may be of one list. */
+/* Packets that enter within this time of each other may belong to one list. */
 #define LIST_NS 5000
 
-/* IPv4's and TCP's shortest headers together. */
+/* Sum of the minimum IPv4 and TCP headers. */
 #define HEADERS 40
 
 #define MSG_PEEK 2
@@ -48,7 +49,7 @@ struct cpu_state {
 	u32 ready_tid;
 	u32 entry_tid;
 	u32 entry_len;
-	/* Whether the length is of packets of which none made a socket readable. */
+	/* Whether none of the packets behind entry_len has made a socket readable yet. */
 	u32 entry_open;
 	/* Written by user space: sk_data_ready is attached. */
 	u32 knows_ready;
@@ -71,17 +72,17 @@ struct wait {
 
 struct process {
 	u64 sum_ns[STAGES];
-	/* Reads that found data, or were not woken by it. */
+	/* Reads that found data, or whose reader was not woken by it. */
 	u64 found;
-	/* Reads that were late for want of an earlier packet. */
+	/* Reads that were late because an earlier packet was missing. */
 	u64 late;
 	char name[16];
 	u32 buckets[STAGES][BUCKETS];
 	u32 pad;
 };
 
-/* A CPU adds to its own place alone, and no program interrupts this one there: plain adding
- * loses nothing. */
+/* A CPU adds only to its own entry, and no program interrupts this one on that CPU: non-atomic
+ * additions lose nothing. */
 struct process_key {
 	u32 tgid;
 	u32 cpu;
@@ -116,7 +117,7 @@ struct {
 	TYPE(value, u64);
 } attached_ns SEC(".maps");
 
-/* Where a new process begins; too large for the stack. */
+/* Initial value of a process; too large for the stack. */
 struct {
 	UINT(type, MAP_ARRAY);
 	UINT(max_entries, 1);
@@ -149,8 +150,8 @@ int netif_receive_skb(u64 *ctx)
 	if (!s)
 		return 0;
 	s->runs[ENTRY] += 1;
-	/* Packets may come in lists, all of them before the first one's socket: the longest is
-	 * what any of them may have brought. */
+	/* Packets may come in lists, all of them before the socket of the first: the longest packet
+	 * is the upper bound of the data that any of them brought. */
 	len = skb->len;
 	if (!s->entry_open || now - s->entry_ns > LIST_NS || len > s->entry_len)
 		s->entry_len = len;
@@ -161,8 +162,8 @@ int netif_receive_skb(u64 *ctx)
 	return 0;
 }
 
-/* Whether more is unread than the packet can have brought: something came before it and
- * waited for it. */
+/* Whether more data is unread than the packet can have brought: earlier data waited for this
+ * packet. */
 INLINE int brought_more(struct sock *sk, u32 packet)
 {
 	struct tcp_sock *tcp = sk->sk_protocol == IPPROTO_TCP_ ? tcp_sock_of(sk) : 0;
@@ -186,8 +187,8 @@ int sk_data_ready(u64 *ctx)
 	if (!has_sleeper(sk))
 		return 0;
 	s->sk = (u64)sk;
-	/* A socket in use by a task gets its packets when the task is done with it, on the task's
-	 * CPU: the packet that entered here last is another. */
+	/* A socket in use by a task gets its packets when the task releases it, on the task's CPU:
+	 * the packet that entered last on this CPU is a different one. */
 	s->ready_entry_ns = sk->sk_lock.owned ? 0 : s->entry_ns;
 	s->late = s->ready_entry_ns && brought_more(sk, s->entry_len);
 	s->ready_tid = (u32)pid_tgid();
@@ -218,7 +219,7 @@ int sched_waking(u64 *ctx)
 			s->entry_ns = 0;
 		return 0;
 	}
-	/* It was about to sleep, and did not. */
+	/* The task was about to sleep, but did not. */
 	if (task->pid == tid)
 		return 0;
 	w = wait_of(task->pid);
@@ -255,7 +256,7 @@ int sched_switch(u64 *ctx)
 			w->progress = RUNNING;
 		}
 	}
-	/* It sleeps again without having read: whatever it reads later is another matter. */
+	/* The task sleeps again without a read: a later read does not belong to this wake-up. */
 	if (from && !preempted) {
 		w = wait_of(from);
 		if (w && w->tid == from && w->progress == RUNNING && sleeps(prev))
@@ -299,8 +300,8 @@ INLINE void count(struct process *p, u32 stage, u64 from, u64 to)
 	p->sum_ns[stage] += ns;
 }
 
-/* The reader's; when there is no room for more processes, that of all others together, which
- * user space made. */
+/* Returns the entry of the reader's process. When the map is full, returns the shared entry of all
+ * other processes, which user space created. */
 INLINE struct process *process_of(u32 tgid)
 {
 	struct process_key key = { .tgid = tgid, .cpu = cpu_id() };
@@ -323,7 +324,7 @@ INLINE struct process *process_of(u32 tgid)
 	return map_lookup(&processes, &key);
 }
 
-/* The reader has its data. */
+/* Called when the reader has its data. */
 INLINE int has_read(u64 sk)
 {
 	u64 id = pid_tgid();
@@ -336,8 +337,7 @@ INLINE int has_read(u64 sk)
 
 	if (!p || !w || !attached)
 		return 0;
-	/* Nor from before the programs were detached and attached again: what came between is not
-	 * known. */
+	/* Ignore state from before the programs were attached again: the time between is unknown. */
 	if (w->tid != tid || w->progress != RUNNING || w->waking_ns < *attached ||
 	    (sk && w->sk && w->sk != sk)) {
 		p->found += 1;
@@ -374,7 +374,7 @@ int sock_recv_length(u64 *ctx)
 	return has_read((u64)sk);
 }
 
-/* Attached where the former does not exist. */
+/* Attached where sock_recv_length does not exist. */
 SEC("tp_btf/skb_copy_datagram_iovec")
 int skb_copy_datagram_iovec(u64 *ctx)
 {

@@ -56,7 +56,8 @@ pub(super) fn read(
     match name {
         Some(name) => Reading::Known(name.to_owned()),
         None => Reading::absent(
-            "/sys/hypervisor, /sys/class/dmi, /proc/device-tree: not there, and /proc/cpuinfo does not tell",
+            "/sys/hypervisor, /sys/class/dmi, /proc/device-tree: not there, and not known from \
+             /proc/cpuinfo",
         ),
     }
 }

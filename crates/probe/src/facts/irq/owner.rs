@@ -80,7 +80,7 @@ fn put(irq: &mut Irq, nics: &[&str], queues: Vec<QueueId>, by: Mapping, role: Op
     irq.queue = if queues.is_empty() {
         Reading::absent(match role {
             Some(Role::Event | Role::Whole) => "no queue's: link events, configuration or control",
-            _ => "nothing tells which queue it serves",
+            _ => "its queue is not known",
         })
     } else {
         let words: Vec<String> = queues.iter().map(ToString::to_string).collect();

@@ -72,7 +72,7 @@ fn udp_sample(seen: &[&UdpSocket]) -> UdpSocketSample {
         shrank_in: steps(|before, after| after.queue < before.queue),
         buffer_bytes: match seen.last().and_then(|s| s.buffer) {
             Some(bytes) => Reading::Known(bytes.into()),
-            None => Reading::absent("/proc/net/udp does not tell; sock_diag does"),
+            None => Reading::absent("/proc/net/udp does not report it; sock_diag does"),
         },
         owners: Reading::absent("not looked for"),
     }
@@ -107,14 +107,14 @@ fn connection(seen: &[Option<&Connection>]) -> ConnectionSample {
     let growth = |pick: fn(&Connection) -> Option<u64>| -> Delta {
         let known = seen.iter().all(|c| c.is_none_or(|c| pick(c).is_some()));
         if !known {
-            return Reading::absent("this kernel's tcp_info does not tell");
+            return Reading::absent("this kernel's tcp_info does not report it");
         }
         grown(seen.iter().map(|c| c.map_or(Some(0), pick)))
     };
     let ns = |delta: Delta| delta.map(|us| us.saturating_mul(1_000));
     let reported = |value: Option<u64>| match value {
         Some(v) => Reading::Known(v),
-        None => Reading::absent("this kernel's tcp_info does not tell"),
+        None => Reading::absent("this kernel's tcp_info does not report it"),
     };
     let waits = seen.iter().flatten().map(|c| c.info.waits.map(u32::from));
     let windows = seen.iter().flatten().filter_map(|c| c.info.peer_window);

@@ -41,7 +41,9 @@ pub fn find(root: &Root, ports: &[u16], pids: &[u32]) -> Result<Services, String
     }
     match missing.first() {
         None => Ok(services),
-        Some(port) => Err(format!("nobody listens on TCP port {port}, in any namespace here")),
+        Some(port) => {
+            Err(format!("no process listens on TCP port {port}, in any namespace of this host"))
+        }
     }
 }
 

@@ -111,7 +111,7 @@ impl DropsPart {
         self.name(root, &all);
         let mut drops = merged(all.iter().map(|(n, key)| self.one(*n, key)));
         if rest > 0 {
-            const WHY: &str = "no room for a row of its own";
+            const WHY: &str = "no free row in the table";
             drops.push(PacketDrops {
                 reason: Reading::absent(WHY),
                 protocol: "*".into(),

@@ -148,8 +148,8 @@ fn messages(calls: &HashMap<Key, Calls>, lost: u64) -> Vec<Messages> {
         let key = Key { pid: 0, port: 0, kind: 0, shard: 0 };
         let mut others = one(&key, &Calls { sends: rest + lost, ..Calls::default() });
         "others".clone_into(&mut others.name);
-        others.port = Reading::absent("calls that are told together");
-        others.received_elsewhere = Reading::absent("calls that are told together");
+        others.port = Reading::absent("calls that are reported as one sum");
+        others.received_elsewhere = Reading::absent("calls that are reported as one sum");
         all.push(others);
     }
     all

@@ -105,7 +105,7 @@ fn migrated_thread(tid: u32, moves: &[(&Key, &Moves)], cpus: &OnlineCpus) -> Mig
 }
 
 fn others(migrations: u64) -> MigratedThread {
-    let why = || "threads that are told together";
+    let why = || "threads that are reported as one sum";
     MigratedThread {
         pid: Reading::absent(why()),
         tid: 0,

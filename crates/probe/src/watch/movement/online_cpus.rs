@@ -74,7 +74,7 @@ impl OnlineCpus {
 }
 
 fn unknown(cpu: CpuId, what: &str) -> Reading<u64> {
-    Reading::Absent(format!("the kernel does not tell the {what} of CPU {cpu}"))
+    Reading::Absent(format!("the kernel does not report the {what} of CPU {cpu}"))
 }
 
 #[cfg(test)]

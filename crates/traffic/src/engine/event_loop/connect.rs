@@ -107,7 +107,7 @@ impl<P: Protocol> EventLoop<'_, P> {
                 conn.shake(tls)
             }
             Ok(_) => {
-                return self.unconnected(all, key, Failed::Bad("the server speaks no TLS now"));
+                return self.unconnected(all, key, Failed::Bad("the server no longer accepts TLS"));
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
             Err(e) => Err(Fault::Io(e)),

@@ -34,11 +34,11 @@ pub fn named(why: &Why) -> &'static str {
             C::UnknownIssuer | C::Other(_) => "TLS: the certificate is not trusted",
             _ => "TLS: the certificate is wrong",
         },
-        Why::InvalidMessage(_) => "TLS: the answer is no TLS",
+        Why::InvalidMessage(_) => "TLS: the answer is not TLS",
         Why::AlertReceived(_) => "TLS: the server ended it with an alert",
         Why::PeerIncompatible(_) => "TLS: no version or cipher in common",
         Why::DecryptError => "TLS: a record was tampered with",
-        _ => "TLS: the server does not keep to it",
+        _ => "TLS: the server violates the protocol",
     }
 }
 
@@ -62,12 +62,11 @@ pub fn advice(server: &str, why: &Why, remedies: &Remedies) -> String {
     match why {
         Why::InvalidCertificate(c) => match c {
             C::UnknownIssuer => format!(
-                "{server}: its certificate is signed by nobody who is trusted here; name the \
-                 authority's certificate by {trust}, or {unchecked}"
+                "{server}: the issuer of its certificate is not trusted; name the authority's \
+                 certificate by {trust}, or {unchecked}"
             ),
             C::Other(e) if format!("{e:?}").contains("CaUsedAsEndEntity") => format!(
-                "{server}: its certificate is signed by itself; trust it by {trust}, or \
-                 {unchecked}"
+                "{server}: its certificate is self-signed; trust it by {trust}, or {unchecked}"
             ),
             C::Expired => format!("{server}: its certificate has expired; {unchecked}"),
             C::ExpiredContext { time, not_after } => format!(
@@ -83,17 +82,17 @@ pub fn advice(server: &str, why: &Why, remedies: &Remedies) -> String {
                 span(not_before.as_secs(), time.as_secs())
             ),
             C::NotValidForName => format!(
-                "{server}: its certificate is not for this name; ask by a name that it has, or \
+                "{server}: its certificate is not for this name; use a name that it has, or \
                  {unchecked}"
             ),
             C::NotValidForNameContext { presented, .. } => format!(
-                "{server}: its certificate is for {}; ask by such a name, or {unchecked}",
+                "{server}: its certificate is for {}; use such a name, or {unchecked}",
                 names(presented)
             ),
             c => format!("{server}: its certificate is wrong: {c}; {unchecked}"),
         },
         Why::InvalidMessage(InvalidMessage::InvalidContentType) | Why::InvalidMessage(_) => {
-            format!("{server}: the answer is no TLS; {plain}")
+            format!("{server}: the answer is not TLS; {plain}")
         }
         Why::AlertReceived(alert) => format!(
             "{server}: it ended the TLS handshake: {}; does it know this name, and want \
@@ -101,7 +100,10 @@ pub fn advice(server: &str, why: &Why, remedies: &Remedies) -> String {
             alert.as_str().unwrap_or("an unknown alert")
         ),
         Why::PeerIncompatible(e) => {
-            format!("{server}: no TLS in common; 1.2 and 1.3 are spoken here: {e:?}")
+            format!(
+                "{server}: no common TLS version or cipher; the client supports 1.2 and 1.3: \
+                 {e:?}"
+            )
         }
         e => format!("{server}: TLS: {e}"),
     }

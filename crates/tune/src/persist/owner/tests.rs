@@ -92,9 +92,9 @@ fn what_no_form_can_say_sends_nobody_to_one() {
         render(&host, &target, &facts, &all).not_kept.first().map(|n| n.why.clone()).unwrap()
     };
     let why = of("mq fq limit 100");
-    assert!(why.contains("no form says it; a script of your own can: tc qdisc replace"), "{why}");
+    assert!(why.contains("no format sets it; a custom script can: tc qdisc replace"), "{why}");
     assert_eq!(of("fq limit 100"), "no systemd here: see --format shell");
     put(folder.path(), "usr/lib/systemd/libsystemd-shared-252.so", "");
     let why = of("mq fq limit 100");
-    assert!(why.contains("no form says it"), "{why}");
+    assert!(why.contains("no format sets it"), "{why}");
 }

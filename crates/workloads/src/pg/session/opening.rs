@@ -183,7 +183,8 @@ impl<'a> Session<'a> {
             }
             Some(b'N') => {
                 return Err(Unopened::Never(Error::Environment(format!(
-                    "{name}: the server speaks no TLS; sslmode=prefer or disable measure without"
+                    "{name}: the server does not support TLS; sslmode=prefer or disable measure \
+                     without"
                 ))));
             }
             _ => {
