@@ -23,7 +23,8 @@ pub fn parse(bytes: &[u8]) -> Option<Uptime> {
             Some((count, "min")) => (count.parse().ok()?, 1),
             None if part.contains(':') => {
                 let (hours, minutes) = part.split_once(':')?;
-                (hours.parse::<u64>().ok()?.checked_mul(60)? + minutes.parse::<u64>().ok()?, 1)
+                let hours = hours.parse::<u64>().ok()?.checked_mul(60)?;
+                (hours.checked_add(minutes.parse().ok()?)?, 1)
             }
             // Users and load follow.
             _ if n > 0 => break,
@@ -47,7 +48,14 @@ mod tests {
         let days = " 10:00:59 up 21 days,  5:02,  2 users,  load average: 0.00";
         assert_eq!(of(days), Some(((21 * 24 + 5) * 60 + 2, 59)));
         assert_eq!(of(" 10:00:00 up 1 day, 3 min,  1 user"), Some((24 * 60 + 3, 0)));
-        for none in ["", "up", " 10:00:00 up ", "10:00 up forever", " 10:00:77 up 1 min"] {
+        for none in [
+            "",
+            "up",
+            " 10:00:00 up ",
+            "10:00 up forever",
+            " 10:00:77 up 1 min",
+            " 10:00:59 up 5:18446744073709551615",
+        ] {
             assert_eq!(of(none), None, "{none:?}");
         }
     }

@@ -1,7 +1,7 @@
 //! Changes on another host, over ssh:
 //! - the protocol is [`Request`] and [`Answer`];
 //! - [`host`] (`netwright remote`) answers on the remote host;
-//! - [`local`] asks from this host, over [`ssh`];
+//! - [`peer_end`] asks from this host, over [`ssh`];
 //! - [`hosts`] combines both hosts, [`tuned`] does so for an experiment.
 //!
 //! If the answering process is killed, [`tune::watchdog::maker`] reverts what is on trial.

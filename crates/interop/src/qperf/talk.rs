@@ -252,7 +252,7 @@ mod tests {
         let (a, mut b) = pair();
         let now = monotonic_ns();
         let e = b.receive(&mut [0; 4], "port", now + 1_000_000, &GO).unwrap_err();
-        assert!(e.to_string().starts_with("far said nothing for 0.0 s"), "{e}");
+        assert!(e.to_string().starts_with("far sent nothing for 0.0 s"), "{e}");
         let e = b.receive(&mut [0; 4], "port", soon(), &AtomicBool::new(true)).unwrap_err();
         assert_eq!(e.to_string(), "stopped before the port");
         assert!(!b.gone());

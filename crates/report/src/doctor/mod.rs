@@ -4,6 +4,7 @@ pub mod document;
 mod findings;
 mod plan;
 mod rest;
+mod sender_lines;
 pub mod senders;
 
 use model::{
@@ -28,7 +29,7 @@ pub fn text(d: &DoctorDocument, look: TextStyle) -> String {
     let plan = plan::Plan::new(d);
     findings::show(d, &plan, &mut page);
     plan.show(&mut page);
-    senders::show(d, &mut page);
+    sender_lines::show(d, &mut page);
     rest::softirqs(d, &mut page);
     rest::passed(d, &mut page);
     rest::not_checked(d, &mut page);

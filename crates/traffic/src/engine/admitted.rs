@@ -138,7 +138,7 @@ mod tests {
             assert!(said.contains(part), "{part}: {said}");
         }
         let said = of(&all, &fate(0, 150_000_000, 12_345)).unwrap_or_default();
-        assert!(said.contains("ended 12,345") && said.ends_with("have it keep them"), "{said}");
+        assert!(said.contains("closed 12,345") && said.ends_with("have it keep them"), "{said}");
         assert!(!said.contains("ask for fewer"), "{said}");
         let one = Admitted { asked: 1, ..all.clone() };
         (some.silent, some.disconnected_ns) = (1, 900_000);

@@ -102,6 +102,6 @@ mod tests {
         assert_eq!(cpus.across_package(&transitions), Reading::Known(1));
         cpus.0.remove(&CpuId(8));
         let why = cpus.across_node(&transitions);
-        assert_eq!(why.why_not(), Some("the kernel does not tell the node of CPU 8"));
+        assert_eq!(why.why_not(), Some("the kernel does not report the node of CPU 8"));
     }
 }
