@@ -198,33 +198,52 @@ fn an_application_that_sends_little_is_not_limited_by_the_network() {
     assert!((4e6..6e6).contains(&rate), "{:#}", d["senders"]);
 }
 
-/// The other end stops reading: its window is what limits.
+/// One connection between two programs, until dropped.
+struct Connection([Child; 2]);
+
+impl Connection {
+    fn start(lab: &TestLab, receive: &str, send: &str) -> Self {
+        let receive = format!(
+            "import socket, time\ns = socket.create_server(('10.99.0.2', 7000)); c, _ = s.accept()\n{receive}"
+        );
+        let send = format!(
+            "import socket, time; time.sleep(0.5); s = socket.socket()\n{send}\n\
+             while True: s.sendall(bytes(100000))"
+        );
+        Self([("right", &receive), ("left", &send)].map(|(host, program)| {
+            let argv = ["python3", "-c", program];
+            lab.command(host, &argv).unwrap().stderr(Stdio::null()).spawn().unwrap()
+        }))
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 #[test]
 fn a_receiver_that_reads_slowly_is_named() {
     let lab = path(1_000, 0.0);
-    let serve = [
-        "python3",
-        "-c",
-        "import socket, time
-s = socket.create_server(('10.99.0.2', 7000)); c, _ = s.accept()
-while c.recv(20000): time.sleep(0.01)",
-    ];
-    let send = [
-        "python3",
-        "-c",
-        "import socket, time; time.sleep(0.5)
-s = socket.create_connection(('10.99.0.2', 7000))
-while True: s.sendall(bytes(100000))",
-    ];
-    let mut both = [("right", &serve), ("left", &send)].map(|(host, argv)| {
-        lab.command(host, argv).unwrap().stderr(Stdio::null()).spawn().unwrap()
-    });
+    let slow = "while c.recv(20000): time.sleep(0.01)";
+    let _running = Connection::start(&lab, slow, "s.connect(('10.99.0.2', 7000))");
     thread::sleep(Duration::from_secs(3));
     let d = doctor_of(&lab);
-    for child in &mut both {
-        let _ = child.kill();
-        let _ = child.wait();
-    }
-    let by = limited_by(&d, "python3");
-    assert!(by == "receiver", "{:#}", d["senders"]);
+    assert_eq!(limited_by(&d, "python3"), "receiver", "{:#}", d["senders"]);
+}
+
+/// It set 16 KiB for a path that carries more within a round trip.
+#[test]
+fn a_sender_with_a_small_buffer_is_limited_by_it() {
+    let lab = path(5_000, 0.0);
+    let small =
+        "s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16384)\ns.connect(('10.99.0.2', 7000))";
+    let _running = Connection::start(&lab, "while c.recv(1000000): pass", small);
+    thread::sleep(Duration::from_secs(3));
+    let d = doctor_of(&lab);
+    assert_eq!(limited_by(&d, "python3"), "send_buffer", "{:#}", d["senders"]);
 }

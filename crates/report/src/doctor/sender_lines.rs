@@ -2,10 +2,7 @@
 
 use model::{BitsPerSec, reading::Known};
 
-use super::{
-    document::DoctorDocument,
-    senders::{LimitedBy, Sender},
-};
+use super::{document::DoctorDocument, senders::Sender};
 use crate::{
     text::{Ink, Line, Page},
     words::many,
@@ -27,30 +24,31 @@ pub fn show(d: &DoctorDocument, page: &mut Page) {
         return;
     }
     page.gap();
-    let title =
-        Line::new().ink(Ink::Strong, "SENDERS").text("  what limits what they send over TCP");
+    let title = Line::new().ink(Ink::Strong, "SENDERS").text("  what limits each of them over TCP");
     page.line(title, 0);
     for s in shown.iter().take(most) {
         let name = if s.process.is_empty() { "not known" } else { &s.process };
-        let rate = BitsPerSec(s.bits_per_s as u64);
+        let rate = BitsPerSec(s.bits_per_s as u64).to_string();
         let connections = many(s.connections as usize, "connection");
-        let percent = |share: f64| format!("{:.0}%", share * 100.0);
-        let why = match s.limited_by {
-            LimitedBy::Application => {
-                format!("data waited at {} of the readings", percent(s.waiting_share))
-            }
-            LimitedBy::Receiver => format!("full for {} of its time", percent(s.receiver_share)),
-            LimitedBy::SendBuffer => {
-                format!("full for {} of its time", percent(s.send_buffer_share))
-            }
-            LimitedBy::Network => {
-                format!("data waited at {} of the readings", percent(s.waiting_share))
-            }
-        };
-        let text = format!("{name}, {connections}, {rate}: {}; {why}", s.limited_by.text());
-        page.line(Line::plain(text), 2);
+        let by = s.limited_by.text();
+        page.raw(&Line::plain(format!("  {name:<16} {connections:>16}  {rate:>13}  {by}")));
+        if verbose {
+            page.line(Line::plain(format!("    {}", shares(s))), 6);
+        }
     }
     if shown.len() > most {
-        page.line(Line::plain(format!("and {} more: -v", shown.len() - most)), 2);
+        page.raw(&Line::plain(format!("  and {} more: -v", shown.len() - most)));
     }
+}
+
+fn shares(s: &Sender) -> String {
+    let percent = |share: f64| format!("{:.0}%", share * 100.0);
+    format!(
+        "busy {} of the time; of that the receiver's window was full {}, the send buffer {}; data waited \
+         at {} of the readings",
+        percent(s.busy_share),
+        percent(s.receiver_share),
+        percent(s.send_buffer_share),
+        percent(s.waiting_share)
+    )
 }
