@@ -49,6 +49,9 @@ pub struct Samples {
     /// conntrack counters summed over CPUs: `drop`, `insert_failed`, `early_drop`. **Source**:
     /// `/proc/net/stat/nf_conntrack`.
     pub conntrack: Reading<BTreeMap<String, Delta>>,
+    /// The neighbour tables of IPv4 and IPv6, which all network namespaces of the host share.
+    #[serde(default = "not_sampled::<NeighbourTable>")]
+    pub neighbours: Reading<Vec<NeighbourTable>>,
     /// Memory counters: `numa_hint_faults`, … **Source**: `/proc/vmstat`.
     pub vmstat: Reading<BTreeMap<String, Delta>>,
     /// Connections in the last reading by state (`time_wait`, `established`).
@@ -297,6 +300,20 @@ pub struct IrqSample {
 }
 
 /// Delta of one interrupt on one CPU.
+/// The neighbour table of one family (ARP or NDP) over the window. **Source**: `/proc/net/stat/arp_cache`,
+/// `ndisc_cache`, of the first network namespace.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NeighbourTable {
+    /// `ipv4` or `ipv6`.
+    pub family: String,
+    /// Entries at the last reading, of all network namespaces.
+    pub entries: Reading<u64>,
+    /// Most entries. **Source**: `net.ipv4.neigh.default.gc_thresh3`, `net.ipv6.…`.
+    pub most: Reading<u64>,
+    /// Entries that found no room. **Source**: column `table_fulls`.
+    pub table_fulls: Delta,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IrqDelta {
     pub cpu: CpuId,

@@ -32,11 +32,11 @@ pub mod net_dev;
 pub mod net_snmp;
 pub mod net_snmp6;
 pub mod netlink;
-pub mod nf_conntrack_stat;
 pub mod numa_maps;
 pub mod os_release;
 pub mod pci_config;
 pub mod pci_link;
+pub mod proc_net_stat;
 pub mod proc_net_tcp;
 pub mod proc_stat;
 pub mod proc_status;
@@ -108,13 +108,13 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("net_snmp", |b| drop(net_snmp::parse(b))),
     ("net_snmp6", |b| drop(net_snmp6::parse(b))),
     ("netlink", netlink::fuzz),
-    ("nf_conntrack_stat", |b| drop(nf_conntrack_stat::parse(b))),
     ("numa_maps", |b| drop(numa_maps::memory_by_node(b))),
     ("os_release", |b| drop(os_release::pretty_name(b))),
     ("pci_config", |b| drop(pci_config::parse(b))),
     ("pci_link", |b| {
         let _ = (pci_link::speed_mts(b), pci_link::lanes(b));
     }),
+    ("proc_net_stat", |b| drop(proc_net_stat::parse(b))),
     ("proc_net_tcp", |b| drop(proc_net_tcp::parse(b))),
     ("proc_stat", |b| drop(proc_stat::parse(b))),
     ("proc_status", |b| {

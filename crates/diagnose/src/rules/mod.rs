@@ -22,6 +22,7 @@ pub(crate) mod irqs_piled_up;
 pub(crate) mod ksoftirqd_hot;
 pub(crate) mod link_faults;
 pub(crate) mod mtu_mismatch;
+pub(crate) mod neighbour_table;
 pub(crate) mod numa_balancing;
 pub(crate) mod offloads_off;
 pub(crate) mod pcie_degraded;
@@ -85,4 +86,5 @@ pub static ALL: &[&Rule] = &[
     &cpu_steal::RULE,
     &silent_drops::RULE,
     &link_faults::RULE,
+    &neighbour_table::RULE,
 ];

@@ -17,7 +17,7 @@ place() { # such queues on these CPUs, in turn
 }
 steer() { local file; for file in /sys/class/net/eth0/queues/$1; do echo "$2" > "$file"; done; }
 truth() { # the kernel's own counters, which a look is held to
-  cat /proc/uptime /proc/interrupts /proc/net/softnet_stat /proc/net/stat/nf_conntrack /proc/net/sockstat
+  cat /proc/uptime /proc/interrupts /proc/net/softnet_stat /proc/net/stat/nf_conntrack /proc/net/stat/arp_cache /proc/net/sockstat
   grep "^cpu[0-9]" /proc/stat
   echo "entries in table $(cat /proc/sys/net/netfilter/nf_conntrack_count)"; ethtool -S eth1
 }
@@ -53,6 +53,9 @@ fills='while (1) { 1 for 1 .. 500000; select undef, undef, undef, 0.003 }'
 flows='socket $f[$_], PF_INET, SOCK_DGRAM, 0 for 0 .. 59; while (1) {
   send $_, "x", 0, sockaddr_in 9, INADDR_LOOPBACK for @f[0 .. 29];
   push @f, splice @f, 0, 37; select undef, undef, undef, 0.12 }'
+# To 50 hosts of the link that are not there.
+strangers='socket S, PF_INET, SOCK_DGRAM, 0; while (1) {
+  send S, "x", 0, sockaddr_in 9, inet_aton "10.97.0.$_" for 100 .. 149; select undef, undef, undef, 0.2 }'
 # A megabyte that nobody reads.
 holds='use Fcntl; socket L, PF_INET, SOCK_STREAM, 0; bind L, sockaddr_in 9001, INADDR_LOOPBACK; listen L, 5;
   socket C, PF_INET, SOCK_STREAM, 0; connect C, sockaddr_in 9001, INADDR_LOOPBACK; fcntl C, F_SETFL, O_NONBLOCK;

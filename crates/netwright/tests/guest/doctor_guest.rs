@@ -120,6 +120,7 @@ fn faults_that_no_namespace_has_are_found_remedied_and_gone() {
     };
     what_looks_like_them_is_silent(&lab, application);
     host::wrong_settings(&lab, flows);
+    host::a_full_neighbour_table(&lab);
     placement::wrong_places(&lab, balancer, holder);
     flood::a_full_cpu(&lab);
 }

@@ -17,6 +17,7 @@ mod cgroups;
 mod devices;
 mod irqs;
 mod listeners;
+mod neighbours;
 mod sockets;
 mod steps;
 mod threads;
@@ -69,6 +70,7 @@ fn over(readings: &[Raw], first: &Raw, last: &Raw) -> Samples {
         nic_changes,
         threads: threads::all(readings),
         conntrack: counters(readings, |r| r.conntrack.as_ref(), |_| true),
+        neighbours: neighbours::all(readings),
         vmstat: counters(
             readings,
             |r| r.vmstat.as_ref(),

@@ -9,6 +9,7 @@ pub mod clock_changes;
 pub mod delta;
 pub mod host_cpu;
 pub mod local_ports;
+mod neighbours;
 mod nics;
 pub mod raw;
 pub mod since_boot;

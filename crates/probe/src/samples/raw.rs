@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use model::{CpuId, CpuSet, IrqId, Reading, irq::IrqCount, napi::SoftnetRow, snapshot::SampleTime};
 use parse::{proc_stat::CpuTicks, softirqs::Softirqs};
 
-use super::{Counters, Options, cgroups, nics, source::Source, threads};
-pub use super::{cgroups::RawCgroup, nics::RawNic, threads::RawThread};
+use super::{Counters, Options, cgroups, neighbours, nics, source::Source, threads};
+pub use super::{cgroups::RawCgroup, neighbours::RawNeighbours, nics::RawNic, threads::RawThread};
 use crate::{
     Root,
     ask::sock_diag::{self, Connection, Listening, UdpSocket},
@@ -41,6 +41,8 @@ pub struct Raw {
     pub threads: BTreeMap<(u32, u32), RawThread>,
     /// Sums over all CPUs. **Source**: `/proc/net/stat/nf_conntrack`.
     pub conntrack: Reading<Counters>,
+    /// Neighbour tables of IPv4 and IPv6.
+    pub neighbours: Vec<RawNeighbours>,
     /// `/proc/vmstat`, gauges among them.
     pub vmstat: Reading<Counters>,
     /// Listening TCP sockets, by `sock_diag`.
@@ -73,8 +75,9 @@ impl Raw {
             threads: threads::read(root, &options.pids),
             cgroups: cgroups::read(root, &options.pids),
             conntrack: root
-                .parsed("/proc/net/stat/nf_conntrack", parse::nf_conntrack_stat::parse)
+                .parsed("/proc/net/stat/nf_conntrack", parse::proc_net_stat::parse)
                 .map(|t| t.counters),
+            neighbours: neighbours::read(root),
             vmstat: root.parsed("/proc/vmstat", parse::vmstat::parse),
             listeners: reading(sock_diag::listeners(root)).map(|dump| dump.entries),
             udp: if options.sockets { reading(sock_diag::udp(root)) } else { not_asked() },
@@ -123,6 +126,7 @@ impl Raw {
             nics: not_asked(),
             threads: BTreeMap::new(),
             conntrack: not_asked(),
+            neighbours: vec![],
             vmstat: not_asked(),
             listeners: not_asked(),
             udp: not_asked(),

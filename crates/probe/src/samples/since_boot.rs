@@ -96,6 +96,9 @@ fn at_boot(now: &Raw) -> Raw {
     for counters in [&mut boot.protocols, &mut boot.conntrack, &mut boot.vmstat] {
         for_known(counters, |all| all.values_mut().for_each(|n| *n = 0));
     }
+    for table in &mut boot.neighbours {
+        for_known(&mut table.stat, |stat| stat.counters.values_mut().for_each(|n| *n = 0));
+    }
     for_known(&mut boot.nics, |nics| {
         for nic in nics.values_mut() {
             for counters in [&mut nic.statistics, &mut nic.driver_stats] {

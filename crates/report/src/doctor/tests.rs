@@ -25,6 +25,7 @@ fn samples() -> Samples {
         nic_changes: vec![],
         threads: vec![],
         conntrack: Reading::absent("x"),
+        neighbours: Reading::absent("x"),
         vmstat: Reading::absent("x"),
         tcp_states: Reading::absent("x"),
         listeners: Reading::absent("x"),

@@ -109,9 +109,10 @@ pub fn softnet(text: &str, column: usize, cpu: u64) -> u64 {
     rows.find(|row| row[12] == cpu).unwrap()[column]
 }
 
-/// The sum over CPUs of a column of `/proc/net/stat/nf_conntrack`.
-pub fn conntrack(text: &str, name: &str) -> u64 {
-    let mut lines = text.lines().skip_while(|l| !l.starts_with("entries "));
+/// The sum over CPUs of a column of the table of `/proc/net/stat` that has it.
+pub fn table_sum(text: &str, name: &str) -> u64 {
+    let has = |l: &str| l.starts_with("entries ") && l.split_whitespace().any(|n| n == name);
+    let mut lines = text.lines().skip_while(|l| !has(l));
     let at = lines.next().unwrap().split_whitespace().position(|n| n == name).unwrap();
     let rows = lines.take_while(|l| l.starts_with("0000"));
     rows.map(|r| u64::from_str_radix(r.split_whitespace().nth(at).unwrap(), 16).unwrap()).sum()

@@ -4,7 +4,7 @@ use lab::testing::TestLab;
 
 use super::{
     apply,
-    doctor_run::{DoctorRun, asks, conntrack, figure, leaves_to, named, shows, softnet},
+    doctor_run::{DoctorRun, asks, figure, leaves_to, named, shows, softnet, table_sum},
     guest,
 };
 
@@ -41,7 +41,7 @@ pub fn wrong_settings(lab: &TestLab, flows: &str) {
 
     let f = look.found("conntrack_filling", "net.netfilter.nf_conntrack_max");
     look.gauge(figure(f, "net.netfilter.nf_conntrack_count"), |t| named(t, "entries in table"));
-    look.holds(figure(f, "drop over"), |t| conntrack(t, "drop"));
+    look.holds(figure(f, "drop over"), |t| table_sum(t, "drop"));
     assert!(leaves_to(f, "below_kernel_default"), "{f:#}");
 
     let f = look.found("tcp_mem_units", "net.ipv4.tcp_mem");
@@ -61,4 +61,23 @@ pub fn wrong_settings(lab: &TestLab, flows: &str) {
 
     apply(lab, &look, &[]);
     guest(lab, "ethtool -s eth0 speed 1000 duplex full");
+}
+
+/// Datagrams to hosts of the link that are not there, in a table with room for a few. The change is
+/// one of the first network namespace, which `tune` does not write.
+pub fn a_full_neighbour_table(lab: &TestLab) {
+    let sender = guest(
+        lab,
+        "sysctl -n net.ipv4.neigh.default.gc_thresh3 > most
+        sysctl -qw net.ipv4.neigh.default.gc_thresh3=8
+        start 2 -e \"$strangers\"",
+    );
+    let look = DoctorRun::new(lab, "");
+    let f = look.found("neighbour_table", "ipv4");
+    assert_eq!(figure(f, "net.ipv4.neigh.default.gc_thresh3"), 8, "{f:#}");
+    look.holds(figure(f, "table_fulls over"), |t| table_sum(t, "table_fulls"));
+    guest(lab, "sysctl -qw net.ipv4.neigh.default.gc_thresh3=\"$(cat most)\"");
+    let look = DoctorRun::new(lab, "");
+    look.silent(&["neighbour_table"]);
+    guest(lab, &format!("kill {sender}"));
 }

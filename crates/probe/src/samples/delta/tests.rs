@@ -1,5 +1,5 @@
 use super::*;
-use crate::samples::raw::{RawIrqs, RawNic, RawThread};
+use crate::samples::raw::{RawIrqs, RawNeighbours, RawNic, RawThread};
 use model::{IrqId, irq::IrqCount, napi::SoftnetRow, snapshot::SampleTime};
 use parse::{rtnl_qdisc::QdiscMessage, schedstat::Schedstat, softirqs::Softirqs};
 use proptest::prelude::*;
@@ -17,6 +17,7 @@ fn empty(start_ns: u64) -> Raw {
         nics: Reading::absent("none"),
         threads: BTreeMap::new(),
         conntrack: Reading::absent("none"),
+        neighbours: vec![],
         vmstat: Reading::absent("none"),
         listeners: Reading::absent("none"),
         udp: Reading::absent("none"),
@@ -383,6 +384,7 @@ fn any_raw() -> impl Strategy<Value = Raw> {
                     .map(|(tid, (start, ns, slices))| ((1, tid), thread(start, ns, slices)))
                     .collect(),
                 conntrack: Reading::Known(a),
+                neighbours: vec![],
                 vmstat: Reading::absent("none"),
                 listeners: Reading::absent("none"),
                 udp: Reading::absent("none"),
@@ -421,4 +423,18 @@ proptest! {
             prop_assert_eq!(serde_json::from_str::<Samples>(&json).unwrap(), s);
         }
     }
+}
+
+#[test]
+fn neighbour_tables_grow_each_by_itself() {
+    let of = |fulls: u64| {
+        let text = format!("entries table_fulls\n00000007 {fulls:08x}\n00000007 00000001\n");
+        let stat = parse::proc_net_stat::parse(text.as_bytes()).unwrap();
+        let one = |family, stat| RawNeighbours { family, stat, most: Reading::Known(1024) };
+        let other = one("ipv6", Reading::absent("another namespace"));
+        Raw { neighbours: vec![one("ipv4", Reading::Known(stat)), other], ..empty(fulls) }
+    };
+    let both = samples(&[of(5), of(9)]).unwrap().neighbours.into_known().unwrap();
+    assert_eq!((both[0].entries.get(), both[0].table_fulls.get()), (Some(7), Some(4)));
+    assert_eq!(both[1].table_fulls.why_not(), Some("another namespace"));
 }

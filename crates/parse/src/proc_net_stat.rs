@@ -1,5 +1,6 @@
-//! `/proc/net/stat/nf_conntrack`: connection tracking counters, a hex row per possible CPU.
-//! **Source**: `net/netfilter/nf_conntrack_standalone.c` (`ct_cpu_seq_show`).
+//! `/proc/net/stat/nf_conntrack`, `arp_cache`, `ndisc_cache`: counters of a table, a hex row per possible
+//! CPU. **Source**: `net/netfilter/nf_conntrack_standalone.c` (`ct_cpu_seq_show`),
+//! `net/core/neighbour.c` (`neigh_stat_seq_show`).
 
 use std::collections::BTreeMap;
 
@@ -7,8 +8,8 @@ use crate::{ParseError, text};
 
 /// The table summed over CPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ConntrackStat {
-    /// Connections tracked now; the same in every row, so not summed.
+pub struct TableStat {
+    /// Entries now; the same in every row, so not summed.
     pub entries: Option<u64>,
     /// Counters by column name (`drop`, `insert_failed`), summed over CPUs. Each addend is a
     /// 32-bit counter that wraps.
@@ -20,7 +21,7 @@ pub struct ConntrackStat {
 ///
 /// # Errors
 /// When there is no header or no row.
-pub fn parse(bytes: &[u8]) -> Result<ConntrackStat, ParseError> {
+pub fn parse(bytes: &[u8]) -> Result<TableStat, ParseError> {
     let mut lines = text::lines(bytes);
     let names: Vec<&str> = lines.next().map_or("", |l| l.1).split_ascii_whitespace().collect();
     if names.first() != Some(&"entries") {
@@ -49,7 +50,7 @@ pub fn parse(bytes: &[u8]) -> Result<ConntrackStat, ParseError> {
         .skip(1)
         .filter_map(|(name, sum)| Some(((*name).to_owned(), sum?)))
         .collect();
-    Ok(ConntrackStat { entries, counters })
+    Ok(TableStat { entries, counters })
 }
 
 #[cfg(test)]
