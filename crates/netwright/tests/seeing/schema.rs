@@ -380,7 +380,11 @@ fn fix() -> String {
         let more = ["--try", "sysctl.net.core.somaxconn=8192"];
         let out = ended(host.netwright(&args).args(more).args(FIGURE));
         let document: Value = serde_json::from_slice(&out.stdout).expect("JSON");
-        assert_eq!(document["candidates"][0]["status"], "kept", "{document}");
+        // A finding of the moment, such as steal time, may come before it.
+        let all = document["candidates"].as_array().expect("candidates");
+        let tried =
+            all.iter().find(|c| c["asked_by"] == "--try 1").expect("the one that was asked for");
+        assert_eq!(tried["status"], "kept", "{document}");
         text(&out)
     })
 }

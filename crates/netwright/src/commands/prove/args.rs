@@ -22,7 +22,7 @@ use crate::args::OutputArgs;
   # a knob of the server
   netwright prove --change peer:sysctl.net.ipv4.tcp_rmem='4096 131072 8388608' \\
       --workload stream://db1 --responder ssh://db1
-  netwright prove channels.toml --status   # the state so far, from another terminal
+  netwright prove channels.toml --status   # its state, from another shell
   netwright prove channels.toml --resume   # go on with one that was interrupted
 
 Exit code 0 says better.",
