@@ -77,7 +77,7 @@ pub fn past(experiment: &Experiment, path: &Path) -> Result<RecordContent, Prove
         let differs = differs.join("; ");
         return Err(ProveError::Spec(format!(
             "{path}: is the record of another experiment: {differs}. With what is there it goes on, \
-             without --resume it begins anew"
+             without --resume it starts again"
         )));
     }
     Ok(past)

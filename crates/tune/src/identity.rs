@@ -167,7 +167,7 @@ impl Nics {
         // The kernel recreates these settings when the interface moves between namespaces.
         if now.ifindex != then.ifindex && place_in(&saved.knob).is_some() {
             return KnobLocation::Gone(format!(
-                "{} went to another network namespace and came back: this setting began anew",
+                "{} went to another network namespace and came back: this setting was reset",
                 then.name
             ));
         }

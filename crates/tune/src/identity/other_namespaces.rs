@@ -89,7 +89,7 @@ impl MovedLink<'_> {
         let is = format!("{} went to another network namespace, {place}{as_now}", then.name);
         // The kernel recreates these settings when the interface moves between namespaces.
         if place_in(&saved.knob).is_some() {
-            return Ok(KnobLocation::Gone(format!("{is}, where this setting begins anew")));
+            return Ok(KnobLocation::Gone(format!("{is}, where this setting is reset")));
         }
         let knob = knobs::find(&name).filter(|_| !saved.old.is_empty());
         let read = || knob.as_ref().map(|k| k.read(&Host::live()));
