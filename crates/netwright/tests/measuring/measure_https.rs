@@ -185,7 +185,7 @@ fn a_wrong_certificate_is_one_line_with_what_to_do() {
         (&[right, "--ca", &itself_ca], 4, "certificate is not trusted"),
         (&[other, "--ca", &own], 4, "is for elsewhere.example; use such a name"),
         (&[old, "--ca", &own], 4, "has expired, 0 h ago; renew it"),
-        (&[&plain_url], 4, "no TLS; is it a port without, for http://?"),
+        (&[&plain_url], 4, "not TLS; is it a port without, for http://?"),
         (&[&ended, "--ca", &own], 4, "closed within the TLS handshake"),
         (&[right, "--ca", &none], 4, "cannot read"),
         (&[right, "--ca", key.to_str().unwrap()], 4, "holds no certificate in PEM"),

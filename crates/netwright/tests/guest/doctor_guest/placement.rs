@@ -103,7 +103,9 @@ pub fn wrong_places(lab: &TestLab, balancer: &str, holder: &str) {
     let apply_plan = "\"$NETWRIGHT\" tune plan - --json < findings > plan
         \"$NETWRIGHT\" tune apply -q --no-confirm plan";
     let bans = bans.join(" ");
-    guest(lab, &format!("set -e; kill {holder} {balancer}; balance {bans}; {apply_plan}"));
+    // irqbalance may place interrupts until some time after it has started.
+    let balance = format!("balance {bans}; sleep 5");
+    guest(lab, &format!("set -e; kill {holder} {balancer}; {balance}; {apply_plan}"));
     let mut look = DoctorRun::new(lab, "--for latency");
     // A queue that was idle in the first window may be busy in this one.
     let late = look.finding("irq_off_node").or_else(|| look.finding("irqs_piled_up"));
