@@ -80,7 +80,7 @@ pub struct FixDocument {
     /// The change set with all kept changes, for `netwright tune rollback` and `persist`; absent
     /// where nothing was kept.
     pub kept: Option<u64>,
-    /// The responder, as it was named, whose host was also tuned.
+    /// Name of the responder; its host was also tuned.
     #[serde(default)]
     pub responder: Option<String>,
     /// The change set in the responder's own journal with all changes kept on that host.

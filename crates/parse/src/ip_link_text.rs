@@ -14,23 +14,27 @@ pub struct PrintedLink {
     /// As `operstate` has it: `up`.
     pub state: Option<String>,
     pub mac: Option<String>,
-    /// What follows a key on its first lines: `mtu`, `qlen`, `master`, `numrxqueues`.
+    /// What follows a key on its first lines: `mtu`, `qlen`.
     pub values: BTreeMap<String, String>,
 }
 
 /// Keys with a value after a blank.
-const KEYS: [&str; 8] =
-    ["mtu", "qlen", "master", "minmtu", "maxmtu", "numtxqueues", "numrxqueues", "state"];
+const KEYS: [&str; 3] = ["mtu", "qlen", "state"];
 
 /// All interfaces, in their order.
 pub fn parse(bytes: &[u8]) -> Vec<PrintedLink> {
     let text = String::from_utf8_lossy(bytes);
     let mut all: Vec<PrintedLink> = vec![];
+    let mut current = None;
     for line in text.lines() {
         if !line.starts_with(char::is_whitespace) {
-            all.extend(first_line(line));
+            current = first_line(line).map(|link| {
+                all.push(link);
+                all.len() - 1
+            });
         }
-        let Some(link) = all.last_mut() else { continue };
+        // What follows a line that was not understood is of no other interface.
+        let Some(link) = current.and_then(|n| all.get_mut(n)) else { continue };
         let words: Vec<&str> = line.split_whitespace().collect();
         for pair in words.windows(2) {
             match pair {
@@ -86,12 +90,11 @@ mod tests {
         assert_eq!(eth0.mac.as_deref(), Some("02:00:00:00:00:01"));
         assert_eq!(eth0.flags, ["BROADCAST", "MULTICAST"]);
         let of = |key: &str| eth0.values.get(key).map(String::as_str);
-        assert_eq!((of("mtu"), of("qlen"), of("master")), (Some("9000"), Some("500"), Some("br0")));
-        assert_eq!((of("numrxqueues"), of("minmtu")), (Some("4"), None));
+        assert_eq!((of("mtu"), of("qlen")), (Some("9000"), Some("500")));
     }
 
     #[test]
     fn what_is_no_record_gives_none() {
-        assert!(parse(b"    mtu 1500\nDevice does not exist.\n\xff\xff").is_empty());
+        assert!(parse(b"    mtu 1500\nDevice does not exist.\n    mtu 9000\n\xff\xff").is_empty());
     }
 }

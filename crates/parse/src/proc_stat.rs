@@ -51,6 +51,12 @@ pub fn parse(bytes: &[u8]) -> Result<BTreeMap<CpuId, CpuTicks>, ParseError> {
     if cpus.is_empty() { Err(ParseError::new(1, "a line cpu0 …", bytes)) } else { Ok(cpus) }
 }
 
+/// When the host booted, seconds since 1970. **Source**: its line `btime`.
+pub fn booted_s(bytes: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(bytes);
+    text.lines().find_map(|l| l.strip_prefix("btime ")?.trim().parse().ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,15 +5,20 @@
 
 use crate::rtnl_qdisc::QdiscMessage;
 
-/// Each discipline with the name of its interface, whose index was not printed and is 0.
+/// Each discipline with the name of its interface. `ifindex` is 0: it is not printed.
 pub fn parse(bytes: &[u8]) -> Vec<(String, QdiscMessage)> {
     let text = String::from_utf8_lossy(bytes);
     let mut all: Vec<(String, QdiscMessage)> = vec![];
+    let mut current = None;
     for line in text.lines() {
         if line.starts_with("qdisc ") {
-            all.extend(first_line(line));
+            current = first_line(line).map(|q| {
+                all.push(q);
+                all.len() - 1
+            });
         }
-        let Some((_, q)) = all.last_mut() else { continue };
+        // What follows a line that was not understood is of no other discipline.
+        let Some((_, q)) = current.and_then(|n| all.get_mut(n)) else { continue };
         let words: Vec<&str> = line.split([' ', '(', ')', ',']).filter(|w| !w.is_empty()).collect();
         match words[..] {
             ["Sent", bytes, "bytes", packets, "pkt", "dropped", drops, "overlimits", over, ..] => {
@@ -37,6 +42,7 @@ pub fn parse(bytes: &[u8]) -> Vec<(String, QdiscMessage)> {
 fn first_line(line: &str) -> Option<(String, QdiscMessage)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let ["qdisc", kind, id, "dev", dev, ref rest @ ..] = words[..] else { return None };
+    let rest = rest.strip_prefix(&["offloaded"]).unwrap_or(rest);
     let parent = match rest {
         ["root", ..] => u32::MAX,
         ["parent", parent, ..] => handle(parent)?,
@@ -97,6 +103,10 @@ qdisc fq_codel 8001: dev eth0 parent :1 limit 10240p flows 1024 quantum 1514 \n 
 
     #[test]
     fn what_is_none_gives_none() {
+        let strange = "qdisc fq 1: dev a root\nqdisc x y\n Sent 9 bytes 1 pkt (dropped 3, overlimits 0 requeues 0)\n\
+            qdisc mq 8002: dev b offloaded root\n Sent 7 bytes 1 pkt (dropped 2, overlimits 0 requeues 0)\n";
+        let [a, b] = &parse(strange.as_bytes())[..] else { panic!() };
+        assert_eq!((a.1.drops, b.1.drops, b.1.parent), (None, Some(2), u32::MAX));
         assert!(parse(b" Sent 1 bytes\nqdisc\nqdisc x y dev z\n\xff").is_empty());
     }
 }

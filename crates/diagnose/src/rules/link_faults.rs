@@ -56,9 +56,11 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
     let counted = DAMAGE.map(|(counter, _)| case.nic_statistic(name, counter));
     let damaged: u64 = counted.iter().flatten().sum();
-    let frames = ["rx_packets", "tx_packets"].map(|c| case.nic_statistic(name, c));
-    let frames = damaged + frames.iter().flatten().sum::<u64>();
-    let share = damaged as f64 / frames.max(1) as f64;
+    // A share of what is not known would be all of it.
+    let packets = |counter| case.nic_statistic(name, counter);
+    let frames =
+        packets("rx_packets").and_then(|rx| Ok(damaged + rx + packets("tx_packets")?)).ok();
+    let many = frames.is_some_and(|all| damaged as f64 / all.max(1) as f64 >= MANY);
     let damage = sustained(damaged, case.window_s()?);
     let changes = changes(case, nic);
     let least = if case.since_boot() { CHANGES_SINCE_BOOT } else { 1 };
@@ -67,8 +69,8 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     if damage.is_none() && flaps.is_none() && !half {
         let text = format!(
             "{name}: {} damaged and {} {}",
-            plural(damaged, "frame"),
-            plural(changes.clone().unwrap_or(0), "carrier change"),
+            text::plural(number(damaged), "frame"),
+            text::plural(number(changes.clone().unwrap_or(0)), "carrier change"),
             case.over()
         );
         let [crc, frame, carrier] = &counted;
@@ -86,12 +88,13 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             format!("{name}'s link changed its carrier {} {}", text::times(n), case.over())
         }
         (_, Some(_)) => {
-            format!("{name}'s link damaged {} of {}", text::count(damaged), plural(frames, "frame"))
+            let of = frames.map(|all| format!(" of {}", text::count(all))).unwrap_or_default();
+            format!("{name}'s link damaged {}{of} frames", text::count(damaged))
         }
         _ => format!("{name} runs in half duplex"),
     };
     let (severity, confidence) = match (damage, flaps) {
-        (Some(sure), _) if sure != Confidence::Low && share >= MANY => (Severity::Critical, sure),
+        (Some(sure), _) if sure != Confidence::Low && many => (Severity::Critical, sure),
         (_, Some(_)) if case.since_boot() => (Severity::Info, Confidence::Low),
         (_, Some(_)) => (Severity::Warning, Confidence::High),
         (Some(Confidence::Low), _) if !half => (Severity::Info, Confidence::Low),
@@ -158,6 +161,6 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     Ok(draft.change(remedy).on_nic(name).found())
 }
 
-fn plural(count: u64, noun: &str) -> String {
-    format!("{} {noun}{}", text::count(count), if count == 1 { "" } else { "s" })
+fn number(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
 }

@@ -175,7 +175,7 @@ fn figures_of_a_known_rate_are_that_rate() {
 #[test]
 fn four_clients_at_once_get_their_own_results() {
     let peer = PeerEnd::start();
-    // Includes two UDP clients of one host, whose datagrams cannot be distinguished.
+    // Includes two UDP clients of one host: their datagrams cannot be distinguished.
     let words = [
         "-t 3 -P 2 -b 40M",
         "-t 3 -u -b 30M -P 2",

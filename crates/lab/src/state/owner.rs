@@ -18,7 +18,7 @@ impl Registry {
     /// of them.
     pub fn is_owned(&self, name: &str) -> bool {
         let file = fs::File::open(self.folder_of(name).join("owner"));
-        file.is_ok_and(|f| matches!(f.try_lock(), Err(fs::TryLockError::WouldBlock)))
+        file.is_ok_and(|f| matches!(f.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
     }
 
     /// Waits until a lab has no owner.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use parse::{ethtool_text, ip_link_text, sysctl_conf, uptime_text};
+use parse::{ethtool_text, ip_link_text, proc_stat, sysctl_conf, uptime_text};
 
 /// Reads a file of the archive.
 type Read<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;
@@ -30,16 +30,14 @@ fn settings(read: Read<'_>, files: &mut BTreeMap<String, String>) {
 }
 
 /// `uptime` prints minutes and the seconds of the clock. The kernel's time of boot, in seconds, makes
-/// it exact: time zones differ by whole minutes.
+/// it exact, but at the edge of a minute: time zones differ by whole minutes.
 fn uptime_s(read: Read<'_>) -> Option<u64> {
     const FILES: [&str; 3] =
         ["/sos_commands/host/uptime", "/sos_commands/general/uptime", "/uptime"];
     let printed = FILES.iter().find_map(|file| uptime_text::parse(&read(file)?))?;
     let least = printed.minutes.checked_mul(60)?;
     let stat = read("/proc/stat").unwrap_or_default();
-    let stat = String::from_utf8_lossy(&stat);
-    let booted = stat.lines().find_map(|l| l.strip_prefix("btime ")?.trim().parse::<u64>().ok());
-    let Some(booted) = booted else { return Some(least + 30) };
+    let Some(booted) = proc_stat::booted_s(&stat) else { return Some(least + 30) };
     let second = booted.checked_add(least)? % 60;
     Some(least + (60 + printed.second - second) % 60)
 }

@@ -54,9 +54,7 @@ const CLOCK_STEP_S: u64 = 5;
 
 /// When it booted, seconds since 1970. **Source**: `btime` of `/proc/stat`.
 fn booted_s(root: &Root) -> Option<u64> {
-    let text = root.read("/proc/stat").ok()?;
-    let text = String::from_utf8_lossy(&text);
-    text.lines().find_map(|l| l.strip_prefix("btime ")?.trim().parse().ok())
+    parse::proc_stat::booted_s(&root.read("/proc/stat").ok()?)
 }
 
 /// All counters of a tree, at the time since boot at which they were read.

@@ -75,10 +75,18 @@ struct Sums {
 /// Processes that sent, by name, most bytes first.
 pub fn of(samples: &Samples) -> Reading<Vec<Sender>> {
     let window_ns = samples.window_ns.0 as f64;
-    samples.connections.as_ref().map(|all| {
+    samples.connections.as_ref().and_then(|all| {
         let mut by_name: BTreeMap<&str, Sums> = BTreeMap::new();
+        let mut missing = None;
         for c in all {
-            let Some(one) = of_one(c, window_ns) else { continue };
+            let one = match of_one(c, window_ns) {
+                Ok(Some(one)) => one,
+                Ok(None) => continue,
+                Err(why) => {
+                    missing.get_or_insert(why);
+                    continue;
+                }
+            };
             let owner = c.owners.known().and_then(|o| o.first());
             let sums = by_name.entry(owner.map_or("", |o| o.name.as_str())).or_default();
             sums.connections += 1;
@@ -91,22 +99,33 @@ pub fn of(samples: &Samples) -> Reading<Vec<Sender>> {
         let mut senders: Vec<Sender> =
             by_name.into_iter().map(|(name, sums)| sender(name, &sums, window_ns)).collect();
         senders.sort_by(|a, b| b.bits_per_s.total_cmp(&a.bits_per_s));
-        senders
+        match missing {
+            Some(why) if senders.is_empty() => Reading::absent(why),
+            _ => Reading::Known(senders),
+        }
     })
 }
 
-/// The bytes and shares of a connection that sent.
-fn of_one(c: &ConnectionSample, window_ns: f64) -> Option<Sums> {
-    let busy = c.busy_ns.get().filter(|n| *n > 0)? as f64;
-    let share = |ns: &Reading<u64>| ns.get().map(|n| (n as f64 / busy).min(1.0));
-    Some(Sums {
+/// The bytes and shares of a connection; `None` where it sent nothing, an error where a value is
+/// missing.
+fn of_one(c: &ConnectionSample, window_ns: f64) -> Result<Option<Sums>, &str> {
+    let (bytes, busy) = (read(&c.bytes_acked)?, read(&c.busy_ns)?);
+    if bytes == 0 || busy == 0 {
+        return Ok(None);
+    }
+    let share = |ns: u64| (ns as f64 / busy as f64).min(1.0);
+    Ok(Some(Sums {
         connections: 1,
-        bytes: c.bytes_acked.get().filter(|n| *n > 0)? as f64,
-        busy: (busy / window_ns).min(1.0),
-        receiver: share(&c.rwnd_limited_ns)?,
-        send_buffer: share(&c.sndbuf_limited_ns)?,
-        waiting: f64::from(c.waiting_readings.get()?) / f64::from(c.readings.max(1)),
-    })
+        bytes: bytes as f64,
+        busy: (busy as f64 / window_ns).min(1.0),
+        receiver: share(read(&c.rwnd_limited_ns)?),
+        send_buffer: share(read(&c.sndbuf_limited_ns)?),
+        waiting: f64::from(read(&c.waiting_readings)?) / f64::from(c.readings.max(1)),
+    }))
+}
+
+fn read<T: Copy>(value: &Reading<T>) -> Result<T, &str> {
+    value.get().ok_or_else(|| value.why_not().unwrap_or("not known"))
 }
 
 fn sender(name: &str, sums: &Sums, window_ns: f64) -> Sender {

@@ -24,7 +24,7 @@ pub enum JournalError {
 /// A record is damaged, missing, out of order (the message names the line), or of a newer version.
 pub fn records(bytes: &[u8]) -> Result<Vec<Record>, JournalError> {
     let mut all: Vec<Record> = Vec::new();
-    // A torn line must be followed by the next record, whose writer ended the line.
+    // The next record follows a torn line: its writer ended that line.
     let mut torn = None;
     for (i, whole) in bytes.split_inclusive(|b| *b == b'\n').enumerate() {
         let damaged = |why: &str| JournalError::Damaged(format!("line {}: {why}", i + 1));

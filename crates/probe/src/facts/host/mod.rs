@@ -216,18 +216,14 @@ fn sysconf(root: &Root) -> Reading<Sysconf> {
 /// choose it when they are built).
 fn page_size(root: &Root, arch: &Reading<String>) -> Reading<Bytes> {
     let fixed = arch.known().is_some_and(|a| ["x86_64", "i686", "s390x"].contains(&a.as_str()));
-    sysconf(root).map(|s| Bytes(s.page_size_bytes)).or_else(|| match fixed && !root.is_whole() {
-        true => Reading::Known(Bytes(4096)),
-        false => Reading::absent("sysconf: not there"),
-    })
+    let read = sysconf(root).map(|s| Bytes(s.page_size_bytes));
+    if fixed && !root.is_whole() { read.or_else(|| Reading::Known(Bytes(4096))) } else { read }
 }
 
 /// Of a tree without the answer: `USER_HZ`, which is 100 on every architecture but alpha and ia64.
 pub(crate) fn clock_ticks_per_s(root: &Root) -> Reading<u64> {
-    sysconf(root).map(|s| s.clock_ticks_per_s).or_else(|| match root.is_whole() {
-        true => Reading::absent("sysconf: not there"),
-        false => Reading::Known(100),
-    })
+    let read = sysconf(root).map(|s| s.clock_ticks_per_s);
+    if root.is_whole() { read } else { read.or_else(|| Reading::Known(100)) }
 }
 
 fn ask_sysconf() -> Result<Sysconf, ReadError> {
