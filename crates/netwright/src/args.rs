@@ -234,9 +234,9 @@ pub struct SnapshotArgs {
 #[derive(Debug, Args)]
 #[command(after_help = examples!("  netwright schema doctor > doctor.schema.json"))]
 pub struct SchemaArgs {
-    /// The document.
+    /// The document; without it, the names of all.
     #[arg(value_enum)]
-    pub document: Document,
+    pub document: Option<Document>,
 }
 
 /// A document with a schema.

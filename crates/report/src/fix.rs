@@ -58,13 +58,21 @@ fn tried(d: &FixDocument) -> String {
     let was_tried =
         |c: &&Candidate| matches!(c.status, CandidateStatus::Kept | CandidateStatus::Undone);
     let tried = d.candidates.iter().filter(was_tried).count();
-    format!("{} tried", many(tried, "remedy").replace("remedys", "remedies"))
+    format!("{} tried", remedies(tried))
+}
+
+fn remedies(n: usize) -> String {
+    many(n, "remedy").replace("remedys", "remedies")
 }
 
 /// The answer: how much is kept and what it gained.
 fn head(d: &FixDocument) -> Line {
     if d.dry_run {
-        return Line::new().ink(Ink::Strong, "Dry run").text(": nothing was changed.");
+        let would = d.candidates.iter().filter(|c| c.status == CandidateStatus::NotTried).count();
+        let would = remedies(would);
+        return Line::new()
+            .ink(Ink::Strong, "Dry run")
+            .text(format!(": {would} would be tried; nothing was changed."));
     }
     if d.kept.is_none() && d.kept_peer.is_none() {
         let line = Line::new().ink(Ink::Warn, "Nothing helped");

@@ -13,6 +13,7 @@ mod path;
 pub mod picture;
 mod places;
 pub mod prove;
+pub mod senders;
 #[cfg(test)]
 mod testing;
 pub mod text;

@@ -332,15 +332,29 @@ macro_rules! golden {
             (120, include_str!(concat!("golden/", $name, ".120.txt"))),
         ] {
             let style = $crate::text::TextStyle { width, ..Default::default() };
-            $crate::testing::is_golden($name, &style, $answer, &$text(style), want);
+            let file = (file!(), $name);
+            $crate::testing::is_golden(file, &style, $answer, &$text(style), want);
         }
     };
 }
 pub(crate) use golden;
 
-/// One width of [`golden!`].
-pub fn is_golden(name: &str, style: &crate::text::TextStyle, answer: &str, text: &str, want: &str) {
+/// One width of [`golden!`]. With `UPDATE_GOLDEN` set, the file becomes what is printed.
+#[expect(clippy::disallowed_methods, reason = "a test that writes its expected output when asked")]
+pub fn is_golden(
+    (test, name): (&str, &str),
+    style: &crate::text::TextStyle,
+    answer: &str,
+    text: &str,
+    want: &str,
+) {
     let width = style.width;
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(test);
+        let file = folder.with_file_name("golden").join(format!("{name}.{width}.txt"));
+        std::fs::write(file, text).unwrap();
+        return;
+    }
     assert!(text == want, "golden/{name}.{width}.txt is not what is printed now:\n{text}");
     for line in text.lines() {
         let columns = crate::text::width(line);

@@ -171,7 +171,7 @@ fn legend(interval: &WatchInterval, palette: Palette) -> Line<'static> {
 
 fn tabs(state: &ViewState, width: usize, palette: Palette) -> Line<'static> {
     let mut spans = vec![];
-    for (i, pane) in Pane::ALL.into_iter().enumerate() {
+    for pane in Pane::ALL {
         let (long, short) = pane.names();
         let name = if width >= 110 { long } else { short };
         let count = match pane {
@@ -180,8 +180,8 @@ fn tabs(state: &ViewState, width: usize, palette: Palette) -> Line<'static> {
         };
         let chosen = state.pane == pane;
         let text = match chosen {
-            true => format!("[{}{name}{count}]", i + 1),
-            false => format!(" {}{name}{count} ", i + 1),
+            true => format!("[{}{name}{count}]", pane.key()),
+            false => format!(" {}{name}{count} ", pane.key()),
         };
         spans.push(Span::styled(text, if chosen { palette.chosen() } else { palette.faint() }));
     }

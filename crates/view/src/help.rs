@@ -18,7 +18,7 @@ const BARS: [&str; 6] = [
 const KEYS: [&str; 12] = [
     "KEYS",
     "  q, Ctrl-C      quit                      space, p   pause / go on",
-    "  tab, 1-9       next table, that table    s          sort by the next column",
+    "  tab, 0-9       next table, that table    s          sort by the next column",
     "  up, down       a row (PgUp, PgDn: ten)   r          reverse the order",
     "  < >            columns to the left, right",
     "  f              filter; Esc drops it      t          tasks: threads, processes",
@@ -52,6 +52,7 @@ fn columns(pane: Pane) -> &'static [Entry] {
         Pane::MigratedThreads => legend::MIGRATIONS,
         Pane::Messages => legend::MESSAGES,
         Pane::Counters => legend::COUNTERS,
+        Pane::Senders => legend::SENDERS,
         Pane::Programs => legend::PROGRAMS,
         Pane::Findings => legend::FINDINGS,
     }

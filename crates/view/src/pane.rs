@@ -24,8 +24,14 @@ use crate::{
 };
 
 /// Tables that fill the rows left by the chosen one, in this order.
-const BELOW: [Pane; 5] =
-    [Pane::InterruptedTasks, Pane::Queues, Pane::Waits, Pane::MigratedThreads, Pane::Counters];
+const BELOW: [Pane; 6] = [
+    Pane::InterruptedTasks,
+    Pane::Senders,
+    Pane::Queues,
+    Pane::Waits,
+    Pane::MigratedThreads,
+    Pane::Counters,
+];
 
 /// The least room for a further table: a blank line, its name, its head and two rows.
 const ROOM_BELOW: usize = 5;
@@ -49,7 +55,8 @@ pub fn lines(
         let list = list.without_empty_columns();
         if !list.rows.is_empty() {
             let sorted = comes_by(pane, false);
-            let layout = TableLayout { palette, scroll: 0, aside: 0, sorted, height: room - 2 };
+            let layout =
+                TableLayout { palette, scroll: 0, aside: 0, sorted, height: room - 2, width };
             all.push(Line::default());
             all.push(Line::from(Span::styled(pane.title(), palette.strong())));
             all.extend(table::lines(&list, &layout));
@@ -75,15 +82,27 @@ fn chosen(
     let list = list.without_empty_columns();
     let behind = behind(state.pane, &list, interval, palette, width);
     if state.pane == Pane::Programs {
-        let layout =
-            TableLayout { palette, scroll: 0, aside: state.aside, sorted, height: usize::MAX };
+        let layout = TableLayout {
+            palette,
+            scroll: 0,
+            aside: state.aside,
+            sorted,
+            height: usize::MAX,
+            width,
+        };
         let mut all = table::lines(&list, &layout);
         all.extend(behind);
         return window(all, state.scroll, height);
     }
     let room = height.saturating_sub(behind.len());
-    let layout =
-        TableLayout { palette, scroll: state.scroll, aside: state.aside, sorted, height: room };
+    let layout = TableLayout {
+        palette,
+        scroll: state.scroll,
+        aside: state.aside,
+        sorted,
+        height: room,
+        width,
+    };
     let mut all = table::lines(&list, &layout);
     all.extend(behind);
     all
@@ -120,6 +139,7 @@ fn listing(pane: Pane, interval: &WatchInterval, host: &WatchHost, threads: bool
         Pane::MigratedThreads => panes::migrated_threads(interval),
         Pane::Messages => panes::messages(interval),
         Pane::Counters => counters(interval),
+        Pane::Senders => panes::senders(interval),
         Pane::Programs | Pane::Findings => panes::programs(interval),
     }
 }

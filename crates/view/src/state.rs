@@ -24,11 +24,13 @@ pub enum Pane {
     Programs,
     /// Findings of the rules so far.
     Findings,
+    /// What limits those who send over TCP.
+    Senders,
 }
 
 impl Pane {
-    /// All tables in the order of their keys, from 1.
-    pub const ALL: [Self; 9] = [
+    /// All tables in the order of their keys: from 1, the tenth has 0.
+    pub const ALL: [Self; 10] = [
         Self::Cpus,
         Self::Queues,
         Self::InterruptedTasks,
@@ -38,6 +40,7 @@ impl Pane {
         Self::Counters,
         Self::Programs,
         Self::Findings,
+        Self::Senders,
     ];
 
     /// Its index in [`Pane::ALL`].
@@ -57,12 +60,18 @@ impl Pane {
             Self::Counters => ("Counters", "count"),
             Self::Programs => ("Programs", "progs"),
             Self::Findings => ("Findings", "found"),
+            Self::Senders => ("Senders", "send"),
         }
+    }
+
+    /// The digit that chooses it.
+    pub fn key(self) -> usize {
+        (self.index() + 1) % 10
     }
 
     /// Its key and its name: `2 Queues`.
     pub fn title(self) -> String {
-        format!("{} {}", self.index() + 1, self.names().0)
+        format!("{} {}", self.key(), self.names().0)
     }
 
     /// The column that its rows are sorted by at first; `None` where there is none.
@@ -247,8 +256,9 @@ impl ViewState {
             KeyCode::BackTab | KeyCode::Left => {
                 self.show(Pane::at(self.pane.index() + Pane::ALL.len() - 1));
             }
-            KeyCode::Char(c @ '1'..='9') => {
-                self.show(Pane::at(c.to_digit(10).map_or(0, |d| d as usize - 1)));
+            KeyCode::Char(c @ '0'..='9') => {
+                let digit = c.to_digit(10).map_or(1, |d| d as usize);
+                self.show(Pane::at((digit + 9) % 10));
             }
             KeyCode::Up => self.scroll = self.scroll.saturating_sub(1),
             KeyCode::Down => self.scroll = self.scroll.saturating_add(1),

@@ -35,8 +35,9 @@ pub struct TableLayout {
     pub aside: usize,
     /// The sort column; `None` where there is none.
     pub sorted: Option<SortOrder>,
-    /// The most lines to use.
+    /// The most lines and columns of the terminal to use.
     pub height: usize,
+    pub width: usize,
 }
 
 impl TableLayout {
@@ -60,17 +61,57 @@ pub fn lines(list: &Listing, layout: &TableLayout) -> Vec<Line<'static>> {
         let cells = rows.iter().filter_map(|r| r.get(column)).map(|c| width(&c.text));
         cells.chain([head]).max().unwrap_or(0)
     };
-    let widths: Vec<(usize, usize)> = columns.into_iter().map(|c| (c, wide(c))).collect();
+    let widths = fitted(columns.into_iter().map(|c| (c, wide(c))).collect(), list, layout.width);
     let mut lines = vec![head(list, layout, &widths)];
     for row in rows {
         let cells = widths.iter().map(|(column, wide)| {
             let right = list.columns.get(*column).is_some_and(|c| c.right);
             let text = row.get(*column).map_or("", |c| c.text.as_str());
-            Span::raw(padded(text, *wide, right))
+            Span::raw(padded(&cut(text, *wide), *wide, right))
         });
         lines.push(Line::from(cells.collect::<Vec<_>>()));
     }
     lines
+}
+
+/// The least width that a text is cut to.
+const LEAST_TEXT: usize = 15;
+
+/// The columns and their widths that fit: the widest texts are cut first, then whole columns are left
+/// out at the end, so that no figure is cut.
+fn fitted(mut widths: Vec<(usize, usize)>, list: &Listing, room: usize) -> Vec<(usize, usize)> {
+    let is_text = |column: usize| list.columns.get(column).is_some_and(|c| !c.right);
+    loop {
+        let all: usize = widths.iter().map(|(_, wide)| wide + 2).sum();
+        let over = all.saturating_sub(room + 2);
+        if over == 0 {
+            return widths;
+        }
+        let texts = widths.iter_mut().filter(|(c, wide)| is_text(*c) && *wide > LEAST_TEXT);
+        if let Some((_, wide)) = texts.max_by_key(|(_, wide)| *wide) {
+            *wide = LEAST_TEXT.max(wide.saturating_sub(over));
+        } else if widths.len() > PINNED + 1 {
+            widths.pop();
+        } else {
+            return widths;
+        }
+    }
+}
+
+/// A text of at most this width; one that is cut ends in `…`.
+fn cut(text: &str, wide: usize) -> String {
+    if width(text) <= wide {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for c in text.chars() {
+        kept.push(c);
+        if width(&kept) >= wide {
+            kept.pop();
+            break;
+        }
+    }
+    kept + "…"
 }
 
 /// The indices of the columns to draw.

@@ -90,7 +90,7 @@ fn two_cpus_on_a_small_terminal() {
     assert!(bar.starts_with("   0 SSSSSSSSSSSSSSSSSTTTTTTTIIKKKK."), "{bar}");
     assert!(bar.contains(" 36.2%  /proc si  11.0% sq 3"), "{bar}");
     assert!(seen[5].starts_with("   1 "), "{}", seen[5]);
-    assert!(seen[6].contains("[3tasks]") && seen[6].contains("9found"), "{}", seen[6]);
+    assert!(seen[6].contains("[3tasks]") && seen[6].contains("9found  0send"), "{}", seen[6]);
     assert!(seen[7].starts_with(" PID  NAME") && seen[7].contains("LOST TO IRQ▼"), "{}", seen[7]);
     assert!(seen[8].starts_with("1000  postgres       31.5 ms"), "{}", seen[8]);
     assert!(seen[23].starts_with("q quit"), "{}", seen[23]);
@@ -114,6 +114,31 @@ fn ticks_beyond_the_interval_are_shares_of_their_sum_as_in_the_table() {
     assert!(line.contains("/proc si 100.0%"), "{line}");
     let row = seen.iter().find(|l| l.trim_start().starts_with("0     0")).unwrap();
     assert!(row.contains("100.0%"), "{row}");
+}
+
+#[test]
+fn a_long_name_is_cut_and_no_figure_is() {
+    let mut record = record(2);
+    let Reading::Known(tasks) = &mut record.interval.interrupted_tasks else { panic!("made up") };
+    tasks[0].process = Reading::Known("kworker/u8:3-events_unbound_and_more_of_it".into());
+    let seen = picture(80, 24, &test_data::host(2, 1), Some(&record), &state());
+    let head = &seen[7];
+    assert!(head.ends_with("SOFTIRQS") || head.ends_with("OWN SOFTIRQ"), "{head}");
+    assert!(seen.iter().any(|l| l.contains("kworker/u8:3-ev… ")), "{seen:#?}");
+    let row = &seen[8];
+    assert!(row.chars().count() <= 80, "{row}");
+}
+
+#[test]
+fn the_tenth_table_has_the_senders() {
+    let mut state = state();
+    press(&mut state, "0");
+    let mut record = record(2);
+    record.interval.samples = Reading::Known(test_data::samples());
+    let seen = picture(80, 24, &test_data::host(2, 1), Some(&record), &state);
+    assert!(seen[6].contains("[0send]"), "{}", seen[6]);
+    assert!(seen[7].starts_with("PROCESS   LIMITED BY"), "{seen:#?}");
+    assert!(seen[8].starts_with("postgres  the network"), "{seen:#?}");
 }
 
 #[test]
@@ -168,10 +193,11 @@ fn every_table_can_be_reached_and_says_what_it_is_about() {
         "COUNTER",
         "GIVES",
         "found nothing",
+        "LIMITED BY",
     ];
     let (host, record) = (test_data::host(2, 1), record(2));
     let mut state = state();
-    for (key, head) in ('1'..='9').zip(heads) {
+    for (key, head) in "1234567890".chars().zip(heads) {
         press(&mut state, &key.to_string());
         let seen = picture(200, 60, &host, Some(&record), &state).join("\n");
         assert!(seen.contains(head), "table {key} does not say {head}:\n{seen}");
@@ -350,7 +376,7 @@ proptest! {
         height in 1u16..80,
         cpus in prop_oneof![Just(0u32), Just(1), Just(2), 3u32..40, Just(512)],
         nodes in 1u32..9,
-        keys in "[1-9srtf<>?p x:0-9]{0,12}",
+        keys in "[0-9srtf<>?p x:0-9]{0,12}",
         scroll in prop_oneof![Just(0usize), Just(5), Just(usize::MAX)],
     ) {
         let (host, mut record) = (test_data::host(cpus, nodes), record(cpus));

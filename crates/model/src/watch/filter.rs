@@ -1,7 +1,7 @@
 //! The filter by process, NIC and CPU for the text of an interval.
 
 use super::WatchInterval;
-use crate::{CpuSet, Reading};
+use crate::{CpuSet, Reading, samples::ConnectionSample};
 
 /// What is kept; an empty part keeps everything of its kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -75,6 +75,7 @@ fn keep_pids(pids: &[u32], interval: &mut WatchInterval) {
     interval.ended_processes.retain(|p| asked(p.pid));
     if let Reading::Known(samples) = &mut interval.samples {
         samples.threads.retain(|t| asked(t.pid));
+        retain(&mut samples.connections, |c| holds(c, asked));
     }
 }
 
@@ -88,8 +89,16 @@ impl WatchInterval {
             || any(&self.messages, |m| m.pid == pid)
             || any(&self.process_ipc, |p| p.pid == pid)
             || self.ended_processes.iter().any(|p| p.pid == pid)
-            || samples.is_some_and(|s| s.threads.iter().any(|t| t.pid == pid))
+            || samples.is_some_and(|s| {
+                s.threads.iter().any(|t| t.pid == pid)
+                    || any(&s.connections, |c| holds(c, |p| p == pid))
+            })
     }
+}
+
+/// Whether a process of this kind holds the connection.
+fn holds(c: &ConnectionSample, is: impl Fn(u32) -> bool) -> bool {
+    c.owners.known().is_some_and(|all| all.iter().any(|o| is(o.pid)))
 }
 
 fn any<T>(items: &Reading<Vec<T>>, is: impl FnMut(&T) -> bool) -> bool {

@@ -8,7 +8,11 @@ use super::{
     ProgramStatus, RECORDING_VERSION, Ran, Retransmits, SCHEMA_VERSION, SoftirqAccounting,
     SoftirqGap, VectorNs, WaitNs, WatchHost, WatchInterval,
 };
-use crate::{CpuId, IrqId, Nanos, NumaNode, QueueId, Reading, reading::Known};
+use crate::{
+    CpuId, IrqId, Nanos, NumaNode, QueueId, Reading, Samples,
+    reading::Known,
+    samples::{ConnectionSample, Owner},
+};
 
 /// A host with this many CPUs and nodes, `eth0` and `lo`.
 pub fn host(cpus: u32, nodes: u32) -> WatchHost {
@@ -58,6 +62,55 @@ pub fn interval(cpus: u32, turn: u64) -> WatchInterval {
         ended_processes: vec![],
         observer: observer(),
         samples: Reading::absent("not generated"),
+    }
+}
+
+/// Counters of a second in which one connection of `postgres` sent 1 Gbit, always with data to send.
+pub fn samples() -> Samples {
+    Samples {
+        window_ns: Nanos(1_000_000_000),
+        reading_ns: Nanos(1_000_000),
+        readings: 2,
+        cpus: vec![],
+        cpu_changes: vec![],
+        irqs: Reading::absent("not generated"),
+        protocols: Reading::absent("not generated"),
+        sockstat: Reading::absent("not generated"),
+        nics: vec![],
+        nic_changes: vec![],
+        threads: vec![],
+        conntrack: Reading::absent("not generated"),
+        neighbours: Reading::absent("not generated"),
+        vmstat: Reading::absent("not generated"),
+        tcp_states: Reading::absent("not generated"),
+        listeners: Reading::absent("not generated"),
+        grew_in: BTreeMap::new(),
+        udp_sockets: Reading::absent("not generated"),
+        connections: Known(vec![connection()]),
+        cgroups: Reading::absent("not generated"),
+        drops: Reading::absent("not generated"),
+        since_boot: false,
+    }
+}
+
+fn connection() -> ConnectionSample {
+    ConnectionSample {
+        local: "10.0.0.1:5432".into(),
+        remote: "10.0.0.2:40000".into(),
+        inode: 1,
+        retransmits: Known(0),
+        segments_out: Known(2_000),
+        bytes_acked: Known(125_000_000),
+        bytes_received: Known(0),
+        busy_ns: Known(1_000_000_000),
+        rwnd_limited_ns: Known(0),
+        sndbuf_limited_ns: Known(0),
+        readings: 2,
+        waiting_readings: Known(2),
+        min_rtt_ns: Known(100_000),
+        peer_window_bytes: Known(3_000_000),
+        send_buffer_bytes: Known(2_000_000),
+        owners: Known(vec![Owner { pid: 1000, name: "postgres".into() }]),
     }
 }
 
@@ -248,6 +301,14 @@ mod tests {
         assert!(part.interrupted_tasks.known().unwrap().iter().all(|p| p.pid == 1001));
         assert_eq!(part.interrupted_tasks.known().unwrap().len(), 2, "both threads of the process");
         assert_eq!(part.observer, whole.observer, "what watching costs is not filtered");
+        let mut sending = super::interval(1, 0);
+        sending.samples = crate::Reading::Known(super::samples());
+        let of = |pid| {
+            let mut part = sending.clone();
+            WatchFilter { pids: vec![pid], ..WatchFilter::default() }.apply(&mut part);
+            part.samples.known().unwrap().connections.known().unwrap().len()
+        };
+        assert_eq!((of(1000), of(1001)), (1, 0));
         let mut none = whole;
         WatchFilter { nics: vec!["lo".into()], ..WatchFilter::default() }.apply(&mut none);
         assert!(none.napi.known().unwrap().is_empty());

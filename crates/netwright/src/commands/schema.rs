@@ -1,14 +1,25 @@
 //! `netwright schema`: prints the JSON schema of a `--json` document.
 
+use clap::ValueEnum;
+
 use crate::{
     args::{Document, SchemaArgs},
     failure::{CommandEnd, Failure},
     output::Sink,
 };
 
+/// The names of all documents, a line each.
+fn list() -> Result<CommandEnd, Failure> {
+    let names = Document::value_variants().iter().filter_map(Document::to_possible_value);
+    let lines: String = names.map(|name| format!("{}\n", name.get_name())).collect();
+    Sink::Stdout.text(&lines)?;
+    Ok(CommandEnd::Yes)
+}
+
 /// Prints the schema. The copies under `docs/schema` are identical.
 pub fn run(args: &SchemaArgs) -> Result<CommandEnd, Failure> {
-    let schema = match args.document {
+    let Some(document) = args.document else { return list() };
+    let schema = match document {
         Document::Inspect => schemars::schema_for!(model::Facts),
         Document::Doctor => schemars::schema_for!(report::DoctorDocument),
         Document::Explain => schemars::schema_for!(model::explain::ExplainDocument),

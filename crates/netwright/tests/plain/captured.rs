@@ -296,7 +296,7 @@ fn samples(name: &str) -> Samples {
         window: std::time::Duration::from_secs(1),
         readings: 2,
         pids: vec![],
-        sockets: false,
+        sockets: probe::samples::Sockets::None,
     };
     probe::samples::take(&root, &options, &AtomicBool::new(false), &mut |_| {}).unwrap()
 }

@@ -134,6 +134,20 @@ fn limited_by<'a>(d: &'a Value, process: &str) -> &'a Value {
     &sender.unwrap_or_else(|| panic!("{all:#?}"))["limited_by"]
 }
 
+/// What `watch` says in most of its intervals that this process is limited by.
+fn watched(lab: &TestLab, process: &str) -> String {
+    let args = [NETWRIGHT, "watch", "--plain", "--no-bpf", "--interval", "1s", "--duration", "5s"];
+    let out = lab.output("left", &args).unwrap();
+    let text = String::from_utf8_lossy(&out.stdout);
+    let causes = ["the application", "the receiver's window", "its send buffer", "the network"];
+    let rows = text.lines().filter(|l| l.trim_start().starts_with(process));
+    let said: Vec<&str> =
+        rows.filter_map(|row| causes.into_iter().find(|cause| row.contains(cause))).collect();
+    assert!(said.len() >= 4, "a row in each interval: {text}");
+    let most = causes.into_iter().max_by_key(|c| said.iter().filter(|s| s == &c).count());
+    most.unwrap().to_owned()
+}
+
 fn path(delay_us: u64, loss: f64) -> TestLab {
     needs_root();
     let spec = PairSpec {
@@ -183,6 +197,7 @@ fn retransmits_name_the_peer() {
     let evidence = f["evidence"].to_string();
     assert!(evidence.contains("retransmitted to 10.99.0.2, iperf3["), "{f:#}");
     assert_eq!(limited_by(&d, "iperf3"), "network", "{:#}", d["senders"]);
+    assert_eq!(watched(&lab, "iperf3"), "the network");
 }
 
 /// 5 Mbit/s that the sender itself keeps to, over a path that carries a hundred times of it. Its
@@ -194,6 +209,7 @@ fn an_application_that_sends_little_is_not_limited_by_the_network() {
     thread::sleep(Duration::from_secs(1));
     let d = doctor_of(&lab);
     assert_eq!(limited_by(&d, "iperf3"), "application", "{:#}", d["senders"]);
+    assert_eq!(watched(&lab, "iperf3"), "the application");
     let rate = d["senders"][0]["bits_per_s"].as_f64().unwrap();
     assert!((4e6..6e6).contains(&rate), "{:#}", d["senders"]);
 }
@@ -234,6 +250,7 @@ fn a_receiver_that_reads_slowly_is_named() {
     thread::sleep(Duration::from_secs(3));
     let d = doctor_of(&lab);
     assert_eq!(limited_by(&d, "python3"), "receiver", "{:#}", d["senders"]);
+    assert_eq!(watched(&lab, "python3"), "the receiver's window");
 }
 
 /// It set 16 KiB for a path that carries more within a round trip.
@@ -246,4 +263,5 @@ fn a_sender_with_a_small_buffer_is_limited_by_it() {
     thread::sleep(Duration::from_secs(3));
     let d = doctor_of(&lab);
     assert_eq!(limited_by(&d, "python3"), "send_buffer", "{:#}", d["senders"]);
+    assert_eq!(watched(&lab, "python3"), "its send buffer");
 }

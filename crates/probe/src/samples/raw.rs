@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{CpuId, CpuSet, IrqId, Reading, irq::IrqCount, napi::SoftnetRow, snapshot::SampleTime};
 use parse::{proc_stat::CpuTicks, softirqs::Softirqs};
 
-use super::{Counters, Options, cgroups, neighbours, nics, source::Source, threads};
+use super::{Counters, Options, Sockets, cgroups, neighbours, nics, source::Source, threads};
 pub use super::{cgroups::RawCgroup, neighbours::RawNeighbours, nics::RawNic, threads::RawThread};
 use crate::{
     Root,
@@ -14,7 +14,7 @@ use crate::{
     facts,
 };
 
-/// The most open connections that are read one by one: this many take some 20 ms of CPU time.
+/// The most open connections of [`Sockets::All`].
 const MOST_CONNECTIONS: u64 = 10_000;
 
 /// What the host's counters said at one moment.
@@ -80,7 +80,10 @@ impl Raw {
             neighbours: neighbours::read(root),
             vmstat: root.parsed("/proc/vmstat", parse::vmstat::parse),
             listeners: reading(sock_diag::listeners(root)).map(|dump| dump.entries),
-            udp: if options.sockets { reading(sock_diag::udp(root)) } else { not_asked() },
+            udp: match options.sockets {
+                Sockets::All => reading(sock_diag::udp(root)),
+                Sockets::None | Sockets::Tcp { .. } => not_asked(),
+            },
             ..Self::counters(root)
         }
         .with_connections(root, options)
@@ -89,14 +92,19 @@ impl Raw {
     /// Reads the connections too, where they are asked for and not too many.
     fn with_connections(mut self, root: &Root, options: &Options) -> Self {
         let open = self.protocols.known().and_then(|p| p.get("Tcp.CurrEstab").copied());
-        self.connections = if !options.sockets {
+        let most = match options.sockets {
+            Sockets::None => 0,
+            Sockets::Tcp { most } => most,
+            Sockets::All => MOST_CONNECTIONS,
+        };
+        self.connections = if most == 0 {
             not_asked()
         } else if !root.is_live() || root.is_recorded() {
             Reading::absent("a snapshot does not hold the host's connections")
-        } else if open.is_some_and(|n| n > MOST_CONNECTIONS) {
+        } else if open.is_some_and(|n| n > most) {
             let open = open.unwrap_or_default();
             Reading::Absent(format!(
-                "{open} connections are open, more than the {MOST_CONNECTIONS} that are looked at"
+                "{open} connections are open, more than the {most} that are looked at"
             ))
         } else {
             let by_cookie =

@@ -27,8 +27,7 @@ pub(super) fn named(root: &Root, mut samples: Samples) -> Samples {
     if wanted.is_empty() {
         return samples;
     }
-    let found = owners::asked(root, "proc/socket_owners", &wanted);
-    let mut names = Names { root, found, known: BTreeMap::new() };
+    let mut names = Names::look(root, &wanted);
     if let Reading::Known(sockets) = &mut samples.udp_sockets {
         sockets.iter_mut().for_each(|s| s.owners = names.of(s.inode));
     }
@@ -55,14 +54,22 @@ fn is_reported(c: &ConnectionSample) -> bool {
         .any(|d| d.get().is_some_and(|n| n > 0))
 }
 
-struct Names<'a> {
+/// The processes that hold the sockets of one walk over all descriptors.
+pub struct Names<'a> {
     root: &'a Root,
     found: Result<Owners, ReadError>,
     known: BTreeMap<u32, String>,
 }
 
-impl Names<'_> {
-    fn of(&mut self, inode: u64) -> Reading<Vec<Owner>> {
+impl<'a> Names<'a> {
+    /// Walks over the descriptors of all processes.
+    pub fn look(root: &'a Root, inodes: &BTreeSet<u64>) -> Self {
+        let found = owners::asked(root, "proc/socket_owners", inodes);
+        Self { root, found, known: BTreeMap::new() }
+    }
+
+    /// Those that hold this socket, one of those looked for.
+    pub fn of(&mut self, inode: u64) -> Reading<Vec<Owner>> {
         let pids = reading(self.found.clone()).and_then(|owners| owners.of(inode));
         pids.map(|pids| pids.into_iter().map(|pid| self.owner(pid)).collect())
     }

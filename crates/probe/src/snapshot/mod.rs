@@ -112,7 +112,7 @@ pub fn record(options: &Options, stop: &AtomicBool, progress: &mut dyn FnMut(f64
             window,
             readings: options.readings.min(affordable(&recorder)),
             pids: facts.processes.iter().map(|p| p.pid).collect(),
-            sockets: true,
+            sockets: samples::Sockets::All,
         };
         samples::take(&root, &options, stop, progress).ok()
     });

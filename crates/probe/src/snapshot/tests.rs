@@ -23,7 +23,7 @@ fn reread(root: &Root, taken: &CapturedRun, options: &Options) -> (Facts, Option
     let facts = facts::collect(root, &options.request);
     let asked = samples::Options {
         pids: facts.processes.iter().map(|p| p.pid).collect(),
-        sockets: true,
+        sockets: samples::Sockets::All,
         ..samples::Options::default()
     };
     let samples = samples::take(root, &asked, &never(), &mut |_| {}).ok();

@@ -21,6 +21,7 @@ mod over_window;
 mod permission;
 pub mod recorder;
 pub mod recording;
+mod senders;
 mod softirq;
 mod switch;
 mod waits;
@@ -82,6 +83,7 @@ pub struct Watcher {
     ipc: ipc::IpcPart,
     cost: cost::Cost,
     followed: followed::Followed,
+    senders: senders::Senders,
     attach_ns: u64,
     accounting: Reading<SoftirqAccounting>,
     before: Raw,
@@ -93,7 +95,8 @@ impl Watcher {
     pub fn start(watch: &Watch) -> Self {
         let begun = monotonic_ns();
         let root = Root::live();
-        let options = Options { pids: watch.pids.clone(), ..Options::default() };
+        let options =
+            Options { pids: watch.pids.clone(), sockets: senders::SOCKETS, ..Options::default() };
         let possible = possible(&root);
         let asked = permission::asked(&root, watch.programs);
         let softirq =
@@ -109,6 +112,7 @@ impl Watcher {
             ipc: ipc::IpcPart::begin(&root, &watch.pids),
             cost: cost::Cost::begin(),
             followed: followed::Followed::begin(&root, &watch.pids),
+            senders: senders::Senders::default(),
             before: samples::one(&root, 0, &options),
             accounting: accounting::of_softirqs(&root),
             root,
@@ -164,7 +168,10 @@ impl Watcher {
         let waits = self.waits.look(&self.root, &comms);
         let movement = self.movement.look(&self.root, &comms, &now);
         let ipc = self.ipc.look(&self.root);
-        let between = delta::samples(&[self.before.clone(), now.clone()]);
+        let mut between = delta::samples(&[self.before.clone(), now.clone()]);
+        if let Some(samples) = &mut between {
+            self.senders.name(&self.root, samples);
+        }
         let window_ns = now.time.start_ns.saturating_sub(begun);
         self.before = now;
         let cpus =
@@ -172,7 +179,7 @@ impl Watcher {
         let count = between.as_ref().map_or(0, |s| s.cpus.len());
         WatchInterval {
             schema_version: SCHEMA_VERSION,
-            ended_unix_ns: unix_now(),
+            ended_unix_ns: unix_at(self.before.time.start_ns),
             interval_s: window_ns as f64 / 1e9,
             cpus,
             softirq_observed_share: softirq.observed_share,
@@ -246,9 +253,11 @@ fn num_configured() -> u32 {
     u32::try_from(n).unwrap_or(1)
 }
 
-fn unix_now() -> Nanos {
+/// A moment of the monotonic clock, not long ago, in nanoseconds since 1970.
+fn unix_at(monotonic: u64) -> Nanos {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+    let unix = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+    Nanos(unix.saturating_sub(monotonic_ns().saturating_sub(monotonic)))
 }
 
 fn one_cpu(cpu: &CpuSample, softirq: &softirq::SoftirqReading, ipc: &ipc::IpcReading) -> CpuWatch {

@@ -13,7 +13,7 @@ use model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::senders::{self, Sender};
+use crate::senders::{self, Sender};
 
 /// Result of `doctor` for one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,7 +5,6 @@ mod findings;
 mod plan;
 mod rest;
 mod sender_lines;
-pub mod senders;
 
 use model::{
     Goal, Severity,

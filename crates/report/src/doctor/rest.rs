@@ -53,12 +53,16 @@ pub struct Rules {
 
 impl Rules {
     pub fn of(d: &DoctorDocument) -> Self {
-        let passed = d.passed.iter().map(|c| c.rule.as_str());
-        let judged = passed.chain(d.findings.iter().map(|f| f.rule.as_str()));
-        let judged: BTreeSet<&str> = judged.collect();
+        let judged = judged(d);
         let all = judged.iter().copied().chain(d.skipped.iter().map(|s| s.rule.as_str()));
         Self { all: all.collect::<BTreeSet<_>>().len(), judged: judged.len() }
     }
+}
+
+/// Rules that passed or found something, for some subject at least.
+fn judged(d: &DoctorDocument) -> BTreeSet<&str> {
+    let passed = d.passed.iter().map(|c| c.rule.as_str());
+    passed.chain(d.findings.iter().map(|f| f.rule.as_str())).collect()
 }
 
 /// Rules that found nothing: their number, or with `-v` a line each.
@@ -91,19 +95,25 @@ pub fn passed(d: &DoctorDocument, page: &mut Page) {
     }
 }
 
-/// Rules without a needed value, and unreadable values, with what would make them readable; grouped
-/// by reason.
+/// Rules without a needed value, those that judged a part only, and unreadable values, each with what
+/// would make it readable; grouped by reason.
 pub fn not_checked(d: &DoctorDocument, page: &mut Page) {
     let mut no_access: Vec<&NoAccess> = d.no_access.iter().collect();
     let softirq = softirq_time(d);
     no_access.extend(&softirq);
-    if d.skipped.is_empty() && no_access.is_empty() {
-        return;
+    let judged = judged(d);
+    for (title, part) in [("NOT CHECKED", false), ("CHECKED IN PART", true)] {
+        let reasons = skipped(d, |rule| judged.contains(rule) == part);
+        if !reasons.is_empty() {
+            page.heading(title);
+        }
+        for (why, rules) in reasons {
+            let names: Vec<String> = rules.into_iter().map(named).collect();
+            caveat(&names.join(", "), why, page);
+        }
     }
-    page.heading("NOT CHECKED");
-    for (why, rules) in skipped(d) {
-        let names: Vec<String> = rules.into_iter().map(named).collect();
-        caveat(&names.join(", "), why, page);
+    if !no_access.is_empty() {
+        page.heading("NOT READ");
     }
     for n in no_access {
         no_access_line(n, page);
@@ -119,10 +129,13 @@ fn named((rule, subjects): (&str, Vec<&str>)) -> String {
     }
 }
 
-/// By reason, in the order of the rules: each rule with its subjects.
-fn skipped(d: &DoctorDocument) -> Vec<(&str, BTreeMap<&str, Vec<&str>>)> {
+/// The chosen rules by reason, in the order of the rules: each rule with its subjects.
+fn skipped(
+    d: &DoctorDocument,
+    chosen: impl Fn(&str) -> bool,
+) -> Vec<(&str, BTreeMap<&str, Vec<&str>>)> {
     let mut by_reason: Vec<(&str, BTreeMap<&str, Vec<&str>>)> = vec![];
-    for n in &d.skipped {
+    for n in d.skipped.iter().filter(|n| chosen(&n.rule)) {
         let at = match by_reason.iter().position(|(why, _)| *why == n.why) {
             Some(at) => at,
             None => {

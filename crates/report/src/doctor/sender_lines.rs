@@ -2,8 +2,9 @@
 
 use model::{BitsPerSec, reading::Known};
 
-use super::{document::DoctorDocument, senders::Sender};
+use super::document::DoctorDocument;
 use crate::{
+    senders::Sender,
     text::{Ink, Line, Page},
     words::many,
 };

@@ -146,10 +146,10 @@ pub(crate) fn no_access_line(n: &NoAccess, page: &mut Page) {
     caveat(&n.what, &text, page);
 }
 
-/// An object and a remark about it, in two lines unless `-v`.
+/// An object and a remark about it, in four lines unless `-v`.
 pub(crate) fn caveat(what: &str, text: &str, page: &mut Page) {
     let line = Line::plain("  ").ink(Ink::Warn, what).text(format!(": {text}"));
-    let lines = if page.look().verbose { usize::MAX } else { 2 };
+    let lines = if page.look().verbose { usize::MAX } else { 4 };
     page.line(line.cut(page.beside(4), lines), 4);
 }
 

@@ -63,20 +63,24 @@ fn placement<R: Run>(runs: &[R], page: &mut Page) {
         };
         let verbose = page.look().verbose;
         let lines = runs.iter().enumerate().map(|(n, r)| (n + 1, chosen(&pick(r), verbose)));
-        entries(page, name, alike(lines), runs.len());
+        let labelled = entries(page, name, alike(lines), runs.len());
         let lines = runs.iter().enumerate().map(|(n, r)| (n + 1, went(&pick(r))));
-        entries(page, "", alike(lines), runs.len());
+        entries(page, if labelled { "" } else { name }, alike(lines), runs.len());
     }
 }
 
 /// Each as `  name  text`, with its runs where it is not about all.
-fn entries(page: &mut Page, name: &str, lines: Vec<(Line, Vec<usize>)>, all: usize) {
-    for (n, (line, runs)) in lines.into_iter().filter(|(l, _)| !l.is_empty()).enumerate() {
+/// Returns whether there was any.
+fn entries(page: &mut Page, name: &str, lines: Vec<(Line, Vec<usize>)>, all: usize) -> bool {
+    let lines: Vec<_> = lines.into_iter().filter(|(l, _)| !l.is_empty()).collect();
+    let any = !lines.is_empty();
+    for (n, (line, runs)) in lines.into_iter().enumerate() {
         let name = if n == 0 { name } else { "" };
         let label = Line::plain("  ").ink(Ink::Faint, format!("{name:<6}")).text("  ");
         let text = Line::new().ink(Ink::Faint, about(&runs, all)).also(line);
         page.labelled(label, &text);
     }
+    any
 }
 
 /// The pinned CPUs, and who chose them.
@@ -106,6 +110,9 @@ fn went(end: &EndPlacement) -> Line {
     let migrations = match &end.migrations {
         Known(0) => Line::plain("0 migrations"),
         Known(n) => Line::new().ink(Ink::Warn, many(*n as usize, "migration")),
+        Absent(_) | Denied(_) if ran.is_empty() && received.is_empty() => {
+            Line::new().ink(Ink::Faint, "CPUs and migrations not known")
+        }
         Absent(_) | Denied(_) => Line::new().ink(Ink::Faint, "migrations not known"),
     };
     dotted([

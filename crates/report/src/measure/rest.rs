@@ -18,6 +18,9 @@ use crate::text::{Ink, Line, Page, Table};
 const QUIET: [&str; 4] =
     ["softnet.processed", "softnet.received_rps", "softirq.NET_RX", "softirq.NET_TX"];
 
+/// Share of steal time from which it is always reported: a p99 can then be the hypervisor's.
+const STEAL: f64 = 0.01;
+
 /// The noise certificate. `smallest` is the smallest duration of the result, where it has any.
 pub fn floor(floor: &Floor, smallest: Option<u64>, page: &mut Page) {
     page.heading("CAVEATS");
@@ -29,6 +32,13 @@ pub fn floor(floor: &Floor, smallest: Option<u64>, page: &mut Page) {
             Nanos(floor.trust_above_ns)
         );
         page.line(Line::new().ink(Ink::Warn, text), 2);
+    }
+    let steal = floor
+        .why
+        .iter()
+        .find(|limit| matches!(limit, TrustLimit::Steal { share, .. } if *share >= STEAL));
+    if let Some(steal) = steal {
+        page.line(Line::new().ink(Ink::Warn, format!("  {}.", capital(&steal.to_string()))), 2);
     }
     if !page.look().verbose {
         let text = format!(
@@ -88,8 +98,8 @@ pub fn evidence<R: Run>(runs: &[R], page: &mut Page) {
             }
         }
     }
-    // A foreign server reports nothing, which is not 0.
-    let peer = runs.iter().any(|r| r.cpu().peer.known().is_some() || !r.evidence().peer.is_empty());
+    // A foreign server reports nothing, which is not 0. A server of ours reports the packets at least.
+    let peer = runs.iter().any(|r| !r.evidence().peer.is_empty());
     let (quiet, reported): (Vec<_>, Vec<_>) =
         rows.into_iter().partition(|(name, _)| QUIET.contains(name));
     if reported.is_empty() {

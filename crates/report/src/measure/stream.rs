@@ -15,7 +15,7 @@ use super::{
     intervals::{self, figure},
     numbers::{bits, none, share, width},
     rest,
-    runs::{self, Aspect, Value, about, alike, flows, tell_apart},
+    runs::{self, Aspect, Value, about, alike, flows, tell_apart, windows},
 };
 use crate::{
     inspect::dotted,
@@ -54,8 +54,14 @@ pub fn text(d: &StreamDocument, look: TextStyle) -> String {
     page.finish()
 }
 
-/// The throughput of a single run.
+/// The throughput of a single run, or of two directions at once.
 fn answer(runs: &[StreamRun]) -> Option<Line> {
+    if let ([forward, reverse], [_]) = (runs, windows(runs).as_slice()) {
+        let sum = bits(forward.bits_per_s + reverse.bits_per_s).bare();
+        let [there, back] = [forward, reverse]
+            .map(|r| format!("{} {}", way(r.direction), bits(r.bits_per_s).bare()));
+        return Some(Line::new().ink(Ink::Strong, format!("{there} + {back} = {sum}")));
+    }
     let [r] = runs else { return None };
     if r.bytes == 0 {
         return None;

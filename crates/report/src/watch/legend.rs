@@ -72,6 +72,18 @@ pub const MESSAGES: &[Entry] = &[
     ("SAMPLE %", "share of the interval that was observed"),
 ];
 
+/// What limits each process that sends over TCP.
+pub const SENDERS: &[Entry] = &[
+    ("PROCESS", "processes of this name that sent data over TCP"),
+    ("LIMITED BY", "the application had no more to send; or the receiver's"),
+    ("", "window was full; or its own send buffer; else the network"),
+    ("CONNECTIONS, SENT", "connections that sent, and what was acknowledged"),
+    ("BUSY", "share of time with data to send or not acknowledged"),
+    ("RWND", "of BUSY, the receiver's window was full (ss: rwnd_limited)"),
+    ("SNDBUF", "of BUSY, the send buffer was full (ss: sndbuf_limited)"),
+    ("NOTSENT", "share of readings at which data waited (ss: notsent)"),
+];
+
 pub const COUNTERS: &[Entry] = &[
     ("WHERE", "host, CPU, NIC, queueing discipline, process or connection"),
     ("COUNTER", "its name in /proc, ethtool or ip"),
@@ -106,6 +118,7 @@ mod tests {
             (WAITS, panes::waits(&interval)),
             (MIGRATIONS, panes::migrated_threads(&interval)),
             (MESSAGES, panes::messages(&interval)),
+            (SENDERS, panes::senders(&interval)),
             (COUNTERS, counters(&interval)),
             (PROGRAMS, panes::programs(&interval)),
         ] {

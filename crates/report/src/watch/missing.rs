@@ -42,7 +42,10 @@ pub fn missing(interval: &WatchInterval) -> Vec<Missing> {
     add("retransmits by connection", why(&interval.retransmits));
     add("drops by reason", why(&interval.drops));
     add("IPC by process", why(&interval.process_ipc));
-    add("counters", why(&interval.samples));
+    match &interval.samples {
+        Reading::Known(samples) => add("senders", why(&samples.connections)),
+        samples => add("counters", why(samples)),
+    }
     let mut programs: Vec<Missing> = vec![];
     for program in &interval.observer.programs {
         let Some(why) = why(&program.ran) else { continue };

@@ -23,6 +23,9 @@ const ROWS: usize = 8;
 /// The most CPUs shown singly without `-v`: the busiest.
 const CPUS: usize = 16;
 
+/// Tables of processes, which are not counted by CPU.
+const OF_ALL_CPUS: [&str; 4] = ["interrupted tasks", "waits", "messages", "senders"];
+
 /// Prints intervals; missing values and findings appear when they change.
 #[derive(Debug)]
 pub struct Teller {
@@ -31,11 +34,19 @@ pub struct Teller {
     missing: Vec<Missing>,
     accounting: Option<&'static str>,
     found: Vec<(String, String)>,
+    some_cpus: bool,
 }
 
 impl Teller {
     pub fn new(look: TextStyle, host: WatchHost) -> Self {
-        Self { look, host, missing: vec![], accounting: None, found: vec![] }
+        Self { look, host, missing: vec![], accounting: None, found: vec![], some_cpus: false }
+    }
+
+    /// Whether only some CPUs are shown: tables of processes then say that they are of all.
+    #[must_use]
+    pub fn of_some_cpus(mut self, some: bool) -> Self {
+        self.some_cpus = some;
+        self
     }
 
     /// One interval as text.
@@ -89,6 +100,7 @@ impl Teller {
             ("waits", panes::waits(interval)),
             ("migrations", panes::migrated_threads(interval)),
             ("messages", panes::messages(interval)),
+            ("senders", panes::senders(interval)),
             ("counters that grew", grown),
         ];
         let most = if self.look.verbose { usize::MAX } else { ROWS };
@@ -98,7 +110,9 @@ impl Teller {
             }
             let more = list.rows.len().saturating_sub(most);
             let more = if more > 0 { format!("  (and {more} more: -v)") } else { String::new() };
-            page.raw(&Line::new().ink(Ink::Strong, title).ink(Ink::Faint, more));
+            let of_all = self.some_cpus && OF_ALL_CPUS.contains(&title);
+            let of_all = if of_all { ", on all CPUs" } else { "" };
+            page.raw(&Line::new().ink(Ink::Strong, title).text(of_all).ink(Ink::Faint, more));
             page.table(&list.table(most), 2);
         }
     }

@@ -1,7 +1,7 @@
 //! The tables of `watch`, one function each: an interval in, rows out.
 
 use model::{
-    Reading,
+    BitsPerSec, Reading,
     watch::{ByContext, CpuWatch, ProgramStatus, VectorNs, WaitNs, WatchHost, WatchInterval},
 };
 
@@ -9,6 +9,7 @@ use super::{
     contexts,
     listing::{Cell, Listing, shown},
 };
+use crate::senders;
 
 /// One CPU per row: softirq time by context as a share of the interval, and that of `/proc/stat`.
 pub fn cpus(interval: &WatchInterval, host: &WatchHost) -> Listing {
@@ -114,6 +115,25 @@ pub fn queues(interval: &WatchInterval) -> Listing {
         }
     }
     list
+}
+
+/// The processes that sent over TCP, and what limits each, with the shares that `ss -i` has times of.
+pub fn senders(interval: &WatchInterval) -> Listing {
+    let heads =
+        ["PROCESS", "LIMITED BY", ">CONNECTIONS", ">SENT", ">BUSY", ">RWND", ">SNDBUF", ">NOTSENT"];
+    Listing::new(&heads).of(&interval.samples.as_ref().and_then(senders::of), |s| {
+        let name = if s.process.is_empty() { "not known" } else { &s.process };
+        vec![
+            Cell::text(name),
+            Cell::text(s.limited_by.text()),
+            Cell::count(s.connections),
+            Cell::number(s.bits_per_s, BitsPerSec(s.bits_per_s.round() as u64).to_string()),
+            Cell::percent(s.busy_share),
+            Cell::percent(s.receiver_share),
+            Cell::percent(s.send_buffer_share),
+            Cell::percent(s.waiting_share),
+        ]
+    })
 }
 
 /// Where packets wait, by process: median and p99 of each stage.

@@ -67,7 +67,7 @@ pub struct FixArgs {
     /// Change this host without asking.
     #[arg(long, conflicts_with = "dry_run", help_heading = "Consent")]
     pub yes: bool,
-    /// Only list what would be tried; nothing is changed.
+    /// Run the workload and list what would be tried; no setting is changed.
     #[arg(long, help_heading = "Consent")]
     pub dry_run: bool,
     /// Try also changes that may cut your own connection.

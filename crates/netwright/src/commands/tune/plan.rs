@@ -59,10 +59,11 @@ pub fn change_requests(what: &[String], profile: &ProfileArgs) -> Result<ChangeR
         }
         many => change_request::arguments(many)?,
     };
-    // Findings without a change are a valid answer; another document without one is a mistake.
+    // Findings and plans without a change are a valid answer; lines without one are a mistake.
     if change_requests.change_requests.is_empty()
         && change_requests.refused.is_empty()
         && change_requests.found_on.is_none()
+        && change_requests.plan.is_none()
     {
         return Err(Failure::Usage("nothing is asked for: the plan is empty".into()));
     }
@@ -79,6 +80,9 @@ fn document(name: &str) -> Result<String, Failure> {
         Ok(text) => Ok(text),
         Err(e) if e.kind() == std::io::ErrorKind::InvalidData => {
             Err(Failure::Usage(format!("{name}: holds no text")))
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && tune::profile::load(name).is_ok() => {
+            Err(Failure::Usage(format!("{name}: no such file; the profile is --profile {name}")))
         }
         Err(e) => Err(Failure::io(path, &e)),
     }

@@ -43,7 +43,8 @@ impl Show {
             OutputForm::Nothing
         } else {
             let look = sink.look(args.output.talk.verbose);
-            OutputForm::Text(sink.lines()?, Box::new(Teller::new(look, host.clone())))
+            let teller = Teller::new(look, host.clone()).of_some_cpus(filter.cpus.is_some());
+            OutputForm::Text(sink.lines()?, Box::new(teller))
         };
         Ok(Self { filter, way })
     }

@@ -54,7 +54,7 @@ pub fn no_access(irqs: &[Irq]) -> Option<NoAccess> {
     Some(NoAccess {
         what: "which interrupts the kernel alone places (managed)".into(),
         why: why.to_owned(),
-        remedy: "root, debugfs mounted, and a kernel with CONFIG_GENERIC_IRQ_DEBUGFS".into(),
+        remedy: "debugfs mounted, a kernel with CONFIG_GENERIC_IRQ_DEBUGFS, and root".into(),
     })
 }
 

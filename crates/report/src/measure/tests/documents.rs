@@ -40,8 +40,8 @@ fn end(pinned: u32, why: &str) -> EndPlacement {
 
 fn placement() -> Placement {
     Placement {
-        local: end(1, "a dedicated core; the server, on this host, has dedicated cores"),
-        peer: end(0, "a dedicated core; in the L3 of the client's CPU 1"),
+        local: end(1, "a separate core; the server, on this host, runs on other cores"),
+        peer: end(0, "a separate core; in the L3 of the client's CPU 1"),
         same_host: true,
     }
 }

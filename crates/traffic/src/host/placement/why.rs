@@ -18,7 +18,7 @@ pub fn words(
         return "no thread to pin".into();
     }
     let mut clauses = vec![];
-    // A core shared by both ends is no dedicated core.
+    // A core shared by both ends is no separate core.
     if !request.same_host || !shares_core(here, request, &used, usable) {
         clauses.push(cores(here, &used));
     }
@@ -59,7 +59,7 @@ fn shares_core(
 /// Relation of threads to cores.
 fn cores(here: &LocalPlacement, used: &CpuSet) -> String {
     let text = match used.len() {
-        1 => "a dedicated core",
+        1 => "a separate core",
         _ => "a core for each thread",
     };
     let nodes: BTreeSet<Option<NumaNode>> = used.iter().map(|c| node(here, c)).collect();
@@ -94,7 +94,7 @@ fn beside(
             1 => format!(
                 "the {other} on the same core's other hardware threads: there is no second core"
             ),
-            _ => format!("the {other}, on this host, has dedicated cores"),
+            _ => format!("the {other}, on this host, runs on other cores"),
         };
     }
     let partner = named(request.partner);
