@@ -84,7 +84,7 @@ const FILES: [&str; 24] = [
     "etc/default/instance_configs.cfg",
     "etc/os-release",
     "etc/sysfs.conf",
-    "var/lib/containers/storage/overlay-containers/containers.json",
+    "run/containerd/io.containerd.runtime.v2.task/k8s.io/x/config.json",
     "var/lib/docker/containers/0123/config.v2.json",
     "proc/1/cgroup",
     "proc/1/environ",

@@ -122,7 +122,9 @@ fn owner(case: &Case<'_>, cgroup: &CgroupSample) -> (String, String) {
         .find(|id| *id != "none" && last.contains(id.as_str()));
     let command = match container {
         Some(id) => format!(
-            "docker update --cpus N {id} (podman likewise; Kubernetes: resources.limits.cpu of the pod)"
+            "{} update --cpus N {} (Kubernetes: resources.limits.cpu of the pod)",
+            if last.starts_with("libpod") { "podman" } else { "docker" },
+            id.get(..12).unwrap_or(id)
         ),
         None if last.ends_with(".service")
             || last.ends_with(".slice")

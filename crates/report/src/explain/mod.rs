@@ -107,7 +107,7 @@ fn components(d: &ExplainDocument, page: &mut Page) {
     page.table(&table, 0);
     let s = &d.sum;
     let text = format!(
-        "Sum of components {}; measured {} per transaction and client ({:+.1}%).",
+        "Sum of components {}; measured {} from one request to the next ({:+.1}%).",
         time(s.sum_ns),
         time(s.measured_ns),
         s.error * 100.0

@@ -44,11 +44,11 @@ pub fn choose(root: &Root, selectors: &[Selector]) -> Chosen {
                 format!("no process is in the unit {unit}"),
             ),
             Selector::Container(name) => {
-                let id = containers::ids_by_name(root).remove(name);
-                let wanted = id.as_deref().unwrap_or(name);
+                let ids = containers::ids_by_name(root).remove(name);
+                let wanted = ids.unwrap_or_else(|| vec![name.clone()]);
                 (
                     format!("container {name}"),
-                    in_cgroup(root, &all, |c| is_in_container(c, wanted)),
+                    in_cgroup(root, &all, |c| wanted.iter().any(|id| is_in_container(c, id))),
                     format!("no process is in the container {name}"),
                 )
             }
