@@ -31,8 +31,8 @@ pub(crate) fn of(spec: &Spec) -> Result<Workload, String> {
             command_line::expand_url(&mut words);
             if words.first().map(String::as_str) != Some("measure") || words.len() < 3 {
                 return Err(format!(
-                    "workload: `{line}` is no `measure rtt|stream|connect|http|pg TARGET` and \
-                     no rtt://HOST, stream://, connect://, http:// or pg://; another program is a `command`"
+                    "workload: `{line}` is no `measure rtt|stream|connect|http|pg|redis TARGET` and \
+                     no rtt://HOST, stream://, connect://, http://, pg:// or redis://; another program is a `command`"
                 ));
             }
             if !words.iter().any(|w| w == "--json") {
