@@ -463,11 +463,11 @@ fn hold(document: &mut ProveDocument, guards: &[(&Metric, Finding, Table)]) {
 }
 
 fn best_of(document: &ProveDocument, best: usize) -> Option<Best> {
-    let peer = [Outcome::Worse, Outcome::Undecided];
-    let local =
-        |l: &&LevelResult| l.against_best.as_ref().is_none_or(|v| !peer.contains(&v.outcome));
+    let excluded = [Outcome::Worse, Outcome::Undecided];
+    let near_best =
+        |l: &&LevelResult| l.against_best.as_ref().is_none_or(|v| !excluded.contains(&v.outcome));
     let within: Vec<String> =
-        document.levels.iter().filter(local).map(|l| l.level.clone()).collect();
+        document.levels.iter().filter(near_best).map(|l| l.level.clone()).collect();
     Some(Best {
         level: document.levels.get(best)?.level.clone(),
         smallest_within_noise: lowest(&within)?.to_owned(),

@@ -299,8 +299,8 @@ fn without_irqbalance(changes: Vec<Planned>, refused: &mut Vec<Refused>) -> Vec<
     if !changes.iter().any(|c| c.knob == RUNNING && c.new == "off") {
         return changes;
     }
-    let reported = |c: &Planned| c.knob.starts_with("irqbalance.") && c.knob != RUNNING;
-    let (lost, kept): (Vec<_>, Vec<_>) = changes.into_iter().partition(reported);
+    let needs_running = |c: &Planned| c.knob.starts_with("irqbalance.") && c.knob != RUNNING;
+    let (lost, kept): (Vec<_>, Vec<_>) = changes.into_iter().partition(needs_running);
     refused.extend(lost.into_iter().map(|c| Refused {
         asked_by: c.asked_by,
         knob: c.knob,

@@ -88,7 +88,7 @@ pub fn report(stat: &Stat) -> PeerReport {
 ///
 /// # Errors
 /// As [`assignments::peer`].
-pub fn peer_assignment(test: &Test, client: &Client) -> Result<Ready> {
+pub fn peer_ready(test: &Test, client: &Client) -> Result<Ready> {
     let pinned = |cpus: Vec<CpuId>, why: String| Ready { pinned: cpus, why, ..Ready::default() };
     let same_host = client.place.same_host;
     match &test.pin {

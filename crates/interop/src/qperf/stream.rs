@@ -33,7 +33,7 @@ use traffic::{
 use super::{
     client::{Client, each_size},
     local::Session,
-    result::{UNTOLD, ask, check_common, end_cpu, peer_assignment, test, warnings},
+    result::{UNTOLD, ask, check_common, end_cpu, peer_ready, test, warnings},
     sender::Sender,
     wire::Stat,
 };
@@ -109,7 +109,7 @@ fn one(
         zerocopy: None,
         skip_receive_copy: false,
     };
-    let assignment = peer_assignment(&test(common, kind, client), client)?;
+    let assignment = peer_ready(&test(common, kind, client), client)?;
     let ask = ask(common, bytes, false, &assignment)?;
     let mut session = Session::open(&client.place, common, ask, run.stop)?;
     let sender = Sender {

@@ -35,7 +35,7 @@ pub struct RttRecorder {
     batch_ns: u64,
     /// Open loop: latency from the time of sending.
     pub from_send: Option<Histogram>,
-    /// Open loop: how late each request was sent (schedule lag).
+    /// Open loop: how late each request was sent (send lag).
     pub lag: Option<Histogram>,
     /// Round trips that ended within the window.
     pub answered: u64,
