@@ -93,7 +93,7 @@ fn scaled(effects: &[f64], blocks: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::{betting::Bet, signed_rank};
+    use crate::trial::{signed_rank, test_martingale::TestMartingale};
 
     /// Counters that share half of their noise, of which `moved` have an effect of 2 deviations.
     fn counters(seed: u64, blocks: usize, many: usize, moved: usize) -> Vec<Vec<f64>> {
@@ -150,7 +150,7 @@ mod tests {
         let named = (0..300u64).filter(|seed| {
             // The first is the figure that decides; it shares half of its noise with the others.
             let mut all = counters(*seed, 30, 11, 1);
-            let stop = |n: &usize| Bet::on(&all[0][..*n], 0.0).p_value() <= 0.01;
+            let stop = |n: &usize| TestMartingale::on(&all[0][..*n], 0.0).p_value() <= 0.01;
             let blocks = (6..30).find(stop).unwrap_or(30).min(13);
             all.remove(0);
             all.iter_mut().for_each(|e| e.truncate(blocks));
