@@ -14,7 +14,7 @@ use traffic::{
     },
 };
 
-use super::around::Around;
+use super::environment::Environment;
 
 /// Advice for certificate errors.
 const REMEDIES: Remedies = Remedies {
@@ -68,7 +68,7 @@ pub struct Security {
     pub binding: Binding,
     root: Root,
     own: Option<(String, String)>,
-    untold: bool,
+    no_sni: bool,
 }
 
 impl Security {
@@ -79,7 +79,7 @@ impl Security {
     /// [`Error::Environment`] for a missing file.
     pub fn of(
         all: &BTreeMap<&str, String>,
-        around: &Around<'_>,
+        environment: &Environment<'_>,
         warnings: &mut Vec<Warning>,
     ) -> Result<Self> {
         let get = |key: &str| all.get(key).map(String::as_str);
@@ -103,7 +103,7 @@ impl Security {
             ));
         }
         let home = |name: &str| {
-            let path = around.home()?.join(".postgresql").join(name);
+            let path = environment.home()?.join(".postgresql").join(name);
             path.exists().then(|| path.to_string_lossy().into_owned())
         };
         let named_root = get("sslrootcert");
@@ -142,7 +142,7 @@ impl Security {
             binding,
             root,
             own: if mode == Mode::Disable { None } else { own(all, home)? },
-            untold: get("sslsni") == Some("0"),
+            no_sni: get("sslsni") == Some("0"),
         })
     }
 
@@ -170,7 +170,7 @@ impl Security {
             ca: if let Root::File(path) = &self.root { Some(path) } else { None },
             insecure: self.root == Root::Anybody,
             any_name,
-            untold: self.untold,
+            no_sni: self.no_sni,
             own: self.own.as_ref().map(|(c, k)| (c.as_str(), k.as_str())),
             ..TlsRequest::default()
         };
@@ -241,7 +241,7 @@ mod tests {
 
     fn of(all: &[(&'static str, &str)]) -> Result<Security> {
         let all = all.iter().map(|(k, v)| (*k, (*v).to_owned())).collect();
-        Security::of(&all, &Around { variable: &|_| None, who: &|_| None }, &mut vec![])
+        Security::of(&all, &Environment { variable: &|_| None, who: &|_| None }, &mut vec![])
     }
 
     #[test]

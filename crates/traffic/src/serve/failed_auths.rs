@@ -16,7 +16,7 @@ const WITHIN: Duration = Duration::from_secs(60);
 const ADDRESSES: usize = 4096;
 
 #[derive(Debug, Default)]
-pub struct Wrong {
+pub struct FailedAuths {
     by: HashMap<IpAddr, (Instant, u32)>,
 }
 
@@ -32,7 +32,7 @@ fn whose(client: &DataAddress) -> Option<IpAddr> {
     }
 }
 
-impl Wrong {
+impl FailedAuths {
     /// Whether attempts from this address are no longer checked.
     pub fn too_many(&self, client: &DataAddress) -> bool {
         let known = whose(client).and_then(|a| self.by.get(&a));
@@ -64,23 +64,27 @@ mod tests {
 
     #[test]
     fn one_address_is_held_up_and_no_other() {
-        let mut wrong = Wrong::default();
+        let mut failed = FailedAuths::default();
         for n in 0..MOST {
-            assert!(!wrong.too_many(&client("10.0.0.2")), "{n}");
-            wrong.count(&client("10.0.0.2"));
+            assert!(!failed.too_many(&client("10.0.0.2")), "{n}");
+            failed.count(&client("10.0.0.2"));
         }
-        assert!(wrong.too_many(&client("10.0.0.2")) && wrong.too_many(&client("::ffff:10.0.0.2")));
-        assert!(!wrong.too_many(&client("10.0.0.3")));
+        assert!(
+            failed.too_many(&client("10.0.0.2")) && failed.too_many(&client("::ffff:10.0.0.2"))
+        );
+        assert!(!failed.too_many(&client("10.0.0.3")));
     }
 
     #[test]
     fn a_network_of_ipv6_counts_as_one_and_the_table_stays_small() {
-        let mut wrong = Wrong::default();
-        (0..MOST).for_each(|n| wrong.count(&client(&format!("2001:db8::{n:x}"))));
-        assert!(wrong.too_many(&client("2001:db8::ffff")) && !wrong.too_many(&client("2001:db9::1")));
+        let mut failed = FailedAuths::default();
+        (0..MOST).for_each(|n| failed.count(&client(&format!("2001:db8::{n:x}"))));
+        assert!(
+            failed.too_many(&client("2001:db8::ffff")) && !failed.too_many(&client("2001:db9::1"))
+        );
         for n in 0..2 * ADDRESSES as u32 {
-            wrong.count(&client(&std::net::Ipv4Addr::from(n).to_string()));
+            failed.count(&client(&std::net::Ipv4Addr::from(n).to_string()));
         }
-        assert_eq!(wrong.by.len(), ADDRESSES);
+        assert_eq!(failed.by.len(), ADDRESSES);
     }
 }
