@@ -23,7 +23,7 @@ use tune::{change_request::PEER, operator::Operator};
 use crate::{Result, candidate_search::Observation, request::Request, time_budget};
 
 /// The result of an observation.
-pub struct Judgement {
+pub struct ObservationResult {
     pub findings: Vec<Finding>,
     /// The median duration of the workload's runs; `None` where interrupted before a run was
     /// complete.
@@ -42,7 +42,7 @@ pub fn look(
     (probe, room): (&Experiment, Duration),
     (operator, ours): (&dyn Operator, &Path),
     peer: Option<&PeerEnd>,
-) -> Result<Judgement> {
+) -> Result<ObservationResult> {
     let facts = facts::collect(&Root::live(), &FactsRequest { processes: vec![] });
     let load = WorkloadLoop::start(probe, ours)?;
     let goal = request.goal;
@@ -78,7 +78,7 @@ pub fn look(
     let mut took = load.end(patience, operator.stop()).map_err(|e| endless(e, request))?;
     took.sort_unstable();
     let longest = took.last().copied().unwrap_or_default();
-    Ok(Judgement {
+    Ok(ObservationResult {
         findings: merged(ours, theirs?),
         run: took.get(took.len() / 2).copied(),
         longest,

@@ -14,7 +14,7 @@ use parse::sysctl_conf;
 
 use crate::{
     Host, TuneError,
-    change_request::{self, ChangeRequest, ChangeRequests, Mode},
+    change_request::{self, ChangeRequest, ChangeRequests, RequestMode},
     knob::{Knob, PlanContext, Refusal, harmful, irq_of, is_of_nic, mtu_of},
     knobs, members,
     phase::Phase,
@@ -190,7 +190,7 @@ fn one(
     understood: bool,
 ) -> Result<Option<(Phase, Planned)>, Refusal> {
     match &change_request.mode {
-        Mode::Refuted(why) => match judged(context, change_request, seen) {
+        RequestMode::Refuted(why) => match judged(context, change_request, seen) {
             Err(refusal) if matches!(refusal.kind, RefusedAs::Harmful | RefusedAs::NoEffect) => {
                 Err(refusal)
             }
@@ -239,10 +239,10 @@ fn judged(
         None => return Err(Refusal::new(RefusedAs::Environment, "was not read")),
     };
     let value = match change_request.mode {
-        Mode::AtLeast => raised(context, change_request, &knob.show(exact))?,
+        RequestMode::AtLeast => raised(context, change_request, &knob.show(exact))?,
         _ => change_request.value.clone(),
     };
-    if change_request.mode == Mode::AtLeast && knob.verify(&value, exact) {
+    if change_request.mode == RequestMode::AtLeast && knob.verify(&value, exact) {
         return Ok(None);
     }
     let new = knob.validate(context, exact, &value)?;

@@ -68,7 +68,7 @@ pub struct Finding {
 
 /// What was found of all.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judgement {
+pub struct Decision {
     /// What is said of the change.
     pub outcome: Outcome,
     /// Each metric, in the order given.
@@ -86,7 +86,7 @@ pub fn fewest_blocks(comparisons: usize) -> usize {
 }
 
 /// Judges a change by the blocks so far.
-pub fn judge(metrics: &[Metric<'_>], rule: Rule) -> Judgement {
+pub fn judge(metrics: &[Metric<'_>], rule: Rule) -> Decision {
     let raw: Vec<f64> = metrics.iter().map(|m| p_value(m.effects, rule)).collect();
     let goals: Vec<f64> =
         metrics.iter().zip(&raw).filter(|(m, _)| m.guard.is_none()).map(|(_, p)| *p).collect();
@@ -99,7 +99,7 @@ pub fn judge(metrics: &[Metric<'_>], rule: Rule) -> Judgement {
             finding(m, p, rule)
         })
         .collect();
-    Judgement { outcome: together(metrics, &found), clear: clear(metrics, &found), metrics: found }
+    Decision { outcome: together(metrics, &found), clear: clear(metrics, &found), metrics: found }
 }
 
 fn p_value(effects: &[f64], rule: Rule) -> f64 {

@@ -235,7 +235,7 @@ fn hosts_of(all: &BTreeMap<&str, String>) -> Result<Vec<(String, Host)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pg::security::Mode;
+    use crate::pg::security::SslMode;
 
     fn of(text: &str, env: &[(&str, &str)]) -> Result<Address> {
         let variable =
@@ -270,11 +270,11 @@ mod tests {
         assert_eq!(a.hosts[0].host, tcp("10.0.0.1", 5432));
         assert_eq!(a.hosts[0].name, "name");
         let a = of("host=a", &[("PGSSLMODE", "require")]).unwrap();
-        assert_eq!(a.security.mode, Mode::Require);
+        assert_eq!(a.security.mode, SslMode::Require);
         let old = [("PGREQUIRESSL", "1")];
-        assert_eq!(of("host=a", &old).unwrap().security.mode, Mode::Require);
-        assert_eq!(of("host=a sslmode=allow", &old).unwrap().security.mode, Mode::Allow);
-        assert_eq!(of("host=a", &[("PGREQUIRESSL", "0")]).unwrap().security.mode, Mode::Prefer);
+        assert_eq!(of("host=a", &old).unwrap().security.mode, SslMode::Require);
+        assert_eq!(of("host=a sslmode=allow", &old).unwrap().security.mode, SslMode::Allow);
+        assert_eq!(of("host=a", &[("PGREQUIRESSL", "0")]).unwrap().security.mode, SslMode::Prefer);
         assert!(!format!("{:?}", of("postgres://a", &env)).contains("geheim"));
     }
 

@@ -21,7 +21,7 @@ struct FlowState {
 
 /// Event on a flow.
 #[derive(Debug)]
-pub enum Event {
+pub enum FlowEvent {
     /// Bytes in a buffer, which the caller must read and return.
     Bytes { key: usize, buffer: u16, length: usize },
     /// The other end closed.
@@ -144,7 +144,7 @@ impl UringFlows {
     /// # Errors
     /// As the kernel says.
     #[inline]
-    pub fn next(&mut self) -> io::Result<Option<Event>> {
+    pub fn next(&mut self) -> io::Result<Option<FlowEvent>> {
         while let Some(done) = self.ring.next() {
             let event = match done {
                 Completion::Received { key, result, buffer, more } => {
@@ -169,13 +169,13 @@ impl UringFlows {
         result: i32,
         buffer: Option<u16>,
         more: bool,
-    ) -> io::Result<Option<Event>> {
+    ) -> io::Result<Option<FlowEvent>> {
         let closed = self.flows.get(key).is_none_or(|l| l.closed);
         if let (true, Some(buffer), false) = (result > 0, buffer, closed) {
             if !more {
                 self.ring.receive(key)?;
             }
-            return Ok(Some(Event::Bytes { key, buffer, length: result as usize }));
+            return Ok(Some(FlowEvent::Bytes { key, buffer, length: result as usize }));
         }
         if let Some(buffer) = buffer {
             self.ring.give(buffer);
@@ -195,7 +195,7 @@ impl UringFlows {
 
     /// Handles an incomplete quick send: the rest waits for room.
     #[cold]
-    fn interrupted(&mut self, key: usize, length: u32, result: i32) -> Option<Event> {
+    fn interrupted(&mut self, key: usize, length: u32, result: i32) -> Option<FlowEvent> {
         let flow = self.flows.get_mut(key).filter(|l| !l.closed)?;
         if result < 0 && !again(result) {
             return self.close(key, Some(result));
@@ -207,7 +207,7 @@ impl UringFlows {
     }
 
     #[cold]
-    fn sent(&mut self, key: usize, result: i32) -> Option<Event> {
+    fn sent(&mut self, key: usize, result: i32) -> Option<FlowEvent> {
         let flow = self.flows.get_mut(key).filter(|l| !l.closed)?;
         (flow.sending, flow.full) = (false, false);
         if result < 0 && !again(result) {
@@ -221,13 +221,13 @@ impl UringFlows {
     }
 
     #[cold]
-    fn close(&mut self, key: usize, result: Option<i32>) -> Option<Event> {
+    fn close(&mut self, key: usize, result: Option<i32>) -> Option<FlowEvent> {
         if let Some(flow) = self.flows.get_mut(key) {
             flow.closed = true;
         }
         Some(match result {
-            None => Event::End,
-            Some(r) => Event::Broken { why: io::Error::from_raw_os_error(-r) },
+            None => FlowEvent::End,
+            Some(r) => FlowEvent::Broken { why: io::Error::from_raw_os_error(-r) },
         })
     }
 

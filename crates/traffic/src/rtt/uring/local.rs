@@ -2,7 +2,7 @@
 
 use std::os::fd::RawFd;
 
-use super::flows::{Event, UringFlows};
+use super::flows::{FlowEvent, UringFlows};
 use crate::{
     Error,
     engine::{rtt_recorder::RttRecorder, rx_cpu_samples::RxCpuSamples, wait::server_gone},
@@ -50,9 +50,9 @@ fn go(local: &RttClient<'_>, state: &mut UringLoop<'_>) -> Result<(), Error> {
         state.uring.exchange(local.shape.wait).map_err(failed)?;
         while let Some(event) = state.uring.next().map_err(failed)? {
             match event {
-                Event::Bytes { key, buffer, length } => hear(local, state, key, buffer, length),
-                Event::End => return Err(server_gone(None)),
-                Event::Broken { why } => return Err(server_gone(Some(&why))),
+                FlowEvent::Bytes { key, buffer, length } => hear(local, state, key, buffer, length),
+                FlowEvent::End => return Err(server_gone(None)),
+                FlowEvent::Broken { why } => return Err(server_gone(Some(&why))),
             }
         }
         local.worker.handled(state.done);

@@ -3,7 +3,7 @@
 use model::Warning;
 use std::os::fd::RawFd;
 
-use super::flows::{Event, UringFlows};
+use super::flows::{FlowEvent, UringFlows};
 use crate::{
     Error,
     engine::{
@@ -72,7 +72,7 @@ impl Answering<'_> {
         }
         while let Some(event) = self.uring.next()? {
             // A flow that ended has no more events.
-            if let Event::Bytes { key, buffer, length } = event {
+            if let FlowEvent::Bytes { key, buffer, length } = event {
                 self.uring.give(buffer);
                 self.hear(key, length as u64, pool)?;
             }
