@@ -54,8 +54,8 @@ pub struct Explained {
     pub broken: Option<Error>,
 }
 
-/// The whole sequence: find a responder, learn the exchange, measure workload and network
-/// interleaved, measure levels, decompose, predict, verify.
+/// The whole sequence: learn the exchange, find a responder, estimate the service time, measure
+/// workload and network interleaved, measure levels and other paths, decompose, predict, verify.
 ///
 /// # Errors
 /// Nothing could be measured.

@@ -66,7 +66,7 @@ impl Server {
             let spent = serving.spent(&root);
             looks.lock().unwrap_or_else(PoisonError::into_inner).push(spent);
         };
-        let done = measure(traffic::Run { beside: Some(&look), ..run });
+        let done = measure(traffic::Run { around_window: Some(&look), ..run });
         let mut looks = looks.into_inner().unwrap_or_else(PoisonError::into_inner);
         // A repeated round has more readings; the last ones count.
         let last = looks.pop();

@@ -23,7 +23,7 @@ use tune::{change_request::PEER, operator::Operator};
 use crate::{Result, candidate_search::Observation, request::Request, time_budget};
 
 /// The result of an observation.
-pub struct Judgement {
+pub struct ObservationResult {
     pub findings: Vec<Finding>,
     /// The median duration of the workload's runs; `None` where interrupted before a run was
     /// complete.
@@ -42,7 +42,7 @@ pub fn look(
     (probe, room): (&Experiment, Duration),
     (operator, ours): (&dyn Operator, &Path),
     peer: Option<&PeerEnd>,
-) -> Result<Judgement> {
+) -> Result<ObservationResult> {
     let facts = facts::collect(&Root::live(), &FactsRequest { processes: vec![] });
     let load = WorkloadLoop::start(probe, ours)?;
     let goal = request.goal;
@@ -55,11 +55,11 @@ pub fn look(
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
-        let theirs = || peer.map_or(Ok(vec![]), |f| there(f, observation, goal, &over));
+        let theirs = || peer.map_or(Ok(vec![]), |f| peer_findings(f, observation, goal, &over));
         let both = minding.and_then(|_| Builder::new().spawn_scoped(threads, theirs));
         let (ours, theirs) = match both {
             Ok(theirs) => {
-                let ours = here((request, &facts), observation, &over);
+                let ours = local_findings((request, &facts), observation, &over);
                 (ours, theirs.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             }
             Err(e) => (vec![], Err(ProveError::Thread(e))),
@@ -78,7 +78,7 @@ pub fn look(
     let mut took = load.end(patience, operator.stop()).map_err(|e| endless(e, request))?;
     took.sort_unstable();
     let longest = took.last().copied().unwrap_or_default();
-    Ok(Judgement {
+    Ok(ObservationResult {
         findings: merged(ours, theirs?),
         run: took.get(took.len() / 2).copied(),
         longest,
@@ -98,7 +98,7 @@ fn endless(e: ProveError, request: &Request) -> ProveError {
 }
 
 /// The findings of this host in all parts.
-fn here(
+fn local_findings(
     (request, facts): (&Request, &Facts),
     observation: Observation,
     over: &AtomicBool,
@@ -110,7 +110,7 @@ fn here(
     let mut all = vec![];
     for _ in 0..observation.parts {
         let samples = reading(programs.take(&root, &options, over, &mut |_| {}));
-        all = woven(all, diagnose(&Case { facts, samples: &samples, goal }).findings);
+        all = merge_new(all, diagnose(&Case { facts, samples: &samples, goal }).findings);
         if over.load(Ordering::Relaxed) {
             break;
         }
@@ -119,7 +119,7 @@ fn here(
 }
 
 /// The findings of the server's host.
-fn there(
+fn peer_findings(
     peer: &PeerEnd,
     observation: Observation,
     goal: model::Goal,
@@ -127,7 +127,7 @@ fn there(
 ) -> Result<Vec<Finding>> {
     let mut all = vec![];
     for _ in 0..observation.parts {
-        all = woven(all, peer.look(observation.part, goal)?);
+        all = merge_new(all, peer.look(observation.part, goal)?);
         if over.load(Ordering::Relaxed) {
             break;
         }
@@ -136,9 +136,9 @@ fn there(
 }
 
 /// Adds to the findings of one part those of a later part that are new.
-fn woven(first: Vec<Finding>, later: Vec<Finding>) -> Vec<Finding> {
-    let there = |f: &Finding| first.iter().any(|o| (&o.rule, &o.subject) == (&f.rule, &f.subject));
-    let later = later.into_iter().filter(|f| !there(f)).collect();
+fn merge_new(first: Vec<Finding>, later: Vec<Finding>) -> Vec<Finding> {
+    let known = |f: &Finding| first.iter().any(|o| (&o.rule, &o.subject) == (&f.rule, &f.subject));
+    let later = later.into_iter().filter(|f| !known(f)).collect();
     by_weight(first, later)
 }
 
@@ -191,8 +191,9 @@ mod tests {
     fn what_one_part_shows_is_told_once_in_the_order_of_weight() {
         let part = |all: &[(&str, Severity)]| all.iter().map(|(r, s)| finding(r, *s)).collect();
         let squeeze = ("time_squeeze", Severity::Warning);
-        let all = woven(part(&[squeeze]), part(&[("few_channels", Severity::Critical), squeeze]));
-        let all = woven(all, part(&[squeeze, ("rps", Severity::Info)]));
+        let all =
+            merge_new(part(&[squeeze]), part(&[("few_channels", Severity::Critical), squeeze]));
+        let all = merge_new(all, part(&[squeeze, ("rps", Severity::Info)]));
         let names: Vec<_> = all.iter().map(|f| &*f.rule).collect();
         assert_eq!(names, ["few_channels", "time_squeeze", "rps"]);
     }

@@ -29,7 +29,7 @@ pub struct Channel {
 
 /// Result of a command in a guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct CommandOutput {
     /// Exit code; 128 + signal if a signal killed it.
     pub code: i32,
     /// Standard output; empty unless collected.
@@ -150,10 +150,10 @@ impl Channel {
     ///
     /// # Errors
     /// As [`Channel::run`].
-    pub fn output(self, argv: &[String], patience: Duration) -> Result<Outcome, LabError> {
+    pub fn output(self, argv: &[String], patience: Duration) -> Result<CommandOutput, LabError> {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         let code = self.run(argv, None, &mut stdout, &mut stderr, Some(patience))?;
-        Ok(Outcome { code, stdout, stderr })
+        Ok(CommandOutput { code, stdout, stderr })
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     LabError, Registry,
-    channel::{Channel, Outcome},
+    channel::{Channel, CommandOutput},
     containers::{self, ContainersSpec},
     host,
     pair::{self, PairSpec},
@@ -109,7 +109,7 @@ impl TestLab {
     ///
     /// # Errors
     /// The host does not exist or does not answer; a failure of the command is in the outcome.
-    pub fn output(&self, name: &str, argv: &[&str]) -> Result<Outcome, LabError> {
+    pub fn output(&self, name: &str, argv: &[&str]) -> Result<CommandOutput, LabError> {
         self.output_within(name, argv, Duration::from_secs(120))
     }
 
@@ -122,7 +122,7 @@ impl TestLab {
         name: &str,
         argv: &[&str],
         patience: Duration,
-    ) -> Result<Outcome, LabError> {
+    ) -> Result<CommandOutput, LabError> {
         let owned: Vec<String> = argv.iter().map(|&a| a.to_owned()).collect();
         match &self.find(name)?.reach {
             NodeAccess::Guest { ports } => {
@@ -135,7 +135,7 @@ impl TestLab {
                     .output()
                     .map_err(|e| LabError::failed(format!("running on {name}"), e))?;
                 let code = host::exit_code(out.status);
-                Ok(Outcome { code, stdout: out.stdout, stderr: out.stderr })
+                Ok(CommandOutput { code, stdout: out.stdout, stderr: out.stderr })
             }
         }
     }

@@ -230,7 +230,7 @@ pub enum Warning {
     #[error("no intervals: qperf reports what it received only at the end")]
     QperfNoIntervals,
     #[error("the server did not report what it received")]
-    ReceivedNotTold,
+    ReceiveCountMissing,
     #[error("streams to qperf are not repeated for an interval")]
     QperfNotRepeated,
     #[error("the server's CPU is iperf3's own figure for its process (cpu_util), warm-up included")]

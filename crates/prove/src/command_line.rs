@@ -35,6 +35,7 @@ pub(crate) fn expand_url(words: &mut Vec<String>) {
     let (what, target) = match scheme {
         "rtt" | "stream" | "connect" => (scheme.to_owned(), rest.trim_end_matches('/').to_owned()),
         "http" | "https" => ("http".to_owned(), format!("{scheme}://{rest}")),
+        "redis" | "rediss" => ("redis".to_owned(), format!("{scheme}://{rest}")),
         "pg" | "postgres" | "postgresql" => ("pg".to_owned(), format!("postgres://{rest}")),
         _ => return,
     };
@@ -54,6 +55,7 @@ mod tests {
             ("rtt://db1:4040", "measure rtt db1:4040 --duration 500ms"),
             ("stream://db1/ --flows 4", "measure stream db1 --flows 4 --duration 500ms"),
             ("pg://u@db1/b --duration 1s", "measure pg postgres://u@db1/b --duration 1s"),
+            ("rediss://db1/2 --flows 8", "measure redis rediss://db1/2 --flows 8 --duration 500ms"),
             ("https://w/i?a=1", "measure http https://w/i?a=1 --duration 500ms"),
             ("measure rtt db1", "measure rtt db1"),
             ("ftp://x", "ftp://x"),

@@ -15,7 +15,7 @@ use model::{
 use stats::{
     paired::median,
     trial::{
-        decide::{Finding, Judgement, Metric as Judged, Rule},
+        decide::{Decision, Finding, Metric as Judged, Rule},
         judge,
     },
 };
@@ -153,7 +153,7 @@ fn rule(experiment: &Experiment, planned: bool) -> Rule {
     Rule { min_effect: experiment.min_effect, at_end: planned }
 }
 
-fn judge_ab(experiment: &Experiment, runs: &[Run], planned: bool) -> (Judgement, Vec<Table>) {
+fn judge_ab(experiment: &Experiment, runs: &[Run], planned: bool) -> (Decision, Vec<Table>) {
     let tables: Vec<Table> =
         experiment.metrics.iter().map(|m| table(experiment, runs, m)).collect();
     let effects: Vec<Vec<f64>> = tables.iter().map(|t| t.against(1, 0)).collect();
@@ -173,7 +173,7 @@ fn judge_levels(
     goal: &Metric,
     base: usize,
     planned: bool,
-) -> Judgement {
+) -> Decision {
     let others = (0..experiment.cells.len()).filter(|c| *c != base);
     judge_effects(
         experiment,
@@ -188,7 +188,7 @@ fn judge_effects(
     goal: &Metric,
     effects: &[Vec<f64>],
     planned: bool,
-) -> Judgement {
+) -> Decision {
     let metrics: Vec<Judged<'_>> = effects
         .iter()
         .map(|effects| Judged { effects, direction: goal.direction, guard: None })
@@ -463,11 +463,11 @@ fn hold(document: &mut ProveDocument, guards: &[(&Metric, Finding, Table)]) {
 }
 
 fn best_of(document: &ProveDocument, best: usize) -> Option<Best> {
-    let peer = [Outcome::Worse, Outcome::Undecided];
-    let local =
-        |l: &&LevelResult| l.against_best.as_ref().is_none_or(|v| !peer.contains(&v.outcome));
+    let excluded = [Outcome::Worse, Outcome::Undecided];
+    let near_best =
+        |l: &&LevelResult| l.against_best.as_ref().is_none_or(|v| !excluded.contains(&v.outcome));
     let within: Vec<String> =
-        document.levels.iter().filter(local).map(|l| l.level.clone()).collect();
+        document.levels.iter().filter(near_best).map(|l| l.level.clone()).collect();
     Some(Best {
         level: document.levels.get(best)?.level.clone(),
         smallest_within_noise: lowest(&within)?.to_owned(),

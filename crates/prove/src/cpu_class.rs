@@ -125,14 +125,14 @@ impl<'a> CpuClassifier<'a> {
     /// has one for each such cache. Classes without a free CPU are left out.
     pub fn classes(&self, others: &CpuSet) -> Vec<(CpuClass, CpuId)> {
         let mut found = Vec::new();
-        let local = [
+        let same_node_classes = [
             CpuClass::SameCpu,
             CpuClass::Sibling,
             CpuClass::SameL3,
             CpuClass::OtherL3,
             CpuClass::SameNode,
         ];
-        for class in local {
+        for class in same_node_classes {
             let of = self.cpus.iter().copied().filter(|c| self.relation(c, others) == class);
             // The same L3 and node remain only for CPUs that share nothing closer.
             let used = if class < CpuClass::SameL3 { CpuSet::default() } else { others.clone() };
@@ -150,14 +150,15 @@ impl<'a> CpuClassifier<'a> {
         let how_far = |c: &&Cpu| self.distance(home, c.numa_node.get());
         let nearest = away.iter().filter_map(how_far).min();
         let farthest = away.iter().filter_map(how_far).max();
-        let at = |peer: Option<u32>| away.iter().copied().filter(move |c| how_far(c) == peer);
+        let at =
+            |distance: Option<u32>| away.iter().copied().filter(move |c| how_far(c) == distance);
         match nearest {
             None => found.extend(
                 self.foremost(away.iter().copied(), others).map(|c| (CpuClass::OtherNode, c)),
             ),
-            local => {
-                found.extend(self.foremost(at(local), others).map(|c| (CpuClass::OtherNode, c)));
-                if farthest != local {
+            nearest => {
+                found.extend(self.foremost(at(nearest), others).map(|c| (CpuClass::OtherNode, c)));
+                if farthest != nearest {
                     found.extend(
                         self.foremost(at(farthest), others).map(|c| (CpuClass::FarthestNode, c)),
                     );
@@ -172,14 +173,14 @@ impl<'a> CpuClassifier<'a> {
         self.cpus.len()
     }
 
-    /// CPUs for the other dimension of a matrix: one on the node `local` (a NIC's), one on the
-    /// nearest other node and one on the farthest. Where `local` is not reported, the node of `now`
+    /// CPUs for the other dimension of a matrix: one on the node `home` (a NIC's), one on the
+    /// nearest other node and one on the farthest. Where `home` is not known, the node of `now`
     /// takes its place. On that node a CPU of `now` is preferred. A class without a usable CPU is
     /// `None`.
-    pub fn homes(&self, local: Option<NumaNode>, now: &CpuSet) -> Vec<(CpuClass, CpuId)> {
+    pub fn homes(&self, home: Option<NumaNode>, now: &CpuSet) -> Vec<(CpuClass, CpuId)> {
         let of_now = || now.iter().find_map(|c| self.node_of(c));
         let has = |node: &NumaNode| self.cpus.iter().any(|c| c.numa_node.get() == Some(*node));
-        let node = local.filter(has).or_else(of_now);
+        let node = home.filter(has).or_else(of_now);
         let node = node.or_else(|| self.cpus.first().and_then(|c| c.numa_node.get()));
         let here = || self.cpus.iter().copied().filter(|c| c.numa_node.get() == node);
         let stays = self.foremost(here().filter(|c| now.contains(c.id)), &CpuSet::default());

@@ -131,7 +131,7 @@ pub fn for_goal(what: &str, goal: Goal) -> Vec<MetricSpec> {
     let tail = match what {
         "rtt" => Some(metric("rtt_p99_ns", "rtt_ns.p99", "lower")),
         "connect" => Some(metric("connect_p99_ns", "connect_ns.p99", "lower")),
-        "http" | "pg" => Some(metric("latency_p99_ns", "latency_ns.p99", "lower")),
+        "http" | "pg" | "redis" => Some(metric("latency_p99_ns", "latency_ns.p99", "lower")),
         _ => None,
     };
     let cpu = metric("cpu_ns_per_unit", "cpu.local.host_busy_per_unit_ns", "lower");
@@ -160,10 +160,27 @@ fn of_ours(what: &str) -> Vec<MetricSpec> {
         ],
         "stream" => vec![metric("bits_per_s", "bits_per_s", "higher", false)],
         "connect" => vec![metric("connect_p50_ns", "connect_ns.p50", "lower", false)],
-        "http" | "pg" => vec![
+        "http" | "pg" | "redis" => vec![
             metric("transactions_per_s", "transactions_per_s", "higher", false),
             metric("latency_p99_ns", "latency_ns.p99", "lower", true),
         ],
         _ => vec![],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_measurement_with_a_latency_has_metrics_and_a_tail() {
+        for what in ["rtt", "connect", "http", "pg", "redis"] {
+            assert!(of_ours(what).iter().any(|m| !m.guard), "{what} has no goal");
+            let tail = for_goal(what, Goal::P99);
+            assert!(tail.first().is_some_and(|m| m.name.ends_with("_p99_ns")), "{what}: {tail:?}");
+        }
+        let of_redis = of_ours("redis");
+        let at: Vec<&str> = of_redis.iter().filter_map(|m| m.json.as_deref()).collect();
+        assert_eq!(at, ["runs.0.transactions_per_s", "runs.0.latency_ns.p99"]);
     }
 }

@@ -31,8 +31,8 @@ pub(crate) fn of(spec: &Spec) -> Result<Workload, String> {
             command_line::expand_url(&mut words);
             if words.first().map(String::as_str) != Some("measure") || words.len() < 3 {
                 return Err(format!(
-                    "workload: `{line}` is no `measure rtt|stream|connect|http|pg TARGET` and \
-                     no rtt://HOST, stream://, connect://, http:// or pg://; another program is a `command`"
+                    "workload: `{line}` is no `measure rtt|stream|connect|http|pg|redis TARGET` and \
+                     no rtt://HOST, stream://, connect://, http://, pg:// or redis://; another program is a `command`"
                 ));
             }
             if !words.iter().any(|w| w == "--json") {
@@ -46,7 +46,7 @@ pub(crate) fn of(spec: &Spec) -> Result<Workload, String> {
 /// The `--duration` of a measurement of ours; `None` for a command.
 pub(crate) fn run_takes(spec: &Spec) -> Option<Duration> {
     /// The default duration of `measure`.
-    const UNTOLD: Nanos = Nanos(5_000_000_000);
+    const DEFAULT: Nanos = Nanos(5_000_000_000);
     let Ok(Workload::Ours(words)) = of(spec) else { return None };
     let at = |(i, word): (usize, &String)| match word.strip_prefix("--duration") {
         Some("") => words.get(i + 1).cloned(),
@@ -54,6 +54,6 @@ pub(crate) fn run_takes(spec: &Spec) -> Option<Duration> {
         None => None,
     };
     let said = words.iter().enumerate().find_map(at);
-    let takes = said.map_or(Some(UNTOLD), |text| model::seconds(&text).ok())?;
+    let takes = said.map_or(Some(DEFAULT), |text| model::seconds(&text).ok())?;
     Some(Duration::from_nanos(takes.0))
 }

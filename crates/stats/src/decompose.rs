@@ -214,15 +214,15 @@ pub const STANDS_OUT: f64 = 0.1;
 /// The slowest and the fastest round, where they stand out: both move a mean away from the median.
 fn apart(cycles: &[f64]) -> Vec<Disturbance> {
     let typical = median(cycles);
-    let peer =
+    let count_outliers =
         |by: fn(f64) -> f64| cycles.iter().filter(|c| by(**c / typical) > STANDS_OUT).count();
     let slower = (
-        peer(|part| part - 1.0),
+        count_outliers(|part| part - 1.0),
         RoundSide::Slower,
         cycles.iter().copied().fold(typical, f64::max),
     );
     let faster = (
-        peer(|part| 1.0 - part),
+        count_outliers(|part| 1.0 - part),
         RoundSide::Faster,
         cycles.iter().copied().fold(typical, f64::min),
     );

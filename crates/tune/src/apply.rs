@@ -38,7 +38,7 @@ pub enum Applied {
     },
 }
 
-pub struct Work<'a> {
+pub struct Applier<'a> {
     pub host: &'a Host,
     /// Holds the change set's journal.
     pub store: &'a Store,
@@ -129,7 +129,7 @@ fn watchdog_running(journal: &mut Journal, arm: Option<Arm<'_>>) -> Result<(), T
     journal.sync(Event::Armed { pid, start_ticks, deadline_boot_ms })
 }
 
-impl Work<'_> {
+impl Applier<'_> {
     /// Applies a plan made under the lock. `arm`, if given, starts the watchdog.
     ///
     /// # Errors

@@ -31,12 +31,12 @@ pub struct ChangeRequest {
     /// Reason, where the source gave one.
     pub why: String,
     /// How the value is to be read.
-    pub mode: Mode,
+    pub mode: RequestMode,
 }
 
 /// How a requested value is to be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum RequestMode {
     #[default]
     Exactly,
     /// At least this value; see [`crate::profile::raise`].
@@ -195,7 +195,7 @@ fn json(text: &str) -> Result<ChangeRequests, TuneError> {
         value: c.new.clone(),
         asked_by: format!("step {} of the plan", i + 1),
         why: c.why.clone(),
-        mode: Mode::Exactly,
+        mode: RequestMode::Exactly,
     };
     let change_requests = plan.changes.iter().enumerate().map(change_request).collect();
     Ok(ChangeRequests { change_requests, plan: Some(plan), ..ChangeRequests::default() })

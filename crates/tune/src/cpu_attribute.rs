@@ -4,7 +4,7 @@ use model::{CpuId, knob::Target};
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, cannot, cpu},
+    knob::{Knob, PlanContext, Refusal, cannot, cpu},
     need::Need,
     phase::Phase,
 };
@@ -23,7 +23,7 @@ pub struct CpuAttribute {
     pub sets: &'static str,
     /// Unit of its values.
     pub unit: &'static str,
-    pub judge: fn(&Case<'_>, CpuId, &str) -> Result<String, Refusal>,
+    pub judge: fn(&PlanContext<'_>, CpuId, &str) -> Result<String, Refusal>,
     /// Turns an exact value into the form shown to the user.
     pub show: fn(&str) -> &str,
     /// Turns a shown or exact value into the kernel's form.
@@ -71,9 +71,14 @@ impl Knob for CpuAttributeKnob {
         (self.attribute.show)(exact.trim()).to_owned()
     }
 
-    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
-        case.online(&cpu(self.cpu.0))?;
-        (self.attribute.judge)(case, self.cpu, wanted)
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        context.online(&cpu(self.cpu.0))?;
+        (self.attribute.judge)(context, self.cpu, wanted)
     }
 
     fn needs(&self, _: &Host) -> Vec<Need> {

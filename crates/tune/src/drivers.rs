@@ -7,9 +7,9 @@ use model::{
     tune::{Basis, Disruption, Impact},
 };
 
-use crate::knob::Case;
+use crate::knob::PlanContext;
 
-impl Case<'_> {
+impl PlanContext<'_> {
     /// Impact of this action on the interface, with the basis of that statement.
     pub fn act_impact(&self, nic: &str, act: Act<'_>) -> Impact {
         let (disruption, why, basis) = self.act(nic, act);
@@ -84,8 +84,8 @@ mod tests {
 
     fn impact(facts: &Facts, nic: &str, act: Act<'_>) -> Impact {
         let remote = Session { remote: Some("192.0.2.1".into()), ..Session::default() };
-        let case = Case::new(facts, &remote);
-        case.act_impact(nic, act)
+        let context = PlanContext::new(facts, &remote);
+        context.act_impact(nic, act)
     }
 
     #[test]

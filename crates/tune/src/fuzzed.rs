@@ -14,7 +14,7 @@ use crate::{
     change_request::{self, ChangeRequest, ChangeRequests},
     host::Host,
     journal,
-    knob::Case,
+    knob::PlanContext,
     persist::record::Record,
     plan, profile,
     session::Session,
@@ -48,7 +48,7 @@ fn planned(change_requests: &ChangeRequests) {
     let Some((host, facts)) = nowhere() else { return };
     let session = Session::default();
     let seen = plan::look(host, &change_requests.change_requests);
-    let made = plan::make(Case::new(facts, &session), host.id(), change_requests, &seen);
+    let made = plan::make(PlanContext::new(facts, &session), host.id(), change_requests, &seen);
     assert!(made.changes.is_empty(), "a change to what is not there: {made:?}");
 }
 
@@ -84,9 +84,9 @@ fn knob_value(bytes: &[u8]) {
     let Some(knob) = crate::knobs::find(name) else { return };
     let Some((_, facts)) = nowhere() else { return };
     let session = Session::default();
-    let case = Case::new(facts, &session);
+    let context = PlanContext::new(facts, &session);
     let _ = (knob.never(), knob.same_as(), knob.show(old), knob.verify(wanted, old));
-    if let Ok(value) = knob.validate(&case, old, wanted) {
+    if let Ok(value) = knob.validate(&context, old, wanted) {
         let _ = (knob.show(&value), knob.command(&value));
     }
     let asked = |value: &str| ChangeRequest {

@@ -434,7 +434,7 @@ impl<'h> Finder<'h> {
             (Some(there), _) => there.place_of(saved, then),
             (None, Some(it)) => Err(other_namespaces::unseen(&it)),
             (None, None) if elsewhere.is_partial() && then.kind.is_some() => {
-                Err(other_namespaces::untold(&then.name))
+                Err(other_namespaces::not_all_seen(&then.name))
             }
             (None, None) => Ok(KnobLocation::Gone(why)),
         }

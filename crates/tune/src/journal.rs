@@ -54,7 +54,7 @@ pub struct Journal {
     /// Why the journal cannot be written, if known from the start.
     shut: Option<TuneError>,
     /// Records that could not be written.
-    untold: Vec<Event>,
+    unwritten: Vec<Event>,
     /// The change set's number.
     pub id: u64,
 }
@@ -277,7 +277,7 @@ impl Store {
             next_seq: 1,
             torn: false,
             shut: None,
-            untold: vec![],
+            unwritten: vec![],
             id,
         };
         if let Err(e) = journal.sync(first(id)) {
@@ -329,7 +329,7 @@ impl Store {
             .map_err(|why| TuneError::Environment(format!("{name}: {why}")))?;
         let torn = bytes.last().is_some_and(|b| *b != b'\n');
         let next_seq = records.len() as u64 + 1;
-        Ok(Journal { file, path, next_seq, torn, shut: None, untold: vec![], id })
+        Ok(Journal { file, path, next_seq, torn, shut: None, unwritten: vec![], id })
     }
 }
 
@@ -354,14 +354,14 @@ impl Journal {
             None => self.write(&event),
         };
         if reported.is_err() {
-            self.untold.push(event);
+            self.unwritten.push(event);
         }
         reported
     }
 
     /// Records that could not be written, in order.
-    pub fn untold(self) -> Vec<Event> {
-        self.untold
+    pub fn unwritten(self) -> Vec<Event> {
+        self.unwritten
     }
 
     fn write(&mut self, event: &Event) -> Result<(), TuneError> {

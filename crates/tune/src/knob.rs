@@ -3,7 +3,7 @@
 //! A new knob is a file under `knobs/` with one [`Kind`], named in [`crate::knobs::ALL`]; a test
 //! compares the list with the files.
 
-mod case;
+mod plan_context;
 mod refusal;
 mod value;
 
@@ -16,7 +16,7 @@ use parse::sysctl_conf;
 
 use crate::{Host, TuneError, need::Need, phase::Phase};
 
-pub use case::Case;
+pub use plan_context::PlanContext;
 pub use refusal::{Refusal, cannot, harmful, usage};
 pub use value::{cpu, cpus_of, list_of, mask, nanoseconds, number, same_mask, switch};
 
@@ -115,7 +115,12 @@ pub trait Knob: Sync {
     ///
     /// # Errors
     /// The reason for refusing the value.
-    fn validate(&self, case: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal>;
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        old: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal>;
 
     /// Writes a value in the kernel's form.
     ///
@@ -186,8 +191,8 @@ pub trait Knob: Sync {
     }
 
     /// Impact of a change. Pure.
-    fn impact(&self, case: &Case<'_>, old: &str, new: &str) -> Impact {
-        let _ = (case, old, new);
+    fn impact(&self, context: &PlanContext<'_>, old: &str, new: &str) -> Impact {
+        let _ = (context, old, new);
         Impact::none()
     }
 
@@ -202,9 +207,9 @@ pub trait Knob: Sync {
     }
 
     /// Other software that sets this knob; empty if none is known.
-    fn owner(&self, case: &Case<'_>) -> String {
+    fn owner(&self, context: &PlanContext<'_>) -> String {
         let sets = self.sets();
-        let owners = case.facts.tuners.iter().filter(|r| owns(r, self.target(), sets));
+        let owners = context.facts.tuners.iter().filter(|r| owns(r, self.target(), sets));
         owners.map(|r| r.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 

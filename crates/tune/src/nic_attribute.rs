@@ -7,7 +7,7 @@ use model::{
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Knob, Refusal, cannot},
+    knob::{Knob, PlanContext, Refusal, cannot},
     knobs::nic_napi,
     need::Need,
     phase::Phase,
@@ -24,7 +24,7 @@ pub struct NicAttribute {
     /// Unit of its values, empty for masks and switches.
     pub unit: &'static str,
     /// Judges a value and puts it into the kernel's form.
-    pub judge: fn(&Case<'_>, &str) -> Result<String, Refusal>,
+    pub judge: fn(&PlanContext<'_>, &str) -> Result<String, Refusal>,
     /// Whether the value read back equals the value written.
     pub same: fn(&str, &str) -> bool,
     /// Brief disturbance that a change causes, if any.
@@ -79,11 +79,16 @@ impl Knob for NicAttributeKnob<'_> {
         host.text(&self.file())
     }
 
-    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
-        if case.nic(self.nic).is_none() {
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        if context.nic(self.nic).is_none() {
             return cannot("no such interface");
         }
-        (self.attribute.judge)(case, wanted)
+        (self.attribute.judge)(context, wanted)
     }
 
     fn needs(&self, _: &Host) -> Vec<Need> {
@@ -116,11 +121,11 @@ impl Knob for NicAttributeKnob<'_> {
         }
     }
 
-    fn impact(&self, case: &Case<'_>, old: &str, _: &str) -> Impact {
-        let disruption = |why| case.nic_impact(self.nic, Disruption::BriefStall, why);
+    fn impact(&self, context: &PlanContext<'_>, old: &str, _: &str) -> Impact {
+        let disruption = |why| context.nic_impact(self.nic, Disruption::BriefStall, why);
         let mut impact = self.attribute.disturbs.map_or_else(Impact::none, disruption);
         impact.also.extend(
-            self.attribute.napi.and_then(|n| nic_napi::side_effects(case, self.nic, n, old)),
+            self.attribute.napi.and_then(|n| nic_napi::side_effects(context, self.nic, n, old)),
         );
         impact
     }

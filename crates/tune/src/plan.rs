@@ -14,8 +14,8 @@ use parse::sysctl_conf;
 
 use crate::{
     Host, TuneError,
-    change_request::{self, ChangeRequest, ChangeRequests, Mode},
-    knob::{Case, Knob, Refusal, harmful, irq_of, is_of_nic, mtu_of},
+    change_request::{self, ChangeRequest, ChangeRequests, RequestMode},
+    knob::{Knob, PlanContext, Refusal, harmful, irq_of, is_of_nic, mtu_of},
     knobs, members,
     phase::Phase,
     profile,
@@ -68,13 +68,13 @@ fn is_beside_it(host: &Host, knob: &dyn Knob, no: &Refusal) -> bool {
 
 /// Makes the plan: changes and refusals side by side. Pure.
 pub fn make(
-    mut case: Case<'_>,
+    mut context: PlanContext<'_>,
     id: HostId,
     change_requests: &ChangeRequests,
     seen: &ReadValues,
 ) -> Plan {
-    case.meant = change_requests.understood || change_requests.trial;
-    let judged = judge(&mut case, change_requests, seen);
+    context.meant = change_requests.understood || change_requests.trial;
+    let judged = judge(&mut context, change_requests, seen);
     let mut plan = Plan {
         schema_version: SCHEMA_VERSION,
         host: id,
@@ -88,10 +88,10 @@ pub fn make(
     phased.sort_by_key(|(phase, _)| *phase);
     let changes = phased.into_iter().map(|(_, p)| p).collect();
     let changes = without_irqbalance(changes, &mut plan.refused);
-    let changes = stacked::in_order(case.facts, changes);
-    let changes = members::in_turn(case.facts, changes);
+    let changes = stacked::in_order(context.facts, changes);
+    let changes = members::in_turn(context.facts, changes);
     plan.changes = side_effects::in_order(&seen.coupled, changes);
-    plan.notes = notes(&case, &plan);
+    plan.notes = notes(&context, &plan);
     plan
 }
 
@@ -105,30 +105,38 @@ struct Judged {
 
 /// Judges every change request against the MTUs that the other requests set; refused requests set
 /// none.
-fn judge(case: &mut Case<'_>, change_requests: &ChangeRequests, seen: &ReadValues) -> Judged {
+fn judge(
+    context: &mut PlanContext<'_>,
+    change_requests: &ChangeRequests,
+    seen: &ReadValues,
+) -> Judged {
     let planned_mtu = |knob: &str, value: &str| {
         let nic = mtu_of(knob)?.to_owned();
         Some((nic, value.trim().parse::<u64>().ok()?))
     };
-    case.mtus = change_requests
+    context.mtus = change_requests
         .change_requests
         .iter()
         .filter_map(|w| planned_mtu(&w.knob, &w.value))
         .collect();
     loop {
-        let judged = judge_once(case, change_requests, seen);
+        let judged = judge_once(context, change_requests, seen);
         let made = judged.phased.iter().filter_map(|(_, c)| planned_mtu(&c.knob, &c.new));
         let made: BTreeMap<String, u64> = made.collect();
         // Each round has fewer MTUs left.
-        let before = case.mtus.len();
-        case.mtus.retain(|nic, _| made.contains_key(nic));
-        if case.mtus.len() == before {
+        let before = context.mtus.len();
+        context.mtus.retain(|nic, _| made.contains_key(nic));
+        if context.mtus.len() == before {
             return judged;
         }
     }
 }
 
-fn judge_once(case: &Case<'_>, change_requests: &ChangeRequests, seen: &ReadValues) -> Judged {
+fn judge_once(
+    context: &PlanContext<'_>,
+    change_requests: &ChangeRequests,
+    seen: &ReadValues,
+) -> Judged {
     let mut judged = Judged::default();
     let mut asked: BTreeMap<String, &ChangeRequest> = BTreeMap::new();
     for change_request in &change_requests.change_requests {
@@ -141,7 +149,7 @@ fn judge_once(case: &Case<'_>, change_requests: &ChangeRequests, seen: &ReadValu
             continue;
         }
         asked.insert(value, change_request);
-        match one(case, change_request, seen, change_requests.understood) {
+        match one(context, change_request, seen, change_requests.understood) {
             Ok(Some(planned)) => judged.phased.push(planned),
             Ok(None) => judged.unchanged.push(unchanged(change_request, seen)),
             Err(refusal) => judged.refused.push(refused(change_request, refusal)),
@@ -176,20 +184,20 @@ fn twice(change_request: &ChangeRequest, first: &ChangeRequest) -> Option<Refuse
 }
 
 fn one(
-    case: &Case<'_>,
+    context: &PlanContext<'_>,
     change_request: &ChangeRequest,
     seen: &ReadValues,
     understood: bool,
 ) -> Result<Option<(Phase, Planned)>, Refusal> {
     match &change_request.mode {
-        Mode::Refuted(why) => match judged(case, change_request, seen) {
+        RequestMode::Refuted(why) => match judged(context, change_request, seen) {
             Err(refusal) if matches!(refusal.kind, RefusedAs::Harmful | RefusedAs::NoEffect) => {
                 Err(refusal)
             }
             _ => Err(Refusal::new(RefusedAs::Harmful, why)),
         },
         _ => {
-            let made = judged(case, change_request, seen)?;
+            let made = judged(context, change_request, seen)?;
             let danger = knobs::find(&change_request.knob).and_then(|k| k.danger());
             match danger.filter(|_| made.is_some() && !understood) {
                 Some(danger) => harmful(format!("{danger}; --i-understand lets it pass")),
@@ -200,7 +208,7 @@ fn one(
 }
 
 fn judged(
-    case: &Case<'_>,
+    context: &PlanContext<'_>,
     change_request: &ChangeRequest,
     seen: &ReadValues,
 ) -> Result<Option<(Phase, Planned)>, Refusal> {
@@ -209,7 +217,9 @@ fn judged(
             return Err(judged.into());
         }
         let unknown = || Refusal::new(RefusedAs::Usage, unknown(&change_request.knob));
-        return Err(change_request::left_whole(change_request, case.facts).unwrap_or_else(unknown));
+        return Err(
+            change_request::left_whole(change_request, context.facts).unwrap_or_else(unknown)
+        );
     };
     if let Some(refusal) = knob.never().filter(|_| !seen.values.contains_key(&change_request.knob))
     {
@@ -223,31 +233,31 @@ fn judged(
                 return Err(missing.clone());
             }
             let e = fixed.unwrap_or(e);
-            let why = no_interface(case, &change_request.knob).unwrap_or_else(|| e.to_string());
+            let why = no_interface(context, &change_request.knob).unwrap_or_else(|| e.to_string());
             return Err(Refusal::new(e.kind(), why));
         }
         None => return Err(Refusal::new(RefusedAs::Environment, "was not read")),
     };
     let value = match change_request.mode {
-        Mode::AtLeast => raised(case, change_request, &knob.show(exact))?,
+        RequestMode::AtLeast => raised(context, change_request, &knob.show(exact))?,
         _ => change_request.value.clone(),
     };
-    if change_request.mode == Mode::AtLeast && knob.verify(&value, exact) {
+    if change_request.mode == RequestMode::AtLeast && knob.verify(&value, exact) {
         return Ok(None);
     }
-    let new = knob.validate(case, exact, &value)?;
+    let new = knob.validate(context, exact, &value)?;
     if knob.verify(&new, exact) {
         return Ok(None);
     }
     if let Some(e) = fixed {
         return Err(Refusal::new(e.kind(), e.to_string()));
     }
-    Ok(Some((knob.phase(), planned(case, &*knob, change_request, exact, new))))
+    Ok(Some((knob.phase(), planned(context, &*knob, change_request, exact, new))))
 }
 
 /// Refusal of a knob whose interface does not exist.
-fn no_interface(case: &Case<'_>, knob: &str) -> Option<String> {
-    let nics = &case.facts.nics;
+fn no_interface(context: &PlanContext<'_>, knob: &str) -> Option<String> {
+    let nics = &context.facts.nics;
     let is_one = knob.starts_with("nic.") && !nics.is_empty();
     if !is_one || nics.iter().any(|n| is_of_nic(knob, &n.name)) {
         return None;
@@ -258,9 +268,13 @@ fn no_interface(case: &Case<'_>, knob: &str) -> Option<String> {
 }
 
 /// The value that "at least" results in here.
-fn raised(case: &Case<'_>, change_request: &ChangeRequest, now: &str) -> Result<String, Refusal> {
+fn raised(
+    context: &PlanContext<'_>,
+    change_request: &ChangeRequest,
+    now: &str,
+) -> Result<String, Refusal> {
     let key = change_request.knob.strip_prefix("sysctl.").unwrap_or_default();
-    let default = case.facts.sysctls.get(key).and_then(|f| f.default.known());
+    let default = context.facts.sysctls.get(key).and_then(|f| f.default.known());
     profile::raise(now, default.map(String::as_str), &change_request.value).ok_or_else(|| {
         let why =
             format!("at least {:?}: it is {now} now, which does not compare", change_request.value);
@@ -269,22 +283,22 @@ fn raised(case: &Case<'_>, change_request: &ChangeRequest, now: &str) -> Result<
 }
 
 fn planned(
-    case: &Case<'_>,
+    context: &PlanContext<'_>,
     knob: &dyn Knob,
     change_request: &ChangeRequest,
     exact: &str,
     new: String,
 ) -> Planned {
     let name = &change_request.knob;
-    let impact = knob.impact(case, exact, &new);
+    let impact = knob.impact(context, exact, &new);
     Planned {
         knob: name.clone(),
         old: knob.show(exact),
         unit: knob.unit().into(),
-        member: members::of(case.facts, name, &impact),
+        member: members::of(context.facts, name, &impact),
         nic: None,
         impact,
-        owner: knob.owner(case),
+        owner: knob.owner(context),
         undo: knob.undo_text(),
         command: knob.command(&new),
         asked_by: change_request.asked_by.clone(),
@@ -299,8 +313,8 @@ fn without_irqbalance(changes: Vec<Planned>, refused: &mut Vec<Refused>) -> Vec<
     if !changes.iter().any(|c| c.knob == RUNNING && c.new == "off") {
         return changes;
     }
-    let reported = |c: &Planned| c.knob.starts_with("irqbalance.") && c.knob != RUNNING;
-    let (lost, kept): (Vec<_>, Vec<_>) = changes.into_iter().partition(reported);
+    let needs_running = |c: &Planned| c.knob.starts_with("irqbalance.") && c.knob != RUNNING;
+    let (lost, kept): (Vec<_>, Vec<_>) = changes.into_iter().partition(needs_running);
     refused.extend(lost.into_iter().map(|c| Refused {
         asked_by: c.asked_by,
         knob: c.knob,
@@ -361,15 +375,15 @@ fn unknown(knob: &str) -> String {
     }
 }
 
-fn notes(case: &Case<'_>, plan: &Plan) -> Vec<PlanNote> {
+fn notes(context: &PlanContext<'_>, plan: &Plan) -> Vec<PlanNote> {
     let mut notes = Vec::new();
     if plan.reaches_operator() {
-        let from = case.session.remote.clone().unwrap_or_default();
+        let from = context.session.remote.clone().unwrap_or_default();
         notes.push(PlanNote::MayCutConnection { from });
     }
     notes.extend(queues_to_come(plan));
-    notes.extend(members::notes(case.facts, &plan.changes));
-    notes.extend(stacked::notes(case.facts, &plan.changes));
+    notes.extend(members::notes(context.facts, &plan.changes));
+    notes.extend(stacked::notes(context.facts, &plan.changes));
     notes
 }
 
@@ -404,7 +418,7 @@ mod tests {
         let facts: model::Facts = serde_json::from_str(facts).unwrap();
         let irq = facts.irqs.known().unwrap().first().unwrap().irq;
         let session = Session::default();
-        let case = || Case::new(&facts, &session);
+        let context = || PlanContext::new(&facts, &session);
         let id = HostId {
             name: Reading::default(),
             machine_id: Reading::default(),
@@ -427,11 +441,13 @@ mod tests {
         let stop = ["irqbalance.running=off".to_owned(), asks[1].clone()];
         let mut running = seen.clone();
         running.values.insert("irqbalance.running".into(), Ok("on systemd\n".into()));
-        let plan = make(case(), id.clone(), &change_request::arguments(&stop).unwrap(), &running);
+        let plan =
+            make(context(), id.clone(), &change_request::arguments(&stop).unwrap(), &running);
         assert_eq!((plan.changes.len(), plan.refused.len()), (1, 1), "{plan:?}");
         assert!(plan.refused[0].why.contains("of the same plan stops irqbalance"));
         for _ in 0..2 {
-            let plan = make(case(), id.clone(), &change_request::arguments(&asks).unwrap(), &seen);
+            let plan =
+                make(context(), id.clone(), &change_request::arguments(&asks).unwrap(), &seen);
             assert_eq!(plan.refused, []);
             let order: Vec<&str> = plan.changes.iter().map(|c| c.knob.as_str()).collect();
             assert_eq!(order.last(), Some(&"irqbalance.paused"), "{order:?}");

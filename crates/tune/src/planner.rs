@@ -9,7 +9,7 @@ use probe::facts::{self, Request, Selector};
 use crate::{
     Host, TuneError,
     change_request::{self, ChangeRequest, ChangeRequests},
-    knob::Case,
+    knob::PlanContext,
     mtu_path, netns, plan, privilege, profile,
     session::Session,
 };
@@ -69,7 +69,7 @@ pub fn of_session(
         session.remote = None;
     }
     let seen = plan::look(host, &change_requests.change_requests);
-    let mut plan = plan::make(Case::new(facts, &session), id, &change_requests, &seen);
+    let mut plan = plan::make(PlanContext::new(facts, &session), id, &change_requests, &seen);
     plan::name_interfaces(host, &mut plan.changes);
     for change in &mut plan.changes {
         change.command = host.line(&change.command);

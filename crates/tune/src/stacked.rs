@@ -9,7 +9,7 @@ use model::{
     tune::{PlanNote, Planned},
 };
 
-use crate::knob::{Case, mtu_of};
+use crate::knob::{PlanContext, mtu_of};
 
 /// The MTU of the lower interface, or of the master that sets it, as the plan leaves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,17 +37,17 @@ fn sets_member_mtu(nic: &Nic) -> bool {
 }
 
 /// The smallest MTU below an interface that cannot exceed it.
-pub fn smallest_mtu_below<'f>(case: &Case<'f>, nic: &'f Nic) -> Option<LowerNic<'f>> {
+pub fn smallest_mtu_below<'f>(context: &PlanContext<'f>, nic: &'f Nic) -> Option<LowerNic<'f>> {
     if sets_member_mtu(nic) {
         return None;
     }
     let below = |name: &'f str| {
-        let planned = case.mtus.get(name).copied();
-        let now = || case.nic(name).and_then(|n| n.mtu.get()).map(u64::from);
+        let planned = context.mtus.get(name).copied();
+        let now = || context.nic(name).and_then(|n| n.mtu.get()).map(u64::from);
         let carries = planned.or_else(now)?;
         Some(LowerNic { nic: name, carries, planned: planned.is_some() })
     };
-    lowers(case.facts, nic).into_iter().filter_map(below).min_by_key(|b| b.carries)
+    lowers(context.facts, nic).into_iter().filter_map(below).min_by_key(|b| b.carries)
 }
 
 /// Every interface lowered together with this one: VLANs and macvlans always, and a bridge that
@@ -79,18 +79,22 @@ fn follows(facts: &Facts, nic: &Nic, below: &str) -> bool {
 }
 
 /// The interface's bond or team, if the plan gives that another MTU, or it has a larger one now.
-pub fn other_of_master<'f>(case: &'f Case<'_>, nic: &Nic, mtu: u64) -> Option<LowerNic<'f>> {
-    let master = case.nic(nic.master.known()?).filter(|m| sets_member_mtu(m))?;
-    let planned = case.mtus.get(&master.name).copied();
+pub fn other_of_master<'f>(
+    context: &'f PlanContext<'_>,
+    nic: &Nic,
+    mtu: u64,
+) -> Option<LowerNic<'f>> {
+    let master = context.nic(nic.master.known()?).filter(|m| sets_member_mtu(m))?;
+    let planned = context.mtus.get(&master.name).copied();
     let carries = planned.or_else(|| master.mtu.get().map(u64::from))?;
     let other = mtu < carries || planned.is_some() && mtu > carries;
     other.then_some(LowerNic { nic: &master.name, carries, planned: planned.is_some() })
 }
 
 /// The members whose MTU an interface sets.
-pub fn members<'f>(case: &Case<'f>, nic: &Nic) -> Vec<&'f Nic> {
+pub fn members<'f>(context: &PlanContext<'f>, nic: &Nic) -> Vec<&'f Nic> {
     let of_it = |n: &&Nic| sets_member_mtu(nic) && n.master.known() == Some(&nic.name);
-    case.facts.nics.iter().filter(of_it).collect()
+    context.facts.nics.iter().filter(of_it).collect()
 }
 
 /// Orders MTU changes as the kernel requires: raises from the bottom up, reductions from the top

@@ -7,7 +7,7 @@ use model::tune::{By, ChangeState, Event, Plan};
 
 use crate::{
     Host, Store, TuneError,
-    apply::{Applied, Work},
+    apply::{Applied, Applier},
     drift::Drifted,
     journal::JournaledSet,
     knobs,
@@ -127,8 +127,8 @@ impl TrialHost {
         self.store.state()
     }
 
-    fn work(&self) -> Work<'_> {
-        Work {
+    fn work(&self) -> Applier<'_> {
+        Applier {
             host: &self.host,
             store: &self.store,
             lock: &self.lock,

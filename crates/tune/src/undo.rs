@@ -83,7 +83,7 @@ pub fn with(
     let keeps = on_drift == OnDrift::Leave;
     let reported = BTreeSet::new();
     let mut work =
-        Work { host, finder: Finder::new(host), journal, report, found, keeps, reported };
+        UndoRun { host, finder: Finder::new(host), journal, report, found, keeps, reported };
     let reported = work.journal.sync(Event::Undoing { why: why.into() });
     work.note(reported);
     work.note_what_stays();
@@ -171,7 +171,7 @@ fn needs_it(host: &Host, finder: &Finder<'_>, saved: &Saved) -> bool {
     }
 }
 
-struct Work<'a> {
+struct UndoRun<'a> {
     host: &'a Host,
     finder: Finder<'a>,
     journal: &'a mut Journal,
@@ -184,7 +184,7 @@ struct Work<'a> {
     reported: BTreeSet<String>,
 }
 
-impl Work<'_> {
+impl UndoRun<'_> {
     fn one(&mut self, saved: &Saved, written: &str) {
         let name = &saved.knob;
         self.report.settled(name);

@@ -30,7 +30,7 @@ pub fn buffer_bytes(message: u32) -> usize {
 
 /// Parameters of the loops.
 #[derive(Debug)]
-pub struct Work {
+pub struct LoopParameters {
     /// Message size in bytes.
     pub message: usize,
     /// Read every received byte.
@@ -45,7 +45,7 @@ pub struct EndCounts {
     pub received: Counts,
 }
 
-impl Work {
+impl LoopParameters {
     fn buffer(&self, most: usize) -> Vec<u8> {
         vec![0; self.message.clamp(1, most)]
     }

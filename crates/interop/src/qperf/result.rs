@@ -18,7 +18,7 @@ use super::{
     wire::{Stat, Test as QperfTest, Times},
 };
 
-pub const UNTOLD: &str = "qperf does not tell";
+pub const NOT_REPORTED: &str = "qperf does not report it";
 pub const SECOND: u64 = 1_000_000_000;
 /// How much longer than this end the server goes on if nobody ends it.
 const SLACK_S: u64 = 3;
@@ -51,15 +51,15 @@ pub fn end_cpu(stat: &Stat) -> Reading<EndCpu> {
     let host: BTreeMap<String, u64> = states.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect();
     Reading::Known(EndCpu {
         window_ns: Nanos(ns(|t| t.real)),
-        threads_ns: Reading::absent(UNTOLD),
-        threads_user_ns: Reading::absent(UNTOLD),
-        threads_system_ns: Reading::absent(UNTOLD),
-        process_ns: Reading::absent(UNTOLD),
+        threads_ns: Reading::absent(NOT_REPORTED),
+        threads_user_ns: Reading::absent(NOT_REPORTED),
+        threads_system_ns: Reading::absent(NOT_REPORTED),
+        process_ns: Reading::absent(NOT_REPORTED),
         host_ns: Reading::Known(host),
         host_busy_per_unit_ns: Reading::absent("not set against anything"),
-        threads_per_unit_ns: Reading::absent(UNTOLD),
-        voluntary_switches: Reading::absent(UNTOLD),
-        involuntary_switches: Reading::absent(UNTOLD),
+        threads_per_unit_ns: Reading::absent(NOT_REPORTED),
+        voluntary_switches: Reading::absent(NOT_REPORTED),
+        involuntary_switches: Reading::absent(NOT_REPORTED),
     })
 }
 
@@ -71,9 +71,9 @@ pub fn report(stat: &Stat) -> PeerReport {
         ran_on: BTreeMap::new(),
         received_on: BTreeMap::new(),
         napi_ids: BTreeMap::new(),
-        migrations: Reading::absent(UNTOLD),
-        congestion: Reading::absent(UNTOLD),
-        mss_bytes: Reading::absent(UNTOLD),
+        migrations: Reading::absent(NOT_REPORTED),
+        congestion: Reading::absent(NOT_REPORTED),
+        mss_bytes: Reading::absent(NOT_REPORTED),
         accepted: None,
         received: vec![],
         busy_ns: BTreeMap::new(),
@@ -88,7 +88,7 @@ pub fn report(stat: &Stat) -> PeerReport {
 ///
 /// # Errors
 /// As [`assignments::peer`].
-pub fn peer_assignment(test: &Test, client: &Client) -> Result<Ready> {
+pub fn peer_ready(test: &Test, client: &Client) -> Result<Ready> {
     let pinned = |cpus: Vec<CpuId>, why: String| Ready { pinned: cpus, why, ..Ready::default() };
     let same_host = client.place.same_host;
     match &test.pin {

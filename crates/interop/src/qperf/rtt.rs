@@ -30,7 +30,7 @@ use traffic::{
 use super::{
     client::{Client, each_size},
     local::{Ask, Session},
-    result::{SECOND, ask, check_common, peer_assignment, report, test, warnings},
+    result::{SECOND, ask, check_common, peer_ready, report, test, warnings},
     wire::Stat,
 };
 
@@ -78,7 +78,7 @@ fn check(spec: &RttSpec) -> Result<()> {
     check_common(&spec.common, &spec.flows, &spec.request_bytes, true)?;
     let usage = |why: String| Err(Error::Usage(why));
     if spec.queue_depth != 1 {
-        return usage("with qperf at the server one request is queue_depth".into());
+        return usage("with qperf at the server only queue depth 1 is possible".into());
     }
     if spec.rate_per_s.is_some() {
         return usage("with qperf at the server there is no schedule (--rate): it is asked again when it has answered".into());
@@ -110,7 +110,7 @@ fn size(
     let common = &spec.common;
     let kind = TestKind::Rtt { request_bytes: bytes, response_bytes: bytes, queue_depth: 1 };
     let test = test(common, kind, client);
-    let assignment = peer_assignment(&test, client)?;
+    let assignment = peer_ready(&test, client)?;
     let ask = ask(common, bytes, true, &assignment)?;
     let point = Point { spec, test, client, assignment, ask };
     let (mut sums, begun) = (Sums::new(document.floor.clock_step_ns), now_ns());

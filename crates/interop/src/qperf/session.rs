@@ -17,7 +17,7 @@ use super::{
     clock::{self, TICKS_PER_S},
     data::{Over, Watch},
     limits::Limits,
-    peer::{EndCounts, Work},
+    peer::{EndCounts, LoopParameters},
     talk::{Control, LOOK_NS, ready},
     wire::{AFTER, BEFORE, Request, Stat, Test},
 };
@@ -116,7 +116,7 @@ impl Session<'_> {
 
     fn data(&self, data: &Data, from: IpAddr, deadline: u64) -> (EndCounts, Over) {
         let idle = u64::try_from(self.limits.idle.as_nanos()).unwrap_or(u64::MAX);
-        let work = Work {
+        let work = LoopParameters {
             message: self.request.msg_size as usize,
             look: self.request.access_recv != 0,
             service_ns: self.limits.service_ns.0,

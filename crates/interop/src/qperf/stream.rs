@@ -26,14 +26,14 @@ use traffic::{
         measured::{Measured, unix_s},
         worker_pool::{Worker, WorkerPool},
     },
-    host::{self, Mark},
+    host::{self, CounterSnapshot},
     net::now_ns,
 };
 
 use super::{
     client::{Client, each_size},
     local::Session,
-    result::{UNTOLD, ask, check_common, end_cpu, peer_assignment, test, warnings},
+    result::{NOT_REPORTED, ask, check_common, end_cpu, peer_ready, test, warnings},
     sender::Sender,
     wire::Stat,
 };
@@ -109,7 +109,7 @@ fn one(
         zerocopy: None,
         skip_receive_copy: false,
     };
-    let assignment = peer_assignment(&test(common, kind, client), client)?;
+    let assignment = peer_ready(&test(common, kind, client), client)?;
     let ask = ask(common, bytes, false, &assignment)?;
     let mut session = Session::open(&client.place, common, ask, run.stop)?;
     let sender = Sender {
@@ -136,7 +136,7 @@ struct Sample {
 
 /// A test after its data was sent.
 struct SentTest {
-    marks: (Mark, Mark),
+    snapshots: (CounterSnapshot, CounterSnapshot),
     /// Samples at the window's start, at each interval's end, and at the window's end.
     samples: Vec<Sample>,
     congestion: Option<String>,
@@ -184,7 +184,7 @@ fn watch(spec: &StreamSpec, session: &mut Session, pool: &WorkerPool, run: Run<'
     };
     let sample = |session: &Session| Sample { at_ns: now_ns(), tcp: tcp_info(&session.data) };
     until(session, begun + common.warmup_ns.0);
-    let first = Mark::take(&pool.tids(), &root);
+    let first = CounterSnapshot::take(&pool.tids(), &root);
     let mut samples = vec![sample(session)];
     let start = now_ns();
     let end = start + common.duration_ns.0;
@@ -198,10 +198,10 @@ fn watch(spec: &StreamSpec, session: &mut Session, pool: &WorkerPool, run: Run<'
             break;
         }
     }
-    let last = Mark::take(&pool.tids(), &root);
+    let last = CounterSnapshot::take(&pool.tids(), &root);
     until(session, now_ns() + common.cooldown_ns.0);
     let congestion = congestion(&session.data);
-    SentTest { marks: (first, last), samples, congestion, sent_ns: (0, 0) }
+    SentTest { snapshots: (first, last), samples, congestion, sent_ns: (0, 0) }
 }
 
 /// Inputs of a run's result.
@@ -221,7 +221,7 @@ impl Parts<'_> {
     fn run(self) -> StreamRun {
         let common = &self.spec.common;
         let udp = common.transport == Transport::Udp;
-        let here = host::between(&self.course.marks.0, &self.course.marks.1);
+        let here = host::between(&self.course.snapshots.0, &self.course.snapshots.1);
         let (bytes, window_ns) = if udp { self.datagram_window() } else { self.stream_window() };
         let intervals = if udp { vec![] } else { self.intervals() };
         let ends = || self.course.samples.first().zip(self.course.samples.last());
@@ -317,9 +317,9 @@ impl Parts<'_> {
             sent,
             received,
             lost: sent.saturating_sub(received),
-            reordered: Reading::absent(UNTOLD),
-            duplicates: Reading::absent(UNTOLD),
-            jitter_ns: Reading::absent(UNTOLD),
+            reordered: Reading::absent(NOT_REPORTED),
+            duplicates: Reading::absent(NOT_REPORTED),
+            jitter_ns: Reading::absent(NOT_REPORTED),
             send_refused: self.sender.refused.load(Ordering::Relaxed),
         }
     }
@@ -338,7 +338,7 @@ impl Parts<'_> {
             pinned: self.assignment.pinned.clone(),
             why: self.assignment.why.clone(),
             allowed: self.assignment.allowed.clone(),
-            migrations: Reading::absent(UNTOLD),
+            migrations: Reading::absent(NOT_REPORTED),
             ..EndPlacement::default()
         };
         Placement { local, peer, same_host: self.client.place.same_host }
@@ -362,7 +362,7 @@ impl Parts<'_> {
                 });
             }
             Some(_) => {}
-            None => all.push(Warning::ReceivedNotTold),
+            None => all.push(Warning::ReceiveCountMissing),
         }
         if self.spec.common.confidence_per_mille.is_some() {
             all.push(Warning::QperfNotRepeated);

@@ -50,8 +50,8 @@ pub struct RttRun {
     pub peer_wait: Wait,
     /// Placement of both ends.
     pub placement: Placement,
-    /// I/O engine of both ends: `io_uring here, epoll there`. One flow on a thread uses plain
-    /// `send/recv`.
+    /// I/O engine of both ends: `io_uring at the client, epoll at the server`. One flow on a
+    /// thread uses plain `send/recv`.
     #[serde(default)]
     pub engine: String,
     pub window_ns: Nanos,

@@ -19,7 +19,7 @@ pub struct ProposedValue<'a> {
 
 /// What a value is, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judgement {
+pub struct JudgedValue {
     pub verdict: Verdict,
     /// Why; empty where it is good.
     pub why: String,
@@ -28,23 +28,23 @@ pub struct Judgement {
 }
 
 /// What a value of a setting is; `None` for a setting that is not in the table.
-pub fn judge(key: &str, asked: &ProposedValue<'_>) -> Option<Judgement> {
+pub fn judge(key: &str, asked: &ProposedValue<'_>) -> Option<JudgedValue> {
     let row = find(key)?;
     if let Some(gone) = row.gone.filter(|g| asked.now.is_none() && reached(asked, g.since)) {
         let (major, minor) = gone.since;
         let why = format!("Linux {major}.{minor} took it away: {}", gone.why);
-        return Some(Judgement { verdict: Verdict::Gone, why, source: gone.source });
+        return Some(JudgedValue { verdict: Verdict::Gone, why, source: gone.source });
     }
-    let good = Judgement { verdict: Verdict::Good, why: String::new(), source: source(row) };
+    let good = JudgedValue { verdict: Verdict::Good, why: String::new(), source: source(row) };
     Some(row.rules.iter().find_map(|rule| by(row, rule, asked)).unwrap_or(good))
 }
 
 /// What a line of a recipe is that is a command and no setting; `None` for one that is not known.
-pub fn command(line: &str) -> Option<Judgement> {
+pub fn command(line: &str) -> Option<JudgedValue> {
     let words = |s: &str| s.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let line = words(line);
     let known = super::rules::COMMANDS.iter().find(|(start, _)| line.starts_with(&words(start)));
-    known.map(|(_, rule)| Judgement {
+    known.map(|(_, rule)| JudgedValue {
         verdict: rule.verdict,
         why: rule.why.to_owned(),
         source: rule.source,
@@ -60,7 +60,7 @@ fn reached(asked: &ProposedValue<'_>, version: (u32, u32)) -> bool {
     asked.kernel.is_none_or(|v| v >= version)
 }
 
-fn by(row: &Setting, rule: &Rule, asked: &ProposedValue<'_>) -> Option<Judgement> {
+fn by(row: &Setting, rule: &Rule, asked: &ProposedValue<'_>) -> Option<JudgedValue> {
     let text = compare(rule.when, asked)?;
     let why = match (text.is_empty(), rule.why.is_empty()) {
         (true, _) => rule.why.to_owned(),
@@ -68,7 +68,7 @@ fn by(row: &Setting, rule: &Rule, asked: &ProposedValue<'_>) -> Option<Judgement
         (false, false) => format!("{text}: {}", rule.why),
     };
     let source = if rule.source.is_empty() { source(row) } else { rule.source };
-    Some(Judgement { verdict: rule.verdict, why, source })
+    Some(JudgedValue { verdict: rule.verdict, why, source })
 }
 
 /// What a rule has to say of the value itself, if it holds for it; `None` where it does not.

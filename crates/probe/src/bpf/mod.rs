@@ -3,6 +3,7 @@
 //! A folder has the C program, the Rust code that attaches and reads it, and in its doc comment the
 //! list of its counts. A program that cannot be attached loses only its own figures.
 
+pub mod double_buffer;
 pub mod drops;
 pub mod exchanges;
 pub mod messages;
@@ -13,7 +14,6 @@ pub mod retransmits;
 pub mod run_stats;
 pub mod softirq;
 pub mod table;
-pub mod turns;
 pub mod waits;
 
 pub use object::{Object, ProgramSpec};

@@ -1,7 +1,7 @@
 //! What is said of a change, and when enough is known to stop.
 //!
-//! The error of 5% is shared: 1% for stopping early, by a bet that may be looked at after every
-//! block ([`super::betting`]), 4% for one look at the end that was planned
+//! The error of 5% is shared: 1% for stopping early, by a test that may be looked at after
+//! every block ([`super::test_martingale`]), 4% for one look at the end that was planned
 //! ([`super::signed_rank`]), as Haybittle (British Journal of Radiology 44, 1971) and Peto
 //! (British Journal of Cancer 34, 1976) share it. So an experiment that runs to its end has
 //! nearly the power of one that never looked. Of several goals each is corrected for the others
@@ -10,9 +10,9 @@
 use model::prove::{Direction, Outcome as Said};
 
 use super::{
-    betting::Bet,
     holm,
     signed_rank::{self, Shift},
+    test_martingale::TestMartingale,
 };
 
 /// The promise: a change that does nothing is called better or worse in at most so many.
@@ -48,7 +48,8 @@ pub struct Rule {
     /// Effects smaller than this do not matter, on the effects' scale: once all goals are shown
     /// to be smaller the answer is clear.
     pub min_effect: Option<f64>,
-    /// Whether the end that was planned is reached. What ends otherwise has only the bets.
+    /// Whether the end that was planned is reached. What ends otherwise has only the test
+    /// martingale.
     pub at_end: bool,
 }
 
@@ -67,7 +68,7 @@ pub struct Finding {
 
 /// What was found of all.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judgement {
+pub struct Decision {
     /// What is said of the change.
     pub outcome: Outcome,
     /// Each metric, in the order given.
@@ -77,14 +78,15 @@ pub struct Judgement {
 }
 
 /// The fewest blocks by which each of so many comparisons can be told apart at the end: with all
-/// signs alike the signed ranks' p is 2^(1 - blocks), which looks and comparisons are corrected for.
+/// signs alike the signed ranks' p is 2^(1 - blocks), which looks and comparisons are corrected
+/// for.
 pub fn fewest_blocks(comparisons: usize) -> usize {
     let corrected = ERROR / (ERROR - EARLY) * comparisons.max(1) as f64;
     1 + (corrected / ERROR).log2().ceil().max(0.0) as usize
 }
 
 /// Judges a change by the blocks so far.
-pub fn judge(metrics: &[Metric<'_>], rule: Rule) -> Judgement {
+pub fn judge(metrics: &[Metric<'_>], rule: Rule) -> Decision {
     let raw: Vec<f64> = metrics.iter().map(|m| p_value(m.effects, rule)).collect();
     let goals: Vec<f64> =
         metrics.iter().zip(&raw).filter(|(m, _)| m.guard.is_none()).map(|(_, p)| *p).collect();
@@ -97,11 +99,11 @@ pub fn judge(metrics: &[Metric<'_>], rule: Rule) -> Judgement {
             finding(m, p, rule)
         })
         .collect();
-    Judgement { outcome: together(metrics, &found), clear: clear(metrics, &found), metrics: found }
+    Decision { outcome: together(metrics, &found), clear: clear(metrics, &found), metrics: found }
 }
 
 fn p_value(effects: &[f64], rule: Rule) -> f64 {
-    let early = Bet::on(effects, 0.0).p_value() * ERROR / EARLY;
+    let early = TestMartingale::on(effects, 0.0).p_value() * ERROR / EARLY;
     let at_end = || signed_rank::p_value(effects) * ERROR / (ERROR - EARLY);
     if rule.at_end { early.min(at_end()) } else { early }.min(1.0)
 }
@@ -151,7 +153,7 @@ fn within(effects: &[f64], min_effect: f64) -> bool {
 /// Whether the effect in this direction is shown to be below the limit.
 fn shown_below(effects: &[f64], direction: f64, limit: f64) -> bool {
     let turned: Vec<f64> = effects.iter().map(|d| d * direction).collect();
-    Bet::on(&turned, limit).p_not_below() <= ERROR / 2.0
+    TestMartingale::on(&turned, limit).p_not_below() <= ERROR / 2.0
 }
 
 fn together(metrics: &[Metric<'_>], found: &[Finding]) -> Outcome {

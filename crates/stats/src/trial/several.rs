@@ -36,7 +36,7 @@ pub fn p_values(effects: &[Vec<f64>], seed: u64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..effects.len()).collect();
     order.sort_by(|a, b| size(&seen, *b).total_cmp(&size(&seen, *a)));
     let mut as_large = vec![0u32; order.len()];
-    let mut interleaving = 0u32;
+    let mut permutations = 0u32;
     let mut look = |signs: u64| {
         let mut largest: f64 = 0.0;
         for (place, counter) in order.iter().enumerate().rev() {
@@ -47,7 +47,7 @@ pub fn p_values(effects: &[Vec<f64>], seed: u64) -> Vec<f64> {
                 *n += 1;
             }
         }
-        interleaving += 1;
+        permutations += 1;
     };
     if blocks <= MOST_EXACT {
         // A turn and its opposite say the same.
@@ -59,8 +59,8 @@ pub fn p_values(effects: &[Vec<f64>], seed: u64) -> Vec<f64> {
     }
     let (mut least, mut found) = (0.0f64, vec![1.0; effects.len()]);
     for (place, counter) in order.iter().enumerate() {
-        let count = as_large.get(place).copied().unwrap_or(interleaving);
-        least = least.max(f64::from(count) / f64::from(interleaving.max(1)));
+        let count = as_large.get(place).copied().unwrap_or(permutations);
+        least = least.max(f64::from(count) / f64::from(permutations.max(1)));
         if let Some(p) = found.get_mut(*counter).filter(|_| size(&seen, *counter) > 0.0) {
             *p = least;
         }
@@ -93,7 +93,7 @@ fn scaled(effects: &[f64], blocks: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::{betting::Bet, signed_rank};
+    use crate::trial::{signed_rank, test_martingale::TestMartingale};
 
     /// Counters that share half of their noise, of which `moved` have an effect of 2 deviations.
     fn counters(seed: u64, blocks: usize, many: usize, moved: usize) -> Vec<Vec<f64>> {
@@ -150,7 +150,7 @@ mod tests {
         let named = (0..300u64).filter(|seed| {
             // The first is the figure that decides; it shares half of its noise with the others.
             let mut all = counters(*seed, 30, 11, 1);
-            let stop = |n: &usize| Bet::on(&all[0][..*n], 0.0).p_value() <= 0.01;
+            let stop = |n: &usize| TestMartingale::on(&all[0][..*n], 0.0).p_value() <= 0.01;
             let blocks = (6..30).find(stop).unwrap_or(30).min(13);
             all.remove(0);
             all.iter_mut().for_each(|e| e.truncate(blocks));

@@ -1,7 +1,7 @@
 //! The client of the control connection; also opens the data connections.
 
 pub(crate) mod flows;
-pub(crate) mod onlooker;
+pub(crate) mod observer;
 
 use std::{
     net::SocketAddr,

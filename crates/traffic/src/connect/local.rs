@@ -19,7 +19,7 @@ use super::{
 use crate::{
     Error,
     engine::{
-        looks::Looks,
+        rx_cpu_samples::RxCpuSamples,
         schedule::Schedule,
         window::Window,
         worker_pool::{Worker, WorkerPool},
@@ -74,7 +74,7 @@ struct ConnectLoop<'r> {
     epoll: Epoll,
     room: Vec<u8>,
     recorder: &'r mut Recorder,
-    looks: Looks,
+    rx_cpus: RxCpuSamples,
     done: u64,
     /// Number of attempts begun: selects the local address and the schedule's time.
     next: u64,
@@ -97,7 +97,7 @@ impl ConnectClient<'_> {
             epoll: Epoll::new().map_err(|e| Error::io("epoll", &e))?,
             room: vec![0; ROOM],
             recorder,
-            looks: Looks::new(-1),
+            rx_cpus: RxCpuSamples::new(-1),
             done: 0,
             next: 0,
         };
@@ -112,7 +112,7 @@ impl ConnectClient<'_> {
             }
         }
         self.drain(&mut state);
-        self.worker.see(|seen| state.looks.tell(seen));
+        self.worker.see(|seen| state.rx_cpus.add_to(seen));
         Ok(())
     }
 
@@ -270,8 +270,8 @@ impl ConnectClient<'_> {
                 let Some(slot) = state.slots.get_mut(key) else { return };
                 state.done += 1;
                 if state.done.is_multiple_of(LOOK_EVERY) {
-                    state.looks.turn_to(slot.fd().unwrap_or(-1));
-                    state.looks.look();
+                    state.rx_cpus.turn_to(slot.fd().unwrap_or(-1));
+                    state.rx_cpus.sample();
                 }
                 slot.end(self.shape.close);
                 state.recorder.record(self.window, &made);

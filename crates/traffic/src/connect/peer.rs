@@ -15,8 +15,8 @@ use super::ConnectShape;
 use crate::{
     control::message::Test,
     engine::{
-        looks::Looks,
         ran_on::{RanOn, current_cpu},
+        rx_cpu_samples::RxCpuSamples,
         service_time::serve_for,
         worker_pool::{Worker, WorkerPool},
     },
@@ -82,7 +82,7 @@ struct AcceptLoop<'a> {
     response: Vec<u8>,
     accepted: u64,
     ran_on: RanOn,
-    looks: Looks,
+    rx_cpus: RxCpuSamples,
     /// Errno if accepting failed for lack of descriptors or memory.
     short: Option<i32>,
 }
@@ -105,7 +105,7 @@ pub fn run(door: &SharedTest, shape: &ConnectShape, pool: &WorkerPool, worker: &
         response: vec![0; shape.response_bytes.min(ROOM as u64) as usize],
         accepted: 0,
         ran_on: RanOn::default(),
-        looks: Looks::new(-1),
+        rx_cpus: RxCpuSamples::new(-1),
         short: None,
     };
     state.watch();
@@ -126,7 +126,7 @@ pub fn run(door: &SharedTest, shape: &ConnectShape, pool: &WorkerPool, worker: &
             let why = io::Error::from_raw_os_error(errno).to_string();
             seen.warnings.push(Warning::AcceptDelayed { why });
         }
-        state.looks.tell(seen);
+        state.rx_cpus.add_to(seen);
         state.ran_on.tell(seen);
     });
 }
@@ -192,8 +192,8 @@ impl AcceptLoop<'_> {
     fn begin(&mut self, socket: Socket) {
         self.ran_on.on(current_cpu());
         if self.accepted.is_multiple_of(LOOK_EVERY) {
-            self.looks.turn_to(socket.as_raw_fd());
-            self.looks.look();
+            self.rx_cpus.turn_to(socket.as_raw_fd());
+            self.rx_cpus.sample();
         }
         let (awaited, unsent) = (self.shape.request_bytes, 0);
         let mut conn = Conn { socket, awaited, unsent, since: now_ns() };

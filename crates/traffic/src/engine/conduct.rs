@@ -1,5 +1,5 @@
-//! The course of one test at the client: warm-up, first mark at both ends, window, last mark,
-//! cool-down.
+//! The course of one test at the client: warm-up, first snapshot at both ends, window, last
+//! snapshot, cool-down.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,7 @@ use super::{
     window::Window,
     worker_pool::{AskedUntilNow, WorkerPool},
 };
-use crate::{Error, client::Peer, control::message::Counters, host::Mark, net::now_ns};
+use crate::{Error, client::Peer, control::message::Counters, host::CounterSnapshot, net::now_ns};
 
 /// Called with the current activity and its share done, 0 to 1.
 pub type Progress<'a> = &'a (dyn Fn(&str, f64) + Sync);
@@ -25,9 +25,9 @@ pub struct Run<'a> {
     pub progress: Progress<'a>,
     /// Called right before and right after each window, while traffic continues: for other
     /// observers of the same period.
-    pub beside: Option<&'a (dyn Fn() + Sync)>,
+    pub around_window: Option<&'a (dyn Fn() + Sync)>,
     /// Called after each interval of a server's answers (`http`, `pg`).
-    pub heard: Option<&'a (dyn Fn(&ServedInterval) + Sync)>,
+    pub on_interval: Option<&'a (dyn Fn(&ServedInterval) + Sync)>,
     /// Called each second of an `rtt` or `connect` window: seconds since its start, and round trips
     /// or connections per second.
     pub second: Option<&'a (dyn Fn(f64, f64) + Sync)>,
@@ -35,7 +35,7 @@ pub struct Run<'a> {
 
 impl<'a> Run<'a> {
     pub fn new(stop: &'a AtomicBool, progress: Progress<'a>) -> Self {
-        Self { stop, progress, beside: None, heard: None, second: None }
+        Self { stop, progress, around_window: None, on_interval: None, second: None }
     }
 }
 
@@ -48,8 +48,8 @@ impl std::fmt::Debug for Run<'_> {
 /// A completed window.
 #[derive(Debug)]
 pub struct MeasuredWindow {
-    /// First and last mark of this end.
-    pub marks: (Mark, Mark),
+    /// First and last snapshot of this end.
+    pub snapshots: (CounterSnapshot, CounterSnapshot),
     /// First and last counters of the server; the last is `None` if the server failed.
     #[allow(dead_code, reason = "streams count at the server")]
     pub peer: (Option<Counters>, Option<Counters>),
@@ -108,9 +108,9 @@ pub fn conduct(
         }
         None => None,
     };
-    let beside = || run.beside.iter().for_each(|look| look());
-    beside();
-    let first = Mark::take(&pool.tids(), &root);
+    let around_window = || run.around_window.iter().for_each(|look| look());
+    around_window();
+    let first = CounterSnapshot::take(&pool.tids(), &root);
     let peer_first = ask_peer();
     let start = now_ns();
     // A run stopped during warm-up has no window: its few samples are no result.
@@ -125,12 +125,12 @@ pub fn conduct(
     };
     window.close_at(end);
     let broke = pool.stopping();
-    let last = Mark::take(&pool.tids(), &root);
+    let last = CounterSnapshot::take(&pool.tids(), &root);
     let peer_last = ask_peer();
-    beside();
+    around_window();
     sleep_until(now_ns() + common.cooldown_ns.0, &over, &mut || look(Some(start)));
     MeasuredWindow {
-        marks: (first, last),
+        snapshots: (first, last),
         peer: (peer_first, peer_last),
         start_ns: start,
         window_ns: end - start,

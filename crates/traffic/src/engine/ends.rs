@@ -10,7 +10,7 @@ use model::{
 use super::{assignments::Assignments, conduct::MeasuredWindow, worker_pool::ThreadReport};
 use crate::{
     control::message::{PeerReport, Ready, Test},
-    host::{self, Mark},
+    host::{self, CounterSnapshot},
 };
 
 /// One round without its samples.
@@ -25,10 +25,10 @@ pub struct Ended {
 }
 
 impl Ended {
-    fn around(&self) -> Around<'_> {
-        Around {
+    fn context(&self) -> RoundContext<'_> {
+        RoundContext {
             ready: &self.ready,
-            marks: &self.course.marks,
+            snapshots: &self.course.snapshots,
             seen: &self.seen,
             report: self.report.as_ref(),
             warnings: &self.warnings,
@@ -38,10 +38,10 @@ impl Ended {
 
 /// Context of one round.
 #[derive(Debug, Clone, Copy)]
-pub struct Around<'a> {
+pub struct RoundContext<'a> {
     pub ready: &'a Ready,
     /// Marks before and after the window.
-    pub marks: &'a (Mark, Mark),
+    pub snapshots: &'a (CounterSnapshot, CounterSnapshot),
     pub seen: &'a ThreadReport,
     pub report: Option<&'a PeerReport>,
     /// Settings that could not be applied.
@@ -71,13 +71,13 @@ impl Ends {
     }
 
     pub fn add(&mut self, round: &Ended) {
-        self.add_around(round.around());
+        self.add_context(round.context());
     }
 
     /// Adds the context of a round.
-    pub fn add_around(&mut self, round: Around<'_>) {
-        let Around { ready, marks, seen, report, warnings } = round;
-        let here = host::between(&marks.0, &marks.1);
+    pub fn add_context(&mut self, round: RoundContext<'_>) {
+        let RoundContext { ready, snapshots, seen, report, warnings } = round;
+        let here = host::between(&snapshots.0, &snapshots.1);
         self.add_local_ran_on(&seen.ran_on);
         add(&mut self.local.received_on, &seen.received_on);
         add(&mut self.local.napi_ids, &seen.napi_ids);
@@ -142,7 +142,7 @@ impl Ends {
             host::per_unit(cpu, units)
         };
         let local = self.local_cpu.clone().unwrap_or_else(|| {
-            let now = Mark::take(&[], &probe::Root::live());
+            let now = CounterSnapshot::take(&[], &probe::Root::live());
             host::between(&now, &now).cpu
         });
         let peer = self.peer_cpu.clone().unwrap_or_default();
@@ -242,7 +242,7 @@ pub fn at_server(warning: Warning) -> Warning {
 
 const SILENT: &str = "the server did not report";
 
-/// Number of units at a rate: each end's marks enclose the window and are slightly longer.
+/// Number of units at a rate: each end's snapshots enclose the window and are slightly longer.
 pub fn at_rate(per_s: f64) -> impl Fn(&EndCpu) -> u64 {
     move |cpu| (per_s * cpu.window_ns.0 as f64 / 1e9).round() as u64
 }

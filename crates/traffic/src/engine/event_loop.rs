@@ -9,9 +9,9 @@ use super::{
     conn::{Conn, Phase},
     failed::Failed,
     link::Rooms,
-    looks::Looks,
     places::{Queue, Until},
     protocol::{Counting, Protocol, Record},
+    rx_cpu_samples::RxCpuSamples,
     workers::WorkerTask,
 };
 use crate::{
@@ -41,7 +41,7 @@ struct Loop<'r, P: Protocol> {
     epoll: Epoll,
     rooms: Rooms,
     recorder: &'r mut P::Recorder,
-    looks: Looks,
+    rx_cpus: RxCpuSamples,
     /// Slots with requests begun but not sent yet.
     begun: Vec<usize>,
     /// Requests that ended with an answer.
@@ -74,7 +74,7 @@ impl<P: Protocol> EventLoop<'_, P> {
             epoll: Epoll::new().map_err(|e| Error::io("epoll", &e))?,
             rooms: Rooms::new(ROOM, connecting.tls.is_some()),
             recorder,
-            looks: Looks::new(-1),
+            rx_cpus: RxCpuSamples::new(-1),
             begun: Vec::with_capacity(conns),
             done: 0,
             next: 0,
@@ -94,7 +94,7 @@ impl<P: Protocol> EventLoop<'_, P> {
             }
         }
         self.drain(&mut all)?;
-        self.task.worker.see(|seen| all.looks.tell(seen));
+        self.task.worker.see(|seen| all.rx_cpus.add_to(seen));
         all.recorder.requests_mut().handshakes.ciphered(take_spent_ns(), all.settled);
         self.protocol.end(&mut all.conns, all.recorder);
         Ok(())

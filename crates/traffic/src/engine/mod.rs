@@ -5,8 +5,8 @@
 //! - [`window`], [`conduct`]: the window with its warm-up and cool-down, and the course of a test.
 //! - [`schedule`]: when requests are due in open loop.
 //! - [`worker_pool`], [`wait`]: the threads of one end, and how they wait for data.
-//! - [`assignments`]: CPU assignment; [`ran_on`], [`looks`]: the CPUs that threads and packets were
-//!   on.
+//! - [`assignments`]: CPU assignment; [`ran_on`], [`rx_cpu_samples`]: the CPUs that threads ran on
+//!   and packets were received on.
 //! - [`service_time`]: a simulated service time.
 //! - [`rtt_recorder`]: a thread's record of round trips; [`floor`]: the cost of recording.
 //! - [`ends`], [`confidence`]: the context of a run's rounds, and whether the rounds suffice.
@@ -46,7 +46,6 @@ pub mod handshakes;
 pub mod intervals;
 pub mod link;
 pub mod load;
-pub mod looks;
 pub mod measured;
 pub mod pace;
 pub mod places;
@@ -55,6 +54,7 @@ pub mod ran_on;
 pub mod reach;
 pub mod recorder;
 pub mod rtt_recorder;
+pub mod rx_cpu_samples;
 pub mod schedule;
 pub mod service_time;
 pub mod sums;

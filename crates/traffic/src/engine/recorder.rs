@@ -10,7 +10,7 @@ use super::{
     failed::{Failed, Words},
     handshakes::Handshakes,
     ran_on::{RanOn, current_cpu},
-    window::{Counts, Window},
+    window::{Inclusion, Window},
 };
 
 /// Number of batches kept for each thread.
@@ -96,18 +96,18 @@ impl Recorder {
     }
 
     #[inline]
-    fn counts(&self, window: &Window, due_ns: u64, now: u64) -> Counts {
+    fn counts(&self, window: &Window, due_ns: u64, now: u64) -> Inclusion {
         window.counts(self.lag.is_some().then_some(due_ns), now)
     }
 
     /// Records a success: due and sent at these times, ended at `now`. Returns what it counts for.
     #[inline]
-    pub fn record(&mut self, window: &Window, due_ns: u64, sent_ns: u64, now: u64) -> Counts {
+    pub fn record(&mut self, window: &Window, due_ns: u64, sent_ns: u64, now: u64) -> Inclusion {
         let counts = self.counts(window, due_ns, now);
-        if counts == Counts::Not {
+        if counts == Inclusion::None {
             return counts;
         }
-        self.answered += u64::from(counts == Counts::Whole);
+        self.answered += u64::from(counts == Inclusion::Full);
         let latency = now.saturating_sub(due_ns);
         self.latency.record(latency);
         if let (Some(from_send), Some(lag)) = (&mut self.from_send, &mut self.lag) {
@@ -136,7 +136,7 @@ impl Recorder {
     /// Records a failure; it counts at the time a success would. Returns whether it counts.
     #[cold]
     pub fn fail(&mut self, window: &Window, due_ns: u64, now: u64, why: Failed) -> bool {
-        let counts = self.counts(window, due_ns, now) != Counts::Not;
+        let counts = self.counts(window, due_ns, now) != Inclusion::None;
         if counts {
             *self.failed.entry(why).or_default() += 1;
             self.last_ns = now;

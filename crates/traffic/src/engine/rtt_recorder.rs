@@ -7,7 +7,7 @@ use stats::{Batches, Histogram};
 
 use super::{
     ran_on::{UNKNOWN_CPU, current_cpu},
-    window::{Counts, Window},
+    window::{Inclusion, Window},
 };
 
 /// Most placements recorded; further ones count as the last.
@@ -35,7 +35,7 @@ pub struct RttRecorder {
     batch_ns: u64,
     /// Open loop: latency from the time of sending.
     pub from_send: Option<Histogram>,
-    /// Open loop: how late each request was sent (schedule lag).
+    /// Open loop: how late each request was sent (send lag).
     pub lag: Option<Histogram>,
     /// Round trips that ended within the window.
     pub answered: u64,
@@ -75,9 +75,9 @@ impl RttRecorder {
     #[inline]
     pub fn record(&mut self, window: &Window, due_ns: Option<u64>, now: u64, rtt: u64, peer: u16) {
         match window.counts(due_ns, now) {
-            Counts::Not => return,
-            Counts::Time => {}
-            Counts::Whole => self.answered += 1,
+            Inclusion::None => return,
+            Inclusion::LatencyOnly => {}
+            Inclusion::Full => self.answered += 1,
         }
         let placed = Placed { local: current_cpu(), peer };
         match self.by_placement.get_mut(self.last) {
@@ -93,7 +93,7 @@ impl RttRecorder {
     /// Open loop: records send latency and lag.
     #[inline]
     pub fn record_open(&mut self, window: &Window, due_ns: u64, sent_ns: u64, now: u64) {
-        if window.counts(Some(due_ns), now) == Counts::Not {
+        if window.counts(Some(due_ns), now) == Inclusion::None {
             return;
         }
         if let (Some(s), Some(l)) = (&mut self.from_send, &mut self.lag) {

@@ -10,7 +10,7 @@ use super::{
     assignments::Assignments,
     conduct::Run,
     confidence::{self, Next},
-    ends::{self, Around, Ends},
+    ends::{self, Ends, RoundContext},
     protocol::Record,
     workers::{Round, WorkerTask, Workers},
 };
@@ -69,7 +69,7 @@ pub struct EndsAsked<'a> {
     pub assignments: &'a Assignments,
     pub same_host: bool,
     /// The text for the server's missing figures without a responder.
-    pub untold: &'static str,
+    pub no_responder_reason: &'static str,
 }
 
 /// The rounds so far.
@@ -120,9 +120,9 @@ impl<R: Record> Sums<R> {
         }));
         self.window_ns += window_ns;
         self.interrupted |= interrupted;
-        self.ends.add_around(Around {
+        self.ends.add_context(RoundContext {
             ready: &Ready { why: "not ours to place".into(), ..Ready::default() },
-            marks: &course.marks,
+            snapshots: &course.snapshots,
             seen,
             report: report.as_ref(),
             warnings: &[],
@@ -156,7 +156,7 @@ impl<R: Record> Sums<R> {
     }
 
     /// CPU and placement of both ends. Counts are those of the requested `total` or of the window;
-    /// without a responder the server's are `untold`.
+    /// without a responder the server's are `no_responder_reason`.
     pub fn both_ends(
         &self,
         asked: &EndsAsked<'_>,
@@ -168,9 +168,9 @@ impl<R: Record> Sums<R> {
             false => self.ends.cpu(ends::at_rate(per_s)),
         };
         let mut placement = self.ends.placement(asked.assignments, asked.same_host);
-        placement.peer.migrations = Reading::absent(asked.untold);
+        placement.peer.migrations = Reading::absent(asked.no_responder_reason);
         if !asked.responder {
-            cpu.peer = Reading::absent(asked.untold);
+            cpu.peer = Reading::absent(asked.no_responder_reason);
         }
         (cpu, placement)
     }

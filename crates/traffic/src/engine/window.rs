@@ -48,24 +48,24 @@ impl Window {
 
     /// What an answer at `now` counts for; `due_ns` is its request's scheduled time, if any.
     #[inline]
-    pub fn counts(&self, due_ns: Option<u64>, now: u64) -> Counts {
+    pub fn counts(&self, due_ns: Option<u64>, now: u64) -> Inclusion {
         match due_ns {
-            _ if self.holds(now) => Counts::Whole,
-            Some(due_ns) if self.holds(due_ns) => Counts::Time,
-            _ => Counts::Not,
+            _ if self.holds(now) => Inclusion::Full,
+            Some(due_ns) if self.holds(due_ns) => Inclusion::LatencyOnly,
+            _ => Inclusion::None,
         }
     }
 }
 
 /// What an answer counts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counts {
+pub enum Inclusion {
     /// Nothing: it belongs to the warm-up or the cool-down.
-    Not,
+    None,
     /// Its latency only: it was due in the window and came later. Without it, latencies of a stall
     /// at the window's end would be missing.
-    Time,
+    LatencyOnly,
     /// Rate and latency: it came within the window, whatever the schedule says. An overloaded
     /// server answers ever older requests, which are its throughput all the same.
-    Whole,
+    Full,
 }

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    client::{Peer, onlooker::host_only},
+    client::{Peer, observer::host_only},
     control::message::PeerReport,
     net::{self, now_ns},
 };
@@ -31,7 +31,7 @@ pub struct Workers<'a> {
     pub common: &'a Common,
     pub assignments: &'a Assignments,
     /// A responder on the server's host.
-    pub onlooker: Option<&'a Peer>,
+    pub observer: Option<&'a Peer>,
     pub connections: u32,
     pub rate_per_s: Option<u64>,
     /// Number of requests or transactions, instead of a duration.
@@ -81,8 +81,8 @@ impl Workers<'_> {
         work: impl Fn(&WorkerTask<'_>, &mut R) + Sync,
     ) -> Result<Round<R>> {
         descriptors(self.connections)?;
-        if let Some(peer) = self.onlooker {
-            peer.look_on(self.common)?;
+        if let Some(peer) = self.observer {
+            peer.observe(self.common)?;
         }
         let (pool, window) = (WorkerPool::new(self.common.threads as usize), Window::closed());
         let mut recorders: Vec<R> = pool.workers.iter().map(|_| recorder()).collect();
@@ -107,15 +107,15 @@ impl Workers<'_> {
             }
             let mut look = |since_ns| {
                 let ended = intervals.look(since_ns, pool.asked());
-                ended.zip(run.heard).into_iter().for_each(|(interval, hear)| hear(interval));
+                ended.zip(run.on_interval).into_iter().for_each(|(interval, hear)| hear(interval));
             };
-            let course = conduct(run, self.onlooker, self.common, &pool, &window, what, &mut look);
+            let course = conduct(run, self.observer, self.common, &pool, &window, what, &mut look);
             over.store(true, Ordering::Release);
             pool.end();
             course
         });
         let broken = pool.broken().or_else(|| course.silent.clone());
-        let report = match (self.onlooker, &broken) {
+        let report = match (self.observer, &broken) {
             (Some(peer), None) => Some(host_only(peer.finish()?)),
             _ => None,
         };

@@ -1,8 +1,8 @@
 //! Softirq time by context, if requested.
 //!
 //! The BPF programs run on every softirq of the host and cost about 100 ns each, which is part of
-//! the measurement. They are attached only on request, for the whole process, and every mark reads
-//! them.
+//! the measurement. They are attached only on request, for the whole process, and every snapshot
+//! reads them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -38,7 +38,7 @@ pub(super) fn until_now() -> Option<ByContext> {
     running.as_mut()?.until_now().into_known()
 }
 
-/// Softirq time between two marks, in nanoseconds: `softirq_ns.syscall`,
+/// Softirq time between two snapshots, in nanoseconds: `softirq_ns.syscall`,
 /// `softirq_ns.syscall.pacing`, …; only contexts with any.
 pub(super) fn moved(first: &ByContext, last: &ByContext, into: &mut Moved) {
     let contexts = [

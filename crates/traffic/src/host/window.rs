@@ -1,4 +1,4 @@
-//! Changes at one end between two marks.
+//! Changes at one end between two snapshots.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use model::{
 };
 use probe::samples::brief::Growth;
 
-use super::{Mark, evidence, softirq};
+use super::{CounterSnapshot, evidence, softirq};
 
-/// One end between two marks.
+/// One end between two snapshots.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Window {
     pub cpu: EndCpu,
@@ -26,13 +26,13 @@ pub struct Window {
 pub struct Extras {
     /// Migrations of the threads, summed.
     pub migrations: Reading<u64>,
-    /// Figures of each thread, in the order of the first mark.
+    /// Figures of each thread, in the order of the first snapshot.
     pub threads: Vec<ThreadWindow>,
     /// Steal time, summed over CPUs. **Source**: `/proc/stat`, in ticks.
     pub steal_ns: Reading<u64>,
-    /// Duration of the slower of the two marks: the counters may cover this much beyond the window
-    /// at each end. More than 1 ms gives a warning: another process held the kernel's lock for
-    /// configuring interfaces.
+    /// Duration of the slower of the two snapshots: the counters may cover this much beyond the
+    /// window at each end. More than 1 ms gives a warning: another process held the kernel's lock
+    /// for configuring interfaces.
     pub reading_ns: u64,
     /// CPUs that went online or offline within the window.
     pub cpu_changes: Vec<HostChange>,
@@ -58,8 +58,8 @@ pub struct ThreadWindow {
     pub involuntary_switches: Reading<u64>,
 }
 
-/// Changes from `first` to `last`, for threads in both marks.
-pub fn between(first: &Mark, last: &Mark) -> Window {
+/// Changes from `first` to `last`, for threads in both snapshots.
+pub fn between(first: &CounterSnapshot, last: &CounterSnapshot) -> Window {
     let growth = first.counters.growth(&last.counters);
     let threads: Vec<ThreadWindow> = first
         .tids
@@ -114,7 +114,13 @@ fn gone<T>(tid: i32) -> Reading<T> {
     Reading::Absent(format!("/proc/self/task/{tid}: not there within the whole window"))
 }
 
-fn thread(first: &Mark, last: &Mark, index: usize, tid: i32, growth: &Growth) -> ThreadWindow {
+fn thread(
+    first: &CounterSnapshot,
+    last: &CounterSnapshot,
+    index: usize,
+    tid: i32,
+    growth: &Growth,
+) -> ThreadWindow {
     let seen = u32::try_from(tid).ok().and_then(|t| growth.thread(t));
     let counter = |pick: fn(&model::samples::ThreadSample) -> &Reading<u64>| {
         seen.map_or_else(|| gone(tid), |t| pick(t).clone())
@@ -123,7 +129,7 @@ fn thread(first: &Mark, last: &Mark, index: usize, tid: i32, growth: &Growth) ->
     let at = last.tids.iter().position(|&t| t == tid);
     let ended = at.and_then(|i| last.before.threads_ns.get(i).cloned());
     let ended = ended.unwrap_or_else(|| {
-        Reading::Absent(format!("thread {tid}: the window's last mark does not name it"))
+        Reading::Absent(format!("thread {tid}: the window's last snapshot does not name it"))
     });
     ThreadWindow {
         tid,

@@ -35,7 +35,7 @@ pub struct TlsRequest<'a> {
     /// Accept a certificate for another name.
     pub any_name: bool,
     /// Do not send the server name (SNI).
-    pub untold: bool,
+    pub no_sni: bool,
     /// PEM files with a client certificate and its key.
     pub own: Option<(&'a str, &'a str)>,
     /// Resume the sessions of earlier connections.
@@ -73,7 +73,7 @@ impl Tls {
             None => config.with_no_client_auth(),
             Some((certificate, key)) => own::with(config, certificate, key)?,
         };
-        config.enable_sni = !asked.untold;
+        config.enable_sni = !asked.no_sni;
         config.alpn_protocols = asked.speaks.iter().map(|s| s.as_bytes().to_vec()).collect();
         if !asked.resume {
             config.resumption = Resumption::disabled();

@@ -10,8 +10,8 @@ use super::{
 use crate::{
     Error,
     engine::{
-        looks::Looks,
         rtt_recorder::RttRecorder,
+        rx_cpu_samples::RxCpuSamples,
         schedule::Schedule,
         service_time::serve_for,
         wait::server_gone,
@@ -40,7 +40,7 @@ struct RttLoop<'r> {
     request: Vec<u8>,
     room: Vec<u8>,
     recorder: &'r mut RttRecorder,
-    looks: Looks,
+    rx_cpus: RxCpuSamples,
     done: u64,
     /// Open loop: the schedule's first index that was not due yet; flow n mod flows sends it.
     next: u64,
@@ -66,7 +66,7 @@ impl RttClient<'_> {
             request: vec![0; self.shape.request_bytes as usize],
             room: vec![0; most.clamp(64, 256 << 10) as usize + 1],
             recorder,
-            looks: Looks::new(fds.first().copied().unwrap_or(-1)),
+            rx_cpus: RxCpuSamples::new(fds.first().copied().unwrap_or(-1)),
             done: 0,
             next: 0,
         };
@@ -100,7 +100,7 @@ impl RttClient<'_> {
         if let Some(schedule) = &self.schedule {
             self.tell_behind(schedule, &mut state);
         }
-        self.worker.see(|seen| state.looks.tell(seen));
+        self.worker.see(|seen| state.rx_cpus.add_to(seen));
         Ok(())
     }
 
@@ -158,9 +158,9 @@ impl RttClient<'_> {
         let (now, flows) = (now_ns(), state.flows.len() as u64);
         let due = schedule.number_at(now + 1);
         // If far behind, one pass over the flows is enough: each sends all it owes.
-        let looks = due.saturating_sub(state.next).min(flows);
+        let asked = due.saturating_sub(state.next).min(flows);
         let mut sent = false;
-        for number in due - looks..due {
+        for number in due - asked..due {
             let key = (number % flows.max(1)) as usize;
             sent |= self.catch_up(schedule, state, key, now_ns())?;
         }
@@ -239,9 +239,9 @@ impl RttClient<'_> {
         self.worker.handled(state.done);
         if state.done % LOOK_EVERY < u64::from(heard) {
             if let Some(flow) = state.flows.get(key) {
-                state.looks.turn_to(flow.fd);
+                state.rx_cpus.turn_to(flow.fd);
             }
-            state.looks.look();
+            state.rx_cpus.sample();
         }
         match &self.schedule {
             Some(schedule) => self.catch_up(schedule, state, key, now).map(|_| ()),

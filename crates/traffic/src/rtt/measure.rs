@@ -377,10 +377,10 @@ fn local_thread(
                 && think_time_ns(spec) == 0;
             let engine = if streams { spec.engine } else { Engine::Epoll };
             let (incoming, outgoing) = (shape.response_bytes, shape.request_bytes);
-            let lines = uring::lines(engine, fds, incoming, outgoing, queue_depth, worker);
+            let uring = uring::flows(engine, fds, incoming, outgoing, queue_depth, worker);
             let local = RttClient { shape, window, pool, worker, queue_depth, schedule };
-            match lines {
-                Some(lines) => uring::local::run(&local, lines, fds, recorder),
+            match uring {
+                Some(flows) => uring::local::run(&local, flows, fds, recorder),
                 None => {
                     worker.see(|seen| seen.used(uring::EPOLL));
                     local.run(fds, recorder);

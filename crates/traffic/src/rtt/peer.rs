@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     engine::{
-        looks::Looks,
         ran_on::{RanOn, current_cpu},
+        rx_cpu_samples::RxCpuSamples,
         service_time::serve_for,
         worker_pool::{Worker, WorkerPool},
     },
@@ -63,8 +63,8 @@ pub fn run(
         many => {
             let fds: Vec<RawFd> = many.iter().map(|f| f.socket.as_raw_fd()).collect();
             let (incoming, outgoing) = (shape.request_bytes, shape.response_bytes);
-            match uring::lines(engine, &fds, incoming, outgoing, queue_depth, worker) {
-                Some(lines) => uring::peer::run(lines, &fds, shape, pool, worker),
+            match uring::flows(engine, &fds, incoming, outgoing, queue_depth, worker) {
+                Some(flows) => uring::peer::run(flows, &fds, shape, pool, worker),
                 None => {
                     uses(uring::EPOLL);
                     streams(&fds, shape, queue_depth, pool, worker);
@@ -116,7 +116,7 @@ fn streams(fds: &[RawFd], shape: &RttShape, queue_depth: u32, pool: &WorkerPool,
         ran_on: RanOn::default(),
         done: 0,
     };
-    let mut looks = Looks::new(fds.first().copied().unwrap_or(-1));
+    let mut rx_cpus = RxCpuSamples::new(fds.first().copied().unwrap_or(-1));
     let mut looked = 0;
     while !pool.stopping() {
         all.epoll.wait(shape.wait, u64::MAX);
@@ -133,11 +133,11 @@ fn streams(fds: &[RawFd], shape: &RttShape, queue_depth: u32, pool: &WorkerPool,
         worker.handled(all.done);
         if all.done - looked >= LOOK_EVERY {
             looked = all.done;
-            looks.look();
+            rx_cpus.sample();
         }
     }
     worker.see(|seen| {
-        looks.tell(seen);
+        rx_cpus.add_to(seen);
         all.ran_on.tell(seen);
     });
 }
@@ -224,8 +224,8 @@ fn datagrams(
         flow.peers.keys().map(|a| (*a, SockAddr::from(*a))).collect();
     let mut room = vec![0u8; 65_536];
     let mut response = vec![0u8; shape.response_bytes as usize];
-    let (mut done, mut ran_on, mut looks) =
-        (0u64, RanOn::default(), Looks::new(socket.as_raw_fd()));
+    let (mut done, mut ran_on, mut rx_cpus) =
+        (0u64, RanOn::default(), RxCpuSamples::new(socket.as_raw_fd()));
     while !pool.stopping() {
         epoll.wait(shape.wait, u64::MAX);
         // Reads all available datagrams, up to a bound so that the end is noticed.
@@ -245,13 +245,13 @@ fn datagrams(
             done += 1;
             ran_on.on(cpu);
             if done.is_multiple_of(LOOK_EVERY) {
-                looks.look();
+                rx_cpus.sample();
             }
         }
         worker.handled(done);
     }
     worker.see(|seen| {
-        looks.tell(seen);
+        rx_cpus.add_to(seen);
         ran_on.tell(seen);
     });
 }

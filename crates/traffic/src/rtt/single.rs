@@ -9,9 +9,9 @@ use super::exchange::{NUMBER, answers, echo_number, read_cpu, stamp_cpu, stamp_n
 use crate::{
     Error,
     engine::{
-        looks::Looks,
         ran_on::{RanOn, UNKNOWN_CPU, current_cpu},
         rtt_recorder::RttRecorder,
+        rx_cpu_samples::RxCpuSamples,
         service_time::serve_for,
         wait::{Nothing, receive, send_all, server_gone},
         window::Window,
@@ -76,12 +76,12 @@ pub fn local(
     worker: &Worker,
     recorder: &mut RttRecorder,
 ) {
-    let mut looks = Looks::new(fd);
+    let mut rx_cpus = RxCpuSamples::new(fd);
     let result = match shape.stream() {
-        true => local_stream(fd, shape, window, pool, worker, recorder, &mut looks),
-        false => local_datagrams(fd, shape, window, pool, worker, recorder, &mut looks),
+        true => local_stream(fd, shape, window, pool, worker, recorder, &mut rx_cpus),
+        false => local_datagrams(fd, shape, window, pool, worker, recorder, &mut rx_cpus),
     };
-    worker.see(|seen| looks.tell(seen));
+    worker.see(|seen| rx_cpus.add_to(seen));
     if let Err(why) = result {
         pool.break_off(why);
     }
@@ -94,7 +94,7 @@ fn local_stream(
     pool: &WorkerPool,
     worker: &Worker,
     recorder: &mut RttRecorder,
-    looks: &mut Looks,
+    rx_cpus: &mut RxCpuSamples,
 ) -> Result<(), Error> {
     let request = vec![0u8; shape.request_bytes as usize];
     let mut room = vec![0u8; shape.response_bytes as usize];
@@ -121,7 +121,7 @@ fn local_stream(
         worker.handled(done);
         let looked = done.is_multiple_of(LOOK_EVERY);
         if looked {
-            looks.look();
+            rx_cpus.sample();
         }
         serve_for(shape.service_ns, pool);
         sent_at = if looked || shape.service_ns > 0 { now_ns() } else { now };
@@ -136,7 +136,7 @@ fn local_datagrams(
     pool: &WorkerPool,
     worker: &Worker,
     recorder: &mut RttRecorder,
-    looks: &mut Looks,
+    rx_cpus: &mut RxCpuSamples,
 ) -> Result<(), Error> {
     let mut request = vec![0u8; shape.request_bytes as usize];
     // One byte more, to detect a longer datagram.
@@ -171,7 +171,7 @@ fn local_datagrams(
                     done += 1;
                     worker.handled(done);
                     if done.is_multiple_of(LOOK_EVERY) {
-                        looks.look();
+                        rx_cpus.sample();
                     }
                     serve_for(shape.service_ns, pool);
                     break;
@@ -193,7 +193,7 @@ fn local_datagrams(
 
 /// Answers requests. `greeting` is the UDP greeting, which is echoed if it arrives late.
 pub fn peer(fd: RawFd, shape: &RttShape, greeting: &[u8], pool: &WorkerPool, worker: &Worker) {
-    let mut looks = Looks::new(fd);
+    let mut rx_cpus = RxCpuSamples::new(fd);
     let mut ran_on = RanOn::default();
     let mut response = vec![0u8; shape.response_bytes as usize];
     let length = if shape.stream() { shape.request_bytes } else { 65_536 };
@@ -233,11 +233,11 @@ pub fn peer(fd: RawFd, shape: &RttShape, greeting: &[u8], pool: &WorkerPool, wor
         ran_on.on(cpu);
         worker.handled(done);
         if done.is_multiple_of(LOOK_EVERY) {
-            looks.look();
+            rx_cpus.sample();
         }
     }
     worker.see(|seen| {
-        looks.tell(seen);
+        rx_cpus.add_to(seen);
         ran_on.tell(seen);
     });
 }

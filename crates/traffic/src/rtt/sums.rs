@@ -75,8 +75,8 @@ impl Sums {
     pub fn engine(&self) -> String {
         let local = self.local_engines.iter().copied().collect::<Vec<_>>().join(" and ");
         match self.peer_engine.as_str() {
-            "" => format!("{local} here"),
-            peer => format!("{local} here, {peer} there"),
+            "" => format!("{local} at the client"),
+            peer => format!("{local} at the client, {peer} at the server"),
         }
     }
 

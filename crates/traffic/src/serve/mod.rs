@@ -6,12 +6,12 @@
 
 mod cost;
 pub(crate) mod endpoint;
+mod failed_auths;
 pub(crate) mod limits;
 mod peer;
 mod pending;
 mod session;
 mod watch;
-mod wrong;
 
 use std::{
     net::SocketAddr,

@@ -1,4 +1,4 @@
-//! One test at the server: its threads, marks and report.
+//! One test at the server: its threads, snapshots and report.
 
 use std::{
     os::fd::AsRawFd,
@@ -30,7 +30,7 @@ use crate::{
         service_time,
         worker_pool::WorkerPool,
     },
-    host::{Mark, Window, between},
+    host::{CounterSnapshot, Window, between},
     net::{data_flow::DataFlow, now_ns, own_files},
     rtt::{self, single::RttShape},
     stream,
@@ -71,7 +71,7 @@ pub struct PeerTest<'a> {
     door: Option<SharedTest>,
     /// State of a stream test, kept together because other threads read its counters.
     stream: Option<stream::peer::PeerEnd>,
-    marks: Mutex<Option<(Mark, Mark)>>,
+    snapshots: Mutex<Option<(CounterSnapshot, CounterSnapshot)>>,
     root: probe::Root,
 }
 
@@ -133,7 +133,7 @@ impl<'a> PeerTest<'a> {
             flows: flows.into_iter().map(Mutex::new).collect(),
             door,
             stream,
-            marks: Mutex::new(None),
+            snapshots: Mutex::new(None),
             root: probe::Root::live(),
         })
     }
@@ -219,13 +219,13 @@ impl<'a> PeerTest<'a> {
         ours.chain(self.pool.seen().warnings).collect()
     }
 
-    /// Takes a mark; the first and the last mark delimit the window.
+    /// Takes a snapshot; the first and the last one delimit the window.
     pub fn mark(&self) -> Counters {
-        let mark = Mark::take(&self.pool.tids(), &self.root);
-        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        *marks = Some(match marks.take() {
-            None => (mark.clone(), mark),
-            Some((first, _)) => (first, mark),
+        let snapshot = CounterSnapshot::take(&self.pool.tids(), &self.root);
+        let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        *snapshots = Some(match snapshots.take() {
+            None => (snapshot.clone(), snapshot),
+            Some((first, _)) => (first, snapshot),
         });
         self.counters()
     }
@@ -242,7 +242,7 @@ impl<'a> PeerTest<'a> {
         }
     }
 
-    /// Streams: stops sending and returns the counters, without a mark.
+    /// Streams: stops sending and returns the counters, without a snapshot.
     pub fn quiet(&self) -> Counters {
         if let Some(stream) = &self.stream {
             stream.side.ledger.be_quiet();
@@ -256,16 +256,16 @@ impl<'a> PeerTest<'a> {
 
     /// The report; call it when the threads have ended.
     pub fn report(&self) -> PeerReport {
-        let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        let reach = marks.as_ref().map(|(first, last)| (first.begins_ns(), last.ends_ns()));
-        let window = marks.as_ref().map(|(first, last)| between(first, last));
+        let snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        let reach = snapshots.as_ref().map(|(first, last)| (first.begins_ns(), last.ends_ns()));
+        let window = snapshots.as_ref().map(|(first, last)| between(first, last));
         let seen = self.pool.seen();
         let (cpu, moved, migrations, busy) = match window {
             Some(Window { cpu, moved, extras }) => {
                 (Reading::Known(cpu), moved, extras.migrations, extras.busy_ns)
             }
             None => (
-                Reading::absent("no marks were set"),
+                Reading::absent("the counters were not read"),
                 Default::default(),
                 Reading::default(),
                 Default::default(),

@@ -11,7 +11,7 @@ use std::{
 use model::measure::Wait;
 use socket2::Socket;
 
-use super::{Options, endpoint::DataAddress, wrong::Wrong};
+use super::{Options, endpoint::DataAddress, failed_auths::FailedAuths};
 use crate::{
     Error, ErrorContext, Result,
     control::{
@@ -57,7 +57,7 @@ pub struct PendingConnections<'a> {
     most: usize,
     options: &'a Options,
     last_sweep: Instant,
-    wrong: Wrong,
+    failed_auths: FailedAuths,
 }
 
 impl<'a> PendingConnections<'a> {
@@ -78,8 +78,8 @@ impl<'a> PendingConnections<'a> {
         let limit = descriptor_limit();
         let room = usize::try_from(limit - limit / SPARE_SHARE).unwrap_or(usize::MAX);
         let (waiting, most) = (HashMap::new(), options.limits.waiting.min(room));
-        let (last_sweep, wrong) = (Instant::now(), Wrong::default());
-        Ok(Self { epoll, listeners, waiting, most, options, last_sweep, wrong })
+        let (last_sweep, failed_auths) = (Instant::now(), FailedAuths::default());
+        Ok(Self { epoll, listeners, waiting, most, options, last_sweep, failed_auths })
     }
 
     /// Waits up to `most`; returns clients with a request, and a line for each connection refused.
@@ -222,13 +222,13 @@ impl<'a> PendingConnections<'a> {
         }
         let mut ours = None;
         if let Some(secret) = &self.options.secret {
-            if self.wrong.too_many(&waiting.local) {
+            if self.failed_auths.too_many(&waiting.local) {
                 return Err(deny("too many wrong secrets came from this address: wait a minute"));
             }
             let theirs = proof.as_deref().unwrap_or_default();
             if !secret.accepts(EndRole::Client, &waiting.nonce, nonce, theirs) {
                 if proof.is_some() {
-                    self.wrong.count(&waiting.local);
+                    self.failed_auths.count(&waiting.local);
                 }
                 return Err(deny(match proof {
                     None => "a secret is demanded: --secret-file FILE or NETWRIGHT_SECRET",

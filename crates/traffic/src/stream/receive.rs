@@ -20,8 +20,8 @@ use super::{
 use crate::{
     Error,
     engine::{
-        looks::Looks,
         ran_on::{RanOn, current_cpu},
+        rx_cpu_samples::RxCpuSamples,
         wait::server_gone,
         worker_pool::{Worker, WorkerPool},
     },
@@ -92,13 +92,13 @@ pub fn wait_for(fd: RawFd, room: &mut [u8], flags: i32, wait: Wait) -> Result<us
 #[derive(Debug)]
 pub struct Notes {
     ran_on: RanOn,
-    looks: Looks,
+    rx_cpus: RxCpuSamples,
     done: u64,
 }
 
 impl Notes {
     pub fn new(fd: RawFd) -> Self {
-        Self { ran_on: RanOn::default(), looks: Looks::new(fd), done: 0 }
+        Self { ran_on: RanOn::default(), rx_cpus: RxCpuSamples::new(fd), done: 0 }
     }
 
     #[inline]
@@ -107,14 +107,14 @@ impl Notes {
         self.ran_on.on(current_cpu());
         worker.handled(self.done);
         if self.done % LOOK_EVERY == 1 {
-            self.looks.look();
+            self.rx_cpus.sample();
         }
     }
 
     pub fn tell(mut self, worker: &Worker) {
         worker.see(|seen| {
             self.ran_on.tell(seen);
-            self.looks.tell(seen);
+            self.rx_cpus.add_to(seen);
         });
     }
 }

@@ -22,7 +22,7 @@ use crate::{
     engine::{
         assignments::Assignments,
         confidence::{self, Next},
-        ends::{self, Around, Ends},
+        ends::{self, Ends, RoundContext},
         worker_pool::ThreadReport,
     },
 };
@@ -41,10 +41,10 @@ pub struct Round {
 }
 
 impl Round {
-    fn around(&self) -> Around<'_> {
-        Around {
+    fn context(&self) -> RoundContext<'_> {
+        RoundContext {
             ready: &self.ready,
-            marks: &self.course.marks,
+            snapshots: &self.course.snapshots,
             seen: &self.seen,
             report: self.report.as_ref(),
             warnings: &self.warnings,
@@ -65,11 +65,11 @@ pub fn progress_text(spec: &StreamSpec, bytes: u64, flows: u32, rounds: usize) -
 fn rates(direction: Direction, rounds: &[Round]) -> (Vec<f64>, u64) {
     let (mut all, mut each) = (vec![], 0);
     for round in rounds {
-        let marks = &round.course.marks;
+        let snapshots = &round.course.snapshots;
         let looks = match (direction, &round.report) {
             (Direction::Forward, Some(report)) => report.received.clone(),
             (Direction::Forward, None) => vec![],
-            _ => round.course.series.within(marks.0.begins_ns(), marks.1.ends_ns()),
+            _ => round.course.series.within(snapshots.0.begins_ns(), snapshots.1.ends_ns()),
         };
         let (rates, ns) = series::rates(&looks);
         all.extend(rates);
@@ -109,7 +109,7 @@ pub fn runs(
     // Both directions share the threads, and so their cost.
     let moved: u64 = parts.iter().map(bytes_of).sum();
     let mut ends = Ends::default();
-    rounds.iter().for_each(|r| ends.add_around(r.around()));
+    rounds.iter().for_each(|r| ends.add_context(r.context()));
     let placement = placement(&ends, rounds, assignments, peer);
     parts.iter().map(|p| one(p, spec, rounds, &ends, &placement, moved)).collect()
 }
@@ -264,7 +264,7 @@ fn placement(ends: &Ends, rounds: &[Round], assignments: &Assignments, peer: &Pe
         ends::sum(rounds.iter().map(one))
     };
     let mut placement = ends.placement(assignments, peer.same_host);
-    // Exactly the window; the marks enclose it.
+    // Exactly the window; the snapshots enclose it.
     placement.local.migrations = moves(|l| &l.local);
     placement.peer.migrations = moves(|l| &l.peer);
     placement

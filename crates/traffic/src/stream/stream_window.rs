@@ -24,7 +24,7 @@ use crate::{
         conduct::{Run, sleep_until},
         worker_pool::WorkerPool,
     },
-    host::Mark,
+    host::CounterSnapshot,
     net::now_ns,
 };
 
@@ -37,7 +37,7 @@ const SILENCE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct StreamWindow {
     /// Marks of this end at the start and the end of the window.
-    pub marks: (Mark, Mark),
+    pub snapshots: (CounterSnapshot, CounterSnapshot),
     /// Counters of both ends at the start of the window.
     pub first: StreamCounters,
     /// Counters of both ends at the end of the window.
@@ -95,7 +95,7 @@ impl Conductor<'_> {
         if let Some(why) = self.pool.broken() {
             return Err(why);
         }
-        let first = Mark::take(&self.pool.tids(), &root);
+        let first = CounterSnapshot::take(&self.pool.tids(), &root);
         let mut looks = Looks::from(self.look()?);
         let start = now_ns();
         let end = start + common.duration_ns.0;
@@ -120,7 +120,7 @@ impl Conductor<'_> {
         }
         let ended = now_ns();
         let broke = self.pool.stopping();
-        let last = Mark::take(&self.pool.tids(), &root);
+        let last = CounterSnapshot::take(&self.pool.tids(), &root);
         if silent.is_none() && opens {
             match self.look() {
                 Ok(look) => self.add(&mut looks, look),
@@ -132,7 +132,7 @@ impl Conductor<'_> {
             Some(_) => None,
         };
         Ok(StreamWindow {
-            marks: (first, last),
+            snapshots: (first, last),
             first: looks.first,
             last: looks.last,
             intervals: looks.intervals,

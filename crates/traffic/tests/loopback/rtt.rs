@@ -200,8 +200,8 @@ fn engine_runs(
     s.engine = engine;
     change(&mut s);
     let named = match engine {
-        Engine::IoUring => "io_uring here, io_uring there",
-        _ => "epoll here, epoll there",
+        Engine::IoUring => "io_uring at the client, io_uring at the server",
+        _ => "epoll at the client, epoll at the server",
     };
     for run in measure(&s, None).unwrap() {
         assert_eq!(run.engine, named, "{:?}", run.warnings);
@@ -224,10 +224,10 @@ fn a_sweep_over_flows_has_one_engine() {
     let used = |s: &RttSpec| -> Vec<String> {
         measure(s, None).unwrap().into_iter().map(|run| run.engine).collect()
     };
-    assert_eq!(used(&s), ["epoll here, epoll there"; 3]);
+    assert_eq!(used(&s), ["epoll at the client, epoll at the server"; 3]);
     // With one number of flows, the fastest engine is chosen.
     s.flows = vec![1];
-    assert_eq!(used(&s), ["send/recv here, send/recv there"]);
+    assert_eq!(used(&s), ["send/recv at the client, send/recv at the server"]);
 }
 
 #[test]

@@ -241,8 +241,8 @@ mod tests {
         let tree = tempfile::tempdir().unwrap();
         let facts = host(tree.path(), "12");
         let session = crate::session::Session::default();
-        let case = crate::knob::Case::new(&facts, &session);
-        let of = |text: &str| case.cpus(text).map(|c| c.to_string()).map_err(|r| r.why);
+        let context = crate::knob::PlanContext::new(&facts, &session);
+        let of = |text: &str| context.cpus(text).map(|c| c.to_string()).map_err(|r| r.why);
         assert_eq!(of("node:0").unwrap(), "0-3,8-11");
         assert_eq!(of("node:1").unwrap(), "4-7,13-15");
         assert_eq!(of("local:eth0").unwrap(), "4-7,13-15");

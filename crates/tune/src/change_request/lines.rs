@@ -4,7 +4,7 @@
 use model::tune::{Refused, RefusedAs};
 use parse::sysctl_conf;
 
-use super::{ChangeRequest, ChangeRequests, Mode};
+use super::{ChangeRequest, ChangeRequests, RequestMode};
 use crate::TuneError;
 
 /// Top directories of `/proc/sys`: a name that begins with one of them is a kernel setting.
@@ -21,12 +21,12 @@ pub fn pair(text: &str, asked_by: &str) -> Result<ChangeRequest, TuneError> {
         _ => return Err(TuneError::Usage(format!("{asked_by}: {text:?} is not KNOB=VALUE"))),
     };
     let (value, mode) = match value.strip_prefix('>') {
-        Some(least) => (least.trim(), Mode::AtLeast),
+        Some(least) => (least.trim(), RequestMode::AtLeast),
         None if value.starts_with('<') => {
             let why = "=< (at most) is not taken: say the value itself";
             return Err(TuneError::Usage(format!("{asked_by}: {text:?}: {why}")));
         }
-        None => (value, Mode::Exactly),
+        None => (value, RequestMode::Exactly),
     };
     Ok(ChangeRequest {
         knob: full(knob),
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(all.change_requests.len(), 1);
         assert_eq!(
             (all.change_requests[0].value.as_str(), &all.change_requests[0].mode),
-            ("2048", &Mode::AtLeast)
+            ("2048", &RequestMode::AtLeast)
         );
         assert_eq!(all.refused.len(), 2);
         assert!(all.refused[1].why.contains("[cpu]"), "{:?}", all.refused);

@@ -111,7 +111,7 @@ pub fn unseen(it: &str) -> TuneError {
 }
 
 /// Error for an interface that may exist in another namespace.
-pub fn untold(name: &str) -> TuneError {
+pub fn not_all_seen(name: &str) -> TuneError {
     TuneError::Environment(format!(
         "{name} is not in this network namespace; whether it is in another one cannot be told, for \
          some may not be looked into: CAP_SYS_ADMIN (or root) is needed"

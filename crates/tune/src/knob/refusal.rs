@@ -1,7 +1,7 @@
 //! Why a value is refused.
 
 use model::{
-    settings::{Judgement, Verdict},
+    settings::{JudgedValue, Verdict},
     tune::RefusedAs,
 };
 
@@ -24,9 +24,9 @@ impl Refusal {
 }
 
 /// Converts the setting table's judgement of a value.
-impl From<Judgement> for Refusal {
-    fn from(judged: Judgement) -> Self {
-        let Judgement { verdict, why, source } = judged;
+impl From<JudgedValue> for Refusal {
+    fn from(judged: JudgedValue) -> Self {
+        let JudgedValue { verdict, why, source } = judged;
         let kind = match verdict {
             Verdict::NoEffect => RefusedAs::NoEffect,
             Verdict::Gone => RefusedAs::Environment,

@@ -9,7 +9,7 @@ use model::{
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Kind, Knob, Refusal, cannot, cpus_of, usage},
+    knob::{Kind, Knob, PlanContext, Refusal, cannot, cpus_of, usage},
     need::Need,
     phase::Phase,
 };
@@ -46,8 +46,8 @@ impl IrqAffinity {
         format!("/proc/irq/{}/smp_affinity_list", self.irq)
     }
 
-    fn fact<'c>(&self, case: &Case<'c>) -> Option<&'c Irq> {
-        case.facts.irqs.known()?.iter().find(|i| i.irq == self.irq)
+    fn fact<'c>(&self, context: &PlanContext<'c>) -> Option<&'c Irq> {
+        context.facts.irqs.known()?.iter().find(|i| i.irq == self.irq)
     }
 }
 
@@ -64,13 +64,18 @@ impl Knob for IrqAffinity {
         host.text(&self.file())
     }
 
-    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
         let cpus = cpus_of(wanted)?;
         if cpus.is_empty() {
             return usage("an interrupt needs a CPU");
         }
-        case.online(&cpus)?;
-        let Some(irq) = self.fact(case) else { return cannot("no such interrupt") };
+        context.online(&cpus)?;
+        let Some(irq) = self.fact(context) else { return cannot("no such interrupt") };
         if irq.managed.get() == Some(true) {
             return cannot("the kernel manages this interrupt, and its affinity cannot be set");
         }
@@ -85,10 +90,10 @@ impl Knob for IrqAffinity {
         host.write(&self.file(), value)
     }
 
-    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
+    fn impact(&self, context: &PlanContext<'_>, _: &str, _: &str) -> Impact {
         let why = "its queue's packets may come out of order once";
-        match self.fact(case).map(|i| &i.nic) {
-            Some(Reading::Known(nic)) => case.nic_impact(nic, Disruption::BriefStall, why),
+        match self.fact(context).map(|i| &i.nic) {
+            Some(Reading::Known(nic)) => context.nic_impact(nic, Disruption::BriefStall, why),
             _ => Impact::none(),
         }
     }
@@ -97,14 +102,14 @@ impl Knob for IrqAffinity {
         "irq affinity"
     }
 
-    fn owner(&self, case: &Case<'_>) -> String {
+    fn owner(&self, context: &PlanContext<'_>) -> String {
         let keeps_off = |r: &model::tuner::Tuner| {
             r.banned_irqs.known().is_some_and(|banned| banned.contains(&self.irq))
         };
         let running = |r: &&model::tuner::Tuner| {
             r.kind == "irqbalance" && r.running.get() == Some(true) && !keeps_off(r)
         };
-        case.facts.tuners.iter().find(running).map_or(String::new(), |_| {
+        context.facts.tuners.iter().find(running).map_or(String::new(), |_| {
             "irqbalance, which may move it again unless it is banned there (--banirq)".into()
         })
     }

@@ -6,7 +6,7 @@ use model::{IrqId, knob::Target};
 use crate::{
     Host, TuneError,
     host::irqbalance::Irqbalance as Process,
-    knob::{Case, Kind, Knob, Refusal, Undone, cannot, list_of, switch, usage},
+    knob::{Kind, Knob, PlanContext, Refusal, Undone, cannot, list_of, switch, usage},
     need::Need,
     phase::Phase,
 };
@@ -65,8 +65,8 @@ pub(super) fn reported_another(knob: Target<'_>, host: &Host, old: &str) -> Opti
 }
 
 /// The files that set irqbalance's options at start.
-pub(super) fn settings_files(case: &Case<'_>) -> String {
-    let it = case.facts.tuners.iter().find(|r| r.kind == "irqbalance");
+pub(super) fn settings_files(context: &PlanContext<'_>) -> String {
+    let it = context.facts.tuners.iter().find(|r| r.kind == "irqbalance");
     match it.map(|r| r.settings_files.join(", ")) {
         Some(files) if !files.is_empty() => format!("{files}, when it is restarted"),
         _ => String::new(),
@@ -115,7 +115,12 @@ impl Knob for Irqbalance {
         parsed(exact).map_or_else(|| exact.trim().to_owned(), |(_, value)| value.to_owned())
     }
 
-    fn validate(&self, case: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        old: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
         if self.pause {
             return Ok(if switch(wanted)? == "1" { "on" } else { "off" }.into());
         }
@@ -129,7 +134,7 @@ impl Knob for Irqbalance {
         };
         all.sort_unstable();
         all.dedup();
-        let known = case.facts.irqs.known();
+        let known = context.facts.irqs.known();
         let gone = |i: &&IrqId| known.is_some_and(|k| !k.iter().any(|f| f.irq == **i));
         if let Some(none) = all.iter().find(gone) {
             return cannot(format!("there is no interrupt {none}"));
@@ -177,8 +182,8 @@ impl Knob for Irqbalance {
         }
     }
 
-    fn owner(&self, case: &Case<'_>) -> String {
-        if self.pause { String::new() } else { settings_files(case) }
+    fn owner(&self, context: &PlanContext<'_>) -> String {
+        if self.pause { String::new() } else { settings_files(context) }
     }
 }
 

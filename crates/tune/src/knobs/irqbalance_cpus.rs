@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Host, TuneError,
-    knob::{Case, Kind, Knob, Refusal, Undone, cannot, cpus_of, harmful},
+    knob::{Kind, Knob, PlanContext, Refusal, Undone, cannot, cpus_of, harmful},
     phase::Phase,
 };
 
@@ -62,20 +62,25 @@ impl Knob for IrqbalanceCpus {
         parts(exact).map_or_else(|| exact.trim().to_owned(), |(now, _)| now.to_owned())
     }
 
-    fn validate(&self, case: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        old: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
         let (now, own) = parts(old).unwrap_or(("none", "none"));
         let (now, own) = (cpus(now)?, cpus(own)?);
         let all = match wanted.strip_prefix('+') {
             Some(more) => now.union(&cpus_of(more)?),
             None => cpus(wanted)?,
         };
-        case.online(&all.difference(&now))?;
+        context.online(&all.difference(&now))?;
         if all.is_empty() && !own.is_empty() {
             return cannot(format!(
                 "its settings ban {own}, and its socket accepts another list, but not an empty one"
             ));
         }
-        if case.facts.host.cpus_online.known().is_some_and(|online| online.is_subset(&all)) {
+        if context.facts.host.cpus_online.known().is_some_and(|online| online.is_subset(&all)) {
             return harmful("no CPU would be left for interrupts");
         }
         Ok(spelled(&all))
@@ -110,8 +115,8 @@ impl Knob for IrqbalanceCpus {
             .into()
     }
 
-    fn owner(&self, case: &Case<'_>) -> String {
-        settings_files(case)
+    fn owner(&self, context: &PlanContext<'_>) -> String {
+        settings_files(context)
     }
 
     /// irqbalance moves the interrupts of these CPUs.

@@ -9,7 +9,7 @@ use super::{irq_affinity, irqbalance::settings_files};
 use crate::{
     Host, TuneError,
     host::service::{self, Manager},
-    knob::{Case, Kind, Knob, Refusal, Undone, cannot, usage},
+    knob::{Kind, Knob, PlanContext, Refusal, Undone, cannot, usage},
     need::Need,
     phase::Phase,
 };
@@ -156,7 +156,7 @@ impl Knob for IrqbalancePolicy {
         exact.split_whitespace().next().unwrap_or_default().to_owned()
     }
 
-    fn validate(&self, _: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
+    fn validate(&self, _: &PlanContext<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
         if self.show(old) == OFF {
             return cannot("irqbalance does not run here");
         }
@@ -213,8 +213,8 @@ impl Knob for IrqbalancePolicy {
             .into()
     }
 
-    fn owner(&self, case: &Case<'_>) -> String {
-        settings_files(case)
+    fn owner(&self, context: &PlanContext<'_>) -> String {
+        settings_files(context)
     }
 
     /// A starting irqbalance moves interrupts.
@@ -271,7 +271,7 @@ mod tests {
         let facts = probe::facts::collect(&root, &probe::facts::Request { processes: vec![] });
         let session = crate::session::Session::default();
         let of = |old: &str, wanted: &str| {
-            IrqbalancePolicy.validate(&Case::new(&facts, &session), old, wanted)
+            IrqbalancePolicy.validate(&PlanContext::new(&facts, &session), old, wanted)
         };
         assert_eq!(of("none none\n", "/etc/x").unwrap(), "/etc/x");
         assert_eq!(of("/etc/x /etc/x\n", NONE).unwrap(), NONE);

@@ -6,7 +6,7 @@ use super::{irq_affinity, irqbalance::settings_files};
 use crate::{
     Host, TuneError,
     host::service::{self, Manager},
-    knob::{Case, Kind, Knob, Refusal, cannot, switch},
+    knob::{Kind, Knob, PlanContext, Refusal, cannot, switch},
     phase::Phase,
 };
 
@@ -49,7 +49,7 @@ impl Knob for IrqbalanceRunning {
         exact.split_whitespace().next().unwrap_or_default().to_owned()
     }
 
-    fn validate(&self, _: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
+    fn validate(&self, _: &PlanContext<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
         let wanted = if switch(wanted)? == "1" { "on" } else { "off" };
         if old.trim_end().ends_with('-') {
             return cannot(match self.show(old).as_str() {
@@ -90,8 +90,8 @@ impl Knob for IrqbalanceRunning {
             .into()
     }
 
-    fn owner(&self, case: &Case<'_>) -> String {
-        settings_files(case)
+    fn owner(&self, context: &PlanContext<'_>) -> String {
+        settings_files(context)
     }
 
     /// A starting irqbalance moves interrupts.

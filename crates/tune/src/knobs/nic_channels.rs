@@ -11,7 +11,7 @@ use probe::ask::ethtool::answers::Channels;
 use crate::{
     Host, TuneError,
     drivers::Act,
-    knob::{Case, Kind, Knob, Refusal, cannot, number, usage},
+    knob::{Kind, Knob, PlanContext, Refusal, cannot, number, usage},
     knobs::{nic_napi, rss_table},
     need::Need,
     phase::Phase,
@@ -135,8 +135,13 @@ impl Knob for NicChannels<'_> {
         Ok(text(&kinds(&channels)))
     }
 
-    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
-        let Some(nic) = case.nic(self.nic) else { return cannot("no such interface") };
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        let Some(nic) = context.nic(self.nic) else { return cannot("no such interface") };
         let Some(now) = nic.channels.known() else {
             return cannot(nic.channels.why_not().unwrap_or("no channels").to_owned());
         };
@@ -183,8 +188,8 @@ impl Knob for NicChannels<'_> {
             .into()
     }
 
-    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
-        case.act_impact(self.nic, Act::Channels)
+    fn impact(&self, context: &PlanContext<'_>, _: &str, _: &str) -> Impact {
+        context.act_impact(self.nic, Act::Channels)
     }
 
     fn unit(&self) -> &'static str {
@@ -258,8 +263,8 @@ mod tests {
 
     fn judged(table: &[u32], wanted: &str) -> Result<String, Refusal> {
         let (facts, session) = (host(table), Session::default());
-        let case = Case::new(&facts, &session);
-        NicChannels { nic: "eth0" }.validate(&case, "combined 4", wanted)
+        let context = PlanContext::new(&facts, &session);
+        NicChannels { nic: "eth0" }.validate(&context, "combined 4", wanted)
     }
 
     #[test]

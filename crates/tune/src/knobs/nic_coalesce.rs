@@ -11,7 +11,7 @@ use probe::ask::ethtool::answers::Coalesce;
 use crate::{
     Host, TuneError,
     drivers::Act,
-    knob::{Case, Kind, Knob, Refusal, cannot, number, switch},
+    knob::{Kind, Knob, PlanContext, Refusal, cannot, number, switch},
     knobs::nic_napi,
     need::Need,
     phase::Phase,
@@ -91,9 +91,14 @@ impl Knob for NicCoalesce<'_> {
         })
     }
 
-    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
         let (parameter, unit, _) = self.parameter;
-        let Some(nic) = case.nic(self.nic) else { return cannot("no such interface") };
+        let Some(nic) = context.nic(self.nic) else { return cannot("no such interface") };
         let known = match &nic.coalesce {
             Reading::Known(known) => known,
             other => return cannot(other.why_not().unwrap_or("no coalescing").to_owned()),
@@ -127,8 +132,8 @@ impl Knob for NicCoalesce<'_> {
         host.set_coalesce(self.nic, &all)
     }
 
-    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
-        case.act_impact(self.nic, Act::Coalesce(self.parameter.0))
+    fn impact(&self, context: &PlanContext<'_>, _: &str, _: &str) -> Impact {
+        context.act_impact(self.nic, Act::Coalesce(self.parameter.0))
     }
 
     fn unit(&self) -> &'static str {

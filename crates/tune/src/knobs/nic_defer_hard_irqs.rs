@@ -1,7 +1,7 @@
 //! `nic.NIC.napi_defer_hard_irqs`: empty polls before interrupts are switched on again; since 5.7.
 
 use crate::{
-    knob::{Case, Kind, Refusal, number},
+    knob::{Kind, PlanContext, Refusal, number},
     nic_attribute::{NicAttribute, same_line},
 };
 
@@ -23,6 +23,6 @@ static FILE: NicAttribute = NicAttribute {
     napi: Some("defer_hard_irqs"),
 };
 
-fn judge(_: &Case<'_>, wanted: &str) -> Result<String, Refusal> {
+fn judge(_: &PlanContext<'_>, wanted: &str) -> Result<String, Refusal> {
     Ok(number(wanted, 0, i32::MAX as u64, "polls")?.to_string())
 }

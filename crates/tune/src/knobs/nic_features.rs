@@ -9,7 +9,7 @@ use probe::ask::ethtool::answers::Feature;
 use crate::{
     Host, TuneError,
     drivers::Act,
-    knob::{Case, Kind, Knob, Refusal, cannot, switch},
+    knob::{Kind, Knob, PlanContext, Refusal, cannot, switch},
     knobs::nic_napi,
     need::Need,
     phase::Phase,
@@ -60,9 +60,14 @@ impl Knob for NicFeatures<'_> {
         Ok(text.into())
     }
 
-    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
         let feature = self.name;
-        let Some(nic) = case.nic(self.nic) else { return cannot("no such interface") };
+        let Some(nic) = context.nic(self.nic) else { return cannot("no such interface") };
         let on = switch(wanted)? == "1";
         let known = nic.features.known().and_then(|f| f.get(feature));
         if known.is_some_and(|f| f.fixed) {
@@ -75,7 +80,7 @@ impl Knob for NicFeatures<'_> {
             return cannot(format!("{rules} rules are in use, and would be lost with it"));
         }
         if feature == "rx-lro" && on {
-            let forwards = case.facts.sysctls.get("net.ipv4.ip_forward");
+            let forwards = context.facts.sysctls.get("net.ipv4.ip_forward");
             if forwards.and_then(|f| f.value.known()).is_some_and(|v| v == "1") {
                 return cannot("this host forwards, and merged packets cannot be forwarded");
             }
@@ -91,8 +96,8 @@ impl Knob for NicFeatures<'_> {
         host.set_feature(self.nic, self.name, value.starts_with("on"))
     }
 
-    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
-        case.act_impact(self.nic, Act::Feature(self.name))
+    fn impact(&self, context: &PlanContext<'_>, _: &str, _: &str) -> Impact {
+        context.act_impact(self.nic, Act::Feature(self.name))
     }
 
     fn sets(&self) -> &'static str {

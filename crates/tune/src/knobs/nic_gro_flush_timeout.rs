@@ -2,7 +2,7 @@
 //! deferred interrupts, also the time until the next poll.
 
 use crate::{
-    knob::{Case, Kind, Refusal, nanoseconds},
+    knob::{Kind, PlanContext, Refusal, nanoseconds},
     nic_attribute::{NicAttribute, same_line},
 };
 
@@ -24,6 +24,6 @@ static FILE: NicAttribute = NicAttribute {
     napi: Some("gro_flush_timeout"),
 };
 
-fn judge(_: &Case<'_>, wanted: &str) -> Result<String, Refusal> {
+fn judge(_: &PlanContext<'_>, wanted: &str) -> Result<String, Refusal> {
     nanoseconds(wanted)
 }

@@ -9,7 +9,7 @@ use model::{
 use crate::{
     Host, TuneError,
     drivers::Act,
-    knob::{Case, Kind, Knob, Refusal, cannot, harmful, nic_file, number},
+    knob::{Kind, Knob, PlanContext, Refusal, cannot, harmful, nic_file, number},
     knobs::nic_napi,
     need::Need,
     phase::Phase,
@@ -47,8 +47,13 @@ impl Knob for NicMtu<'_> {
         host.text(&nic_file(self.nic, "mtu"))
     }
 
-    fn validate(&self, case: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
-        let Some(nic) = case.nic(self.nic) else { return cannot("no such interface") };
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        old: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        let Some(nic) = context.nic(self.nic) else { return cannot("no such interface") };
         let mtu = number(wanted, 68, largest(nic), "bytes")?;
         let least = nic.min_mtu.get().map_or(68, u64::from);
         if mtu < least {
@@ -57,14 +62,14 @@ impl Knob for NicMtu<'_> {
         if let Some(most) = nic.max_mtu.get().map(u64::from).filter(|&most| mtu > most) {
             return cannot(format!("the driver takes no MTU above {most}"));
         }
-        if let Some(loses) = loses_ipv6(case, nic, mtu) {
+        if let Some(loses) = loses_ipv6(context, nic, mtu) {
             return harmful(format!(
                 "below {IPV6_LEAST} the kernel takes IPv6 off {loses}, and its addresses do not come \
                  back with the MTU"
             ));
         }
         let grows = old.trim().parse::<u64>().is_ok_and(|old| mtu > old);
-        if let Some(why) = too_large(case, nic, mtu, grows) {
+        if let Some(why) = too_large(context, nic, mtu, grows) {
             return cannot(why);
         }
         Ok(mtu.to_string())
@@ -82,8 +87,8 @@ impl Knob for NicMtu<'_> {
         "the old value is written back, to the interfaces on top of it too".into()
     }
 
-    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
-        case.act_impact(self.nic, Act::Mtu)
+    fn impact(&self, context: &PlanContext<'_>, _: &str, _: &str) -> Impact {
+        context.act_impact(self.nic, Act::Mtu)
     }
 
     fn unit(&self) -> &'static str {
@@ -118,47 +123,47 @@ fn largest(nic: &Nic) -> u64 {
 }
 
 /// A veth's peer, if it is in the same network namespace: each names the other.
-fn other_end<'f>(case: &Case<'f>, nic: &Nic) -> Option<&'f Nic> {
+fn other_end<'f>(context: &PlanContext<'f>, nic: &Nic) -> Option<&'f Nic> {
     let peer_of = |n: &Nic| match &n.details {
         KindDetails::Veth { peer_ifindex, .. } => peer_ifindex.get(),
         _ => None,
     };
     let number = peer_of(nic)?;
     let mutual = |n: &&Nic| n.ifindex.get() == Some(number) && peer_of(n) == nic.ifindex.get();
-    case.facts.nics.iter().find(mutual)
+    context.facts.nics.iter().find(mutual)
 }
 
 /// The interface that would lose IPv6: this one, or one lowered with it.
-fn loses_ipv6<'c>(case: &'c Case<'_>, nic: &'c Nic, mtu: u64) -> Option<&'c str> {
+fn loses_ipv6<'c>(context: &'c PlanContext<'_>, nic: &'c Nic, mtu: u64) -> Option<&'c str> {
     let has = |n: &&Nic| n.addresses.known().is_some_and(|a| a.iter().any(|a| a.contains(':')));
-    let on_top = || stacked::followers(case.facts, &nic.name).into_iter();
+    let on_top = || stacked::followers(context.facts, &nic.name).into_iter();
     let all = || std::iter::once(nic).chain(on_top());
     (mtu < IPV6_LEAST).then(|| all().find(has)).flatten().map(|n| n.name.as_str())
 }
 
 /// Why an MTU is too large: a neighboring interface has a smaller one, or the plan gives it
 /// another.
-fn too_large(case: &Case<'_>, nic: &Nic, mtu: u64, grows: bool) -> Option<String> {
+fn too_large(context: &PlanContext<'_>, nic: &Nic, mtu: u64, grows: bool) -> Option<String> {
     if let Some(LowerNic { nic: master, carries, planned }) =
-        stacked::other_of_master(case, nic, mtu)
+        stacked::other_of_master(context, nic, mtu)
     {
         let its = if planned { "and the same plan sets" } else { "which is" };
         return Some(format!(
             "{master} hands its MTU on to its members, {its} {carries}: ask for nic.{master}.mtu={mtu} instead"
         ));
     }
-    let on_the_way = stacked::members(case, nic).into_iter().find_map(|member| {
-        let why = too_little_beyond(case, member, mtu).filter(|_| grows)?;
+    let on_the_way = stacked::members(context, nic).into_iter().find_map(|member| {
+        let why = too_little_beyond(context, member, mtu).filter(|_| grows)?;
         Some(format!("of its member {}, {why}", member.name))
     });
     if on_the_way.is_some() {
         return on_the_way;
     }
-    if let Some(below) = stacked::smallest_mtu_below(case, nic) {
+    if let Some(below) = stacked::smallest_mtu_below(context, nic) {
         let less = mtu > below.carries && (grows || below.planned);
         return less.then(|| too_little_below(nic, below, mtu));
     }
-    too_little_beyond(case, nic, mtu).filter(|_| grows)
+    too_little_beyond(context, nic, mtu).filter(|_| grows)
 }
 
 fn too_little_below(nic: &Nic, below: LowerNic<'_>, mtu: u64) -> String {
@@ -176,10 +181,10 @@ fn too_little_below(nic: &Nic, below: LowerNic<'_>, mtu: u64) -> String {
 }
 
 /// Why the peer of a veth cannot receive packets this large.
-fn too_little_beyond(case: &Case<'_>, nic: &Nic, mtu: u64) -> Option<String> {
+fn too_little_beyond(context: &PlanContext<'_>, nic: &Nic, mtu: u64) -> Option<String> {
     let KindDetails::Veth { peer_mtu, peer, .. } = &nic.details else { return None };
-    let other = other_end(case, nic);
-    let planned = other.and_then(|o| case.mtus.get(&o.name)).copied();
+    let other = other_end(context, nic);
+    let planned = other.and_then(|o| context.mtus.get(&o.name)).copied();
     let carries = planned.or(peer_mtu.get().map(u64::from)).filter(|&carries| mtu > carries)?;
     Some(match (other, peer.known()) {
         (Some(other), _) => format!(

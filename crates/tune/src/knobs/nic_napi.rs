@@ -10,7 +10,9 @@ use parse::genl_netdev::NapiMessage;
 use crate::{
     Host, TuneError,
     host::napi::names,
-    knob::{Case, Kind, Knob, Refusal, Undone, cannot, nanoseconds, nic_file, number, switch},
+    knob::{
+        Kind, Knob, PlanContext, Refusal, Undone, cannot, nanoseconds, nic_file, number, switch,
+    },
     need::Need,
     phase::Phase,
 };
@@ -124,8 +126,13 @@ pub fn of_nic(host: &Host, nic: &str, only: Option<&str>) -> Vec<String> {
 
 /// What writing an interface's file does to its NAPI instances, for a plan; `None` if the kernel
 /// has no such per-instance setting.
-pub fn side_effects(case: &Case<'_>, nic: &str, name: &str, old: &str) -> Option<AtStake> {
-    let napis = case.nic(nic)?.napis.known()?;
+pub fn side_effects(
+    context: &PlanContext<'_>,
+    nic: &str,
+    name: &str,
+    old: &str,
+) -> Option<AtStake> {
+    let napis = context.nic(nic)?.napis.known()?;
     let names = names(napis.iter().map(|n| (n.id, n.queues.clone())).collect());
     let value = |n: &model::napi::Napi| match name {
         "defer_hard_irqs" => n.defer_hard_irqs.get().map(u64::from),
@@ -160,8 +167,13 @@ impl Knob for NicNapi<'_> {
         })
     }
 
-    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
-        match case.nic(self.nic) {
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        match context.nic(self.nic) {
             Some(_) => (self.setting.judge)(wanted),
             None => cannot("no such interface"),
         }

@@ -9,7 +9,7 @@ use probe::ask::ethtool::answers::Pause;
 use crate::{
     Host, TuneError,
     drivers::Act,
-    knob::{Case, Kind, Knob, Refusal, cannot, switch},
+    knob::{Kind, Knob, PlanContext, Refusal, cannot, switch},
     knobs::nic_napi,
     need::Need,
     phase::Phase,
@@ -60,8 +60,13 @@ impl Knob for NicPause<'_> {
         Ok(if on { "on" } else { "off" }.into())
     }
 
-    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
-        if case.nic(self.nic).is_none() {
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        if context.nic(self.nic).is_none() {
             return cannot("no such interface");
         }
         Ok(if switch(wanted)? == "1" { "on" } else { "off" }.into())
@@ -77,8 +82,8 @@ impl Knob for NicPause<'_> {
         host.set_pause(self.nic, &pause)
     }
 
-    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
-        case.act_impact(self.nic, Act::Pause)
+    fn impact(&self, context: &PlanContext<'_>, _: &str, _: &str) -> Impact {
+        context.act_impact(self.nic, Act::Pause)
     }
 
     fn sets(&self) -> &'static str {

@@ -11,7 +11,7 @@ use model::{
 use crate::{
     Host, TuneError,
     host::qdisc::{Qdisc, ROOT},
-    knob::{Case, Kind, Knob, Refusal, Undone, cannot, usage},
+    knob::{Kind, Knob, PlanContext, Refusal, Undone, cannot, usage},
     need::Need,
     phase::Phase,
 };
@@ -175,8 +175,13 @@ impl Knob for NicQdisc<'_> {
         }
     }
 
-    fn validate(&self, case: &Case<'_>, old: &str, value: &str) -> Result<String, Refusal> {
-        let Some(nic) = case.nic(self.nic) else { return cannot("no such interface") };
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        old: &str,
+        value: &str,
+    ) -> Result<String, Refusal> {
+        let Some(nic) = context.nic(self.nic) else { return cannot("no such interface") };
         let wanted = wanted(value)?;
         let queues = nic.queues.iter().filter(|q| q.id.direction == Direction::Tx).count();
         if wanted.mq && queues == 1 {
@@ -276,7 +281,7 @@ impl Knob for NicQdisc<'_> {
             .into()
     }
 
-    fn impact(&self, case: &Case<'_>, old: &str, new: &str) -> Impact {
+    fn impact(&self, context: &PlanContext<'_>, old: &str, new: &str) -> Impact {
         let many = parsed(old).first().is_some_and(|root| root.kind == "mq");
         let single = many && !new.starts_with("mq") && new != "default";
         let why = if single {
@@ -284,7 +289,7 @@ impl Knob for NicQdisc<'_> {
         } else {
             "packets that wait are dropped"
         };
-        case.nic_impact(self.nic, Disruption::BriefStall, why)
+        context.nic_impact(self.nic, Disruption::BriefStall, why)
     }
 
     fn sets(&self) -> &'static str {

@@ -9,7 +9,7 @@ use probe::ask::ethtool::answers::Rings;
 use crate::{
     Host, TuneError,
     drivers::Act,
-    knob::{Case, Kind, Knob, Refusal, cannot, number},
+    knob::{Kind, Knob, PlanContext, Refusal, cannot, number},
     knobs::nic_napi,
     need::Need,
     phase::Phase,
@@ -58,8 +58,13 @@ impl Knob for NicRings<'_> {
         Ok(slot(&mut rings, self.ring).to_string())
     }
 
-    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
-        let Some(nic) = case.nic(self.nic) else { return cannot("no such interface") };
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        let Some(nic) = context.nic(self.nic) else { return cannot("no such interface") };
         let Some(rings) = nic.rings.known() else {
             return cannot(nic.rings.why_not().unwrap_or("no rings").to_owned());
         };
@@ -84,8 +89,8 @@ impl Knob for NicRings<'_> {
         host.set_rings(self.nic, &rings)
     }
 
-    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
-        case.act_impact(self.nic, Act::Rings)
+    fn impact(&self, context: &PlanContext<'_>, _: &str, _: &str) -> Impact {
+        context.act_impact(self.nic, Act::Rings)
     }
 
     fn unit(&self) -> &'static str {

@@ -1,7 +1,7 @@
 //! `nic.NIC.threaded`: NAPI polling in kernel threads instead of softirqs; since 5.12.
 
 use crate::{
-    knob::{Case, Kind, Refusal, switch},
+    knob::{Kind, PlanContext, Refusal, switch},
     nic_attribute::{NicAttribute, same_line},
 };
 
@@ -23,6 +23,6 @@ static FILE: NicAttribute = NicAttribute {
     napi: Some("threaded"),
 };
 
-fn judge(_: &Case<'_>, wanted: &str) -> Result<String, Refusal> {
+fn judge(_: &PlanContext<'_>, wanted: &str) -> Result<String, Refusal> {
     switch(wanted).map(str::to_owned)
 }

@@ -1,7 +1,7 @@
 //! `nic.NIC.txqueuelen`: queue length, in packets, for qdiscs that use the interface's value.
 
 use crate::{
-    knob::{Case, Kind, Refusal, number},
+    knob::{Kind, PlanContext, Refusal, number},
     nic_attribute::{NicAttribute, same_line},
 };
 
@@ -23,6 +23,6 @@ static FILE: NicAttribute = NicAttribute {
     napi: None,
 };
 
-fn judge(_: &Case<'_>, wanted: &str) -> Result<String, Refusal> {
+fn judge(_: &PlanContext<'_>, wanted: &str) -> Result<String, Refusal> {
     Ok(number(wanted, 0, 10_000_000, "packets")?.to_string())
 }

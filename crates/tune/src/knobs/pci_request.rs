@@ -8,7 +8,7 @@ use parse::pci_config::{self, ListEnd, PciConfig};
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Kind, Knob, Refusal, Undone, cannot, usage},
+    knob::{Kind, Knob, PlanContext, Refusal, Undone, cannot, usage},
     need::Need,
     phase::Phase,
 };
@@ -164,7 +164,12 @@ impl Knob for PciRequest<'_> {
         bytes(exact).map_or_else(|| exact.trim().to_owned(), |b| b.to_string())
     }
 
-    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
         let field = self.field;
         let fits = |n: &u32| n.is_power_of_two() && (field.least..=field.most).contains(n);
         let Some(size) = wanted.parse().ok().filter(fits) else {
@@ -173,7 +178,7 @@ impl Knob for PciRequest<'_> {
                 field.least, field.most
             ));
         };
-        let nic = case
+        let nic = context
             .facts
             .nics
             .iter()
@@ -228,11 +233,11 @@ impl Knob for PciRequest<'_> {
         "the field is written back, the register's other bits as they are then".into()
     }
 
-    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
+    fn impact(&self, context: &PlanContext<'_>, _: &str, _: &str) -> Impact {
         let why = "a device that does not bear it hangs until it is reset";
         let on = |n: &&model::nic::Nic| n.bus_address.known().is_some_and(|a| a == self.address);
-        match case.facts.nics.iter().find(on) {
-            Some(nic) => case.nic_impact(&nic.name, Disruption::ConnectionLoss, why),
+        match context.facts.nics.iter().find(on) {
+            Some(nic) => context.nic_impact(&nic.name, Disruption::ConnectionLoss, why),
             None => Impact::of(Disruption::ConnectionLoss, why),
         }
     }

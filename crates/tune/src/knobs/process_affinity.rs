@@ -7,7 +7,7 @@ use model::{CpuSet, Reading, knob::Target};
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Kind, Knob, Refusal, Undone, cannot, ended, usage},
+    knob::{Kind, Knob, PlanContext, Refusal, Undone, cannot, ended, usage},
     need::Need,
     phase::Phase,
 };
@@ -121,14 +121,19 @@ impl Knob for ProcessAffinity {
         sets.join(" and ")
     }
 
-    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
-        let cpus = case.cpus(wanted)?;
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        let cpus = context.cpus(wanted)?;
         if cpus.is_empty() {
             return usage("a process needs a CPU");
         }
-        case.online(&cpus)?;
+        context.online(&cpus)?;
         let pid = self.pid;
-        let process = case.facts.processes.iter().find(|p| p.pid == pid);
+        let process = context.facts.processes.iter().find(|p| p.pid == pid);
         if let Some(Reading::Known(allowed)) = process.map(|p| &p.cpuset_cpus)
             && !allowed.is_empty()
             && !cpus.is_subset(allowed)
@@ -203,9 +208,10 @@ impl Knob for ProcessAffinity {
         "process affinity"
     }
 
-    fn owner(&self, case: &Case<'_>) -> String {
+    fn owner(&self, context: &PlanContext<'_>) -> String {
         let pid = self.pid;
-        let unit = case.facts.processes.iter().find(|p| p.pid == pid).and_then(|p| p.unit.known());
+        let unit =
+            context.facts.processes.iter().find(|p| p.pid == pid).and_then(|p| p.unit.known());
         unit.map_or(String::new(), |u| format!("systemd unit {u} (CPUAffinity= at its next start)"))
     }
 }

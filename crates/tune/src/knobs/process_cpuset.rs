@@ -11,7 +11,7 @@ use model::{
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Kind, Knob, Refusal, Undone, cannot, cpus_of, ended, usage},
+    knob::{Kind, Knob, PlanContext, Refusal, Undone, cannot, cpus_of, ended, usage},
     need::Need,
     phase::Phase,
 };
@@ -130,14 +130,19 @@ impl Knob for ProcessCpuset {
         format!("{} mems {} in {name}", some(&group.cpus), some(&group.mems))
     }
 
-    fn validate(&self, case: &Case<'_>, old: &str, value: &str) -> Result<String, Refusal> {
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        old: &str,
+        value: &str,
+    ) -> Result<String, Refusal> {
         let (first, rest) = value.split_once(' ').unwrap_or((value, ""));
-        let (cpus, mems) = wanted(&format!("{} {rest}", case.cpus(first)?))?;
+        let (cpus, mems) = wanted(&format!("{} {rest}", context.cpus(first)?))?;
         if cpus.is_empty() || mems.as_ref().is_some_and(CpuSet::is_empty) {
             return usage("a process needs a CPU and a node");
         }
-        case.online(&cpus)?;
-        let node = |n: u32| case.facts.numa_nodes.iter().any(|f| f.id.0 == n);
+        context.online(&cpus)?;
+        let node = |n: u32| context.facts.numa_nodes.iter().any(|f| f.id.0 == n);
         if let Some(none) = mems.iter().flat_map(CpuSet::iter).find(|n| !node(n.0)) {
             return cannot(format!("there is no node {none}"));
         }
@@ -232,7 +237,7 @@ impl Knob for ProcessCpuset {
             .into()
     }
 
-    fn impact(&self, _: &Case<'_>, old: &str, new: &str) -> Impact {
+    fn impact(&self, _: &PlanContext<'_>, old: &str, new: &str) -> Impact {
         let Some(group) = Group::parsed(old) else { return Impact::none() };
         let mut impact = match new.contains("mems") {
             true => Impact::of(
@@ -251,9 +256,10 @@ impl Knob for ProcessCpuset {
         "process affinity and memory placement"
     }
 
-    fn owner(&self, case: &Case<'_>) -> String {
+    fn owner(&self, context: &PlanContext<'_>) -> String {
         let pid = self.pid;
-        let unit = case.facts.processes.iter().find(|p| p.pid == pid).and_then(|p| p.unit.known());
+        let unit =
+            context.facts.processes.iter().find(|p| p.pid == pid).and_then(|p| p.unit.known());
         unit.map_or(String::new(), |u| format!("systemd unit {u} (AllowedCPUs=)"))
     }
 

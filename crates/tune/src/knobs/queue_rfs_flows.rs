@@ -2,7 +2,7 @@
 //! power of two. RFS also needs `net.core.rps_sock_flow_entries`.
 
 use crate::{
-    knob::{Case, Kind, Refusal, number, usage},
+    knob::{Kind, PlanContext, Refusal, number, usage},
     nic_attribute::{NicAttribute, same_line},
 };
 
@@ -24,7 +24,7 @@ static FILE: NicAttribute = NicAttribute {
     napi: None,
 };
 
-fn judge(_: &Case<'_>, wanted: &str) -> Result<String, Refusal> {
+fn judge(_: &PlanContext<'_>, wanted: &str) -> Result<String, Refusal> {
     let flows = number(wanted, 0, 1 << 30, "entries")?;
     // `store_rps_dev_flow_table_cnt` rounds up silently.
     if flows != 0 && !flows.is_power_of_two() {

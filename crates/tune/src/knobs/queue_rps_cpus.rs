@@ -1,7 +1,7 @@
 //! `nic.NIC.queue.rx-N.rps_cpus`: CPUs that process this queue's received packets (RPS); 0 is off.
 
 use crate::{
-    knob::{Case, Kind, Refusal, mask, same_mask},
+    knob::{Kind, PlanContext, Refusal, mask, same_mask},
     nic_attribute::NicAttribute,
 };
 
@@ -23,8 +23,8 @@ static FILE: NicAttribute = NicAttribute {
     napi: None,
 };
 
-fn judge(case: &Case<'_>, wanted: &str) -> Result<String, Refusal> {
+fn judge(context: &PlanContext<'_>, wanted: &str) -> Result<String, Refusal> {
     let cpus = mask(wanted)?;
-    case.online(&cpus)?;
+    context.online(&cpus)?;
     Ok(cpus.to_hex_mask())
 }

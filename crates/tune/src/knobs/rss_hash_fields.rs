@@ -7,7 +7,7 @@ use model::{
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Kind, Knob, Refusal, cannot, usage},
+    knob::{Kind, Knob, PlanContext, Refusal, cannot, usage},
     need::Need,
     phase::Phase,
 };
@@ -65,8 +65,13 @@ impl Knob for RssHashFields<'_> {
         })
     }
 
-    fn validate(&self, case: &Case<'_>, _: &str, wanted: &str) -> Result<String, Refusal> {
-        if case.nic(self.nic).is_none() {
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        _: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        if context.nic(self.nic).is_none() {
             return cannot("no such interface");
         }
         match bits(wanted) {
@@ -89,9 +94,9 @@ impl Knob for RssHashFields<'_> {
         host.set_hash_fields(self.nic, self.flow, bits)
     }
 
-    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
+    fn impact(&self, context: &PlanContext<'_>, _: &str, _: &str) -> Impact {
         let why = "flows change their queue once; with ports, fragments may overtake each other";
-        case.nic_impact(self.nic, Disruption::BriefStall, why)
+        context.nic_impact(self.nic, Disruption::BriefStall, why)
     }
 
     fn sets(&self) -> &'static str {

@@ -7,7 +7,7 @@ use model::{
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Kind, Knob, Refusal, cannot, usage},
+    knob::{Kind, Knob, PlanContext, Refusal, cannot, usage},
     need::Need,
     phase::Phase,
 };
@@ -61,8 +61,13 @@ impl Knob for RssKey<'_> {
         Ok(text(&rss.key))
     }
 
-    fn validate(&self, case: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
-        if case.nic(self.nic).is_none() {
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        old: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        if context.nic(self.nic).is_none() {
             return cannot("no such interface");
         }
         let size = bytes(old).map_or(0, |k| k.len());
@@ -92,9 +97,9 @@ impl Knob for RssKey<'_> {
         host.set_rss_key(self.nic, &key)
     }
 
-    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
+    fn impact(&self, context: &PlanContext<'_>, _: &str, _: &str) -> Impact {
         let why = "flows change their queue once, and their packets their order";
-        case.nic_impact(self.nic, Disruption::BriefStall, why)
+        context.nic_impact(self.nic, Disruption::BriefStall, why)
     }
 
     fn sets(&self) -> &'static str {

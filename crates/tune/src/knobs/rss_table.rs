@@ -8,7 +8,7 @@ use model::{
 use crate::{
     Host, TuneError,
     drivers::Act,
-    knob::{Case, Kind, Knob, Refusal, Undone, cannot, number, usage},
+    knob::{Kind, Knob, PlanContext, Refusal, Undone, cannot, number, usage},
     need::Need,
     phase::Phase,
 };
@@ -54,8 +54,13 @@ impl Knob for RssTable<'_> {
         Ok(rss.indir.iter().map(u32::to_string).collect::<Vec<_>>().join(" "))
     }
 
-    fn validate(&self, case: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
-        let Some(nic) = case.nic(self.nic) else { return cannot("no such interface") };
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        old: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        let Some(nic) = context.nic(self.nic) else { return cannot("no such interface") };
         let size = old.split_whitespace().count();
         let rings = nic.rss.known().and_then(|r| r.rings.get()).unwrap_or(u32::MAX);
         let table = match wanted.strip_prefix("equal ") {
@@ -108,8 +113,8 @@ impl Knob for RssTable<'_> {
             .into()
     }
 
-    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
-        case.act_impact(self.nic, Act::RssTable)
+    fn impact(&self, context: &PlanContext<'_>, _: &str, _: &str) -> Impact {
+        context.act_impact(self.nic, Act::RssTable)
     }
 
     fn sets(&self) -> &'static str {

@@ -15,7 +15,7 @@ use probe::{ReadError, ask::access};
 
 use crate::{
     Host, TuneError,
-    knob::{Case, Kind, Knob, Refusal},
+    knob::{Kind, Knob, PlanContext, Refusal},
     need::Need,
     netns,
     phase::Phase,
@@ -105,8 +105,8 @@ impl Sysctl<'_> {
         sysctl_conf::dotted(&self.path)
     }
 
-    fn fact<'c>(&self, case: &Case<'c>) -> Option<&'c Fact> {
-        case.facts.sysctls.get(&self.dotted())
+    fn fact<'c>(&self, context: &PlanContext<'c>) -> Option<&'c Fact> {
+        context.facts.sysctls.get(&self.dotted())
     }
 }
 
@@ -203,8 +203,13 @@ impl Knob for Sysctl<'_> {
         }
     }
 
-    fn validate(&self, case: &Case<'_>, old: &str, wanted: &str) -> Result<String, Refusal> {
-        judge::judge(case, &self.dotted(), old, wanted)
+    fn validate(
+        &self,
+        context: &PlanContext<'_>,
+        old: &str,
+        wanted: &str,
+    ) -> Result<String, Refusal> {
+        judge::judge(context, &self.dotted(), old, wanted)
     }
 
     fn needs(&self, _: &Host) -> Vec<Need> {
@@ -241,7 +246,7 @@ impl Knob for Sysctl<'_> {
         }
     }
 
-    fn impact(&self, case: &Case<'_>, _: &str, _: &str) -> Impact {
+    fn impact(&self, context: &PlanContext<'_>, _: &str, _: &str) -> Impact {
         let known = settings::find(&self.dotted()).is_some();
         let steers = steers(&self.path);
         let why = match (known, steers) {
@@ -251,7 +256,7 @@ impl Knob for Sysctl<'_> {
         };
         let mut impact = Impact::of(Disruption::ConnectionLoss, why);
         impact.basis = if steers { Basis::General } else { Basis::Assumed };
-        impact.own_connection = case.session.remote.is_some();
+        impact.own_connection = context.session.remote.is_some();
         impact
     }
 
@@ -266,8 +271,8 @@ impl Knob for Sysctl<'_> {
         "sysctl"
     }
 
-    fn owner(&self, case: &Case<'_>) -> String {
-        match self.fact(case).map(|f| &f.origin) {
+    fn owner(&self, context: &PlanContext<'_>) -> String {
+        match self.fact(context).map(|f| &f.origin) {
             Some(Origin::File { path, line, .. }) => {
                 format!("{path}:{line}, which sets it at boot")
             }
@@ -331,7 +336,7 @@ mod tests {
                 .unwrap();
         let session = Session::default();
         let disruption = |key: &str| {
-            let impact = setting(key).impact(&Case::new(&facts, &session), "", "");
+            let impact = setting(key).impact(&PlanContext::new(&facts, &session), "", "");
             (setting(key).danger().is_some(), impact.disruption, impact.basis)
         };
         let unknown = (true, Disruption::ConnectionLoss, Basis::Assumed);

@@ -6,7 +6,7 @@ use std::path::Path;
 use model::tune::{HostId, Plan};
 use probe::{Root, facts};
 
-use crate::{Host, change_request, knob::Case, plan, session::Session};
+use crate::{Host, change_request, knob::PlanContext, plan, session::Session};
 
 /// `bond0` of eth0 (active), eth1 and eth2 (no link); `br0` with eth3; eth4.
 fn tree(at: &Path) {
@@ -49,7 +49,7 @@ fn made(change_requests: &[&str]) -> Plan {
     let change_requests = change_request::arguments(&change_requests).unwrap();
     let seen = plan::look(&host, &change_requests.change_requests);
     let id: HostId = host.id();
-    plan::make(Case::new(&facts, &Session::default()), id, &change_requests, &seen)
+    plan::make(PlanContext::new(&facts, &Session::default()), id, &change_requests, &seen)
 }
 
 fn order(plan: &Plan) -> Vec<&str> {

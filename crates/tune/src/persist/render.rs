@@ -47,7 +47,7 @@ pub fn render(
     kept: &[PersistedValue],
 ) -> Rendered {
     let system = destination.system(host);
-    let mut work = Work {
+    let mut work = Renderer {
         host: (!destination.is_another_system()).then_some(host),
         settings: destination.settings(host),
         system,
@@ -87,7 +87,7 @@ pub fn systemd_version(host: &Host) -> Option<u32> {
     folders.iter().find_map(|f| host.root().entries(f).ok()?.iter().find_map(version))
 }
 
-struct Work<'a> {
+struct Renderer<'a> {
     /// The running host, if the files are for its own system.
     host: Option<&'a Host>,
     /// The host with the existing configuration files.
@@ -141,7 +141,7 @@ fn echo(command: &str) -> Option<(&str, &str)> {
     Some((file, value))
 }
 
-impl Work<'_> {
+impl Renderer<'_> {
     fn append(&mut self, path: &str, mode: u32, text: &str) {
         self.bodies.entry(path.to_owned()).or_insert((mode, String::new())).1.push_str(text);
     }

@@ -38,7 +38,7 @@ pub struct Request {
 }
 
 /// The values to keep from now on, and their files.
-pub struct Work {
+pub struct PersistPlan {
     pub place: PersistPaths,
     pub old: Record,
     pub kept: Vec<PersistedValue>,
@@ -125,7 +125,7 @@ pub fn look(
     request: &Request,
     host: &JournalTarget,
     operator: &dyn Operator,
-) -> Result<Work, TuneError> {
+) -> Result<PersistPlan, TuneError> {
     let place = place(request, host)?;
     let old = Record::load(&place.record)?;
     let target = match &request.into {
@@ -173,7 +173,7 @@ pub fn look(
     let said =
         |k: &PersistedValue| !rendered.not_kept.iter().any(|n| n.knob == k.knob && n.id == k.id);
     let kept = if request.prints { kept } else { kept.into_iter().filter(said).collect() };
-    Ok(Work { place, old, kept, rendered, unnamed })
+    Ok(PersistPlan { place, old, kept, rendered, unnamed })
 }
 
 /// Values kept for another network namespace cannot be identified from here, so only `--remove` may

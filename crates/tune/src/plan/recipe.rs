@@ -68,7 +68,7 @@ fn planned(change_requests: impl FnOnce(&model::Facts) -> ChangeRequests) -> Pla
     let host = Host::tree(folder.path()).unwrap();
     let change_requests = change_requests(&facts);
     let seen = look(&host, &change_requests.change_requests);
-    make(Case::new(&facts, &Session::default()), host.id(), &change_requests, &seen)
+    make(PlanContext::new(&facts, &Session::default()), host.id(), &change_requests, &seen)
 }
 
 fn of(text: &str) -> Plan {

@@ -7,7 +7,7 @@ use model::{
 
 use crate::{
     TuneError,
-    change_request::{ChangeRequest, Mode},
+    change_request::{ChangeRequest, RequestMode},
     suggestion,
 };
 
@@ -43,10 +43,10 @@ pub fn expand(
     for line in &profile.lines {
         let (value, mode) = match (&line.wanted, &line.refuted) {
             (ProfileValue::Exactly(v) | ProfileValue::AtLeast(v), Some(why)) => {
-                (v, Mode::Refuted(why.clone()))
+                (v, RequestMode::Refuted(why.clone()))
             }
-            (ProfileValue::Exactly(v), None) => (v, Mode::Exactly),
-            (ProfileValue::AtLeast(v), None) => (v, Mode::AtLeast),
+            (ProfileValue::Exactly(v), None) => (v, RequestMode::Exactly),
+            (ProfileValue::AtLeast(v), None) => (v, RequestMode::AtLeast),
         };
         let asked_by = format!("profile {}", line.at);
         let change_request = |knob: String| ChangeRequest {

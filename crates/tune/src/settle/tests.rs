@@ -12,7 +12,7 @@ use model::{
 use super::*;
 use crate::{
     Store,
-    apply::{Applied, Work},
+    apply::{Applied, Applier},
     undo,
 };
 
@@ -111,7 +111,7 @@ impl Tree {
         let host = self.host();
         let path = crate::mtu_path::PathCheck::default();
         let work =
-            Work { host: &host, store: &store, lock: &lock, stop, link_wait: PATIENCE, path };
+            Applier { host: &host, store: &store, lock: &lock, stop, link_wait: PATIENCE, path };
         work.apply(plan, by(), None).unwrap()
     }
 

@@ -4,7 +4,7 @@
 use model::tune::{Plan, RefusedAs};
 use probe::{Root, facts};
 
-use crate::{Host, change_request, knob::Case, plan, session::Session};
+use crate::{Host, change_request, knob::PlanContext, plan, session::Session};
 
 fn made(change_requests: &[&str]) -> Plan {
     let tree = tempfile::tempdir().unwrap();
@@ -33,7 +33,7 @@ fn made(change_requests: &[&str]) -> Plan {
     let change_requests: Vec<String> = change_requests.iter().map(|w| (*w).to_owned()).collect();
     let change_requests = change_request::arguments(&change_requests).unwrap();
     let seen = plan::look(&host, &change_requests.change_requests);
-    plan::make(Case::new(&facts, &Session::default()), host.id(), &change_requests, &seen)
+    plan::make(PlanContext::new(&facts, &Session::default()), host.id(), &change_requests, &seen)
 }
 
 const ALL: &str = "sysctl.net.ipv4.conf.all.forwarding=1";

@@ -12,7 +12,7 @@ use probe::{Root, facts};
 
 use crate::{
     Host, change_request,
-    knob::{Case, mtu_of},
+    knob::{PlanContext, mtu_of},
     knobs, plan,
     session::Session,
 };
@@ -72,7 +72,7 @@ fn made(change_requests: &[&str]) -> Plan {
     let change_requests: Vec<String> = change_requests.iter().map(|w| (*w).to_owned()).collect();
     let change_requests = change_request::arguments(&change_requests).unwrap();
     let seen = plan::look(&host, &change_requests.change_requests);
-    plan::make(Case::new(&facts, &Session::default()), host.id(), &change_requests, &seen)
+    plan::make(PlanContext::new(&facts, &Session::default()), host.id(), &change_requests, &seen)
 }
 
 /// The interfaces in the order of their changes.
@@ -170,8 +170,11 @@ fn ipv6_is_not_taken_off_what_is_lowered_along() {
         let change_requests = change_request::arguments(&[change_request.to_owned()]).unwrap();
         let seen = plan::look(&host, &change_requests.change_requests);
         let session = Session::default();
-        let case = Case::new(facts, &session);
-        plan::make(case, host.id(), &change_requests, &seen).refused.first().map(|r| r.why.clone())
+        let context = PlanContext::new(facts, &session);
+        plan::make(context, host.id(), &change_requests, &seen)
+            .refused
+            .first()
+            .map(|r| r.why.clone())
     };
     let nic = |facts: &mut model::Facts, name: &str, edit: &dyn Fn(&mut model::nic::Nic)| {
         edit(facts.nics.iter_mut().find(|n| n.name == name).unwrap());

@@ -11,7 +11,7 @@ use model::{
 use super::*;
 use crate::{
     Store,
-    apply::{Applied, Work as Applying},
+    apply::{Applied, Applier as Applying},
     residue, settle, status,
 };
 

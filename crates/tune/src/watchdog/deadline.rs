@@ -124,9 +124,9 @@ pub fn undo_unless_confirmed(
     let mut tries = 0;
     loop {
         match once(host, store, orders.id, &lock) {
-            Ok(untold) => {
+            Ok(unwritten) => {
                 drop(lock);
-                return tell(store, orders.id, untold, now);
+                return tell(store, orders.id, unwritten, now);
             }
             // A value that cannot be read is retried until the host goes down.
             Err(TuneError::Unread(_)) if !now.load(Ordering::Relaxed) => {}
@@ -166,19 +166,19 @@ fn once(host: &Host, store: &Store, id: u64, lock: &Lock) -> Result<Vec<Event>, 
     match report.not_restored.first() {
         Some((knob, why)) => Err(TuneError::Environment(format!("{knob} not put back: {why}"))),
         None => {
-            let mut untold = journal.untold();
+            let mut unwritten = journal.unwritten();
             if report.journal.is_some() {
-                untold.push(Event::RolledBack);
+                unwritten.push(Event::RolledBack);
             }
-            Ok(untold)
+            Ok(unwritten)
         }
     }
 }
 
 /// Writes pending journal records once possible, unless another process ended the set or the host
 /// goes down. The host is not written again: others may have changed it since.
-fn tell(store: &Store, id: u64, untold: Vec<Event>, now: &AtomicBool) -> Result<(), TuneError> {
-    let mut left = VecDeque::from(untold);
+fn tell(store: &Store, id: u64, unwritten: Vec<Event>, now: &AtomicBool) -> Result<(), TuneError> {
+    let mut left = VecDeque::from(unwritten);
     while !left.is_empty() {
         if now.load(Ordering::Relaxed) {
             return Err(TuneError::Environment(format!(

@@ -43,8 +43,8 @@ pub fn measure(
         false => plain(spec, &requests.server)?,
     };
     let (door, _) = reach(&spec.common, &server, tls.as_ref(), run.stop)?;
-    let onlooker = match &spec.responder {
-        Some(at) => Some(Peer::onlooker(at, &spec.common, secret)?),
+    let observer = match &spec.responder {
+        Some(at) => Some(Peer::observer(at, &spec.common, secret)?),
         None => None,
     };
     let same_host = door.ip.is_none_or(is_here);
@@ -73,7 +73,7 @@ pub fn measure(
         local: door.local.clone(),
         peer: End {
             address: door.name.clone(),
-            ..onlooker.as_ref().map_or_else(End::default, |o| o.end.clone())
+            ..observer.as_ref().map_or_else(End::default, |o| o.end.clone())
         },
         floor: calibration.certificate([]),
         runs: vec![],
@@ -84,7 +84,7 @@ pub fn measure(
         door: &door,
         assignments: &assignments,
         same_host,
-        onlooker: onlooker.as_ref(),
+        observer: observer.as_ref(),
     };
     let program = &mut document.peer.program;
     let Sweep { runs, interrupted, broken } = sweep(&spec.flows, run.stop, |flows| {
@@ -121,7 +121,7 @@ struct RunSetup<'a> {
     door: &'a ServerAddress,
     assignments: &'a Assignments,
     same_host: bool,
-    onlooker: Option<&'a Peer>,
+    observer: Option<&'a Peer>,
 }
 
 /// One number of connections, repeated until its interval meets `--precision`; also returns the
@@ -132,11 +132,11 @@ fn one(
     place: &RunSetup<'_>,
     run: Run<'_>,
 ) -> Result<(OneRun<HttpRun>, String)> {
-    let RunSetup { shape, assignments, onlooker, .. } = *place;
+    let RunSetup { shape, assignments, observer, .. } = *place;
     let workers = Workers {
         common: &spec.common,
         assignments,
-        onlooker,
+        observer,
         connections: flows,
         rate_per_s: spec.rate_per_s,
         total: spec.requests,
@@ -155,7 +155,7 @@ fn one(
     let mut run = result::http_run(spec, flows, assignments, place.same_host, mean, &sums);
     run.transport = place.door.transport;
     run.warnings.extend(why);
-    run.warnings.extend(onlooker.zip(place.door.ip).and_then(|(peer, ip)| peer.elsewhere(ip)));
+    run.warnings.extend(observer.zip(place.door.ip).and_then(|(peer, ip)| peer.elsewhere(ip)));
     let server = result::server(&sums.all);
     Ok((OneRun { run, interrupted: sums.interrupted, broken }, server))
 }

@@ -4,7 +4,7 @@ use stats::Histogram;
 use traffic::engine::{
     protocol::Record,
     recorder::Recorder,
-    window::{Counts, Window},
+    window::{Inclusion, Window},
 };
 
 use super::pipeline::PendingRequest;
@@ -49,10 +49,10 @@ impl HttpRecorder {
         bytes: u64,
     ) {
         let counts = self.requests.record(window, asked.due_ns, asked.sent_ns, now);
-        if counts == Counts::Not {
+        if counts == Inclusion::None {
             return;
         }
-        if counts == Counts::Whole {
+        if counts == Inclusion::Full {
             self.bytes += bytes;
             if let Some(n) = self.statuses.get_mut(usize::from(status)) {
                 *n += 1;

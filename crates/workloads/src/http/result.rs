@@ -18,7 +18,7 @@ use traffic::engine::{
 use super::{recorder::HttpRecorder, statuses};
 
 const WORDS: Words = Words { unconnected: "not connected", answer: "response" };
-const UNTOLD: &str = "this kind of server does not report it; a responder on its host does \
+const NO_RESPONDER: &str = "this kind of server does not report it; a responder on its host does \
                       (--responder)";
 
 /// The run's result; `request_bytes` is the mean length of its requests, which are sent in turn.
@@ -38,7 +38,7 @@ pub fn http_run(
         responder: spec.responder.is_some(),
         assignments,
         same_host,
-        untold: UNTOLD,
+        no_responder_reason: NO_RESPONDER,
     };
     let (cpu, placement) = sums.both_ends(&asked, (transactions, per_s));
     let (p50, rate) = sums.estimates();

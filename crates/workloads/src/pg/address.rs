@@ -9,7 +9,7 @@ use model::Warning;
 use traffic::{Error, Result};
 
 use super::{
-    around::{Around, UserName},
+    environment::{Environment, UserName},
     passfile,
     security::Security,
     strings,
@@ -108,7 +108,7 @@ impl Address {
     ///
     /// # Errors
     /// [`Error::Usage`] for a string that libpq would refuse, or an option not supported here.
-    pub fn of(text: &str, password: Option<&str>, around: &Around<'_>) -> Result<Self> {
+    pub fn of(text: &str, password: Option<&str>, environment: &Environment<'_>) -> Result<Self> {
         let given = strings::settings(text)?;
         for (key, _) in &given {
             let known = KNOWN.iter().any(|(k, _)| k == key) || IGNORED.contains(&key.as_str());
@@ -123,7 +123,7 @@ impl Address {
         let mut all: BTreeMap<&str, String> = BTreeMap::new();
         for (key, variable) in KNOWN {
             let typed = given.iter().rev().find(|(k, _)| k == key).map(|(_, v)| v.clone());
-            if let Some(value) = typed.or_else(|| (around.variable)(variable)) {
+            if let Some(value) = typed.or_else(|| (environment.variable)(variable)) {
                 all.insert(key, value);
             }
         }
@@ -132,14 +132,14 @@ impl Address {
         }
         all.retain(|_, value| !value.is_empty());
         // Obsolete, but libpq still honors it.
-        if (around.variable)("PGREQUIRESSL").is_some_and(|v| v.starts_with('1')) {
+        if (environment.variable)("PGREQUIRESSL").is_some_and(|v| v.starts_with('1')) {
             all.entry("sslmode").or_insert_with(|| "require".into());
         }
-        build(&all, around)
+        build(&all, environment)
     }
 }
 
-fn build(all: &BTreeMap<&str, String>, around: &Around<'_>) -> Result<Address> {
+fn build(all: &BTreeMap<&str, String>, environment: &Environment<'_>) -> Result<Address> {
     let usage = |why: String| Err(Error::Usage(why));
     if all.contains_key("require_auth") {
         return usage("require_auth: the server's choice is taken; leave it out".into());
@@ -147,14 +147,14 @@ fn build(all: &BTreeMap<&str, String>, around: &Around<'_>) -> Result<Address> {
     if let Some(attrs) = all.get("target_session_attrs").filter(|a| *a != "any") {
         return usage(format!("target_session_attrs={attrs}: name the one server to measure"));
     }
-    let Some(user) = all.get("user").cloned().or_else(|| (around.who)(UserName::Name)) else {
+    let Some(user) = all.get("user").cloned().or_else(|| (environment.who)(UserName::Name)) else {
         return usage("no user name: write postgres://USER@HOST/".into());
     };
     let database = all.get("dbname").unwrap_or(&user).clone();
     let mut warnings = vec![];
     let passwords = match all.get("password") {
         Some(_) => vec![],
-        None => passfile::read(all.get("passfile"), around, &mut warnings),
+        None => passfile::read(all.get("passfile"), environment, &mut warnings),
     };
     let mut hosts = vec![];
     for (name, host) in hosts_of(all)? {
@@ -184,7 +184,7 @@ fn build(all: &BTreeMap<&str, String>, around: &Around<'_>) -> Result<Address> {
         Some((_, Ok(n))) => Some(n),
         Some((text, Err(_))) => return usage(format!("connect_timeout={text}: write seconds")),
     };
-    let security = Security::of(all, around, &mut warnings)?;
+    let security = Security::of(all, environment, &mut warnings)?;
     Ok(Address { hosts, user, database, parameters, security, timeout_s, warnings })
 }
 
@@ -235,13 +235,13 @@ fn hosts_of(all: &BTreeMap<&str, String>) -> Result<Vec<(String, Host)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pg::security::Mode;
+    use crate::pg::security::SslMode;
 
     fn of(text: &str, env: &[(&str, &str)]) -> Result<Address> {
         let variable =
             |name: &str| env.iter().find(|(k, _)| *k == name).map(|(_, v)| (*v).to_owned());
         let who = |what| Some(if what == UserName::Name { "me" } else { "/nonexistent" }.into());
-        Address::of(text, None, &Around { variable: &variable, who: &who })
+        Address::of(text, None, &Environment { variable: &variable, who: &who })
     }
 
     fn places(a: &Address) -> Vec<(Host, Option<&str>)> {
@@ -270,11 +270,11 @@ mod tests {
         assert_eq!(a.hosts[0].host, tcp("10.0.0.1", 5432));
         assert_eq!(a.hosts[0].name, "name");
         let a = of("host=a", &[("PGSSLMODE", "require")]).unwrap();
-        assert_eq!(a.security.mode, Mode::Require);
+        assert_eq!(a.security.mode, SslMode::Require);
         let old = [("PGREQUIRESSL", "1")];
-        assert_eq!(of("host=a", &old).unwrap().security.mode, Mode::Require);
-        assert_eq!(of("host=a sslmode=allow", &old).unwrap().security.mode, Mode::Allow);
-        assert_eq!(of("host=a", &[("PGREQUIRESSL", "0")]).unwrap().security.mode, Mode::Prefer);
+        assert_eq!(of("host=a", &old).unwrap().security.mode, SslMode::Require);
+        assert_eq!(of("host=a sslmode=allow", &old).unwrap().security.mode, SslMode::Allow);
+        assert_eq!(of("host=a", &[("PGREQUIRESSL", "0")]).unwrap().security.mode, SslMode::Prefer);
         assert!(!format!("{:?}", of("postgres://a", &env)).contains("geheim"));
     }
 

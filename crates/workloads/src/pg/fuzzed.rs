@@ -5,8 +5,8 @@ use model::measure::PgProtocol;
 
 use super::{
     address::Address,
-    around::Around,
     client::{Client, Next as Do},
+    environment::Environment,
     login::{Credentials, Login, rounds},
     passfile,
     pgbench::{log, reported},
@@ -111,7 +111,7 @@ pub fn script(bytes: &[u8]) {
 
 pub fn address(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let none = Around { variable: &|_| None, who: &|_| None };
+    let none = Environment { variable: &|_| None, who: &|_| None };
     let _ = Address::of(&text, Some("secret"), &none);
     if let Ok((without, Some(_))) = super::without_password(&text) {
         // The text shown to users must not hold a password.

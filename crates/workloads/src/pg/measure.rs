@@ -24,9 +24,9 @@ use traffic::{
 
 use super::{
     address::Address,
-    around::{Around, UserName},
     builtin,
     client::Client,
+    environment::{Environment, UserName},
     pgbench,
     plan::Plan,
     protocol::PgShape,
@@ -61,8 +61,8 @@ pub fn measure(
     let timeout = Duration::from_nanos(spec.timeout_ns.0);
     let mut session = Session::open(&address, &spec.common, timeout, run.stop)?;
     let scale = scale(spec, &mut session)?;
-    let onlooker = match &spec.responder {
-        Some(at) => Some(Peer::onlooker(at, &spec.common, secret)?),
+    let observer = match &spec.responder {
+        Some(at) => Some(Peer::observer(at, &spec.common, secret)?),
         None => None,
     };
     let common = &spec.common;
@@ -90,9 +90,9 @@ pub fn measure(
     };
     let verifies = address.security.verifies();
     let shape = shape(spec, plan, &session, verifies)?;
-    let agreed = session.agreed.map(|agreed| untold(agreed, verifies));
+    let agreed = session.agreed.map(|agreed| tls_run(agreed, verifies));
     let conducted = pgbench::conducted(&spec.common);
-    let elsewhere = onlooker.as_ref().zip(ip).and_then(|(peer, ip)| peer.elsewhere(ip));
+    let elsewhere = observer.as_ref().zip(ip).and_then(|(peer, ip)| peer.elsewhere(ip));
     let reported: Vec<_> = [address.warnings, session.warnings.clone()]
         .concat()
         .into_iter()
@@ -100,8 +100,8 @@ pub fn measure(
         .collect();
     drop(session);
     let Sweep { runs, interrupted, broken } = sweep(&spec.clients, run.stop, |clients| {
-        let onlooker = onlooker.as_ref();
-        let begin = Begin { spec, clients, shape: &shape, scale, seed, onlooker };
+        let observer = observer.as_ref();
+        let begin = Begin { spec, clients, shape: &shape, scale, seed, observer };
         let mut one = match &tool {
             None => one(&begin, &assignments, same_host, run),
             Some(tool) => pgbench::one(
@@ -111,7 +111,7 @@ pub fn measure(
                     clients,
                     shape: &shape,
                     seed,
-                    onlooker,
+                    observer,
                     conducted: &conducted,
                     assignments: &assignments,
                     same_host,
@@ -161,8 +161,8 @@ fn check(spec: &PgSpec) -> Result<()> {
 /// The servers that a connection string names.
 pub fn address_of(spec: &PgSpec, password: Option<&str>) -> Result<Address> {
     let variable = |name: &str| std::env::var(name).ok();
-    let around = Around { variable: &variable, who: &entry };
-    Address::of(&spec.common.target, password, &around)
+    let environment = Environment { variable: &variable, who: &entry };
+    Address::of(&spec.common.target, password, &environment)
 }
 
 /// A field of this process's user in the host's user database.
@@ -241,7 +241,7 @@ struct Begin<'a> {
     shape: &'a PgShape,
     scale: u32,
     seed: u64,
-    onlooker: Option<&'a Peer>,
+    observer: Option<&'a Peer>,
 }
 
 impl Begin<'_> {
@@ -269,7 +269,7 @@ fn one(
     let workers = Workers {
         common: &spec.common,
         assignments,
-        onlooker: begin.onlooker,
+        observer: begin.observer,
         connections: clients,
         rate_per_s: spec.rate_per_s,
         total: spec.transactions,
@@ -294,7 +294,7 @@ fn one(
 }
 
 /// The TLS part of a result without handshake figures.
-fn untold(agreed: Agreed, verified: bool) -> TlsRun {
+fn tls_run(agreed: Agreed, verified: bool) -> TlsRun {
     TlsRun {
         version: agreed.version.into(),
         cipher: agreed.cipher.into(),

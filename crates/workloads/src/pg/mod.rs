@@ -1,6 +1,6 @@
 //! A PostgreSQL client that measures transactions.
 //!
-//! - `strings`, `around`, `address`, `passfile`, `security`: from the command line to servers,
+//! - `strings`, `environment`, `address`, `passfile`, `security`: from the command line to servers,
 //!   passwords and TLS options.
 //! - `wire`, `login`: the server's messages, and the login; without I/O.
 //! - `script`, `builtin`, `plan`: a transaction's commands, ready to send.
@@ -11,9 +11,9 @@
 //! - `recorder`, `result`, `unsent`: distributions, counts, and context.
 
 mod address;
-mod around;
 mod builtin;
 mod client;
+mod environment;
 pub(crate) mod fuzzed;
 pub mod init;
 mod login;

@@ -5,14 +5,18 @@
 use model::Warning;
 use std::{fs, os::unix::fs::MetadataExt, path::PathBuf};
 
-use super::around::Around;
+use super::environment::Environment;
 
 /// Size limit of a password file in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Lines of the named file, or of `~/.pgpass`; empty without a file.
-pub fn read(named: Option<&String>, around: &Around<'_>, warnings: &mut Vec<Warning>) -> Vec<Line> {
-    let home = || Some(around.home()?.join(".pgpass"));
+pub fn read(
+    named: Option<&String>,
+    environment: &Environment<'_>,
+    warnings: &mut Vec<Warning>,
+) -> Vec<Line> {
+    let home = || Some(environment.home()?.join(".pgpass"));
     let Some(path) = named.map(PathBuf::from).or_else(home) else { return vec![] };
     let Ok(about) = fs::metadata(&path) else { return vec![] };
     let mut unused = |why: &str| {

@@ -6,7 +6,7 @@ use traffic::engine::{
     failed::Failed,
     protocol::Record,
     recorder::Recorder,
-    window::{Counts, Window},
+    window::{Inclusion, Window},
 };
 
 use super::{client::Running, wire::ServerError};
@@ -102,9 +102,9 @@ impl PgRecorder {
     #[inline]
     pub fn record(&mut self, window: &Window, done: &Running, now: u64) {
         match self.requests.record(window, done.due_ns, done.begun_ns, now) {
-            Counts::Not => return,
-            Counts::Time => {}
-            Counts::Whole => {
+            Inclusion::None => return,
+            Inclusion::LatencyOnly => {}
+            Inclusion::Full => {
                 add(&mut self.moved, &done.moved.sum);
                 self.unsent += u64::from(done.moved.sum.sends == 0);
                 if let Some(script) = self.scripts.get_mut(done.script) {

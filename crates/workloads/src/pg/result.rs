@@ -16,7 +16,8 @@ use traffic::engine::{
 use super::{plan::Plan, protocol::PgShape, recorder::PgRecorder, unsent};
 
 const WORDS: Words = Words { unconnected: "no session", answer: "answer" };
-const UNTOLD: &str = "PostgreSQL does not report it; a responder on its host does (--responder)";
+const NO_RESPONDER: &str =
+    "PostgreSQL does not report it; a responder on its host does (--responder)";
 
 /// Text such as `1 client` or `8 clients`.
 pub fn clients_text(n: u32) -> String {
@@ -39,7 +40,7 @@ pub fn pg_run(
         responder: spec.responder.is_some(),
         assignments,
         same_host,
-        untold: UNTOLD,
+        no_responder_reason: NO_RESPONDER,
     };
     let (cpu, placement) = sums.both_ends(&asked, (transactions, per_s));
     let (p50, rate) = sums.estimates();

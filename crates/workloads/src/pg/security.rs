@@ -14,7 +14,7 @@ use traffic::{
     },
 };
 
-use super::around::Around;
+use super::environment::Environment;
 
 /// Advice for certificate errors.
 const REMEDIES: Remedies = Remedies {
@@ -26,7 +26,7 @@ const REMEDIES: Remedies = Remedies {
 
 /// The `sslmode` values, from least to most secure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Mode {
+pub enum SslMode {
     Disable,
     Allow,
     Prefer,
@@ -64,11 +64,11 @@ enum Root {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Security {
-    pub mode: Mode,
+    pub mode: SslMode,
     pub binding: Binding,
     root: Root,
     own: Option<(String, String)>,
-    untold: bool,
+    no_sni: bool,
 }
 
 impl Security {
@@ -79,7 +79,7 @@ impl Security {
     /// [`Error::Environment`] for a missing file.
     pub fn of(
         all: &BTreeMap<&str, String>,
-        around: &Around<'_>,
+        environment: &Environment<'_>,
         warnings: &mut Vec<Warning>,
     ) -> Result<Self> {
         let get = |key: &str| all.get(key).map(String::as_str);
@@ -103,7 +103,7 @@ impl Security {
             ));
         }
         let home = |name: &str| {
-            let path = around.home()?.join(".postgresql").join(name);
+            let path = environment.home()?.join(".postgresql").join(name);
             path.exists().then(|| path.to_string_lossy().into_owned())
         };
         let named_root = get("sslrootcert");
@@ -111,8 +111,8 @@ impl Security {
         let root = match named_root {
             Some("system") => Root::System,
             // As libpq: a missing root file is ignored if the mode does not verify.
-            Some(file) if mode < Mode::VerifyCa && fs::metadata(file).is_err() => {
-                if mode > Mode::Disable {
+            Some(file) if mode < SslMode::VerifyCa && fs::metadata(file).is_err() => {
+                if mode > SslMode::Disable {
                     warnings.push(Warning::NoRootCertificate { file: file.to_owned() });
                 }
                 Root::Anybody
@@ -120,7 +120,7 @@ impl Security {
             Some(file) => Root::File(file.to_owned()),
             None => home("root.crt").map_or(Root::Anybody, Root::File),
         };
-        if mode >= Mode::VerifyCa && root == Root::Anybody {
+        if mode >= SslMode::VerifyCa && root == Root::Anybody {
             return Err(Error::Environment(
                 "sslmode=verify-ca and verify-full need the authority's certificate: \
                  ~/.postgresql/root.crt, or sslrootcert=FILE"
@@ -141,8 +141,8 @@ impl Security {
             mode,
             binding,
             root,
-            own: if mode == Mode::Disable { None } else { own(all, home)? },
-            untold: get("sslsni") == Some("0"),
+            own: if mode == SslMode::Disable { None } else { own(all, home)? },
+            no_sni: get("sslsni") == Some("0"),
         })
     }
 
@@ -150,9 +150,9 @@ impl Security {
     pub fn tries(&self, unix: bool) -> &'static [Try] {
         match self.mode {
             _ if unix => &[Try::Plain],
-            Mode::Disable => &[Try::Plain],
-            Mode::Allow => &[Try::Plain, Try::Tls],
-            Mode::Prefer => &[Try::Either, Try::Plain],
+            SslMode::Disable => &[Try::Plain],
+            SslMode::Allow => &[Try::Plain, Try::Tls],
+            SslMode::Prefer => &[Try::Either, Try::Plain],
             _ => &[Try::Tls],
         }
     }
@@ -163,14 +163,14 @@ impl Security {
     /// # Errors
     /// As [`Tls::new`].
     pub fn tls(&self, name: &str, ip: Option<IpAddr>) -> Result<Tls> {
-        let any_name = self.mode != Mode::VerifyFull;
+        let any_name = self.mode != SslMode::VerifyFull;
         let address = ip.filter(|_| any_name && ServerName::try_from(name).is_err());
         let address = address.map(|ip| ip.to_string());
         let asked = TlsRequest {
             ca: if let Root::File(path) = &self.root { Some(path) } else { None },
             insecure: self.root == Root::Anybody,
             any_name,
-            untold: self.untold,
+            no_sni: self.no_sni,
             own: self.own.as_ref().map(|(c, k)| (c.as_str(), k.as_str())),
             ..TlsRequest::default()
         };
@@ -188,22 +188,22 @@ pub fn reported(server: &str, why: &rustls::Error) -> Error {
     Error::Environment(advice(server, why, &REMEDIES))
 }
 
-fn mode(asked: Option<&str>, system: bool) -> Result<Mode> {
+fn mode(asked: Option<&str>, system: bool) -> Result<SslMode> {
     let mode = match asked {
-        None if system => Mode::VerifyFull,
-        None | Some("prefer") => Mode::Prefer,
-        Some("disable") => Mode::Disable,
-        Some("allow") => Mode::Allow,
-        Some("require") => Mode::Require,
-        Some("verify-ca") => Mode::VerifyCa,
-        Some("verify-full") => Mode::VerifyFull,
+        None if system => SslMode::VerifyFull,
+        None | Some("prefer") => SslMode::Prefer,
+        Some("disable") => SslMode::Disable,
+        Some("allow") => SslMode::Allow,
+        Some("require") => SslMode::Require,
+        Some("verify-ca") => SslMode::VerifyCa,
+        Some("verify-full") => SslMode::VerifyFull,
         Some(other) => {
             return Err(Error::Usage(format!(
                 "sslmode={other}: write disable, allow, prefer, require, verify-ca or verify-full"
             )));
         }
     };
-    match system && mode != Mode::VerifyFull {
+    match system && mode != SslMode::VerifyFull {
         true => Err(Error::Usage(
             "sslrootcert=system: anybody can have a certificate of the system's authorities; \
              write sslmode=verify-full"
@@ -241,7 +241,7 @@ mod tests {
 
     fn of(all: &[(&'static str, &str)]) -> Result<Security> {
         let all = all.iter().map(|(k, v)| (*k, (*v).to_owned())).collect();
-        Security::of(&all, &Around { variable: &|_| None, who: &|_| None }, &mut vec![])
+        Security::of(&all, &Environment { variable: &|_| None, who: &|_| None }, &mut vec![])
     }
 
     #[test]
@@ -257,9 +257,9 @@ mod tests {
             assert_eq!(security.tries(true), [Try::Plain], "{mode}");
             assert!(!security.verifies());
         }
-        assert_eq!(of(&[]).expect("nothing").mode, Mode::Prefer);
+        assert_eq!(of(&[]).expect("nothing").mode, SslMode::Prefer);
         let system = of(&[("sslrootcert", "system")]).expect("system");
-        assert!(system.mode == Mode::VerifyFull && system.verifies());
+        assert!(system.mode == SslMode::VerifyFull && system.verifies());
     }
 
     #[test]

@@ -54,7 +54,7 @@ const MOST_DATA: u64 = 512 << 20;
 /// Timeout for the server's version.
 const PATIENCE: Duration = Duration::from_secs(5);
 const WORDS: Words = Words { unconnected: "not connected", answer: "reply" };
-const UNTOLD: &str =
+const NO_RESPONDER: &str =
     "this kind of server does not report it; a responder on its host does (--responder)";
 
 /// Measures commands at the server of this URL; `spec` holds only what results may show. `password`
@@ -77,8 +77,8 @@ pub fn measure(
     let (door, link) = reach(common, &server, tls.as_ref(), run.stop)?;
     let (greeting, greetings) = url.greeting(password);
     let program = version(link, &greeting, greetings, &door, tls.is_some(), run.stop)?;
-    let onlooker = match &spec.responder {
-        Some(at) => Some(Peer::onlooker(at, common, secret)?),
+    let observer = match &spec.responder {
+        Some(at) => Some(Peer::observer(at, common, secret)?),
         None => None,
     };
     let same_host = door.ip.is_none_or(is_here);
@@ -107,16 +107,16 @@ pub fn measure(
         peer: End {
             address: door.name.clone(),
             program,
-            ..onlooker.as_ref().map_or_else(End::default, |o| o.end.clone())
+            ..observer.as_ref().map_or_else(End::default, |o| o.end.clone())
         },
         floor: calibration.certificate([]),
         runs: vec![],
         interrupted: false,
     };
-    let onlooker = onlooker.as_ref();
+    let observer = observer.as_ref();
     let Sweep { runs, interrupted, broken } = sweep(&spec.flows, run.stop, |flows| {
-        let mut one = one(spec, flows, &shape, &assignments, same_host, onlooker, run)?;
-        one.run.warnings.extend(onlooker.zip(door.ip).and_then(|(p, ip)| p.elsewhere(ip)));
+        let mut one = one(spec, flows, &shape, &assignments, same_host, observer, run)?;
+        one.run.warnings.extend(observer.zip(door.ip).and_then(|(p, ip)| p.elsewhere(ip)));
         Ok(one)
     });
     (document.runs, document.interrupted) = (runs, interrupted);
@@ -193,13 +193,13 @@ fn one(
     shape: &RedisShape,
     assignments: &Assignments,
     same_host: bool,
-    onlooker: Option<&Peer>,
+    observer: Option<&Peer>,
     run: Run<'_>,
 ) -> Result<OneRun<RedisRun>> {
     let workers = Workers {
         common: &spec.common,
         assignments,
-        onlooker,
+        observer,
         connections: flows,
         rate_per_s: spec.rate_per_s,
         total: spec.requests,
@@ -233,7 +233,7 @@ fn result(
         responder: spec.responder.is_some(),
         assignments: workers.assignments,
         same_host,
-        untold: UNTOLD,
+        no_responder_reason: NO_RESPONDER,
     };
     let (cpu, placement) = sums.both_ends(&asked, (transactions, per_s));
     let (p50, rate) = sums.estimates();

@@ -11,7 +11,7 @@ use traffic::{
         failed::Failed,
         protocol::{Advance, Connecting, Counting, Protocol, Record, Taken},
         recorder::Recorder,
-        window::{Counts, Window},
+        window::{Inclusion, Window},
     },
     net::tls::fault::Fault,
 };
@@ -209,7 +209,7 @@ impl RedisShape {
             return;
         }
         counts.answered(now.saturating_sub(asked.due_ns));
-        if recorder.requests.record(window, asked.due_ns, asked.sent_ns, now) == Counts::Whole {
+        if recorder.requests.record(window, asked.due_ns, asked.sent_ns, now) == Inclusion::Full {
             let sent = self.commands.get(asked.which).map_or(0, CommandBytes::len);
             recorder.request_bytes += sent as u64;
             recorder.response_bytes += bytes;

@@ -8,13 +8,13 @@ use model::{
 };
 use traffic::host;
 
-use crate::iperf3::flow::{Flow, FlowCounters, Mark};
+use crate::iperf3::flow::{Flow, FlowCounters, FlowSnapshot};
 
 /// Counters of all flows at one time.
 #[derive(Debug, Clone)]
 pub struct IperfCounters {
-    pub flows: Mark,
-    pub host: host::Mark,
+    pub flows: FlowSnapshot,
+    pub host: host::CounterSnapshot,
 }
 
 /// The interval between two readings, for one direction.

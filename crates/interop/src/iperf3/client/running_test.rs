@@ -6,7 +6,7 @@ use model::measure::{Direction, StreamInterval, StreamSpec};
 use probe::Root;
 use traffic::{
     Error, ErrorContext, Heard, Result, Run, engine::assignments::Assignments,
-    host::Mark as HostMark, net::now_ns,
+    host::CounterSnapshot, net::now_ns,
 };
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
     interval::{Arrivals, IperfCounters, interval},
 };
 use crate::iperf3::{
-    flow::{Flow, FlowCounters, FlowThreads, Load, Mark},
+    flow::{Flow, FlowCounters, FlowSnapshot, FlowThreads, Load},
     params::Params,
     results::{self, Results, Stream},
     sock,
@@ -40,7 +40,7 @@ pub struct FinishedTest {
     pub start: IperfCounters,
     pub end: IperfCounters,
     /// Counters when all senders had stopped.
-    pub stopped: Mark,
+    pub stopped: FlowSnapshot,
     pub intervals: [Vec<StreamInterval>; 2],
     pub arrivals: Arrivals,
     /// Congestion control of the sending sockets.
@@ -128,7 +128,7 @@ struct RunningTest<'a> {
 struct Parts {
     start: IperfCounters,
     end: IperfCounters,
-    stopped: Mark,
+    stopped: FlowSnapshot,
     intervals: [Vec<StreamInterval>; 2],
     arrivals: Arrivals,
     theirs: Option<Results>,
@@ -142,11 +142,11 @@ impl RunningTest<'_> {
             return Err(e);
         }
         // The cost of reading the host's counters must not be within the window.
-        let host = HostMark::take(&self.tids, self.root);
-        let start = IperfCounters { host, flows: self.pool.mark() };
+        let host = CounterSnapshot::take(&self.tids, self.root);
+        let start = IperfCounters { host, flows: self.pool.snapshot() };
         let (end, intervals, arrivals) = self.window(&start);
         self.pool.stop(|f| f.sends);
-        let stopped = self.pool.mark();
+        let stopped = self.pool.snapshot();
         let theirs =
             if self.broken.is_none() { self.results(&start, &end, &stopped) } else { None };
         self.pool.stop(|_| true);
@@ -169,8 +169,8 @@ impl RunningTest<'_> {
             // A very short last interval is merged with the previous one.
             let at = if next + every / 10 >= end { end } else { next };
             self.wait_until(at);
-            let flows = self.pool.mark();
-            let now = IperfCounters { flows, host: HostMark::take(&self.tids, self.root) };
+            let flows = self.pool.snapshot();
+            let now = IperfCounters { flows, host: CounterSnapshot::take(&self.tids, self.root) };
             arrivals.look(self.flows);
             for (sends, lines) in [true, false].into_iter().zip(&mut lines) {
                 if now.flows.flows.iter().any(|f| f.sends == sends) {
@@ -240,7 +240,7 @@ impl RunningTest<'_> {
         &mut self,
         start: &IperfCounters,
         end: &IperfCounters,
-        stopped: &Mark,
+        stopped: &FlowSnapshot,
     ) -> Option<Results> {
         if self.asked.udp && self.flows.iter().any(|f| f.sends) {
             thread::sleep(LANDING);
@@ -256,7 +256,7 @@ impl RunningTest<'_> {
     }
 
     /// This end's results, for the server.
-    fn ours(&self, start: &IperfCounters, end: &IperfCounters, stopped: &Mark) -> Results {
+    fn ours(&self, start: &IperfCounters, end: &IperfCounters, stopped: &FlowSnapshot) -> Results {
         let sends = self.flows.iter().any(|f| f.sends);
         let marks = start.flows.flows.iter().zip(&stopped.flows);
         let seconds = end.flows.seconds_since(&start.flows);

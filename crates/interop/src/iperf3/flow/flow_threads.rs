@@ -93,11 +93,11 @@ impl<'a> FlowThreads<'a> {
     }
 
     /// Counters of all flows now, and the CPU time of their threads and the caller.
-    pub fn mark(&self) -> Mark {
+    pub fn snapshot(&self) -> FlowSnapshot {
         let flows = self.flows.iter().map(FlowCounters::of).collect();
         let (user, system) = own_cpu_ns();
         let threads: u64 = self.flows.iter().map(cpu_ns).sum();
-        Mark { at_ns: now_ns(), flows, cpu_ns: threads + user + system }
+        FlowSnapshot { at_ns: now_ns(), flows, cpu_ns: threads + user + system }
     }
 
     /// Bytes and datagrams of the receiving flows, read without a system call.
@@ -114,9 +114,9 @@ impl<'a> FlowThreads<'a> {
         self.flows.iter().map(|f| f.gauges.bytes.load(Relaxed)).sum()
     }
 
-    /// CPU use between two marks, in percent of the time between them. Threads report their split
-    /// into user and kernel mode when they end, so the split covers their whole life.
-    pub fn cpu(&self, from: &Mark, to: &Mark) -> Cpu {
+    /// CPU use between two snapshots, in percent of the time between them. Threads report their
+    /// split into user and kernel mode when they end, so the split covers their whole life.
+    pub fn cpu(&self, from: &FlowSnapshot, to: &FlowSnapshot) -> Cpu {
         let (own_user, own_system) = own_cpu_ns();
         let sum =
             |f: fn(&super::Gauges) -> u64| self.flows.iter().map(|x| f(&x.gauges)).sum::<u64>();
@@ -163,7 +163,7 @@ fn cpu_ns(flow: &Flow) -> u64 {
 
 /// Counters of all flows at one time; they only grow.
 #[derive(Debug, Clone)]
-pub struct Mark {
+pub struct FlowSnapshot {
     pub at_ns: u64,
     pub flows: Vec<FlowCounters>,
     /// CPU time of the data threads and of the reading thread.
@@ -212,8 +212,8 @@ impl FlowCounters {
     }
 }
 
-impl Mark {
-    pub fn seconds_since(&self, from: &Mark) -> f64 {
+impl FlowSnapshot {
+    pub fn seconds_since(&self, from: &FlowSnapshot) -> f64 {
         self.at_ns.saturating_sub(from.at_ns) as f64 / 1e9
     }
 
@@ -223,8 +223,8 @@ impl Mark {
         receiving.fold((0, 0), |(b, d), f| (b + f.bytes, d + f.datagrams))
     }
 
-    /// Bytes since an earlier mark, summed over the flows of one direction.
-    pub fn bytes_since(&self, from: &Mark, sends: bool) -> u64 {
+    /// Bytes since an earlier snapshot, summed over the flows of one direction.
+    pub fn bytes_since(&self, from: &FlowSnapshot, sends: bool) -> u64 {
         let pairs = self.flows.iter().zip(&from.flows).filter(|(s, _)| s.sends == sends);
         pairs.map(|(to, from)| to.bytes.saturating_sub(from.bytes)).sum()
     }

@@ -19,7 +19,7 @@ use socket2::Socket;
 use traffic::net::{now_ns, wake::Sleeper};
 
 use super::{params::Params, sock, wire::client_results_limit};
-pub use flow_threads::{FlowCounters, FlowThreads, Mark};
+pub use flow_threads::{FlowCounters, FlowSnapshot, FlowThreads};
 
 /// Smallest read buffer for TCP: smaller reads only cost more calls.
 const READ_MIN: usize = 128 << 10;

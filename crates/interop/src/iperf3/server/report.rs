@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::iperf3::{
-    flow::{Flow, FlowCounters, Mark},
+    flow::{Flow, FlowCounters, FlowSnapshot},
     params::Params,
 };
 
@@ -49,9 +49,9 @@ impl Report {
     pub fn interval(
         &mut self,
         flows: &[Flow],
-        start: &Mark,
-        from: &Mark,
-        to: &Mark,
+        start: &FlowSnapshot,
+        from: &FlowSnapshot,
+        to: &FlowSnapshot,
         omitted: bool,
     ) {
         if self.text.len() > LIMIT {
@@ -66,13 +66,20 @@ impl Report {
         self.lines(flows, from, to, times, note);
     }
 
-    pub fn summary(&mut self, flows: &[Flow], start: &Mark, end: &Mark) {
+    pub fn summary(&mut self, flows: &[Flow], start: &FlowSnapshot, end: &FlowSnapshot) {
         self.text.push_str("- - - - - - - - - - - - - - - - - - - - - - - - -\n");
         self.head();
         self.lines(flows, start, end, (0.0, end.seconds_since(start)), "");
     }
 
-    fn lines(&mut self, flows: &[Flow], from: &Mark, to: &Mark, times: (f64, f64), note: &str) {
+    fn lines(
+        &mut self,
+        flows: &[Flow],
+        from: &FlowSnapshot,
+        to: &FlowSnapshot,
+        times: (f64, f64),
+        note: &str,
+    ) {
         for (flow, (a, b)) in flows.iter().zip(from.flows.iter().zip(&to.flows)) {
             self.line(flow.id, a, b, times, note);
         }

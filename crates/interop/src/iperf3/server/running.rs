@@ -16,7 +16,7 @@ use super::{
     session::{End, Session},
 };
 use crate::iperf3::{
-    flow::{Flow, FlowCounters, FlowThreads, Mark},
+    flow::{Flow, FlowCounters, FlowSnapshot, FlowThreads},
     params::{Code, Params, Refused},
     results::{Results, Stream},
     sock,
@@ -46,11 +46,11 @@ pub struct Running<'a> {
 /// The counters that delimit the measurement.
 struct Window {
     /// Counters after the warm-up.
-    start: Mark,
+    start: FlowSnapshot,
     /// Counters when the client ended its test.
-    end: Mark,
+    end: FlowSnapshot,
     /// Counters when the data in transit had arrived.
-    last: Mark,
+    last: FlowSnapshot,
 }
 
 impl Running<'_> {
@@ -76,13 +76,13 @@ impl Running<'_> {
 
     fn measure(&self, longest: Duration) -> Result<Event, End> {
         let mut report = Report::new(self.asked, self.session.client, self.flows);
-        let begun = self.pool.mark();
+        let begun = self.pool.snapshot();
         self.pool.go();
         let control = self.session.control;
         control.say(IperfState::TestRunning)?;
         let start = self.watch(begun, longest, report.as_mut())?;
         self.pool.stop(|f| f.sends);
-        let end = self.pool.mark();
+        let end = self.pool.snapshot();
         self.finish_sending();
         control.say(IperfState::ExchangeResults)?;
         let most = client_results_limit(self.asked.streams());
@@ -124,13 +124,13 @@ impl Running<'_> {
         }
     }
 
-    /// Runs until the client ends its test. Returns the mark at the end of the warm-up.
+    /// Runs until the client ends its test. Returns the counters at the end of the warm-up.
     fn watch(
         &self,
-        begun: Mark,
+        begun: FlowSnapshot,
         longest: Duration,
         mut report: Option<&mut Report>,
-    ) -> Result<Mark, End> {
+    ) -> Result<FlowSnapshot, End> {
         let mut health = Health::new(longest);
         let mut omit = (self.asked.omit_s > 0)
             .then(|| health.begun + Duration::from_secs(self.asked.omit_s.min(86_400)));
@@ -153,20 +153,20 @@ impl Running<'_> {
             if !omitted && now < line {
                 continue;
             }
-            let mark = self.pool.mark();
+            let counters = self.pool.snapshot();
             if let Some(report) = &mut report {
-                report.interval(self.flows, &start, &before, &mark, omit.is_some());
+                report.interval(self.flows, &start, &before, &counters, omit.is_some());
             }
-            before = mark.clone();
+            before = counters.clone();
             line = if omitted { now + LINE } else { line + LINE };
             if omitted {
-                (start, omit) = (mark, None);
+                (start, omit) = (counters, None);
             }
         }
         // Adds the last interval, unless it is very short.
-        let mark = self.pool.mark();
-        if let Some(report) = report.filter(|_| mark.seconds_since(&before) > 0.05) {
-            report.interval(self.flows, &start, &before, &mark, false);
+        let counters = self.pool.snapshot();
+        if let Some(report) = report.filter(|_| counters.seconds_since(&before) > 0.05) {
+            report.interval(self.flows, &start, &before, &counters, false);
         }
         Ok(start)
     }
@@ -194,7 +194,7 @@ impl Running<'_> {
 
     /// Waits for sent data to arrive. Not in a TCP test limited by time, which counts only data
     /// within the time.
-    fn drain(&self, start: &Mark, end: &Mark, theirs: &Results) -> Mark {
+    fn drain(&self, start: &FlowSnapshot, end: &FlowSnapshot, theirs: &Results) -> FlowSnapshot {
         let by_time = self.asked.bytes == 0 && self.asked.blocks == 0;
         if !self.asked.udp && by_time || self.flows.iter().all(|f| f.sends) {
             return end.clone();
@@ -227,7 +227,7 @@ impl Running<'_> {
             }
             thread::sleep(Duration::from_millis(2));
         }
-        last.flows = self.pool.mark().flows;
+        last.flows = self.pool.snapshot().flows;
         last
     }
 

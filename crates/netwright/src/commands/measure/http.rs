@@ -109,8 +109,8 @@ pub fn run(spec: &HttpSpec, from: &SecretArgs, output: &OutputArgs) -> Result<Co
     conduct(
         output,
         |run| {
-            let heard = each_interval(spec.interval_ns, output);
-            workloads::measure_http(spec, secret.as_ref(), traffic::Run { heard, ..run })
+            let on_interval = each_interval(spec.interval_ns, output);
+            workloads::measure_http(spec, secret.as_ref(), traffic::Run { on_interval, ..run })
         },
         report::measure::http,
     )

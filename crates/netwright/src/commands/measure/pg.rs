@@ -219,8 +219,13 @@ pub fn run(
     conduct(
         output,
         |run| {
-            let heard = each_interval(spec.interval_ns, output);
-            workloads::measure_pg(spec, password, secret.as_ref(), traffic::Run { heard, ..run })
+            let on_interval = each_interval(spec.interval_ns, output);
+            workloads::measure_pg(
+                spec,
+                password,
+                secret.as_ref(),
+                traffic::Run { on_interval, ..run },
+            )
         },
         report::measure::pg,
     )

@@ -135,8 +135,8 @@ pub fn run(
     conduct(
         output,
         |run| {
-            let heard = each_interval(spec.interval_ns, output);
-            let run = traffic::Run { heard, ..run };
+            let on_interval = each_interval(spec.interval_ns, output);
+            let run = traffic::Run { on_interval, ..run };
             workloads::measure_redis(spec, url, password.as_deref(), secret.as_ref(), run)
         },
         report::measure::redis,

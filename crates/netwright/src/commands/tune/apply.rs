@@ -8,7 +8,7 @@ use model::{
 };
 use tune::{
     TuneError,
-    apply::{self, Applied, Work},
+    apply::{self, Applied, Applier},
     author,
     change_request::ChangeRequests,
     mtu_path::PathCheck,
@@ -69,7 +69,7 @@ pub fn run(mut args: ApplyArgs) -> Result<CommandEnd, Failure> {
         // Enters the namespace of the change set, as its rollback does. No other thread runs yet.
         to_finish(&mut target, id)?;
     }
-    let work = Work {
+    let work = Applier {
         host: &target.host,
         store: &target.store,
         lock: &lock,
@@ -149,7 +149,7 @@ fn dry_finish(args: &ApplyArgs, mut target: JournalTarget, id: u64) -> Result<Co
 fn apply(
     args: &ApplyArgs,
     target: &JournalTarget,
-    work: &Work<'_>,
+    work: &Applier<'_>,
     plan: &Plan,
 ) -> Result<Applied, Failure> {
     let by = author::this_process(&target.host)?;
@@ -165,7 +165,11 @@ fn apply(
 
 /// Completes an interrupted change. It gets a watchdog where it had one, and where it may cut the
 /// operator's connection, which may be a new one.
-fn finish(args: &ApplyArgs, target: &JournalTarget, work: &Work<'_>) -> Result<Applied, Failure> {
+fn finish(
+    args: &ApplyArgs,
+    target: &JournalTarget,
+    work: &Applier<'_>,
+) -> Result<Applied, Failure> {
     let id = args.finish.unwrap_or_default();
     let by = author::this_process(&target.host)?;
     let set = target.store.set(id)?;

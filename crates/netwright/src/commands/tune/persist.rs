@@ -4,7 +4,7 @@ use model::tune::{FileAct, Persisted};
 use tune::{
     persist::{
         self, Record, format,
-        work::{Request, Work, drifted, in_force, look},
+        work::{PersistPlan, Request, drifted, in_force, look},
     },
     target::JournalTarget,
 };
@@ -42,7 +42,7 @@ pub fn run(args: &PersistArgs) -> Result<CommandEnd, Failure> {
     }
     let lock = host.lock(args.no_wait, &listener)?;
     let work = look(&request, &host, &listener)?;
-    let Work { place, old, kept, rendered, .. } = work;
+    let PersistPlan { place, old, kept, rendered, .. } = work;
     if kept.is_empty() && old == Record::default() {
         // Completes an earlier, interrupted `persist` first.
         persist::files::remove_temporary(&place.record)?;
@@ -59,7 +59,7 @@ pub fn run(args: &PersistArgs) -> Result<CommandEnd, Failure> {
     tell(args, &doc)
 }
 
-fn print(args: &PersistArgs, form: Format, work: &Work) -> Result<CommandEnd, Failure> {
+fn print(args: &PersistArgs, form: Format, work: &PersistPlan) -> Result<CommandEnd, Failure> {
     let printed = match form {
         Format::Ansible => format::ansible(&work.rendered),
         Format::Shell => format::shell(&work.kept, &work.unnamed),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /* Dropped packets by reason, location, protocol and interface. */
-#include "turns.h"
+#include "double_buffer.h"
 
 LICENSE;
 

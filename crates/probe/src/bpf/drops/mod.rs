@@ -14,7 +14,7 @@ use model::{CpuId, Reading};
 
 use super::{
     Object, ProgramSpec,
-    turns::{DrainedTable, Own, TablePair},
+    double_buffer::{DrainedTable, Own, TablePair},
 };
 
 const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/drops.bpf.o"));
@@ -75,7 +75,7 @@ impl Key {
 #[derive(Debug)]
 pub struct Drops {
     pub object: Object,
-    turns: TablePair<Key, u64>,
+    tables: TablePair<Key, u64>,
 }
 
 impl Drops {
@@ -86,9 +86,9 @@ impl Drops {
     pub fn attach(possible: Vec<CpuId>) -> Result<Self, Reading<()>> {
         let mut object = Object::load(NAME, BYTES, &WANTED, possible)?;
         object.needs(&[PROGRAM])?;
-        let turns = TablePair::open(&mut object, "drops");
-        let turns = turns.map_err(|e| Reading::absent(format!("{NAME}: {e}")))?;
-        Ok(Self { object, turns })
+        let tables = TablePair::open(&mut object, "drops");
+        let tables = tables.map_err(|e| Reading::absent(format!("{NAME}: {e}")))?;
+        Ok(Self { object, tables })
     }
 
     /// How often the program ran since it was loaded, by CPU.
@@ -105,6 +105,6 @@ impl Drops {
     /// # Errors
     /// The kernel refuses.
     pub fn take(&mut self) -> io::Result<DrainedTable<Key, u64>> {
-        self.turns.take(&mut self.object)
+        self.tables.take(&mut self.object)
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /* Sends and receives of processes by socket calls, by process and service port. */
-#include "turns.h"
+#include "double_buffer.h"
 
 LICENSE;
 

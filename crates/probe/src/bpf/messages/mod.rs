@@ -25,7 +25,7 @@ use model::{CpuId, Reading};
 
 use super::{
     Object, ProgramSpec,
-    turns::{DrainedTable, Own, Sums, TablePair},
+    double_buffer::{DrainedTable, Own, Sums, TablePair},
 };
 
 const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/messages.bpf.o"));
@@ -128,7 +128,7 @@ unsafe impl Pod for Ports {}
 #[derive(Debug)]
 pub struct MessageCalls {
     pub object: Object,
-    turns: TablePair<Key, Calls>,
+    tables: TablePair<Key, Calls>,
 }
 
 impl MessageCalls {
@@ -148,8 +148,8 @@ impl MessageCalls {
         let begun = chosen_from(&mut object, first_chosen)
             .and_then(|()| mark(&mut object, listening, true))
             .and_then(|()| TablePair::open(&mut object, "calls"));
-        let turns = begun.map_err(|e| Reading::absent(format!("{NAME}: {e}")))?;
-        Ok(Self { object, turns })
+        let tables = begun.map_err(|e| Reading::absent(format!("{NAME}: {e}")))?;
+        Ok(Self { object, tables })
     }
 
     /// Marks the ports of services that came or went.
@@ -175,7 +175,7 @@ impl MessageCalls {
     /// # Errors
     /// The kernel refuses.
     pub fn take(&mut self) -> io::Result<DrainedTable<Key, Calls>> {
-        self.turns.take(&mut self.object)
+        self.tables.take(&mut self.object)
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /* Thread migrations by thread, source CPU and destination CPU. */
-#include "turns.h"
+#include "double_buffer.h"
 
 LICENSE;
 

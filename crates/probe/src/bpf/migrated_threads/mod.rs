@@ -15,7 +15,7 @@ use model::{CpuId, Reading};
 
 use super::{
     Object, ProgramSpec,
-    turns::{DrainedTable, Sums, TablePair},
+    double_buffer::{DrainedTable, Sums, TablePair},
 };
 
 const BYTES: &[u8] =
@@ -66,7 +66,7 @@ impl Sums for Moves {
 #[derive(Debug)]
 pub struct MigratedThreads {
     pub object: Object,
-    turns: TablePair<Key, Moves>,
+    tables: TablePair<Key, Moves>,
 }
 
 impl MigratedThreads {
@@ -77,9 +77,9 @@ impl MigratedThreads {
     pub fn attach(possible: Vec<CpuId>) -> Result<Self, Reading<()>> {
         let mut object = Object::load(NAME, BYTES, &WANTED, possible)?;
         object.needs(&["sched_migrate_task"])?;
-        let turns = TablePair::open(&mut object, "moves");
-        let turns = turns.map_err(|e| Reading::absent(format!("{NAME}: {e}")))?;
-        Ok(Self { object, turns })
+        let tables = TablePair::open(&mut object, "moves");
+        let tables = tables.map_err(|e| Reading::absent(format!("{NAME}: {e}")))?;
+        Ok(Self { object, tables })
     }
 
     /// What was counted since the last time.
@@ -87,6 +87,6 @@ impl MigratedThreads {
     /// # Errors
     /// The kernel refuses.
     pub fn take(&mut self) -> io::Result<DrainedTable<Key, Moves>> {
-        self.turns.take(&mut self.object)
+        self.tables.take(&mut self.object)
     }
 }

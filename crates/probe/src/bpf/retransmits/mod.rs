@@ -18,7 +18,7 @@ use model::{CpuId, Reading};
 
 use super::{
     Object, ProgramSpec,
-    turns::{DrainedTable, TablePair},
+    double_buffer::{DrainedTable, TablePair},
 };
 
 const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/retransmits.bpf.o"));
@@ -72,7 +72,7 @@ impl Key {
 #[derive(Debug)]
 pub struct Retransmits {
     pub object: Object,
-    turns: TablePair<Key, u64>,
+    tables: TablePair<Key, u64>,
 }
 
 impl Retransmits {
@@ -83,9 +83,9 @@ impl Retransmits {
     pub fn attach(possible: Vec<CpuId>) -> Result<Self, Reading<()>> {
         let mut object = Object::load(NAME, BYTES, &WANTED, possible)?;
         object.needs(&["tcp_retransmit_skb"])?;
-        let turns = TablePair::open(&mut object, "segments");
-        let turns = turns.map_err(|e| Reading::absent(format!("{NAME}: {e}")))?;
-        Ok(Self { object, turns })
+        let tables = TablePair::open(&mut object, "segments");
+        let tables = tables.map_err(|e| Reading::absent(format!("{NAME}: {e}")))?;
+        Ok(Self { object, tables })
     }
 
     /// Segments since the last time.
@@ -93,7 +93,7 @@ impl Retransmits {
     /// # Errors
     /// The kernel refuses.
     pub fn take(&mut self) -> io::Result<DrainedTable<Key, u64>> {
-        self.turns.take(&mut self.object)
+        self.tables.take(&mut self.object)
     }
 }
 

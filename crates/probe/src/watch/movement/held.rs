@@ -7,23 +7,23 @@ use model::{Reading, watch::ProgramStatus};
 use super::super::permission;
 use crate::bpf::{
     Object, ProgramSpec,
+    double_buffer::{DrainedTable, Own},
     drops::Drops,
     messages::MessageCalls,
     migrated_threads::MigratedThreads,
     object,
     retransmits::Retransmits,
-    turns::{DrainedTable, Own},
 };
 
 /// The object of a set of programs.
-pub trait Has {
+pub trait HasObject {
     fn object(&mut self) -> &mut Object;
     fn object_ref(&self) -> &Object;
 }
 
-macro_rules! has {
+macro_rules! has_object {
     ($($programs:ty),*) => {
-        $(impl Has for $programs {
+        $(impl HasObject for $programs {
             fn object(&mut self) -> &mut Object {
                 &mut self.object
             }
@@ -34,7 +34,7 @@ macro_rules! has {
     };
 }
 
-has!(Drops, MigratedThreads, MessageCalls, Retransmits);
+has_object!(Drops, MigratedThreads, MessageCalls, Retransmits);
 
 /// The attached programs, or why there are none.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub struct Programs<P> {
     own: Own,
 }
 
-impl<P: Has> Programs<P> {
+impl<P: HasObject> Programs<P> {
     /// Attaches them, if that is asked for and permitted.
     pub fn new(
         (name, wanted): (&'static str, &'static [ProgramSpec]),

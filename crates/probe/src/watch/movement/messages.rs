@@ -10,8 +10,8 @@ use crate::{
     Root,
     ask::sock_diag::{self, Listening},
     bpf::{
+        double_buffer::Sums,
         messages::{CALLS, Calls, DATAGRAMS, Key, MessageCalls, NAME, UNIX, WANTED},
-        turns::Sums,
     },
     samples::{clock::monotonic_ns, local_ports, raw::Raw},
     watch::{

@@ -84,7 +84,7 @@ pub(super) fn rtt_run(size: u64, p50: u64) -> RttRun {
         wait: Wait::Block,
         peer_wait: Wait::Block,
         placement: placement(),
-        engine: "io_uring here, epoll there".into(),
+        engine: "io_uring at the client, epoll at the server".into(),
         window_ns: Nanos(5_000_000_000),
         trimmed_ns: Nanos(600_000_000),
         rtt_ns: quantiles(transactions, p50),

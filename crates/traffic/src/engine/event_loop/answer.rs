@@ -109,8 +109,8 @@ impl<P: Protocol> EventLoop<'_, P> {
         all.done += answers;
         self.task.worker.handled(all.done);
         if all.done % LOOK_EVERY < answers {
-            all.looks.turn_to(conn.link.fd());
-            all.looks.look();
+            all.rx_cpus.turn_to(conn.link.fd());
+            all.rx_cpus.sample();
         }
     }
 

@@ -44,10 +44,10 @@ impl Worker {
     /// The window around the work.
     fn window(mut self) -> Window {
         let root = Root::live();
-        let a = Mark::take(&[self.tid], &root);
+        let a = CounterSnapshot::take(&[self.tid], &root);
         self.go.as_ref().unwrap().send(()).unwrap();
         self.done.recv().unwrap();
-        let b = Mark::take(&[self.tid], &root);
+        let b = CounterSnapshot::take(&[self.tid], &root);
         self.go.take();
         self.thread.take().unwrap().join().unwrap();
         between(&a, &b)
@@ -112,16 +112,20 @@ fn short_sleeps_are_counted_as_switches() {
 #[test]
 fn a_window_without_threads_or_of_ended_ones_says_so() {
     let root = Root::live();
-    let w = between(&Mark::take(&[], &root), &Mark::take(&[], &root));
+    let w = between(&CounterSnapshot::take(&[], &root), &CounterSnapshot::take(&[], &root));
     assert_eq!(w.cpu.threads_ns, Reading::absent("no measuring thread was named"));
     assert!(w.cpu.host_ns.is_known());
 
     let ended = std::thread::spawn(current_tid).join().unwrap();
-    let w = between(&Mark::take(&[ended], &root), &Mark::take(&[ended], &root));
+    let w =
+        between(&CounterSnapshot::take(&[ended], &root), &CounterSnapshot::take(&[ended], &root));
     for missing in [&w.cpu.threads_ns, &w.cpu.voluntary_switches, &w.extras.migrations] {
         assert!(missing.why_not().unwrap().contains(&ended.to_string()), "{missing:?}");
     }
-    let other = between(&Mark::take(&[current_tid()], &root), &Mark::take(&[], &root));
+    let other = between(
+        &CounterSnapshot::take(&[current_tid()], &root),
+        &CounterSnapshot::take(&[], &root),
+    );
     assert!(other.cpu.threads_ns.why_not().is_some());
 }
 
@@ -129,7 +133,7 @@ fn a_window_without_threads_or_of_ended_ones_says_so() {
 fn nothing_moved_per_nothing_is_not_known() {
     let root = Root::live();
     let own = [current_tid()];
-    let w = between(&Mark::take(&own, &root), &Mark::take(&own, &root));
+    let w = between(&CounterSnapshot::take(&own, &root), &CounterSnapshot::take(&own, &root));
     let per = per_unit(w.cpu, 0);
     assert_eq!(per.threads_per_unit_ns.why_not(), Some("nothing was moved"));
 }
@@ -153,13 +157,13 @@ fn datagrams_for_a_full_buffer_are_the_evidence_that_the_kernel_has() {
         from.send_to(&datagram, address).unwrap();
     }
     let outside = snmp();
-    let a = Mark::take(&[], &root);
+    let a = CounterSnapshot::take(&[], &root);
     let inside = snmp();
     for _ in 0..200 {
         from.send_to(&datagram, address).unwrap();
     }
     let inside = snmp() - inside;
-    let b = Mark::take(&[], &root);
+    let b = CounterSnapshot::take(&[], &root);
     let outside = snmp() - outside;
     let seen = between(&a, &b).moved.get("Udp.RcvbufErrors").copied().unwrap();
     // Other tasks of this host may lose datagrams too: then the outer figure is larger.

@@ -6,7 +6,7 @@
 //! io_uring completes more of them per second.
 
 mod buffers;
-mod lines;
+mod flows;
 pub mod local;
 pub mod peer;
 mod ring;
@@ -15,7 +15,7 @@ use std::os::fd::RawFd;
 
 use model::{Warning, measure::Engine};
 
-pub use lines::Lines;
+pub use flows::UringFlows;
 
 use crate::engine::worker_pool::Worker;
 
@@ -47,23 +47,23 @@ pub fn room_bytes(flows: u64, several: u64) -> u64 {
 }
 
 /// The flows on an io_uring, if that engine was chosen and the kernel permits it.
-pub fn lines(
+pub fn flows(
     engine: Engine,
     fds: &[RawFd],
     incoming: u64,
     outgoing: u64,
     queue_depth: u32,
     worker: &Worker,
-) -> Option<Lines> {
+) -> Option<UringFlows> {
     let few = fds.len() < FEWEST_FLOWS;
     let per_message = [Engine::Epoll, Engine::PerMessage].contains(&engine);
     if per_message || fds.len() > MOST_FLOWS || (few && engine == Engine::Auto) {
         return None;
     }
-    match Lines::new(fds, incoming, outgoing, queue_depth) {
-        Ok(lines) => {
+    match UringFlows::new(fds, incoming, outgoing, queue_depth) {
+        Ok(flows) => {
             worker.see(|seen| seen.used(IO_URING));
-            Some(lines)
+            Some(flows)
         }
         Err(e) => {
             if engine == Engine::IoUring {

@@ -3,12 +3,12 @@
 use model::Warning;
 use std::os::fd::RawFd;
 
-use super::lines::{Event, Lines};
+use super::flows::{FlowEvent, UringFlows};
 use crate::{
     Error,
     engine::{
-        looks::Looks,
         ran_on::{RanOn, UNKNOWN_CPU, current_cpu},
+        rx_cpu_samples::RxCpuSamples,
         service_time::serve_for,
         worker_pool::{Worker, WorkerPool},
     },
@@ -20,7 +20,7 @@ const LOOK_EVERY: u64 = 1024;
 
 struct Answering<'a> {
     shape: &'a RttShape,
-    lines: Lines,
+    uring: UringFlows,
     /// Bytes received of an incomplete request, by flow.
     got: Vec<u64>,
     ran_on: RanOn,
@@ -29,18 +29,18 @@ struct Answering<'a> {
 }
 
 /// Answers on this thread's flows until the pool ends.
-pub fn run(lines: Lines, fds: &[RawFd], shape: &RttShape, pool: &WorkerPool, worker: &Worker) {
+pub fn run(uring: UringFlows, fds: &[RawFd], shape: &RttShape, pool: &WorkerPool, worker: &Worker) {
     let mut all = Answering {
         shape,
         // With a service time, answers are flushed one by one: it must not delay the answers before
         // it.
-        lines: if shape.service_ns > 0 { lines.careful() } else { lines },
+        uring: if shape.service_ns > 0 { uring.careful() } else { uring },
         got: vec![0; fds.len()],
         ran_on: RanOn::default(),
         stamped: UNKNOWN_CPU,
         done: 0,
     };
-    let mut looks = Looks::new(fds.first().copied().unwrap_or(-1));
+    let mut rx_cpus = RxCpuSamples::new(fds.first().copied().unwrap_or(-1));
     let mut looked = 0;
     let mut result = Ok(());
     while !pool.stopping() && result.is_ok() {
@@ -48,11 +48,11 @@ pub fn run(lines: Lines, fds: &[RawFd], shape: &RttShape, pool: &WorkerPool, wor
         worker.handled(all.done);
         if all.done - looked >= LOOK_EVERY {
             looked = all.done;
-            looks.look();
+            rx_cpus.sample();
         }
     }
     worker.see(|seen| {
-        looks.tell(seen);
+        rx_cpus.add_to(seen);
         all.ran_on.tell(seen);
         if let Err(e) = result {
             let why = Error::io("io_uring broke off", &e).to_string();
@@ -63,17 +63,17 @@ pub fn run(lines: Lines, fds: &[RawFd], shape: &RttShape, pool: &WorkerPool, wor
 
 impl Answering<'_> {
     fn round(&mut self, pool: &WorkerPool) -> std::io::Result<()> {
-        self.lines.exchange(self.shape.wait)?;
+        self.uring.exchange(self.shape.wait)?;
         let cpu = current_cpu();
         if cpu != self.stamped {
             self.stamped = cpu;
             let transport = self.shape.transport;
-            self.lines.messages().for_each(|response| stamp_cpu(transport, response, cpu));
+            self.uring.messages().for_each(|response| stamp_cpu(transport, response, cpu));
         }
-        while let Some(event) = self.lines.next()? {
+        while let Some(event) = self.uring.next()? {
             // A flow that ended has no more events.
-            if let Event::Bytes { key, buffer, length } = event {
-                self.lines.give(buffer);
+            if let FlowEvent::Bytes { key, buffer, length } = event {
+                self.uring.give(buffer);
                 self.hear(key, length as u64, pool)?;
             }
         }
@@ -92,7 +92,7 @@ impl Answering<'_> {
         serve_for(self.shape.service_ns.saturating_mul(whole), pool);
         self.done += whole;
         (0..whole).for_each(|_| self.ran_on.on(self.stamped));
-        self.lines.owe(key, whole);
-        if self.shape.service_ns > 0 { self.lines.flush() } else { Ok(()) }
+        self.uring.enqueue(key, whole);
+        if self.shape.service_ns > 0 { self.uring.flush() } else { Ok(()) }
     }
 }

@@ -7,10 +7,15 @@ use model::{
 };
 use parse::sysctl_conf::folded;
 
-use crate::knob::{Case, Refusal, cannot, usage};
+use crate::knob::{PlanContext, Refusal, cannot, usage};
 
 /// The value in the kernel's form, or the reason for refusing it.
-pub fn judge(case: &Case<'_>, key: &str, old: &str, wanted: &str) -> Result<String, Refusal> {
+pub fn judge(
+    context: &PlanContext<'_>,
+    key: &str,
+    old: &str,
+    wanted: &str,
+) -> Result<String, Refusal> {
     let row = settings::find(key);
     if row.and_then(|r| r.known).is_some_and(|k| matches!(k.default, KernelDefault::State)) {
         return cannot("it shows a state of the kernel and cannot be set");
@@ -19,8 +24,8 @@ pub fn judge(case: &Case<'_>, key: &str, old: &str, wanted: &str) -> Result<Stri
     if let Some(row) = row {
         in_range(row, &new)?;
     }
-    fits(case, key, &new)?;
-    let facts = case.facts;
+    fits(context, key, &new)?;
+    let facts = context.facts;
     let asked = ProposedValue {
         value: &new,
         now: Some(old),
@@ -33,7 +38,7 @@ pub fn judge(case: &Case<'_>, key: &str, old: &str, wanted: &str) -> Result<Stri
         None => Ok(new),
         Some(judged) => match judged.verdict {
             Verdict::Good => Ok(new),
-            Verdict::NoEffect | Verdict::Lowers if case.meant => Ok(new),
+            Verdict::NoEffect | Verdict::Lowers if context.meant => Ok(new),
             _ => Err(judged.into()),
         },
     }
@@ -107,10 +112,10 @@ fn in_range(row: &Setting, new: &str) -> Result<(), Refusal> {
 }
 
 /// Refuses words that contradict each other, or this kernel.
-fn fits(case: &Case<'_>, key: &str, new: &str) -> Result<(), Refusal> {
+fn fits(context: &PlanContext<'_>, key: &str, new: &str) -> Result<(), Refusal> {
     match (key, words(new).as_slice()) {
         ("net.ipv4.tcp_congestion_control", _) => {
-            let known = case.facts.sysctls.get("net.ipv4.tcp_available_congestion_control");
+            let known = context.facts.sysctls.get("net.ipv4.tcp_available_congestion_control");
             let known = known.and_then(|f| f.value.known()).map_or("", String::as_str);
             if !known.split(' ').any(|k| k == new) {
                 return cannot(format!("this kernel offers {known}"));

@@ -1,7 +1,7 @@
 //! Explains a missing kernel setting.
 
 use model::{
-    settings::{self, Judgement, ProposedValue, TABLE, Verdict},
+    settings::{self, JudgedValue, ProposedValue, TABLE, Verdict},
     tune::RefusedAs,
 };
 use parse::sysctl_conf;
@@ -17,7 +17,7 @@ pub fn missing(host: &Host, path: &str) -> Option<Refusal> {
     let key = sysctl_conf::dotted(path);
     let release = host.text("/proc/sys/kernel/osrelease").unwrap_or_default();
     let kernel = probe::facts::sysctl::version(&release);
-    if let Some(gone @ Judgement { verdict: Verdict::Gone, .. }) =
+    if let Some(gone @ JudgedValue { verdict: Verdict::Gone, .. }) =
         settings::judge(&key, &ProposedValue { kernel, ..ProposedValue::default() })
     {
         return Some(gone.into());

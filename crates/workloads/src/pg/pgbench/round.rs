@@ -1,4 +1,5 @@
-//! One pgbench run as a round: marks on both hosts before and after, and pgbench's report and log.
+//! One pgbench run as a round: counters of both hosts before and after, and pgbench's report and
+//! log.
 
 use std::{
     fs::File,
@@ -52,7 +53,7 @@ pub struct By<'a> {
     pub clients: u32,
     pub shape: &'a PgShape,
     pub seed: u64,
-    pub onlooker: Option<&'a Peer>,
+    pub observer: Option<&'a Peer>,
     /// Options for waiting, from [`conducted`].
     pub conducted: &'a Common,
     pub assignments: &'a Assignments,
@@ -134,7 +135,7 @@ impl By<'_> {
         Workers {
             common: self.conducted,
             assignments: self.assignments,
-            onlooker: self.onlooker,
+            observer: self.observer,
             connections: self.clients,
             rate_per_s: None,
             // The window ends with the last transaction.
@@ -189,8 +190,8 @@ impl By<'_> {
         warnings: Vec<String>,
     ) -> PgRun {
         let transactions = sums.all.requests.latency.count();
-        // The marks enclose all of pgbench, including connecting: its transactions are all there
-        // are.
+        // The snapshots enclose all of pgbench, including connecting: its transactions are all
+        // there are.
         let spec = PgSpec { transactions: Some(transactions), ..self.spec.clone() };
         let mut run =
             result::pg_run(&spec, self.clients, self.shape, self.assignments, self.same_host, sums);

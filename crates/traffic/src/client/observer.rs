@@ -1,7 +1,8 @@
 //! A responder that only observes: `netwright serve` on the host of another program's server
 //! reports that host's CPUs for the same window.
 //!
-//! The client marks it like any server. It has no threads of its own, so it reports none.
+//! The client asks it for its counters like any server. It has no threads of its own, so it reports
+//! none.
 
 use std::net::SocketAddr;
 
@@ -27,17 +28,17 @@ impl Peer {
     ///
     /// # Errors
     /// As [`Peer::connect`].
-    pub fn onlooker(target: &str, common: &Common, secret: Option<&Secret>) -> Result<Self> {
+    pub fn observer(target: &str, common: &Common, secret: Option<&Secret>) -> Result<Self> {
         let common =
             Common { target: target.into(), peer: PeerProgram::Netwright, ..common.clone() };
         Self::connect(&common, secret)
     }
 
-    /// Puts it into a test that only takes marks, until [`Peer::finish`].
+    /// Puts it into a test that only reads counters, until [`Peer::finish`].
     ///
     /// # Errors
     /// It refuses, or has gone.
-    pub fn look_on(&self, common: &Common) -> Result<()> {
+    pub fn observe(&self, common: &Common) -> Result<()> {
         let Common { warmup_ns, duration_ns, cooldown_ns, .. } = common;
         let test = Test {
             kind: TestKind::Look,

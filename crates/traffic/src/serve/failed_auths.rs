@@ -16,13 +16,13 @@ const WITHIN: Duration = Duration::from_secs(60);
 const ADDRESSES: usize = 4096;
 
 #[derive(Debug, Default)]
-pub struct Wrong {
+pub struct FailedAuths {
     by: HashMap<IpAddr, (Instant, u32)>,
 }
 
 /// The address to count by: for IPv6 the network, since a client controls a whole network.
-fn whose(local: &DataAddress) -> Option<IpAddr> {
-    match local {
+fn whose(client: &DataAddress) -> Option<IpAddr> {
+    match client {
         DataAddress::Ip(_, IpAddr::V6(a)) if a.to_ipv4_mapped().is_none() => {
             let network = u128::from(*a) >> 64 << 64;
             Some(IpAddr::V6(Ipv6Addr::from(network)))
@@ -32,15 +32,15 @@ fn whose(local: &DataAddress) -> Option<IpAddr> {
     }
 }
 
-impl Wrong {
+impl FailedAuths {
     /// Whether attempts from this address are no longer checked.
-    pub fn too_many(&self, local: &DataAddress) -> bool {
-        let known = whose(local).and_then(|a| self.by.get(&a));
+    pub fn too_many(&self, client: &DataAddress) -> bool {
+        let known = whose(client).and_then(|a| self.by.get(&a));
         known.is_some_and(|(first, n)| *n >= MOST && first.elapsed() < WITHIN)
     }
 
-    pub fn count(&mut self, local: &DataAddress) {
-        let Some(address) = whose(local) else { return };
+    pub fn count(&mut self, client: &DataAddress) {
+        let Some(address) = whose(client) else { return };
         let now = Instant::now();
         if !self.by.contains_key(&address) && self.by.len() >= ADDRESSES {
             let oldest = self.by.iter().min_by_key(|(_, (first, _))| *first).map(|(a, _)| *a);
@@ -58,29 +58,33 @@ impl Wrong {
 mod tests {
     use super::*;
 
-    fn local(address: &str) -> DataAddress {
+    fn client(address: &str) -> DataAddress {
         DataAddress::Ip("10.0.0.1".parse().unwrap(), address.parse().unwrap())
     }
 
     #[test]
     fn one_address_is_held_up_and_no_other() {
-        let mut wrong = Wrong::default();
+        let mut failed = FailedAuths::default();
         for n in 0..MOST {
-            assert!(!wrong.too_many(&local("10.0.0.2")), "{n}");
-            wrong.count(&local("10.0.0.2"));
+            assert!(!failed.too_many(&client("10.0.0.2")), "{n}");
+            failed.count(&client("10.0.0.2"));
         }
-        assert!(wrong.too_many(&local("10.0.0.2")) && wrong.too_many(&local("::ffff:10.0.0.2")));
-        assert!(!wrong.too_many(&local("10.0.0.3")));
+        assert!(
+            failed.too_many(&client("10.0.0.2")) && failed.too_many(&client("::ffff:10.0.0.2"))
+        );
+        assert!(!failed.too_many(&client("10.0.0.3")));
     }
 
     #[test]
     fn a_network_of_ipv6_counts_as_one_and_the_table_stays_small() {
-        let mut wrong = Wrong::default();
-        (0..MOST).for_each(|n| wrong.count(&local(&format!("2001:db8::{n:x}"))));
-        assert!(wrong.too_many(&local("2001:db8::ffff")) && !wrong.too_many(&local("2001:db9::1")));
+        let mut failed = FailedAuths::default();
+        (0..MOST).for_each(|n| failed.count(&client(&format!("2001:db8::{n:x}"))));
+        assert!(
+            failed.too_many(&client("2001:db8::ffff")) && !failed.too_many(&client("2001:db9::1"))
+        );
         for n in 0..2 * ADDRESSES as u32 {
-            wrong.count(&local(&std::net::Ipv4Addr::from(n).to_string()));
+            failed.count(&client(&std::net::Ipv4Addr::from(n).to_string()));
         }
-        assert_eq!(wrong.by.len(), ADDRESSES);
+        assert_eq!(failed.by.len(), ADDRESSES);
     }
 }

@@ -7,11 +7,11 @@ use model::measure::Wait;
 use super::ring::{Completion, Ring};
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Line {
+struct FlowState {
     /// Bytes to send that no send was queued for.
     unsent: u64,
     /// Whether it is in the list of flows to send on next.
-    owing: bool,
+    pending_send: bool,
     /// Whether the socket was full: the next send waits for room in the kernel.
     full: bool,
     /// Whether a waiting send is in progress; nothing else is sent meanwhile.
@@ -21,7 +21,7 @@ struct Line {
 
 /// Event on a flow.
 #[derive(Debug)]
-pub enum Event {
+pub enum FlowEvent {
     /// Bytes in a buffer, which the caller must read and return.
     Bytes { key: usize, buffer: u16, length: usize },
     /// The other end closed.
@@ -31,11 +31,11 @@ pub enum Event {
 }
 
 /// All flows of a thread. Each sends the same message repeatedly.
-pub struct Lines {
+pub struct UringFlows {
     /// Declared first, so dropped before the payload that it may be sending.
     ring: Ring,
-    lines: Vec<Line>,
-    owing: Vec<u32>,
+    flows: Vec<FlowState>,
+    pending_sends: Vec<u32>,
     /// Complete messages, concatenated.
     payload: Box<[u8]>,
     message: u64,
@@ -44,7 +44,7 @@ pub struct Lines {
     careful: bool,
 }
 
-impl Lines {
+impl UringFlows {
     /// Flows on these sockets: messages of `incoming` bytes are received, of `outgoing` bytes sent,
     /// up to `queue_depth` at once.
     ///
@@ -56,8 +56,8 @@ impl Lines {
         let batch = (several(outgoing) / outgoing.max(1)).max(1);
         let mut all = Self {
             ring: Ring::new(fds, several(incoming))?,
-            lines: vec![Line::default(); fds.len()],
-            owing: Vec::with_capacity(fds.len()),
+            flows: vec![FlowState::default(); fds.len()],
+            pending_sends: Vec::with_capacity(fds.len()),
             payload: vec![0; (batch * outgoing) as usize].into_boxed_slice(),
             message: outgoing.max(1),
             careful: false,
@@ -79,12 +79,12 @@ impl Lines {
 
     /// Queues this many more messages for sending.
     #[inline]
-    pub fn owe(&mut self, key: usize, messages: u64) {
-        let Some(line) = self.lines.get_mut(key).filter(|l| !l.closed) else { return };
-        line.unsent += messages * self.message;
-        if !line.owing && !line.sending {
-            line.owing = true;
-            self.owing.push(key as u32);
+    pub fn enqueue(&mut self, key: usize, messages: u64) {
+        let Some(flow) = self.flows.get_mut(key).filter(|l| !l.closed) else { return };
+        flow.unsent += messages * self.message;
+        if !flow.pending_send && !flow.sending {
+            flow.pending_send = true;
+            self.pending_sends.push(key as u32);
         }
     }
 
@@ -109,31 +109,31 @@ impl Lines {
 
     #[inline]
     fn queue(&mut self) -> io::Result<()> {
-        let mut owing = std::mem::take(&mut self.owing);
-        let queued = owing.iter().try_for_each(|key| self.send(*key as usize));
-        owing.clear();
-        self.owing = owing;
+        let mut pending = std::mem::take(&mut self.pending_sends);
+        let queued = pending.iter().try_for_each(|key| self.send(*key as usize));
+        pending.clear();
+        self.pending_sends = pending;
         queued
     }
 
     #[inline]
     fn send(&mut self, key: usize) -> io::Result<()> {
-        let Some(line) = self.lines.get_mut(key) else { return Ok(()) };
-        line.owing = false;
-        if line.closed || line.sending || line.unsent == 0 {
+        let Some(flow) = self.flows.get_mut(key) else { return Ok(()) };
+        flow.pending_send = false;
+        if flow.closed || flow.sending || flow.unsent == 0 {
             return Ok(());
         }
         // Continues within a message if the last send ended there.
-        let into = (self.message - line.unsent % self.message) % self.message;
+        let into = (self.message - flow.unsent % self.message) % self.message;
         let rest = self.payload.get(into as usize..).unwrap_or_default();
-        let length = (rest.len() as u64).min(line.unsent);
+        let length = (rest.len() as u64).min(flow.unsent);
         let bytes = rest.get(..length as usize).unwrap_or_default();
-        if self.careful || line.full || length < line.unsent {
-            line.sending = true;
+        if self.careful || flow.full || length < flow.unsent {
+            flow.sending = true;
             // SAFETY: the payload stays where it is until after the ring is dropped.
             unsafe { self.ring.send_patiently(key, bytes) }
         } else {
-            line.unsent = 0;
+            flow.unsent = 0;
             // SAFETY: as above.
             unsafe { self.ring.send_quick(key, bytes) }
         }
@@ -144,7 +144,7 @@ impl Lines {
     /// # Errors
     /// As the kernel says.
     #[inline]
-    pub fn next(&mut self) -> io::Result<Option<Event>> {
+    pub fn next(&mut self) -> io::Result<Option<FlowEvent>> {
         while let Some(done) = self.ring.next() {
             let event = match done {
                 Completion::Received { key, result, buffer, more } => {
@@ -169,13 +169,13 @@ impl Lines {
         result: i32,
         buffer: Option<u16>,
         more: bool,
-    ) -> io::Result<Option<Event>> {
-        let closed = self.lines.get(key).is_none_or(|l| l.closed);
+    ) -> io::Result<Option<FlowEvent>> {
+        let closed = self.flows.get(key).is_none_or(|l| l.closed);
         if let (true, Some(buffer), false) = (result > 0, buffer, closed) {
             if !more {
                 self.ring.receive(key)?;
             }
-            return Ok(Some(Event::Bytes { key, buffer, length: result as usize }));
+            return Ok(Some(FlowEvent::Bytes { key, buffer, length: result as usize }));
         }
         if let Some(buffer) = buffer {
             self.ring.give(buffer);
@@ -195,39 +195,39 @@ impl Lines {
 
     /// Handles an incomplete quick send: the rest waits for room.
     #[cold]
-    fn interrupted(&mut self, key: usize, length: u32, result: i32) -> Option<Event> {
-        let line = self.lines.get_mut(key).filter(|l| !l.closed)?;
+    fn interrupted(&mut self, key: usize, length: u32, result: i32) -> Option<FlowEvent> {
+        let flow = self.flows.get_mut(key).filter(|l| !l.closed)?;
         if result < 0 && !again(result) {
             return self.close(key, Some(result));
         }
-        line.unsent += u64::from(length.saturating_sub(result.max(0) as u32));
-        line.full = true;
-        self.owe(key, 0);
+        flow.unsent += u64::from(length.saturating_sub(result.max(0) as u32));
+        flow.full = true;
+        self.enqueue(key, 0);
         None
     }
 
     #[cold]
-    fn sent(&mut self, key: usize, result: i32) -> Option<Event> {
-        let line = self.lines.get_mut(key).filter(|l| !l.closed)?;
-        (line.sending, line.full) = (false, false);
+    fn sent(&mut self, key: usize, result: i32) -> Option<FlowEvent> {
+        let flow = self.flows.get_mut(key).filter(|l| !l.closed)?;
+        (flow.sending, flow.full) = (false, false);
         if result < 0 && !again(result) {
             return self.close(key, Some(result));
         }
-        line.unsent = line.unsent.saturating_sub(result.max(0) as u64);
-        if line.unsent > 0 {
-            self.owe(key, 0);
+        flow.unsent = flow.unsent.saturating_sub(result.max(0) as u64);
+        if flow.unsent > 0 {
+            self.enqueue(key, 0);
         }
         None
     }
 
     #[cold]
-    fn close(&mut self, key: usize, result: Option<i32>) -> Option<Event> {
-        if let Some(line) = self.lines.get_mut(key) {
-            line.closed = true;
+    fn close(&mut self, key: usize, result: Option<i32>) -> Option<FlowEvent> {
+        if let Some(flow) = self.flows.get_mut(key) {
+            flow.closed = true;
         }
         Some(match result {
-            None => Event::End,
-            Some(r) => Event::Broken { why: io::Error::from_raw_os_error(-r) },
+            None => FlowEvent::End,
+            Some(r) => FlowEvent::Broken { why: io::Error::from_raw_os_error(-r) },
         })
     }
 

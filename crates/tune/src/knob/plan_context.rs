@@ -16,7 +16,7 @@ use super::{
 use crate::session::Session;
 
 /// The inputs of a plan, besides the values themselves.
-pub struct Case<'a> {
+pub struct PlanContext<'a> {
     pub facts: &'a Facts,
     /// The operator's own connection.
     pub session: &'a Session,
@@ -27,14 +27,14 @@ pub struct Case<'a> {
     pub meant: bool,
 }
 
-impl<'a> Case<'a> {
+impl<'a> PlanContext<'a> {
     /// For a plan without changes so far.
     pub fn new(facts: &'a Facts, session: &'a Session) -> Self {
         Self { facts, session, mtus: BTreeMap::new(), meant: false }
     }
 }
 
-impl Case<'_> {
+impl PlanContext<'_> {
     pub fn nic(&self, name: &str) -> Option<&Nic> {
         self.facts.nics.iter().find(|n| n.name == name)
     }

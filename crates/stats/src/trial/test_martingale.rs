@@ -1,8 +1,8 @@
-//! Evidence that may be looked at after every block: a fortune made by betting on signs.
+//! Evidence that may be looked at after every block: a test martingale on the effects' signs.
 //!
-//! Somebody who bets a share of their fortune on the next effect's sign gains nothing on average
-//! when that sign is a fair coin's, however the stakes depend on the sizes and on the past. So
-//! their fortune exceeds 100 times what they began with in at most one of 100 experiments, ever
+//! Its value (an e-value) starts at 1 and is multiplied after each block by 1 plus or minus a
+//! stake. Where the sign is a fair coin's, it does not grow on average, however the stakes depend
+//! on the sizes and on the past. So it exceeds 100 in at most one of 100 experiments, ever
 //! (Ville, Étude critique de la notion de collectif, 1939; Ramdas, Grünwald, Vovk and Shafer,
 //! "Game-theoretic statistics and safe anytime-valid inference", Statistical Science 38, 2023).
 //! That is what lets an experiment stop when the answer is clear.
@@ -10,52 +10,53 @@
 //! The stake is tanh(c x), where x is the effect over the median size of those so far, cut at 2:
 //! an outlier loses no more than a large one. Three c on both sides, by even shares.
 
-/// Stakes: cautious for small effects, bold for clear ones.
-const BOLDNESS: [f64; 3] = [0.3, 1.0, 3.0];
+/// The c of the stakes: small for small effects, large for clear ones.
+const STAKES: [f64; 3] = [0.3, 1.0, 3.0];
 
 /// From here on a size counts no more.
 const CUT: f64 = 2.0;
 
-/// A running bet on the signs of blocks' effects.
+/// Two one-sided test martingales over the blocks' effects.
 #[derive(Debug, Clone, Default)]
-pub struct Bet {
+pub struct TestMartingale {
     sizes: Vec<f64>,
-    up: Side,
-    down: Side,
+    up: OneSided,
+    down: OneSided,
 }
 
-/// The fortunes of those who bet on one sign.
+/// The martingale that grows with one sign: the mean over the stakes.
 #[derive(Debug, Clone)]
-struct Side {
-    fortunes: [f64; 3],
+struct OneSided {
+    e_values: [f64; 3],
+    /// The largest mean so far.
     most: f64,
 }
 
-impl Default for Side {
+impl Default for OneSided {
     fn default() -> Self {
-        Self { fortunes: [1.0; 3], most: 1.0 }
+        Self { e_values: [1.0; 3], most: 1.0 }
     }
 }
 
-impl Side {
+impl OneSided {
     fn take(&mut self, x: f64) {
-        for (fortune, c) in self.fortunes.iter_mut().zip(BOLDNESS) {
-            *fortune *= 1.0 + (c * x).tanh();
+        for (e_value, c) in self.e_values.iter_mut().zip(STAKES) {
+            *e_value *= 1.0 + (c * x).tanh();
         }
         self.most = self.most.max(self.now());
     }
 
     fn now(&self) -> f64 {
-        self.fortunes.iter().sum::<f64>() / BOLDNESS.len() as f64
+        self.e_values.iter().sum::<f64>() / STAKES.len() as f64
     }
 }
 
-impl Bet {
-    /// The bet over all these, each less `shift`: against the effect being `shift`.
+impl TestMartingale {
+    /// Over all these effects, each less `shift`: against the effect being `shift`.
     pub fn on(effects: &[f64], shift: f64) -> Self {
-        let mut bet = Self::default();
-        effects.iter().for_each(|d| bet.take(d - shift));
-        bet
+        let mut all = Self::default();
+        effects.iter().for_each(|d| all.take(d - shift));
+        all
     }
 
     pub fn take(&mut self, effect: f64) {
@@ -69,11 +70,11 @@ impl Bet {
         self.down.take(-x);
     }
 
-    /// The p-value against "no effect", good at any time: one over the largest fortune so far of
-    /// somebody who bets half on each side.
+    /// The p-value against "no effect", valid at any time: one over the largest e-value so far of
+    /// both sides by even shares.
     pub fn p_value(&self) -> f64 {
-        // The two sides' fortunes rise at different times; half of the larger is what such a
-        // bettor had at least.
+        // The two sides rise at different times; half of the larger is what their mean had at
+        // least.
         (2.0 / self.up.most.max(self.down.most)).min(1.0)
     }
 
@@ -97,9 +98,9 @@ mod tests {
     fn whoever_looks_after_each_of_500_coins_is_fooled_as_rarely_as_promised() {
         const RUNS: u64 = 2_000;
         let fooled = (0..RUNS).filter(|seed| {
-            let (mut random, mut bet) = (SplitMix64::new(*seed), Bet::default());
-            (0..500).for_each(|_| bet.take(random.normal().powi(3)));
-            bet.p_value() <= 0.05
+            let (mut random, mut test) = (SplitMix64::new(*seed), TestMartingale::default());
+            (0..500).for_each(|_| test.take(random.normal().powi(3)));
+            test.p_value() <= 0.05
         });
         let fooled = fooled.count();
         assert!((10..=100).contains(&fooled), "{fooled} of {RUNS}");
@@ -108,11 +109,11 @@ mod tests {
     #[test]
     fn clear_effects_need_about_ten_blocks_and_outliers_cost_little() {
         let needed = |outlier: Option<usize>| {
-            let mut bet = Bet::default();
+            let mut test = TestMartingale::default();
             (0..200usize).position(|i| {
                 let typical = 1.0 + 0.01 * (i % 7) as f64;
-                bet.take(if outlier == Some(i) { -100.0 } else { typical });
-                bet.p_value() <= 0.01
+                test.take(if outlier == Some(i) { -100.0 } else { typical });
+                test.p_value() <= 0.01
             })
         };
         assert!(needed(None).unwrap() <= 12, "{:?}", needed(None));
@@ -121,8 +122,8 @@ mod tests {
 
     #[test]
     fn nothing_says_nothing() {
-        assert_eq!(Bet::on(&[0.0; 30], 0.0).p_value(), 1.0);
-        let above = Bet::on(&[1.0; 30], 0.5);
+        assert_eq!(TestMartingale::on(&[0.0; 30], 0.0).p_value(), 1.0);
+        let above = TestMartingale::on(&[1.0; 30], 0.5);
         assert!(above.p_not_above() < 1e-4 && above.p_not_below() == 1.0);
     }
 }

@@ -12,13 +12,13 @@ use crate::host::incoming;
 
 /// Counts of the samples taken.
 #[derive(Debug)]
-pub struct Looks {
+pub struct RxCpuSamples {
     fd: RawFd,
     cpus: BTreeMap<CpuId, u64>,
     napi_ids: BTreeMap<u32, u64>,
 }
 
-impl Looks {
+impl RxCpuSamples {
     pub fn new(fd: RawFd) -> Self {
         Self { fd, cpus: BTreeMap::new(), napi_ids: BTreeMap::new() }
     }
@@ -29,7 +29,7 @@ impl Looks {
     }
 
     /// Takes a sample: two system calls.
-    pub fn look(&mut self) {
+    pub fn sample(&mut self) {
         if self.fd < 0 {
             return;
         }
@@ -44,7 +44,7 @@ impl Looks {
     }
 
     /// Adds the counts to the thread's report.
-    pub fn tell(&self, seen: &mut ThreadReport) {
+    pub fn add_to(&self, seen: &mut ThreadReport) {
         for (cpu, n) in &self.cpus {
             *seen.received_on.entry(*cpu).or_default() += n;
         }

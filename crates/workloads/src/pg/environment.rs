@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// Environment of the process; tests supply their own.
-pub struct Around<'a> {
+pub struct Environment<'a> {
     /// Reads an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// Reads a field of the user from this host's user database.
@@ -17,7 +17,7 @@ pub enum UserName {
     Home,
 }
 
-impl Around<'_> {
+impl Environment<'_> {
     /// Home directory: `HOME`, else that of the user database, as with libpq.
     pub fn home(&self) -> Option<PathBuf> {
         let named = (self.variable)("HOME").filter(|h| !h.is_empty());
@@ -36,8 +36,8 @@ mod tests {
             [(None, "/of/the/host"), (Some(""), "/of/the/host"), (Some("/own"), "/own")]
         {
             let named = |_: &str| variable.map(str::to_owned);
-            let around = Around { variable: &named, who: &who };
-            assert_eq!(around.home(), Some(PathBuf::from(home)));
+            let environment = Environment { variable: &named, who: &who };
+            assert_eq!(environment.home(), Some(PathBuf::from(home)));
         }
     }
 }
