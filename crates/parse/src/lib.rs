@@ -15,6 +15,7 @@ pub mod error;
 pub mod ethtool_text;
 pub mod genl_ethtool;
 pub mod genl_netdev;
+pub mod head_text;
 pub mod hexmask;
 pub mod inet_diag;
 pub mod ini;
@@ -49,6 +50,7 @@ pub mod shell_vars;
 pub mod sockstat;
 pub mod softirqs;
 pub mod softnet_stat;
+pub mod supportconfig;
 pub mod sysctl_conf;
 pub mod sysinfo_s390;
 pub mod task_sched;
@@ -83,6 +85,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("genl_netdev", |b| {
         drop((genl_netdev::queue(b), genl_netdev::napi(b), genl_netdev::qstats(b)));
     }),
+    ("head_text", |b| drop(head_text::parse(b))),
     ("hexmask", |b| drop(hexmask::parse(b))),
     ("inet_diag", |b| {
         let _ = inet_diag::parse(b);
@@ -131,6 +134,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("sockstat", |b| drop(sockstat::parse(b))),
     ("softirqs", |b| drop(softirqs::parse(b))),
     ("softnet_stat", |b| drop(softnet_stat::parse(b, None))),
+    ("supportconfig", |b| drop(supportconfig::parse(b))),
     ("sysctl_conf", |b| {
         for s in sysctl_conf::parse(b).settings {
             let _ = sysctl_conf::glob_matches(&s.path, "net/ipv4/conf/all/rp_filter");
@@ -140,7 +144,9 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("sysinfo_s390", |b| drop(sysinfo_s390::control_program(b))),
     ("task_sched", |b| drop(task_sched::migrations(b))),
     ("task_stat", |b| drop(task_stat::parse(b))),
-    ("tc_qdisc_text", |b| drop(tc_qdisc_text::parse(b))),
+    ("tc_qdisc_text", |b| {
+        drop((tc_qdisc_text::parse(b), tc_qdisc_text::parse_of(b, Some("eth0"))))
+    }),
     ("text", |b| {
         let _ = text::number::<i64>(b);
         let _ = text::numbers::<i64>(b);

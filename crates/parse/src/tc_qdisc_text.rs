@@ -7,12 +7,17 @@ use crate::rtnl_qdisc::QdiscMessage;
 
 /// Each discipline with the name of its interface. `ifindex` is 0: it is not printed.
 pub fn parse(bytes: &[u8]) -> Vec<(String, QdiscMessage)> {
+    parse_of(bytes, None)
+}
+
+/// The same of `tc -s qdisc show dev NIC`, which names no interface.
+pub fn parse_of(bytes: &[u8], nic: Option<&str>) -> Vec<(String, QdiscMessage)> {
     let text = String::from_utf8_lossy(bytes);
     let mut all: Vec<(String, QdiscMessage)> = vec![];
     let mut current = None;
     for line in text.lines() {
         if line.starts_with("qdisc ") {
-            current = first_line(line).map(|q| {
+            current = first_line(line, nic).map(|q| {
                 all.push(q);
                 all.len() - 1
             });
@@ -39,9 +44,13 @@ pub fn parse(bytes: &[u8]) -> Vec<(String, QdiscMessage)> {
 }
 
 /// `qdisc fq_codel 8001: dev eth0 parent :1 limit …`
-fn first_line(line: &str) -> Option<(String, QdiscMessage)> {
+fn first_line(line: &str, nic: Option<&str>) -> Option<(String, QdiscMessage)> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let ["qdisc", kind, id, "dev", dev, ref rest @ ..] = words[..] else { return None };
+    let (kind, id, dev, rest) = match (&words[..], nic) {
+        (["qdisc", kind, id, "dev", dev, rest @ ..], _) => (*kind, *id, *dev, rest),
+        (["qdisc", kind, id, rest @ ..], Some(nic)) => (*kind, *id, nic, rest),
+        _ => return None,
+    };
     let rest = rest.strip_prefix(&["offloaded"]).unwrap_or(rest);
     let parent = match rest {
         ["root", ..] => u32::MAX,

@@ -123,3 +123,82 @@ fn a_sosreport_is_judged_by_what_tools_printed() {
     let qdisc = &eth0["qdiscs"][0];
     assert_eq!((&qdisc["kind"], &qdisc["drops"]), (&"fq".into(), &41.into()), "{eth0:#}");
 }
+
+/// One that SUSE's own tool made, packed and unpacked: `captured/README.md` has its origin.
+#[test]
+fn a_supportconfig_archive_is_judged_by_its_sections() {
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captured/supportconfig.txz");
+    let unpacked = tempfile::tempdir().unwrap();
+    run("tar", &["-xJf", text(&packed), "-C", text(unpacked.path())]);
+    let facts: Vec<Value> = [packed.as_path(), unpacked.path()]
+        .iter()
+        .map(|root| run(NETWRIGHT, &["inspect", "--json", "--root", text(root)]))
+        .map(|json| serde_json::from_str(&json).unwrap())
+        .collect();
+    assert_eq!(facts[0], facts[1]);
+    let facts = &facts[0];
+    let eth0 = &facts["nics"][0];
+    let of =
+        |pointer: &str| eth0.pointer(pointer).unwrap_or_else(|| panic!("{pointer}")).to_string();
+    for (pointer, value) in [
+        ("/name", "\"eth0\""),
+        ("/ifindex", "4"),
+        ("/kind", "\"physical\""),
+        ("/driver", "\"virtio_net\""),
+        ("/bus_address", "\"0000:00:03.0\""),
+        ("/mtu", "1400"),
+        ("/carrier", "true"),
+        ("/channels/combined", "1"),
+        ("/rings/rx", "256"),
+        ("/features/rx-gro/active", "true"),
+        ("/statistics/rx_packets", "8823"),
+        ("/qdiscs/0/kind", "\"pfifo_fast\""),
+        ("/qdiscs/0/drops", "0"),
+    ] {
+        assert_eq!(of(pointer), value, "{pointer}");
+    }
+    // What a section without its comments has nothing left of, `sysctl -a` has.
+    assert_eq!(facts["host"]["kernel_version"], "#1 SMP PREEMPT_DYNAMIC @0");
+    assert_eq!(facts["host"]["cpus_online"], "0-1");
+    assert_eq!(facts["sysctls"]["net.core.somaxconn"]["value"], "4096");
+    assert!(facts["irqs"].get("absent").is_some(), "it has no /proc/interrupts");
+    let d = doctor(&["--root", text(&packed)]);
+    // Up 13:31; the second of the boot is not in it.
+    assert_eq!(d["window_ns"], (13 * 3600 + 31 * 60 + 30) * 1_000_000_000u64);
+    let f = d["findings"].as_array().unwrap().iter().find(|f| f["rule"] == "udp_receive_drops");
+    let f = f.unwrap_or_else(|| panic!("{d:#}"));
+    assert_eq!((&f["severity"], &f["confidence"]), (&"info".into(), &"low".into()), "{f:#}");
+}
+
+/// Names by hand are enough to find the folder in its archive, and others are no host.
+#[test]
+fn a_folder_by_hand_is_found_within_the_one_around_it() {
+    let around = tempfile::tempdir().unwrap();
+    let host = around.path().join("web1");
+    fs::create_dir(&host).unwrap();
+    fs::write(
+        host.join("proc-net-softnet_stat.txt"),
+        format!("00000009{}\n", " 00000000".repeat(12)),
+    )
+    .unwrap();
+    fs::write(
+        host.join("ip link.out"),
+        "7: br-1: <UP> mtu 9000\n    link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff\n",
+    )
+    .unwrap();
+    fs::write(
+        host.join("ethtool_-g_br-1"),
+        "Pre-set maximums:\nRX: 512\nCurrent hardware settings:\nRX: 64\n",
+    )
+    .unwrap();
+    let tar = around.path().join("web1.tar");
+    run("tar", &["-cf", text(&tar), "-C", text(around.path()), "web1"]);
+    for root in [around.path(), &host, &tar] {
+        let json = run(NETWRIGHT, &["inspect", "--json", "--root", text(root)]);
+        let facts: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(facts["nics"][0]["name"], "br-1", "{}", root.display());
+        assert_eq!(facts["nics"][0]["rings"]["rx"], 64);
+        assert_eq!(facts["nics"][0]["mtu"], 9000);
+        assert_eq!(facts["softnet"][0]["processed"], 9);
+    }
+}

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod by_hand;
 mod cli;
 mod doctor_sockets;
 mod given;

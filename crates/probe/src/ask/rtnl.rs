@@ -64,11 +64,24 @@ pub fn qdiscs(root: &Root) -> Result<Dump<QdiscMessage>, ReadError> {
     .or_else(|missing| printed_qdiscs(root).ok_or(missing))
 }
 
-/// The same as `tc -s qdisc show` printed them into a support archive.
+/// The same as `tc -s qdisc show` printed them into a support archive, of all interfaces or of each.
 fn printed_qdiscs(root: &Root) -> Option<Dump<QdiscMessage>> {
-    let read = || root.read("/sos_commands/networking/tc_-s_qdisc_show").ok();
-    let text = (!root.is_whole()).then(read).flatten()?;
-    let entries = tc_qdisc_text::parse(&text).into_iter().filter_map(|(nic, q)| {
+    const ALL: [&str; 4] =
+        ["tc -s qdisc show", "tc -s qdisc", "tc -s -d qdisc show", "tc -s -d qdisc"];
+    const EACH: [&str; 2] = ["tc -s -d qdisc show dev", "tc -s qdisc show dev"];
+    let of_nic = |nic: String| {
+        let text = root.output(&EACH, &nic)?;
+        Some(tc_qdisc_text::parse_of(&text, Some(&nic)))
+    };
+    let printed = match root.output(&ALL, "") {
+        Some(text) => tc_qdisc_text::parse(&text),
+        None => {
+            let nics = root.entries("/sys/class/net").ok()?;
+            let each: Vec<_> = nics.into_iter().filter_map(of_nic).collect();
+            (!each.is_empty()).then(|| each.into_iter().flatten().collect())?
+        }
+    };
+    let entries = printed.into_iter().filter_map(|(nic, q)| {
         let ifindex = root.number(&format!("/sys/class/net/{nic}/ifindex")).into_known()?;
         Some(QdiscMessage { ifindex, ..q })
     });

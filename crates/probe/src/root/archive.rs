@@ -15,7 +15,7 @@ use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use model::snapshot::Manifest;
 
-use super::{MAX_FILE_BYTES, MAX_LINK_HOPS, MAX_MANIFEST_BYTES, Op};
+use super::{MAX_FILE_BYTES, MAX_LINK_HOPS, MAX_MANIFEST_BYTES, Op, printed::is_known};
 
 mod unpack;
 use unpack::{MemberKind, Members, one_line};
@@ -310,8 +310,9 @@ pub(super) const HOSTS_OWN: [&str; 3] = ["proc", "sys", "sos_commands"];
 fn without_top(entries: BTreeMap<String, Entry>) -> BTreeMap<String, Entry> {
     let mut tops = entries.keys().filter(|k| !k.is_empty() && k.rfind('/') == Some(0));
     let (Some(top), None) = (tops.next().cloned(), tops.next()) else { return entries };
-    let holds = |name: &str| entries.contains_key(&format!("{top}/{name}"));
-    if !HOSTS_OWN.iter().any(|name| holds(name)) {
+    let prefix = format!("{top}/");
+    let mut names = entries.keys().filter_map(|path| path.strip_prefix(&prefix));
+    if !names.any(|name| HOSTS_OWN.contains(&name) || !name.contains('/') && is_known(name)) {
         return entries;
     }
     let below = |path: String| path.strip_prefix(&top).map(str::to_owned);

@@ -11,7 +11,6 @@ mod printed;
 pub mod record;
 
 use std::{
-    collections::BTreeMap,
     str::FromStr,
     sync::{Arc, OnceLock},
 };
@@ -50,14 +49,34 @@ pub struct Root {
     sample: Option<u32>,
     /// The first read that failed for want of descriptors or memory.
     exhausted: Arc<OnceLock<ReadError>>,
-    /// Files by what tools printed, see [`Root::printed`].
-    printed: Arc<OnceLock<BTreeMap<String, String>>>,
+    /// What tools printed, see [`Root::printed`].
+    printed: Arc<OnceLock<printed::Printed>>,
 }
 
 enum Backing {
     Live,
     Dir(dir::DirRoot),
     Archive(archive::ArchiveRoot),
+}
+
+impl Backing {
+    /// A file of a directory or an archive.
+    fn read(&self, path: &str) -> Result<Vec<u8>, i32> {
+        match self {
+            Self::Live => Err(libc::ENOENT),
+            Self::Dir(d) => d.read(path),
+            Self::Archive(a) => a.read_file(path).map(<[u8]>::to_vec),
+        }
+    }
+
+    /// The names in a folder of it.
+    fn entries(&self, path: &str) -> Result<Vec<String>, i32> {
+        match self {
+            Self::Live => Err(libc::ENOENT),
+            Self::Dir(d) => d.entries(path),
+            Self::Archive(a) => a.entries(path),
+        }
+    }
 }
 
 /// What was asked of a path, for errors: a folder may be listed and not read.
@@ -95,8 +114,11 @@ impl Op {
 /// The one folder in a folder that holds a host's files, as an unpacked support archive has it; else
 /// the folder itself.
 fn within(path: &std::path::Path) -> std::path::PathBuf {
-    let is_host =
-        |folder: &std::path::Path| archive::HOSTS_OWN.iter().any(|name| folder.join(name).is_dir());
+    let is_host = |folder: &std::path::Path| {
+        let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        archive::HOSTS_OWN.iter().any(|name| folder.join(name).is_dir())
+            || names.into_iter().any(|e| e.file_name().to_str().is_some_and(printed::is_known))
+    };
     if is_host(path) {
         return path.to_owned();
     }
@@ -261,25 +283,31 @@ impl Root {
         match (&*self.backing, &self.recorder) {
             (Backing::Live, Some(r)) => r.read(&place, path, live),
             (Backing::Live, None) => live(path),
-            (Backing::Dir(d), _) => d.read(&place),
-            (Backing::Archive(a), _) => a.read_file(&place).map(<[u8]>::to_vec),
+            (other, _) => other.read(&place),
         }
-        .or_else(|errno| self.printed(path).map(|value| value.as_bytes().to_vec()).ok_or(errno))
+        .or_else(|errno| {
+            self.printed_file(path).and_then(|text| text.read(&self.backing)).ok_or(errno)
+        })
         .map_err(|errno| self.failed(path, errno))
     }
 
-    /// A file of the kernel that a support archive lacks, by what tools printed into the archive.
-    fn printed(&self, path: &str) -> Option<&String> {
-        let kernels = path.starts_with("/proc/") || path.starts_with("/sys/");
-        if !kernels || self.is_whole() {
-            return None;
-        }
-        let read = |file: &str| match &*self.backing {
-            Backing::Live => None,
-            Backing::Dir(d) => d.read(file).ok(),
-            Backing::Archive(a) => a.read_file(file).map(<[u8]>::to_vec).ok(),
-        };
-        self.printed.get_or_init(|| printed::files(&read)).get(path)
+    /// What tools printed into a support archive, for what it lacks; `None` for a host of which nothing
+    /// is missing.
+    fn printed(&self) -> Option<&printed::Printed> {
+        let read = || printed::Printed::read(&self.backing);
+        (!self.is_whole()).then(|| self.printed.get_or_init(read))
+    }
+
+    /// A file of the kernel by what tools printed.
+    fn printed_file(&self, path: &str) -> Option<&printed::Text> {
+        let kernels = ["/proc/", "/sys/", "/etc/"].iter().any(|top| path.starts_with(top));
+        self.printed().filter(|_| kernels)?.file(path)
+    }
+
+    /// What the first of these commands printed into a support archive that is in it, of this interface,
+    /// or of none where it is empty: `ethtool -l`, `eth0`.
+    pub(crate) fn output(&self, commands: &[&str], nic: &str) -> Option<Vec<u8>> {
+        self.printed()?.outputs.find(commands, nic)?.read(&self.backing)
     }
 
     /// A whole file piece by piece, for those too large to hold. What was given before an error
@@ -296,8 +324,14 @@ impl Root {
             }
             Backing::Live => live::pieces(path, piece),
             Backing::Dir(d) => d.pieces(&self.place(path), piece),
-            Backing::Archive(a) => a.read_file(&self.place(path)).map(piece),
+            Backing::Archive(a) => a.read_file(&self.place(path)).map(&mut *piece),
         };
+        if result.is_err()
+            && let Some(text) = self.printed_file(path).and_then(|t| t.read(&self.backing))
+        {
+            piece(&text);
+            return Ok(());
+        }
         result.map_err(|errno| self.failed(path, errno))
     }
 
@@ -322,9 +356,9 @@ impl Root {
         match (&*self.backing, &self.recorder) {
             (Backing::Live, Some(r)) => r.entries(&place, || live::entries(path).map(sorted)),
             (Backing::Live, None) => live::entries(path).map(sorted),
-            (Backing::Dir(d), _) => d.entries(&place).map(sorted),
-            (Backing::Archive(a), _) => a.entries(&place).map(sorted),
+            (other, _) => other.entries(&place).map(sorted),
         }
+        .or_else(|errno| self.printed().and_then(|p| p.entries(path)).ok_or(errno))
         .map_err(|errno| self.failed(path, errno))
     }
 
@@ -340,6 +374,7 @@ impl Root {
             (Backing::Dir(d), _) => d.link(&place),
             (Backing::Archive(a), _) => a.link(&place),
         }
+        .or_else(|e| self.printed().and_then(|p| p.link(path)).map(str::to_owned).ok_or(e))
         .map_err(|errno| self.failed(path, errno))
     }
 
@@ -364,7 +399,7 @@ impl Root {
             Backing::Dir(d) => d.exists(path),
             Backing::Live | Backing::Archive(_) => self.resolve(path).is_ok(),
         };
-        file || self.printed(path).is_some()
+        file || self.printed_file(path).is_some()
     }
 
     /// An answer that is not a file: netlink, ioctl, a system call. Live, `ask` is called; a
@@ -381,8 +416,7 @@ impl Root {
         let stored = match (&*self.backing, &self.recorder) {
             (Backing::Live, None) => return ask().map_err(|e| self.noted(e)),
             (Backing::Live, Some(r)) => r.answer(&place, ask).map_err(|e| self.noted(e))?,
-            (Backing::Dir(d), _) => d.read(&place).ok(),
-            (Backing::Archive(a), _) => a.read_file(&place).map(<[u8]>::to_vec).ok(),
+            (other, _) => other.read(&place).ok(),
         };
         let bytes = stored.ok_or_else(|| ReadError::Absent { path: key.to_owned() })?;
         record::answered(key, &bytes)

@@ -1,73 +1,195 @@
-//! What tools printed into a support archive, as the kernel's files that the archive lacks.
+//! What tools printed into a support archive, or into a folder by hand, as the kernel's files that are
+//! not there.
 
 use std::collections::BTreeMap;
 
-use parse::{ethtool_text, ip_link_text, proc_stat, sysctl_conf, uptime_text};
+use parse::{
+    ethtool_text,
+    ip_link_text::{self, PrintedLink},
+    irq_name::is_pci_address,
+    net_dev, proc_stat, sysctl_conf, uptime_text,
+};
 
-/// Reads a file of the archive.
-type Read<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;
+use super::Backing;
 
-/// Contents by path.
-///
-/// **Source**: `sos_commands` of a sosreport: `sysctl -a`, `uptime`, `ip -d link`, `ethtool NIC`.
-pub(super) fn files(read: Read<'_>) -> BTreeMap<String, String> {
-    let mut files = BTreeMap::new();
-    settings(read, &mut files);
-    if let Some(seconds) = uptime_s(read) {
-        files.insert("/proc/uptime".to_owned(), format!("{seconds} 0\n"));
-    }
-    nics(read, &mut files);
-    files
+mod outputs;
+pub(super) use outputs::{Outputs, Text, is_known};
+
+/// What stands in for the kernel's files.
+pub(super) struct Printed {
+    /// What commands printed.
+    pub outputs: Outputs,
+    /// Contents by path.
+    files: BTreeMap<String, Text>,
+    /// Targets of links by path.
+    links: BTreeMap<String, String>,
 }
 
-fn settings(read: Read<'_>, files: &mut BTreeMap<String, String>) {
-    let text = read("/sos_commands/kernel/sysctl_-a").unwrap_or_default();
-    for setting in sysctl_conf::parse(&text).settings {
-        if let Some(value) = setting.value {
-            files.insert(format!("/proc/sys/{}", setting.path), value);
+const NET: &str = "/sys/class/net";
+
+impl Printed {
+    /// **Source**: `sos_commands` of a sosreport, or files by hand in the folder itself: `sysctl -a`,
+    /// `uptime`, `ip -s -d link`, `ethtool NIC`, and files of `/proc` under short names.
+    pub fn read(backing: &Backing) -> Self {
+        let (outputs, files) = outputs::read(backing);
+        let mut printed = Self { outputs, files, links: BTreeMap::new() };
+        printed.settings(backing);
+        printed.uptime(backing);
+        printed.nics(backing);
+        printed.counters(backing);
+        printed
+    }
+
+    /// The content of a file.
+    pub fn file(&self, path: &str) -> Option<&Text> {
+        self.files.get(path)
+    }
+
+    /// The target of a link.
+    pub fn link(&self, path: &str) -> Option<&str> {
+        self.links.get(path).map(String::as_str)
+    }
+
+    /// The names in a folder, ascending; `None` where nothing is known of it. What a kernel has in the
+    /// folder of an interface says its kind, so those few files are no list of it.
+    pub fn entries(&self, folder: &str) -> Option<Vec<String>> {
+        if folder.strip_prefix(NET).is_some_and(|nic| nic.matches('/').count() == 1) {
+            return None;
+        }
+        let prefix = format!("{}/", folder.trim_end_matches('/'));
+        let below = self.files.range(prefix.clone()..).map_while(|(p, _)| p.strip_prefix(&prefix));
+        let mut names: Vec<String> =
+            below.filter_map(|rest| rest.split('/').next()).map(str::to_owned).collect();
+        names.dedup();
+        (!names.is_empty()).then_some(names)
+    }
+
+    /// Of two sources the first counts.
+    fn put(&mut self, path: String, value: Option<String>) {
+        if let Some(value) = value {
+            self.files.entry(path).or_insert_with(|| Text::Here(value.into_bytes()));
         }
     }
-}
 
-/// `uptime` prints minutes and the seconds of the clock. The kernel's time of boot, in seconds, makes
-/// it exact, but at the edge of a minute: time zones differ by whole minutes.
-fn uptime_s(read: Read<'_>) -> Option<u64> {
-    const FILES: [&str; 3] =
-        ["/sos_commands/host/uptime", "/sos_commands/general/uptime", "/uptime"];
-    let printed = FILES.iter().find_map(|file| uptime_text::parse(&read(file)?))?;
-    let least = printed.minutes.checked_mul(60)?;
-    let stat = read("/proc/stat").unwrap_or_default();
-    let Some(booted) = proc_stat::booted_s(&stat) else { return Some(least + 30) };
-    let second = booted.checked_add(least)? % 60;
-    Some(least + (60 + printed.second - second) % 60)
-}
+    fn output(&self, backing: &Backing, commands: &[&str], subject: &str) -> Option<Vec<u8>> {
+        self.outputs.find(commands, subject)?.read(backing)
+    }
 
-fn nics(read: Read<'_>, files: &mut BTreeMap<String, String>) {
-    const FILES: [&str; 2] =
-        ["/sos_commands/networking/ip_-s_-d_link", "/sos_commands/networking/ip_-d_link"];
-    let text = FILES.iter().find_map(|file| read(file)).unwrap_or_default();
-    for link in ip_link_text::parse(&text) {
-        let name = &link.name;
-        let mut file = |what: &str, value: Option<String>| {
-            if let Some(value) = value {
-                files.insert(format!("/sys/class/net/{name}/{what}"), value);
-            }
-        };
+    fn settings(&mut self, backing: &Backing) {
+        let text = self.output(backing, &["sysctl -a"], "").unwrap_or_default();
+        for setting in sysctl_conf::parse(&text).settings {
+            self.put(format!("/proc/sys/{}", setting.path), setting.value);
+        }
+    }
+
+    /// A file of the kernel, by whichever name it is there.
+    fn stored(&self, backing: &Backing, path: &str) -> Option<Vec<u8>> {
+        backing.read(path).ok().or_else(|| self.files.get(path)?.read(backing))
+    }
+
+    fn uptime(&mut self, backing: &Backing) {
+        let Some(text) = self.output(backing, &["uptime"], "") else { return };
+        let stat = self.stored(backing, "/proc/stat").unwrap_or_default();
+        let seconds = uptime_s(&text, &stat).map(|s| format!("{s} 0\n"));
+        // By hand the file itself may have this name.
+        let whole = || seconds_first(&text).then(|| String::from_utf8_lossy(&text).into_owned());
+        self.put("/proc/uptime".to_owned(), seconds.or_else(whole));
+    }
+
+    fn nics(&mut self, backing: &Backing) {
+        const COMMANDS: [&str; 10] = [
+            "ip -s -s -d link",
+            "ip -s -d link",
+            "ip -d -s link",
+            "ip -d link",
+            "ip -s link",
+            "ip -stats link",
+            "ip link",
+            "ip -d address",
+            "ip addr",
+            "ip a",
+        ];
+        let text = self.output(backing, &COMMANDS, "").unwrap_or_default();
+        for link in ip_link_text::parse(&text) {
+            self.nic(backing, &link);
+        }
+    }
+
+    fn nic(&mut self, backing: &Backing, link: &PrintedLink) {
+        let dir = format!("{NET}/{}", link.name);
+        let mut file = |what: &str, value| self.put(format!("{dir}/{what}"), value);
         let of = |key: &str| link.values.get(key).cloned();
-        let up = link.flags.iter().any(|f| f == "UP");
-        let carrier = link.flags.iter().any(|f| f == "LOWER_UP");
+        let has = |flag: &str| link.flags.iter().any(|f| f == flag);
         file("ifindex", Some(link.ifindex.to_string()));
+        file("flags", Some(format!("{:#x}", link.flag_bits())));
         file("mtu", of("mtu"));
         file("tx_queue_len", of("qlen"));
         file("operstate", link.state.clone());
         file("address", link.mac.clone());
         // The kernel answers EINVAL for an interface that is down.
-        file("carrier", up.then(|| u8::from(carrier).to_string()));
-        let settings = read(&format!("/sos_commands/networking/ethtool_{name}"));
+        file("carrier", has("UP").then(|| u8::from(has("LOWER_UP")).to_string()));
+        file("uevent", link.kind.as_ref().map(|kind| format!("DEVTYPE={kind}\n")));
+        file("carrier_changes", link.carrier_changes.map(|n| n.to_string()));
+        for (name, count) in &link.statistics {
+            file(&format!("statistics/{name}"), Some(count.to_string()));
+        }
+        let settings = self.output(backing, &["ethtool"], &link.name);
         let settings = settings.and_then(|text| ethtool_text::link(&text)).unwrap_or_default();
-        file("speed", settings.speed_mbit_s.map(|n| n.to_string()));
-        file("duplex", settings.duplex);
+        self.put(format!("{dir}/speed"), settings.speed_mbit_s.map(|n| n.to_string()));
+        self.put(format!("{dir}/duplex"), settings.duplex);
+        if let Some(master) = of("master") {
+            self.links.insert(format!("{dir}/master"), format!("../{master}"));
+        }
+        let device = if link.kind.is_some() || has("LOOPBACK") {
+            Some("virtual".to_owned())
+        } else {
+            self.device(backing, link)
+        };
+        if let Some(device) = device {
+            self.links.insert(dir, format!("../../devices/{device}/net/{}", link.name));
+        }
     }
+
+    /// Counters of interfaces that only `ip -s -s link` prints. The other columns of the file are sums.
+    fn counters(&mut self, backing: &Backing) {
+        let text = self.stored(backing, "/proc/net/dev").unwrap_or_default();
+        for (name, count) in net_dev::parse(&text).unwrap_or_default() {
+            if let Some((nic, counter @ ("rx_fifo_errors" | "tx_fifo_errors"))) =
+                name.rsplit_once('.')
+            {
+                self.put(format!("{NET}/{nic}/statistics/{counter}"), Some(count.to_string()));
+            }
+        }
+    }
+
+    /// The device behind an interface: what of its path is printed, without the bridges above.
+    fn device(&self, backing: &Backing, link: &PrintedLink) -> Option<String> {
+        let info = self.output(backing, &["ethtool -i", "ethtool --driver"], &link.name);
+        let info = info.map(|text| ethtool_text::driver(&text)).unwrap_or_default();
+        let plain = |name: &&String| !name.contains('/') && !name.starts_with('.');
+        let function = info.get("bus-info").filter(|bus| is_pci_address(bus));
+        let device = link.values.get("parentdev").filter(plain);
+        match (function, device) {
+            (Some(function), Some(device)) if function != device => {
+                Some(format!("{function}/{device}"))
+            }
+            (function, device) => device.or(function).cloned(),
+        }
+    }
+}
+
+fn seconds_first(text: &[u8]) -> bool {
+    parse::text::numbers::<f64>(text).is_ok_and(|n| n.len() == 2)
+}
+
+/// `uptime` prints minutes and the seconds of the clock. The kernel's time of boot, in seconds, makes
+/// it exact, but at the edge of a minute: time zones differ by whole minutes.
+fn uptime_s(uptime: &[u8], stat: &[u8]) -> Option<u64> {
+    let printed = uptime_text::parse(uptime)?;
+    let least = printed.minutes.checked_mul(60)?;
+    let Some(booted) = proc_stat::booted_s(stat) else { return Some(least + 30) };
+    let second = booted.checked_add(least)? % 60;
+    Some(least + (60 + printed.second - second) % 60)
 }
 
 #[cfg(test)]
@@ -77,13 +199,7 @@ mod tests {
     #[test]
     fn minutes_and_seconds_make_the_uptime_exact() {
         // Booted at second 41 of a minute, 9:08 h ago or up to a minute more, at second 21.
-        let of = |uptime: &str, stat: &str| {
-            uptime_s(&|file| match file {
-                "/sos_commands/host/uptime" => Some(uptime.as_bytes().to_vec()),
-                "/proc/stat" => Some(stat.as_bytes().to_vec()),
-                _ => None,
-            })
-        };
+        let of = |uptime: &str, stat: &str| uptime_s(uptime.as_bytes(), stat.as_bytes());
         let printed = " 03:46:21 up  9:08,  0 user,  load average: 5.39";
         assert_eq!(of(printed, "btime 1795631861\n"), Some(9 * 3600 + 8 * 60 + 40));
         assert_eq!(

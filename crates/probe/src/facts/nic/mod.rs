@@ -46,17 +46,25 @@ pub fn names(root: &Root) -> Vec<String> {
 
 fn one(root: &Root, ethtool: &Ethtool, dumps: &ethtool::EthtoolDumps, name: &str) -> Option<Nic> {
     let dir = format!("{NET}/{name}");
+    let at = |file: &str| format!("{dir}/{file}");
     let entries = match root.entries(&dir) {
         Ok(entries) => entries,
-        // A link without its target still shows that the interface exists.
-        Err(ReadError::Absent { .. }) if root.is_whole() || !names_interface(root, name) => {
+        // A link without its target still shows that the interface exists, and so does its index.
+        Err(ReadError::Absent { .. })
+            if root.is_whole()
+                || !names_interface(root, name) && root.read(&at("ifindex")).is_err() =>
+        {
             return None;
         }
         Err(_) => vec![],
     };
-    let at = |file: &str| format!("{dir}/{file}");
     let place = place::of(root, name);
-    let info = or_printed(reading(ethtool.driver_info(name)), root, ("i", name), printed::driver);
+    let info = or_printed(
+        reading(ethtool.driver_info(name)),
+        root,
+        (&printed::DRIVER, name),
+        printed::driver,
+    );
     let driver = driver(root, &place, &info);
     let flags = root.parsed(&at("flags"), text::hex);
     let (speed_bps, duplex) = speed_and_duplex(root, ethtool, name);
@@ -101,20 +109,25 @@ fn one(root: &Root, ethtool: &Ethtool, dumps: &ethtool::EthtoolDumps, name: &str
         channels: or_printed(
             ethtool::channels(ethtool, name),
             root,
-            ("l", name),
+            (&printed::CHANNELS, name),
             printed::channels,
         ),
-        rings: or_printed(ethtool::rings(ethtool, name), root, ("g", name), printed::rings),
+        rings: or_printed(
+            ethtool::rings(ethtool, name),
+            root,
+            (&printed::RINGS, name),
+            printed::rings,
+        ),
         coalesce: or_printed(
             ethtool::coalesce(ethtool, dumps, name),
             root,
-            ("c", name),
+            (&printed::COALESCE, name),
             printed::coalesce,
         ),
         features: or_printed(
             ethtool::features(ethtool, name),
             root,
-            ("k", name),
+            (&printed::FEATURES, name),
             printed::features,
         ),
         rss: ethtool::rss(ethtool, dumps, name),
@@ -129,7 +142,7 @@ fn one(root: &Root, ethtool: &Ethtool, dumps: &ethtool::EthtoolDumps, name: &str
         irqs: vec![],
         napis: Reading::absent(NOT_READ),
         qdiscs: Reading::absent(NOT_READ),
-        master: if has("master") {
+        master: if has("master") || entries.is_empty() {
             master(root, &at("master"))
         } else {
             Reading::Known(String::new())
@@ -144,7 +157,12 @@ pub(crate) fn driver_stats(
     ethtool: &Ethtool,
     name: &str,
 ) -> Reading<BTreeMap<String, u64>> {
-    or_printed(ethtool::stats(ethtool, name), root, ("S", name), printed::statistics)
+    or_printed(
+        ethtool::stats(ethtool, name),
+        root,
+        (&printed::STATISTICS, name),
+        printed::statistics,
+    )
 }
 
 /// Whether an interface's link in a copied tree leads to where interfaces are.

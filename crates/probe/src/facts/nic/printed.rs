@@ -12,19 +12,26 @@ pub use parse::ethtool_text::statistics;
 
 use crate::{Root, ask::ethtool::answers::DriverInfo};
 
-/// The output of `ethtool -OPTION NIC` in the archive, for hosts that cannot be queried.
+pub const DRIVER: [&str; 2] = ["ethtool -i", "ethtool --driver"];
+pub const CHANNELS: [&str; 2] = ["ethtool -l", "ethtool --show-channels"];
+pub const RINGS: [&str; 2] = ["ethtool -g", "ethtool --show-ring"];
+pub const COALESCE: [&str; 2] = ["ethtool -c", "ethtool --show-coalesce"];
+pub const FEATURES: [&str; 3] = ["ethtool -k", "ethtool --show-features", "ethtool --show-offload"];
+pub const STATISTICS: [&str; 2] = ["ethtool -S", "ethtool --statistics"];
+
+/// The output of `ethtool -OPTION NIC` in the archive, for hosts that cannot be queried. The options
+/// are the names of one.
 ///
-/// **Source**: `sos_commands/networking/ethtool_-OPTION_NIC` of a sosreport.
+/// **Source**: [`Root::output`].
 pub fn or_printed<T>(
     asked: Reading<T>,
     root: &Root,
-    (option, nic): (&str, &str),
+    (options, nic): (&[&str], &str),
     value: impl FnOnce(&[u8]) -> Option<T>,
 ) -> Reading<T> {
     let Reading::Absent(why) = asked else { return asked };
-    let file = format!("/sos_commands/networking/ethtool_-{option}_{nic}");
-    let text = (!root.is_whole()).then(|| root.read(&file).ok()).flatten();
-    text.and_then(|t| value(&t)).map_or(Reading::Absent(why), Reading::Known)
+    let value = root.output(options, nic).and_then(|text| value(&text));
+    value.map_or(Reading::Absent(why), Reading::Known)
 }
 
 pub fn driver(text: &[u8]) -> Option<DriverInfo> {
@@ -113,7 +120,8 @@ mod tests {
         fs::write(folder.join("ethtool_-l_lo"), "netlink error: Operation not supported\n")
             .unwrap();
         let root = Root::open(sos.path()).unwrap();
-        let of = |nic| or_printed(Reading::absent("nobody asked"), &root, ("l", nic), channels);
+        let of =
+            |nic| or_printed(Reading::absent("nobody asked"), &root, (&CHANNELS, nic), channels);
         let eth0 = of("eth0").into_known().unwrap();
         assert_eq!((eth0.combined, eth0.max_combined, eth0.rx), (1, 4, 0));
         assert_eq!(of("lo").why_not(), Some("nobody asked"));
