@@ -13,11 +13,13 @@
 
 mod assignments;
 mod case;
+mod driver_counters;
 mod drop_reasons;
 mod knob;
 mod load;
 mod missing;
 mod order;
+mod pressure;
 mod queues;
 mod rate;
 mod rule;

@@ -19,8 +19,9 @@ const READ_WHOLE: [&str; 5] =
     ["/facts/cpus", "/facts/numa_nodes", "/facts/nics", "/facts/idle_states", "/samples/cpus"];
 
 /// Evidence with a substitute, and the substitute.
-const SUBSTITUTED: [(&str, &str); 4] = [
+const SUBSTITUTED: [(&str, &str); 5] = [
     ("/samples/nics/*/queues", "ring_too_small"), // before 6.9: the interface's own counters
+    ("/samples/nics/*/queues", "driver_starvation"), // the driver's own counters
     ("/samples/nics/*/driver_stats", "ring_too_small"), // a driver without: the same
     ("/samples/tcp_states", "ports_running_out"), // sockstat's sums
     ("/facts/nics/*/coalesce/adaptive_rx", "coalescing_goal"), // asked, and the driver has none
@@ -66,7 +67,7 @@ fn with_field(host: &Host, half: &str, field: &str, value: Value) -> Option<Host
         put!(new.facts, field, value, host cpus caches idle_states numa_nodes nics namespaces irqs
             softnet sysctls tuners processes listeners storage memory_bytes);
     } else if let Reading::Known(samples) = &mut new.samples {
-        put!(samples, field, value, cpus cpu_changes irqs protocols sockstat nics nic_changes threads conntrack vmstat tcp_states listeners grew_in udp_sockets connections cgroups drops);
+        put!(samples, field, value, cpus cpu_changes irqs protocols sockstat nics nic_changes threads conntrack vmstat tcp_states listeners grew_in udp_sockets connections cgroups pressure drops);
     } else {
         return None;
     }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, CpuSet, Reading};
+use crate::{Bytes, CpuSet, Nanos, Reading};
 
 /// The host as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +44,20 @@ pub struct Host {
     /// SMT control: `on`, `off`, `forceoff`, `notsupported`, `notimplemented`. **Source**:
     /// `/sys/devices/system/cpu/smt/control`.
     pub smt: Reading<String>,
+    /// The clock that the kernel reads: `tsc`, `kvm-clock`, `arch_sys_counter`, `hpet`. **Source**:
+    /// `/sys/devices/system/clocksource/clocksource0/current_clocksource`.
+    #[serde(default)]
+    pub clocksource: Reading<String>,
+    /// The clocks that the kernel would take. **Source**: `available_clocksource` beside it.
+    #[serde(default)]
+    pub clocksources_available: Reading<Vec<String>>,
+    /// Time that one `clock_gettime(CLOCK_MONOTONIC)` takes: the fastest of several batches.
+    #[serde(default)]
+    pub clock_read_ns: Reading<Nanos>,
+    /// The sched_ext scheduler that is loaded, `none` where there is none. **Source**:
+    /// `/sys/kernel/sched_ext/state` and `root/ops`, since 6.12.
+    #[serde(default)]
+    pub sched_ext: Reading<String>,
     /// Build options of the kernel.
     pub build: KernelBuild,
     /// Memory page size. **Source**: `sysconf(_SC_PAGESIZE)`, in a snapshot as recorded.

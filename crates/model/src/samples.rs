@@ -75,6 +75,9 @@ pub struct Samples {
     /// included; ascending by path. An empty list means that all were read and none has a quota.
     #[serde(default = "not_sampled::<CgroupSample>")]
     pub cgroups: Reading<Vec<CgroupSample>>,
+    /// Pressure stalls of the whole host and of the selected processes' cgroups.
+    #[serde(default = "not_sampled::<PressureSample>")]
+    pub pressure: Reading<Vec<PressureSample>>,
     /// Packets that the kernel dropped, by reason: those of this network namespace, and those
     /// without a namespace. **Source**: eBPF.
     #[serde(default = "not_sampled::<PacketDrops>")]
@@ -197,6 +200,22 @@ pub struct CgroupSample {
     pub throttled_periods: Delta,
     /// Time for which its tasks were throttled, all CPUs together.
     pub throttled_ns: Delta,
+}
+
+/// Time for which tasks waited for one resource. **Source**: `/proc/pressure/cpu`, `memory`, `io`, and
+/// `cpu.pressure`, … of a cgroup v2; since 4.20 with `CONFIG_PSI`, where `psi=0` does not switch it off.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PressureSample {
+    /// `cpu`, `memory` or `io`.
+    pub resource: String,
+    /// Path of the cgroup as in `/proc/PID/cgroup`; empty for the whole host.
+    pub cgroup: String,
+    /// The file that was read.
+    pub file: String,
+    /// Time in which at least one task waited.
+    pub some_ns: Delta,
+    /// Time in which all tasks that were not idle waited; of `cpu` since 5.13, for cgroups only.
+    pub full_ns: Delta,
 }
 
 /// The listening sockets of one address over the window; several may share one (`SO_REUSEPORT`),

@@ -37,6 +37,7 @@ pub mod numa_maps;
 pub mod os_release;
 pub mod pci_config;
 pub mod pci_link;
+pub mod pressure;
 pub mod proc_net_stat;
 pub mod proc_net_tcp;
 pub mod proc_stat;
@@ -117,6 +118,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("pci_link", |b| {
         let _ = (pci_link::speed_mts(b), pci_link::lanes(b));
     }),
+    ("pressure", |b| drop(pressure::parse(b))),
     ("proc_net_stat", |b| drop(proc_net_stat::parse(b))),
     ("proc_net_tcp", |b| drop(proc_net_tcp::parse(b))),
     ("proc_stat", |b| drop(proc_stat::parse(b))),

@@ -56,6 +56,10 @@ fn host() -> Host {
         cpus_present: no(),
         cpus_online: no(),
         smt: no(),
+        clocksource: no(),
+        clocksources_available: no(),
+        clock_read_ns: no(),
+        sched_ext: no(),
         build: KernelBuild {
             hz: no(),
             cpu_accounting: no(),

@@ -123,6 +123,11 @@ fn look<'a>(case: &Case<'a>, p: &'a Process) -> Result<Moving<'a>, Missing> {
     Ok(found)
 }
 
+/// The scheduler in BPF that is loaded.
+fn sched_ext<'a>(case: &Case<'a>) -> Option<&'a str> {
+    case.facts.host.sched_ext.known().map(String::as_str).filter(|name| *name != "none")
+}
+
 fn by_hand(p: &Process, why: &str) -> Proposal {
     advice(
         &assignments::affinity(p).known().map(ToString::to_string).unwrap_or_default(),
@@ -168,6 +173,13 @@ fn finding(case: &Case<'_>, all: &[&Moving<'_>], remedies: Vec<Proposal>) -> Opt
             crossings.to_string(),
             format!("/proc/{}/task/*/stat, field 39", p.pid),
         );
+    }
+    if let Some(scheduler) = sched_ext(case) {
+        draft = draft
+            .add(&format!(
+                "The sched_ext scheduler {scheduler} decides where threads run: these are its migrations."
+            ))
+            .show("scheduler", scheduler, "/sys/kernel/sched_ext/root/ops");
     }
     let shown = draft.show(
         "CPUs it ran on",

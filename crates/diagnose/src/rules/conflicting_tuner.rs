@@ -45,8 +45,11 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
             }
         }
     }
-    if !case.facts.tuners.is_empty() {
-        let list: Vec<String> = case.facts.tuners.iter().map(describe).collect();
+    let mut list: Vec<String> = case.facts.tuners.iter().map(describe).collect();
+    if let Some(name) = case.facts.host.sched_ext.known().filter(|name| *name != "none") {
+        list.push(format!("sched_ext scheduler {name}: where threads run"));
+    }
+    if !list.is_empty() {
         out.push(settle("", clear(list.join("; "), [&read])));
     }
     out

@@ -5,6 +5,7 @@ use model::{Confidence, Severity, samples::CgroupSample};
 use crate::{
     Case, Rule,
     knob::advice,
+    pressure,
     rule::{Draft, Gain, Judgement, Missing, clear, need, settle},
     text,
 };
@@ -84,6 +85,11 @@ fn one(case: &Case<'_>, cgroup: &CgroupSample) -> Result<Judgement, Missing> {
         format!("{:.2} s", stopped_ns as f64 / 1e9),
         &stat,
     );
+    let file = format!("{}/cpu.pressure", cgroup.folder);
+    let waits = pressure::all(case).ok().and_then(|all| all.iter().find(|p| p.file == file));
+    if let Some(waits) = waits {
+        draft = draft.show_pressure(case, waits);
+    }
     if cgroup.own {
         draft = draft.add(
             "This program is in the cgroup itself: figures that it measures have the pauses in them.",

@@ -14,6 +14,7 @@ pub(crate) mod conflicting_tuner;
 pub(crate) mod conntrack_filling;
 pub(crate) mod cpu_quota;
 pub(crate) mod cpu_steal;
+pub(crate) mod driver_starvation;
 pub(crate) mod few_channels;
 pub(crate) mod flow_skew;
 pub(crate) mod governor_idle_states;
@@ -21,10 +22,12 @@ pub(crate) mod irq_off_node;
 pub(crate) mod irqs_piled_up;
 pub(crate) mod ksoftirqd_hot;
 pub(crate) mod link_faults;
+pub(crate) mod memory_pressure;
 pub(crate) mod mtu_mismatch;
 pub(crate) mod neighbour_table;
 pub(crate) mod numa_balancing;
 pub(crate) mod offloads_off;
+pub(crate) mod pause_storm;
 pub(crate) mod pcie_degraded;
 pub(crate) mod ports_running_out;
 pub(crate) mod qdisc_drops;
@@ -35,6 +38,7 @@ pub(crate) mod rps_missing;
 pub(crate) mod rps_redundant;
 pub(crate) mod sack_timestamps_off;
 pub(crate) mod silent_drops;
+pub(crate) mod slow_clocksource;
 pub(crate) mod small_read_request;
 pub(crate) mod smt_sibling_shared;
 pub(crate) mod syn_queue_overflow;
@@ -87,4 +91,8 @@ pub static ALL: &[&Rule] = &[
     &silent_drops::RULE,
     &link_faults::RULE,
     &neighbour_table::RULE,
+    &driver_starvation::RULE,
+    &pause_storm::RULE,
+    &slow_clocksource::RULE,
+    &memory_pressure::RULE,
 ];

@@ -18,7 +18,7 @@ pub static RULE: Rule = Rule {
     number: 30,
     title: "a qdisc drops packets",
     needs: &["qdisc counters over a window"],
-    explained_by: &["cloud_allowance"],
+    explained_by: &["cloud_allowance", "pause_storm"],
     judge,
 };
 

@@ -3,7 +3,7 @@
 use model::{Bytes, Confidence, Severity};
 
 use crate::{
-    Case, Rule, rate,
+    Case, Rule, pressure, rate,
     rule::{Draft, Gain, Judgement, Missing, clear, need, settle},
     text,
 };
@@ -64,6 +64,9 @@ fn whole(case: &Case<'_>) -> Result<Judgement, Missing> {
             text::count(entered),
             "/proc/net/netstat TCPMemoryPressures",
         );
+    }
+    if let Ok(memory) = pressure::host(case, "memory") {
+        draft = draft.show_pressure(case, memory);
     }
     Ok(draft.on_sysctl(KEY).found())
 }

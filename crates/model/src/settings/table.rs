@@ -281,7 +281,7 @@ pub const TABLE: &[Setting] = &[
     row("vm.drop_caches", "").rules(rules::ACT),
     row("vm.hugetlb_shm_group", "").rules(rules::SECURITY),
     row("vm.max_map_count", "areas").rules(rules::ROOM),
-    row("vm.min_free_kbytes", "KiB").rules(rules::MIN_FREE),
+    row("vm.min_free_kbytes", "KiB").facts(Host, always!("?"), "mm/page_alloc.c calculate_min_free_kbytes: four times the root of memory in KiB; mm/khugepaged.c raises it").rules(rules::MIN_FREE),
     row("vm.mmap_min_addr", "").rules(rules::SECURITY),
     row("vm.mmap_rnd_bits", "").rules(rules::SECURITY),
     row("vm.mmap_rnd_compat_bits", "").rules(rules::SECURITY),

@@ -81,6 +81,7 @@ pub fn samples() -> Samples {
         threads: vec![],
         conntrack: Reading::absent("not generated"),
         neighbours: Reading::absent("not generated"),
+        pressure: Reading::absent("not generated"),
         vmstat: Reading::absent("not generated"),
         tcp_states: Reading::absent("not generated"),
         listeners: Reading::absent("not generated"),

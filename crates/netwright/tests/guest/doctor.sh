@@ -56,6 +56,9 @@ flows='socket $f[$_], PF_INET, SOCK_DGRAM, 0 for 0 .. 59; while (1) {
 # To 50 hosts of the link that are not there.
 strangers='socket S, PF_INET, SOCK_DGRAM, 0; while (1) {
   send S, "x", 0, sockaddr_in 9, inet_aton "10.97.0.$_" for 100 .. 149; select undef, undef, undef, 0.2 }'
+# To the client by eth1, 60 datagrams in one call.
+segments='socket S, PF_INET, SOCK_DGRAM, 0; setsockopt S, 17, 103, pack "i", 60;
+  while (1) { send S, "x" x 3600, 0, sockaddr_in 9, inet_aton "10.97.1.1" for 1 .. 10 }'
 # A megabyte that nobody reads.
 holds='use Fcntl; socket L, PF_INET, SOCK_STREAM, 0; bind L, sockaddr_in 9001, INADDR_LOOPBACK; listen L, 5;
   socket C, PF_INET, SOCK_STREAM, 0; connect C, sockaddr_in 9001, INADDR_LOOPBACK; fcntl C, F_SETFL, O_NONBLOCK;

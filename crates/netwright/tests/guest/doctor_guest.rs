@@ -121,6 +121,8 @@ fn faults_that_no_namespace_has_are_found_remedied_and_gone() {
     what_looks_like_them_is_silent(&lab, application);
     host::wrong_settings(&lab, flows);
     host::a_full_neighbour_table(&lab);
+    host::a_slow_clock(&lab);
+    host::a_full_transmit_ring(&lab);
     placement::wrong_places(&lab, balancer, holder);
     flood::a_full_cpu(&lab);
 }
@@ -155,5 +157,6 @@ fn what_looks_like_them_is_silent(lab: &TestLab, application: &str) {
     look.silent(&host::RULES);
     look.silent(&["conflicting_tuner", "coalescing_goal", "tcp_memory_pressure"]);
     look.silent(&["few_channels", "offloads_off", "smt_sibling_shared", "link_faults"]);
+    look.silent(&["driver_starvation", "pause_storm", "slow_clocksource", "memory_pressure"]);
     guest(lab, &format!("kill {spin}"));
 }

@@ -202,3 +202,30 @@ fn a_folder_by_hand_is_found_within_the_one_around_it() {
         assert_eq!(facts["softnet"][0]["processed"], 9);
     }
 }
+
+#[test]
+fn the_clock_of_an_archive_and_who_waits_for_memory() {
+    let host = tree(1_000, 50_000, 10);
+    let put = |path: &str, text: &str| {
+        let path = host.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    put("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n");
+    put("proc/cmdline", "quiet clocksource=hpet\n");
+    put("proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=400000000\n");
+    put("sys/kernel/sched_ext/state", "enabled\n");
+    put("sys/kernel/sched_ext/root/ops", "lavd\n");
+    let d = doctor(&["--root", text(host.path())]);
+    let all = d["findings"].as_array().unwrap();
+    let found =
+        |rule: &str| all.iter().find(|f| f["rule"] == rule).unwrap_or_else(|| panic!("{d:#}"));
+    let clock = found("slow_clocksource");
+    assert!(clock["evidence"].to_string().contains("clocksource=hpet"), "{clock:#}");
+    // 400 s of 1,000 s, which was at some time since boot.
+    let memory = found("memory_pressure");
+    assert!(memory["title"].as_str().unwrap().contains("40.0%"), "{memory:#}");
+    assert_eq!((&memory["severity"], &memory["confidence"]), (&"info".into(), &"low".into()));
+    let clear = d["passed"].as_array().unwrap().iter().find(|c| c["rule"] == "conflicting_tuner");
+    assert!(clear.unwrap()["because"].as_str().unwrap().contains("lavd"), "{d:#}");
+}

@@ -9,6 +9,7 @@ mod doctor_sockets;
 mod given;
 mod planted_cpu;
 mod planted_drops;
+mod planted_memory;
 mod planted_queues;
 mod planted_settings;
 mod schema;

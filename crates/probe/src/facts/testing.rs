@@ -26,6 +26,10 @@ pub fn host() -> Host {
         cpus_present: none(),
         cpus_online: none(),
         smt: none(),
+        clocksource: none(),
+        clocksources_available: none(),
+        clock_read_ns: none(),
+        sched_ext: none(),
         build: KernelBuild {
             hz: none(),
             cpu_accounting: none(),

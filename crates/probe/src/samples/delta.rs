@@ -18,6 +18,7 @@ mod devices;
 mod irqs;
 mod listeners;
 mod neighbours;
+mod pressure;
 mod sockets;
 mod steps;
 mod threads;
@@ -82,6 +83,7 @@ fn over(readings: &[Raw], first: &Raw, last: &Raw) -> Samples {
         udp_sockets: sockets::udp(readings),
         connections: sockets::connections(readings),
         cgroups: cgroups::all(readings),
+        pressure: pressure::all(readings),
         drops: Reading::absent("not measured"),
         since_boot: false,
     }

@@ -11,6 +11,7 @@ pub mod host_cpu;
 pub mod local_ports;
 mod neighbours;
 mod nics;
+mod pressure;
 pub mod raw;
 pub mod since_boot;
 pub mod sockets;

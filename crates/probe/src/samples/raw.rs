@@ -5,8 +5,13 @@ use std::collections::BTreeMap;
 use model::{CpuId, CpuSet, IrqId, Reading, irq::IrqCount, napi::SoftnetRow, snapshot::SampleTime};
 use parse::{proc_stat::CpuTicks, softirqs::Softirqs};
 
-use super::{Counters, Options, Sockets, cgroups, neighbours, nics, source::Source, threads};
-pub use super::{cgroups::RawCgroup, neighbours::RawNeighbours, nics::RawNic, threads::RawThread};
+use super::{
+    Counters, Options, Sockets, cgroups, neighbours, nics, pressure, source::Source, threads,
+};
+pub use super::{
+    cgroups::RawCgroup, neighbours::RawNeighbours, nics::RawNic, pressure::RawPressure,
+    threads::RawThread,
+};
 use crate::{
     Root,
     ask::sock_diag::{self, Connection, Listening, UdpSocket},
@@ -52,6 +57,8 @@ pub struct Raw {
     pub connections: Reading<BTreeMap<u64, Connection>>,
     /// Cgroups with a CPU quota by path.
     pub cgroups: Reading<BTreeMap<String, RawCgroup>>,
+    /// Pressure stalls of the host, then of the chosen processes' cgroups.
+    pub pressure: Vec<RawPressure>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -74,6 +81,7 @@ impl Raw {
             nics: nics::read(root),
             threads: threads::read(root, &options.pids),
             cgroups: cgroups::read(root, &options.pids),
+            pressure: pressure::read(root, &options.pids),
             conntrack: root
                 .parsed("/proc/net/stat/nf_conntrack", parse::proc_net_stat::parse)
                 .map(|t| t.counters),
@@ -140,6 +148,7 @@ impl Raw {
             udp: not_asked(),
             connections: not_asked(),
             cgroups: not_asked(),
+            pressure: vec![],
         }
     }
 }

@@ -121,6 +121,12 @@ fn at_boot(now: &Raw) -> Raw {
             for_known(&mut cgroup.stat, |stat| *stat = CpuStat::default());
         }
     });
+    for one in &mut boot.pressure {
+        for_known(&mut one.totals, |t| {
+            t.some_us = 0;
+            t.full_us = t.full_us.map(|_| 0);
+        });
+    }
     // Threads are younger than the host, and their ids are used again.
     boot.threads.clear();
     boot

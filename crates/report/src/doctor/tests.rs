@@ -32,6 +32,7 @@ fn samples() -> Samples {
         grew_in: Default::default(),
         udp_sockets: Reading::absent("x"),
         connections: Reading::absent("x"),
+        pressure: Reading::absent("x"),
         cgroups: Reading::absent("x"),
         drops: Reading::absent("x"),
         since_boot: false,

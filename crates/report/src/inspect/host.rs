@@ -38,11 +38,21 @@ pub fn show(v: &View<'_>, page: &mut Page) {
     say("page size", with_reason(&h.page_size_bytes, ToString::to_string));
     say("up for", with_reason(&h.uptime_s, |s| uptime(*s)));
     say("timer", with_reason(&h.build.hz, |hz| format!("{hz} Hz")));
+    let clocks = h.clocksources_available.known().map(|all| all.join(" "));
+    say("clock", with_reason(&h.clocksource, |c| clock(c, clocks.as_deref(), &h.clock_read_ns)));
+    say("sched_ext", with_reason(&h.sched_ext, String::clone));
     say("CPU accounting", with_reason(&h.build.cpu_accounting, String::clone));
     say("IRQ time accounting", with_reason(&h.build.irq_time_accounting, |b| on_off(*b)));
     say("BTF for eBPF", with_reason(&h.build.btf, |b| if *b { "yes".into() } else { "no".into() }));
     say("preemption", with_reason(&h.build.preempt, String::clone));
     say("read by", reader(v));
+}
+
+/// `hpet (available: tsc hpet acpi_pm), 650 ns a read`.
+fn clock(current: &str, available: Option<&str>, read_ns: &Reading<Nanos>) -> String {
+    let of = available.map(|all| format!(" (available: {all})")).unwrap_or_default();
+    let cost = read_ns.known().map(|ns| format!(", {ns} a read")).unwrap_or_default();
+    format!("{current}{of}{cost}")
 }
 
 fn reader(v: &View<'_>) -> Line {

@@ -81,3 +81,37 @@ pub fn a_full_neighbour_table(lab: &TestLab) {
     look.silent(&["neighbour_table"]);
     guest(lab, &format!("kill {sender}"));
 }
+
+/// The clock of a device, read by a system call. The change is a file of sysfs that `tune` does not write.
+pub fn a_slow_clock(lab: &TestLab) {
+    let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    assert_eq!(guest(lab, &format!("cat {clock}; echo acpi_pm > {clock}")), "tsc");
+    let look = DoctorRun::new(lab, "");
+    let f = look.found("slow_clocksource", "acpi_pm");
+    assert_eq!(shows(f, "clocksource"), guest(lab, &format!("cat {clock}")));
+    // Emulation makes the other clock slow too, so the figure is not compared.
+    assert!(shows(f, "time of one read").ends_with('s'), "{f:#}");
+    let command = f["changes"][0]["command"].as_str().unwrap();
+    let (now, _) = command.split_once(';').unwrap();
+    guest(lab, now);
+    DoctorRun::new(lab, "").silent(&["slow_clocksource"]);
+}
+
+/// A sender that fills a ring of 32 descriptors, and its remedy.
+pub fn a_full_transmit_ring(lab: &TestLab) {
+    let sender = guest(lab, "ethtool -G eth1 tx 32; start 2 -e \"$segments\"");
+    let fulls = |text: &str| -> u64 {
+        let of_queues = text.lines().filter_map(|l| l.trim().strip_prefix("ring full:"));
+        of_queues.map(|n| n.trim().parse::<u64>().unwrap()).sum()
+    };
+    let look = DoctorRun::new(lab, "");
+    let f = look.found("driver_starvation", "eth1");
+    look.holds(figure(f, "ring full over"), fulls);
+    assert_eq!(shows(f, "transmit ring"), "32 of 4096 descriptors");
+    assert_eq!(asks(f), ["nic.eth1.rings.tx=64"]);
+    apply(lab, &look, &["driver_starvation"]);
+    // Doubled once more and again: a socket's buffer holds fewer packets than this ring.
+    guest(lab, "ethtool -g eth1 | tail -8 | grep -q 'TX:.*64'; ethtool -G eth1 tx 1024");
+    DoctorRun::new(lab, "").silent(&["driver_starvation"]);
+    guest(lab, &format!("kill {sender}; ethtool -G eth1 tx 512"));
+}

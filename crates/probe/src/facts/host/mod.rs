@@ -2,6 +2,7 @@
 
 pub(crate) mod build;
 mod capabilities;
+mod clock;
 mod container;
 mod hypervisor;
 
@@ -49,6 +50,10 @@ pub fn read(root: &Root, no_access: &mut Vec<NoAccess>) -> Host {
         cpus_present: root.list("/sys/devices/system/cpu/present"),
         cpus_online: root.list("/sys/devices/system/cpu/online").or_else(|| online),
         smt: root.word("/sys/devices/system/cpu/smt/control"),
+        clocksource: clock::source(root),
+        clocksources_available: clock::available(root),
+        clock_read_ns: clock::read_ns(root),
+        sched_ext: sched_ext(root),
         build: build::read(root, kernel.known().map(String::as_str), no_access),
         kernel,
         uptime_s: uptime(root).map(|s| s as u64),
@@ -144,6 +149,14 @@ fn lockdown(root: &Root, no_access: &mut Vec<NoAccess>) -> Reading<String> {
     root.word(PATH).and_then(|text| match parse::text::chosen(text.as_bytes()) {
         Some(mode) => Reading::Known(mode),
         None => Reading::Absent(format!("{PATH}: no mode is marked in {text:?}")),
+    })
+}
+
+/// The name of the scheduler in BPF that places tasks; `none` where the kernel's own does.
+fn sched_ext(root: &Root) -> Reading<String> {
+    root.word("/sys/kernel/sched_ext/state").and_then(|state| match state.as_str() {
+        "enabled" => root.word("/sys/kernel/sched_ext/root/ops"),
+        _ => Reading::Known("none".into()),
     })
 }
 

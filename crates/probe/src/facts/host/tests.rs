@@ -86,6 +86,27 @@ fn a_container_image_booted_as_a_machine_is_no_container() {
 }
 
 #[test]
+fn the_clock_and_a_scheduler_in_bpf() {
+    const CLOCK: &str = "/sys/devices/system/clocksource/clocksource0";
+    let (current, available) =
+        (format!("{CLOCK}/current_clocksource"), format!("{CLOCK}/available_clocksource"));
+    let (h, _) = host(&[
+        (&current, b"acpi_pm\n"),
+        (&available, b"tsc hpet acpi_pm \n"),
+        ("/sys/kernel/sched_ext/state", b"enabled\n"),
+        ("/sys/kernel/sched_ext/root/ops", b"rusty_1.0.14\n"),
+    ]);
+    assert_eq!(h.clocksource, Reading::Known("acpi_pm".into()));
+    let all = h.clocksources_available.into_known().unwrap();
+    assert_eq!(all, ["tsc", "hpet", "acpi_pm"]);
+    assert!(!h.clock_read_ns.is_known(), "a tree has no recorded time");
+    assert_eq!(h.sched_ext, Reading::Known("rusty_1.0.14".into()));
+    let (h, _) = host(&[("/sys/kernel/sched_ext/state", b"disabled\n")]);
+    assert_eq!(h.sched_ext, Reading::Known("none".into()));
+    assert!(!host(&[]).0.sched_ext.is_known(), "before 6.12");
+}
+
+#[test]
 fn who_reads_and_what_the_kernel_is_called() {
     let (h, no_access) = host(&[
         (

@@ -1,5 +1,5 @@
 use super::*;
-use crate::samples::raw::{RawIrqs, RawNeighbours, RawNic, RawThread};
+use crate::samples::raw::{RawIrqs, RawNeighbours, RawNic, RawPressure, RawThread};
 use model::{IrqId, irq::IrqCount, napi::SoftnetRow, snapshot::SampleTime};
 use parse::{rtnl_qdisc::QdiscMessage, schedstat::Schedstat, softirqs::Softirqs};
 use proptest::prelude::*;
@@ -23,6 +23,7 @@ fn empty(start_ns: u64) -> Raw {
         udp: Reading::absent("none"),
         connections: Reading::absent("none"),
         cgroups: Reading::absent("none"),
+        pressure: vec![],
     }
 }
 
@@ -390,6 +391,7 @@ fn any_raw() -> impl Strategy<Value = Raw> {
                 udp: Reading::absent("none"),
                 connections: Reading::absent("none"),
                 cgroups: Reading::absent("none"),
+                pressure: vec![],
             }
         })
 }
@@ -437,4 +439,26 @@ fn neighbour_tables_grow_each_by_itself() {
     let both = samples(&[of(5), of(9)]).unwrap().neighbours.into_known().unwrap();
     assert_eq!((both[0].entries.get(), both[0].table_fulls.get()), (Some(7), Some(4)));
     assert_eq!(both[1].table_fulls.why_not(), Some("another namespace"));
+}
+
+#[test]
+fn pressure_is_time_by_file() {
+    let of = |some_us, full_us| {
+        let totals = Reading::Known(parse::pressure::Pressure { some_us, full_us });
+        let one = |resource, cgroup: &str, file: &str, totals| RawPressure {
+            resource,
+            cgroup: cgroup.to_owned(),
+            file: file.to_owned(),
+            totals,
+        };
+        let host = one("memory", "", "/proc/pressure/memory", totals);
+        let other = one("cpu", "/web", "/web/cpu.pressure", Reading::absent("psi=0"));
+        Raw { pressure: vec![host, other], ..empty(some_us) }
+    };
+    let all = samples(&[of(5, None), of(9, Some(3))]).unwrap().pressure.into_known().unwrap();
+    assert_eq!(all[0].some_ns, Reading::Known(4_000));
+    assert_eq!(all[0].full_ns.why_not(), Some("this kernel has no line full"));
+    assert_eq!((&*all[1].cgroup, all[1].some_ns.why_not()), ("/web", Some("psi=0")));
+    let all = samples(&[of(5, Some(1)), of(9, Some(3))]).unwrap().pressure.into_known().unwrap();
+    assert_eq!(all[0].full_ns, Reading::Known(2_000));
 }
