@@ -1,4 +1,5 @@
-//! `ethtool`'s output as support archives keep it: without option, `-l` and `-g`, `-k`, `-c`, `-S`, `-i`.
+//! `ethtool`'s output as support archives keep it: without option, `-l` and `-g`, `-k`, `-c`, `-S`, `-i`,
+//! `-a`, `-x`, `-n`.
 //!
 //! **Source**: `common.c`, `features.c`, `netlink/channels.c`, `netlink/rings.c` and
 //! `netlink/coalesce.c` of ethtool 6.1. The layout before netlink differs only in `n/a`, which was
@@ -158,6 +159,76 @@ pub fn driver(bytes: &[u8]) -> BTreeMap<String, String> {
     pairs.map(|(k, v)| (k.trim().to_owned(), v.trim().to_owned())).collect()
 }
 
+/// What `-a` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pause {
+    pub autoneg: bool,
+    pub rx: bool,
+    pub tx: bool,
+}
+
+/// The three settings; `None` where one is missing. What was negotiated follows under other names.
+pub fn pause(bytes: &[u8]) -> Option<Pause> {
+    let text = String::from_utf8_lossy(bytes);
+    let (_, text) = text.split_once("Pause parameters for ")?;
+    let of = |key: &str| on(text.lines().find_map(|l| l.strip_prefix(key))?.trim());
+    Some(Pause { autoneg: of("Autonegotiate:")?, rx: of("RX:")?, tx: of("TX:")? })
+}
+
+/// What `-x` prints.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Rss {
+    /// Receive rings that the table can use.
+    pub rings: Option<u32>,
+    /// Hash bucket to receive queue; empty where the driver has none.
+    pub table: Vec<u32>,
+    /// In hex, bytes by colon.
+    pub key: Option<String>,
+    /// Hash functions that are on; `None` where none was printed.
+    pub functions: Option<Vec<String>>,
+}
+
+/// The table, key and functions; `None` for other text, or where rows of the table are missing.
+pub fn rss(bytes: &[u8]) -> Option<Rss> {
+    let text = String::from_utf8_lossy(bytes);
+    let (_, rest) = text.split_once("RX flow hash indirection table for ")?;
+    let mut lines = rest.lines();
+    let (_, rings) = lines.next()?.split_once(" with ")?;
+    let mut rss = Rss { rings: rings.split(' ').next()?.parse().ok(), ..Rss::default() };
+    let mut part = "";
+    for line in lines {
+        if !line.starts_with(char::is_whitespace) && line.ends_with(':') {
+            part = line;
+            continue;
+        }
+        match (part, line.split_once(':')) {
+            ("", Some((bucket, queues))) => {
+                if bucket.trim().parse() != Ok(rss.table.len()) {
+                    return None;
+                }
+                let queues: Result<Vec<u32>, _> =
+                    queues.split_whitespace().map(str::parse).collect();
+                rss.table.extend(queues.ok()?);
+            }
+            ("RSS hash key:", Some(_)) => rss.key = Some(line.trim().to_owned()),
+            ("RSS hash function:", Some((name, state))) => {
+                let all = rss.functions.get_or_insert_default();
+                if on(state.trim()) == Some(true) {
+                    all.push(name.trim().to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(rss)
+}
+
+/// How many rules `-n` lists: `Total 2 rules`.
+pub fn rule_count(bytes: &[u8]) -> Option<u32> {
+    let text = String::from_utf8_lossy(bytes);
+    text.lines().find_map(|l| l.strip_prefix("Total ")?.strip_suffix(" rules")?.parse().ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,5 +298,34 @@ mod tests {
         assert_eq!((parsed.adaptive_rx, parsed.adaptive_tx), (Some(false), None));
         assert_eq!(parsed.numbers, [("rx-frames".into(), 0), ("rx-usecs".into(), 3)].into());
         assert_eq!(coalesce(b"netlink error: Operation not supported\n"), None);
+    }
+
+    #[test]
+    fn pause_and_its_parts() {
+        let text = b"Pause parameters for eth0:\nAutonegotiate:\ton\nRX:\t\toff\nTX:\t\ton\n\
+            RX negotiated: on\nTX negotiated: on\n";
+        assert_eq!(pause(text), Some(Pause { autoneg: true, rx: false, tx: true }));
+        assert_eq!(pause(b"Pause parameters for eth0:\nAutonegotiate:\ton\nRX:\t\toff\n"), None);
+        assert_eq!(pause(b"netlink error: Operation not supported\n"), None);
+    }
+
+    #[test]
+    fn the_table_of_rss_is_whole_or_none() {
+        let text = b"RX flow hash indirection table for eth0 with 4 RX ring(s):\n    \
+            0:      0     1     2     3\n    4:      0     1     0     1\nRSS hash key:\n\
+            6d:5a:56\nRSS hash function:\n    toeplitz: on\n    xor: off\n";
+        let parsed = rss(text).unwrap();
+        assert_eq!((parsed.rings, parsed.table), (Some(4), vec![0, 1, 2, 3, 0, 1, 0, 1]));
+        assert_eq!(parsed.key.as_deref(), Some("6d:5a:56"));
+        assert_eq!(parsed.functions, Some(vec!["toeplitz".to_owned()]));
+        let none = b"RX flow hash indirection table for eth0 with 1 RX ring(s):\n\
+            Operation not supported\nRSS hash key:\nOperation not supported\n";
+        assert_eq!(rss(none), Some(Rss { rings: Some(1), ..Rss::default() }));
+        let torn =
+            b"RX flow hash indirection table for eth0 with 4 RX ring(s):\n    4:      0     1\n";
+        assert_eq!(rss(torn), None);
+        assert_eq!(rss(b"Cannot get RX ring count: Operation not supported\n"), None);
+        assert_eq!(rule_count(b"4 RX rings available\nTotal 2 rules\n\nFilter: 1\n"), Some(2));
+        assert_eq!(rule_count(b"1 RX rings available\n"), None);
     }
 }

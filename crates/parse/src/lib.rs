@@ -27,12 +27,14 @@ pub mod kallsyms;
 pub mod kconfig;
 pub mod kernel_cmdline;
 pub mod list;
+pub mod lscpu_text;
 pub mod meminfo;
 pub mod mountinfo;
 pub mod net_dev;
 pub mod net_snmp;
 pub mod net_snmp6;
 pub mod netlink;
+pub mod nstat_text;
 pub mod numa_maps;
 pub mod os_release;
 pub mod pci_config;
@@ -51,6 +53,7 @@ pub mod shell_vars;
 pub mod sockstat;
 pub mod softirqs;
 pub mod softnet_stat;
+pub mod ss_text;
 pub mod supportconfig;
 pub mod sysctl_conf;
 pub mod sysinfo_s390;
@@ -81,6 +84,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("ethtool_text", |b| {
         let _ = (ethtool_text::limits(b), ethtool_text::features(b), ethtool_text::coalesce(b));
         let _ = (ethtool_text::statistics(b), ethtool_text::driver(b), ethtool_text::link(b));
+        let _ = (ethtool_text::pause(b), ethtool_text::rss(b), ethtool_text::rule_count(b));
     }),
     ("genl_ethtool", |b| drop((genl_ethtool::coalesce(b), genl_ethtool::rss(b)))),
     ("genl_netdev", |b| {
@@ -106,12 +110,14 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("kconfig", |b| drop(kconfig::parse(b))),
     ("kernel_cmdline", |b| drop(kernel_cmdline::parse(b))),
     ("list", |b| drop(list::parse(b))),
+    ("lscpu_text", |b| drop(lscpu_text::parse(b))),
     ("meminfo", |b| drop(meminfo::value(b, "MemTotal"))),
     ("mountinfo", |b| drop(mountinfo::parse(b))),
     ("net_dev", |b| drop(net_dev::parse(b))),
     ("net_snmp", |b| drop(net_snmp::parse(b))),
     ("net_snmp6", |b| drop(net_snmp6::parse(b))),
     ("netlink", netlink::fuzz),
+    ("nstat_text", |b| drop(nstat_text::parse(b))),
     ("numa_maps", |b| drop(numa_maps::memory_by_node(b))),
     ("os_release", |b| drop(os_release::pretty_name(b))),
     ("pci_config", |b| drop(pci_config::parse(b))),
@@ -136,6 +142,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("sockstat", |b| drop(sockstat::parse(b))),
     ("softirqs", |b| drop(softirqs::parse(b))),
     ("softnet_stat", |b| drop(softnet_stat::parse(b, None))),
+    ("ss_text", |b| drop(ss_text::listeners(b))),
     ("supportconfig", |b| drop(supportconfig::parse(b))),
     ("sysctl_conf", |b| {
         for s in sysctl_conf::parse(b).settings {

@@ -161,6 +161,8 @@ fn a_supportconfig_archive_is_judged_by_its_sections() {
     assert_eq!(facts["host"]["kernel_version"], "#1 SMP PREEMPT_DYNAMIC @0");
     assert_eq!(facts["host"]["cpus_online"], "0-1");
     assert_eq!(facts["sysctls"]["net.core.somaxconn"]["value"], "4096");
+    assert_eq!(facts["numa_nodes"][0]["cpus"], "0-1");
+    assert_eq!(facts["listeners"][0]["accept_queue_limit"], 128);
     assert!(facts["irqs"].get("absent").is_some(), "it has no /proc/interrupts");
     let d = doctor(&["--root", text(&packed)]);
     // Up 13:31; the second of the boot is not in it.
@@ -228,4 +230,53 @@ fn the_clock_of_an_archive_and_who_waits_for_memory() {
     assert_eq!((&memory["severity"], &memory["confidence"]), (&"info".into(), &"low".into()));
     let clear = d["passed"].as_array().unwrap().iter().find(|c| c["rule"] == "conflicting_tuner");
     assert!(clear.unwrap()["because"].as_str().unwrap().contains("lavd"), "{d:#}");
+}
+
+/// Where a folder has no file of `/proc`, what tools printed of the same is counted.
+#[test]
+fn sockets_counters_and_nodes_are_read_as_tools_printed_them() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in [
+        ("uptime.txt", " 22:13:50 up 10 days, 0 min,  1 user,  load average: 0.00\n"),
+        (
+            "nstat-zas.txt",
+            "#kernel\nTcpOutSegs 50000000 0.0\nTcpRetransSegs 2000000 0.0\nTcpExtListenOverflows 7 0.0\n",
+        ),
+        ("lscpu.txt", "On-line CPU(s) list: 0-3\nNUMA node0 CPU(s): 0,1\nNUMA node1 CPU(s): 2,3\n"),
+        (
+            "ss-ltnp.txt",
+            "State Recv-Q Send-Q Local\nLISTEN 3 64 *:80 *:* users:((\"a\",pid=9,fd=3))\n",
+        ),
+        ("ip-link.txt", "2: eth0: <UP,LOWER_UP> mtu 1500\n"),
+        (
+            "ethtool-a-eth0.txt",
+            "Pause parameters for eth0:\nAutonegotiate:\ton\nRX:\toff\nTX:\ton\n",
+        ),
+        ("ethtool-n-eth0.txt", "2 RX rings available\nTotal 3 rules\n"),
+        (
+            "ethtool-x-eth0.txt",
+            "RX flow hash indirection table for eth0 with 2 RX ring(s):\n    0:  0 1 0 1\nRSS hash key:\n6d:5a\n",
+        ),
+    ] {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    let root = text(folder.path());
+    let f = retransmits(&doctor(&["--root", root])).clone();
+    assert!(f["title"].as_str().unwrap().contains("4.00%"), "{f:#}");
+    let facts = run(NETWRIGHT, &["inspect", "--json", "--root", root]);
+    let facts: Value = serde_json::from_str(&facts).unwrap();
+    let eth0 = &facts["nics"][0];
+    for (what, value) in [
+        (&facts["listeners"][0]["address"], "\"[::]:80\""),
+        (&facts["listeners"][0]["accept_queue"], "3"),
+        (&facts["listeners"][0]["accept_queue_limit"], "64"),
+        (&facts["listeners"][0]["pids"], "[9]"),
+        (&facts["cpus"][3]["numa_node"], "1"),
+        (&eth0["pause"], r#"{"autoneg":true,"rx":false,"tx":true}"#),
+        (&eth0["ntuple_rules"], "3"),
+        (&eth0["rss"]["table"], "[0,1,0,1]"),
+        (&eth0["rss"]["rings"], "2"),
+    ] {
+        assert_eq!(what.to_string(), value, "{facts:#}");
+    }
 }

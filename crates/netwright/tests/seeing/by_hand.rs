@@ -1,6 +1,6 @@
 //! A folder saved by hand, made by the lines of `docs/snapshot.md`, against this host.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, net::TcpListener, path::Path, process::Command};
 
 use crate::support::{NETWRIGHT, run};
 use serde_json::Value;
@@ -70,6 +70,8 @@ fn compare(at: &str, live: &Value, folder: &Value) -> usize {
 #[test]
 fn the_lines_of_the_page_save_what_the_host_says() {
     let tmp = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
     let saved = Command::new("sh").args(["-c", &lines()]).current_dir(&tmp).status().unwrap();
     // The last command of the loop fails where an interface has no such table.
     assert!(saved.code().is_some());
@@ -97,6 +99,12 @@ fn the_lines_of_the_page_save_what_the_host_says() {
     }
     known(&saved["features"]);
     assert_eq!(saved["kind"], "loopback");
+    let limit = |facts: &Value| {
+        let all = facts["listeners"].as_array().unwrap();
+        let ours = all.iter().find(|l| l["port"] == port).unwrap_or_else(|| panic!("{all:?}"));
+        (ours["address"].clone(), ours["accept_queue_limit"].as_u64().unwrap())
+    };
+    assert_eq!(limit(&live), limit(&facts));
     let doctor = json(&["doctor", "--json", "--root", &folder]);
     assert_eq!(doctor["window"]["since_boot"], true);
     let uptime = |facts: &Value| facts["host"]["uptime_s"].as_u64().unwrap();

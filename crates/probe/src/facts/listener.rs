@@ -20,20 +20,57 @@ pub fn read(root: &Root) -> Reading<Vec<Listener>> {
     let sockets = match ask::sock_diag::listeners(root) {
         Ok(dump) => Ok(dump.entries.into_iter().map(Row::from).collect()),
         // No INET_DIAG, or a tree of files.
-        Err(e @ ReadError::Absent { .. }) => from_files(root, e),
+        Err(e @ ReadError::Absent { .. }) => match printed(root) {
+            Some(listeners) => return Reading::Known(sorted(listeners)),
+            None => from_files(root, e),
+        },
         Err(e) => Err(e),
     };
     reading(sockets).map(|rows: Vec<Row>| {
         let wanted: BTreeSet<u64> = rows.iter().map(|r| r.inode).filter(|&i| i != 0).collect();
         let owners = owners::of(root, &wanted);
-        let mut listeners: Vec<Listener> =
-            rows.into_iter().map(|row| listener(row, &owners)).collect();
-        listeners.sort_by(|a, b| {
-            let pids = |l: &Listener| l.pids.known().cloned();
-            (a.port, &a.address, pids(a)).cmp(&(b.port, &b.address, pids(b)))
-        });
-        listeners
+        sorted(rows.into_iter().map(|row| listener(row, &owners)).collect())
     })
+}
+
+fn sorted(mut listeners: Vec<Listener>) -> Vec<Listener> {
+    listeners.sort_by(|a, b| {
+        let pids = |l: &Listener| l.pids.known().cloned();
+        (a.port, &a.address, pids(a)).cmp(&(b.port, &b.address, pids(b)))
+    });
+    listeners
+}
+
+/// As `ss` printed them into a support archive. It has the limits, which `/proc/net/tcp` has not.
+fn printed(root: &Root) -> Option<Vec<Listener>> {
+    const COMMANDS: [&str; 14] = [
+        "ss -peaonmi",
+        "ss -nap",
+        "ss -anp",
+        "ss -an",
+        "ss -na",
+        "ss -tan",
+        "ss -ltnp",
+        "ss -tlnp",
+        "ss -lntp",
+        "ss -tnlp",
+        "ss -ltn",
+        "ss -tln",
+        "ss -lnt",
+        "ss -tnl",
+    ];
+    let all = parse::ss_text::listeners(&root.output(&COMMANDS, "")?)?;
+    let one = |l: parse::ss_text::PrintedListener| Listener {
+        address: l.address.to_string(),
+        port: l.address.port(),
+        accept_queue: Reading::Known(l.waiting),
+        accept_queue_limit: Reading::Known(l.limit),
+        pids: match l.pids {
+            none if none.is_empty() => Reading::absent("ss printed no process"),
+            pids => Reading::Known(pids),
+        },
+    };
+    Some(all.into_iter().map(one).collect())
 }
 
 /// One socket, by whichever source.

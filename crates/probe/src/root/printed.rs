@@ -1,13 +1,13 @@
 //! What tools printed into a support archive, or into a folder by hand, as the kernel's files that are
 //! not there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use parse::{
     ethtool_text,
     ip_link_text::{self, PrintedLink},
     irq_name::is_pci_address,
-    net_dev, proc_stat, sysctl_conf, uptime_text,
+    lscpu_text, net_dev, nstat_text, proc_stat, sysctl_conf, uptime_text,
 };
 
 use super::Backing;
@@ -29,7 +29,7 @@ const NET: &str = "/sys/class/net";
 
 impl Printed {
     /// **Source**: `sos_commands` of a sosreport, or files by hand in the folder itself: `sysctl -a`,
-    /// `uptime`, `ip -s -d link`, `ethtool NIC`, and files of `/proc` under short names.
+    /// `uptime`, `ip -s -d link`, `ethtool NIC`, `lscpu`, `nstat -zas`, and files of `/proc` under short names.
     pub fn read(backing: &Backing) -> Self {
         let (outputs, files) = outputs::read(backing);
         let mut printed = Self { outputs, files, links: BTreeMap::new() };
@@ -37,6 +37,8 @@ impl Printed {
         printed.uptime(backing);
         printed.nics(backing);
         printed.counters(backing);
+        printed.cpus(backing);
+        printed.protocols(backing);
         printed
     }
 
@@ -58,10 +60,8 @@ impl Printed {
         }
         let prefix = format!("{}/", folder.trim_end_matches('/'));
         let below = self.files.range(prefix.clone()..).map_while(|(p, _)| p.strip_prefix(&prefix));
-        let mut names: Vec<String> =
-            below.filter_map(|rest| rest.split('/').next()).map(str::to_owned).collect();
-        names.dedup();
-        (!names.is_empty()).then_some(names)
+        let names: BTreeSet<&str> = below.filter_map(|rest| rest.split('/').next()).collect();
+        (!names.is_empty()).then(|| names.into_iter().map(str::to_owned).collect())
     }
 
     /// Of two sources the first counts.
@@ -160,6 +160,35 @@ impl Printed {
                 self.put(format!("{NET}/{nic}/statistics/{counter}"), Some(count.to_string()));
             }
         }
+    }
+
+    fn cpus(&mut self, backing: &Backing) {
+        const SYSTEM: &str = "/sys/devices/system";
+        let cpus = lscpu_text::parse(&self.output(backing, &["lscpu"], "").unwrap_or_default());
+        self.put(format!("{SYSTEM}/cpu/online"), cpus.online);
+        for (node, list) in cpus.nodes {
+            self.put(format!("{SYSTEM}/node/node{node}/cpulist"), Some(list));
+        }
+    }
+
+    /// Counters since boot: without `-a` it prints what they grew by since it last ran.
+    fn protocols(&mut self, backing: &Backing) {
+        const COMMANDS: [&str; 6] =
+            ["nstat -zas", "nstat -az", "nstat -za", "nstat -asz", "nstat -azs", "nstat -a"];
+        let text = self.output(backing, &COMMANDS, "").unwrap_or_default();
+        let nstat_text::Counters { snmp, netstat, snmp6 } = nstat_text::parse(&text);
+        for (file, protocols) in [("snmp", snmp), ("netstat", netstat)] {
+            let pairs = protocols.iter().map(|(protocol, counters)| {
+                let names: Vec<&str> = counters.keys().map(String::as_str).collect();
+                let values: Vec<String> = counters.values().map(u64::to_string).collect();
+                format!("{protocol}: {}\n{protocol}: {}\n", names.join(" "), values.join(" "))
+            });
+            let text = (!protocols.is_empty()).then(|| pairs.collect());
+            self.put(format!("/proc/net/{file}"), text);
+        }
+        let lines = snmp6.iter().map(|(name, value)| format!("{name} {value}\n"));
+        let text = (!snmp6.is_empty()).then(|| lines.collect());
+        self.put("/proc/net/snmp6".to_owned(), text);
     }
 
     /// The device behind an interface: what of its path is printed, without the bridges above.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use model::{
     Reading,
-    nic::{Channels, Coalesce, Feature, Rings},
+    nic::{Channels, Coalesce, Feature, Pause, Rings, Rss},
 };
 use parse::ethtool_text::{self, Limits};
 
-pub use parse::ethtool_text::statistics;
+pub use parse::ethtool_text::{rule_count, statistics};
 
 use crate::{Root, ask::ethtool::answers::DriverInfo};
 
@@ -17,6 +17,10 @@ pub const CHANNELS: [&str; 2] = ["ethtool -l", "ethtool --show-channels"];
 pub const RINGS: [&str; 2] = ["ethtool -g", "ethtool --show-ring"];
 pub const COALESCE: [&str; 2] = ["ethtool -c", "ethtool --show-coalesce"];
 pub const FEATURES: [&str; 3] = ["ethtool -k", "ethtool --show-features", "ethtool --show-offload"];
+pub const PAUSE: [&str; 2] = ["ethtool -a", "ethtool --show-pause"];
+pub const RSS: [&str; 3] = ["ethtool -x", "ethtool --show-rxfh-indir", "ethtool --show-rxfh"];
+pub const RULES: [&str; 4] =
+    ["ethtool -n", "ethtool -u", "ethtool --show-nfc", "ethtool --show-ntuple"];
 pub const STATISTICS: [&str; 2] = ["ethtool -S", "ethtool --statistics"];
 
 /// The output of `ethtool -OPTION NIC` in the archive, for hosts that cannot be queried. The options
@@ -100,6 +104,24 @@ pub fn coalesce(text: &[u8]) -> Option<Coalesce> {
         rx_usecs_irq: number("rx-usecs-irq"),
         tx_usecs_irq: number("tx-usecs-irq"),
         stats_block_usecs: number("stats-block-usecs"),
+    })
+}
+
+pub fn pause(text: &[u8]) -> Option<Pause> {
+    let ethtool_text::Pause { autoneg, rx, tx } = ethtool_text::pause(text)?;
+    Some(Pause { autoneg, rx, tx })
+}
+
+pub fn rss(text: &[u8]) -> Option<Rss> {
+    let ethtool_text::Rss { rings, table, key, functions } = ethtool_text::rss(text)?;
+    Some(Rss {
+        table,
+        key: key.map_or(Reading::absent("the driver shows no hash key"), Reading::Known),
+        functions: functions
+            .map_or(Reading::absent("the driver shows no hash function"), Reading::Known),
+        hash_fields: Reading::absent("ethtool -x prints none"),
+        contexts: Reading::absent("ethtool -x prints one"),
+        rings: rings.map_or(Reading::absent("the driver does not say"), Reading::Known),
     })
 }
 

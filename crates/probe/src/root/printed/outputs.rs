@@ -96,14 +96,15 @@ fn stem(name: &str) -> &str {
     [".txt", ".out", ".log"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
 }
 
-/// The file of the kernel that a name by hand stands for.
-fn kernels(name: &str) -> Option<&'static str> {
-    let name = key(name);
+/// The file of the kernel that a file by hand stands for. A sosreport has outputs of tools beside
+/// `proc`, without an ending (`netstat`), and its own version.
+fn kernels(file: &str) -> Option<&'static str> {
+    let name = key(stem(file));
     let is = |path: &&str| {
         let last = path.rsplit('/').next().unwrap_or_default();
-        key(last) == name || key(&path.replace('/', "-")) == name
+        key(&path.replace('/', "-")) == name || key(last) == name && name != "version"
     };
-    BY_HAND.iter().copied().find(is)
+    BY_HAND.iter().copied().filter(|_| stem(file) != file).find(is)
 }
 
 /// Whether a name shows that a folder holds a host's files, saved by hand.
@@ -112,7 +113,7 @@ pub fn is_known(name: &str) -> bool {
     let (text, key) = (stem(name), key(stem(name)));
     text.len() < name.len()
         && (SUPPORTCONFIG.first() == Some(&name)
-            || kernels(text).is_some()
+            || kernels(name).is_some()
             || COMMANDS.iter().any(|c| key.starts_with(c)))
 }
 
@@ -153,7 +154,7 @@ pub fn read(backing: &Backing) -> (Outputs, BTreeMap<String, Text>) {
                     text
                 })
             };
-            let kernels = by_hand.then(|| kernels(stem(&name))).flatten();
+            let kernels = by_hand.then(|| kernels(&name)).flatten();
             if supportconfig && SUPPORTCONFIG.contains(&name.as_str()) {
                 of_supportconfig(&content(), &mut sections, &mut outputs, &mut files);
             } else if let Some(kernels) = kernels {
@@ -240,10 +241,14 @@ mod tests {
         for name in
             ["softnet_stat", "softnet-stat", "proc-net-softnet_stat", "proc net softnet stat"]
         {
-            assert_eq!(kernels(name), Some("/proc/net/softnet_stat"), "{name}");
+            assert_eq!(kernels(&format!("{name}.txt")), Some("/proc/net/softnet_stat"), "{name}");
         }
-        assert_eq!(kernels("stat"), Some("/proc/stat"));
-        assert_eq!(kernels("netstat-s"), None);
+        assert_eq!(kernels("stat.out"), Some("/proc/stat"));
+        assert_eq!(kernels("proc-version.txt"), Some("/proc/version"));
+        // Those that a sosreport has beside `proc`.
+        for name in ["version.txt", "netstat", "hostname", "netstat-s.txt"] {
+            assert_eq!(kernels(name), None, "{name}");
+        }
         assert!(is_known("interrupts.txt") && is_known("ethtool-l-eth0.txt"));
         assert!(!is_known("notes.txt") && !is_known("stat"));
     }
