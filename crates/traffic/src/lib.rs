@@ -39,7 +39,7 @@ pub use net::{
     target::{PORT, Target, resolve as addresses},
 };
 pub use rtt::measure::measure as measure_rtt;
-pub use stream::{measure::measure as measure_stream, stream_window::Heard};
+pub use stream::{measure::measure as measure_stream, stream_window::OnInterval};
 
 /// Name and version of this program, as sent to the other end.
 pub const PROGRAM: &str = concat!("netwright ", env!("CARGO_PKG_VERSION"));

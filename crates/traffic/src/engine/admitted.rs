@@ -29,13 +29,13 @@ impl Admitted<'_> {
     /// A warning if fewer connections worked than requested; `named` gives failure texts.
     pub fn warning<F>(
         &self,
-        fate: &ConnectionCounts<F>,
+        connections: &ConnectionCounts<F>,
         named: impl Fn(&F) -> String,
     ) -> Option<Warning> {
         let Self { who, asked, .. } = self;
-        let silent = if self.answers { fate.silent } else { 0 };
+        let silent = if self.answers { connections.silent } else { 0 };
         // Mean over the window.
-        let away = fate.disconnected_ns as f64 / self.window_ns.max(1) as f64;
+        let away = connections.disconnected_ns as f64 / self.window_ns.max(1) as f64;
         let away = away.min(f64::from(*asked));
         let mut parts = vec![];
         if self.kept && away > AWAY * f64::from(*asked) {
@@ -51,10 +51,10 @@ impl Admitted<'_> {
                 grouped((*asked).into())
             ));
         }
-        let failed: u64 = fate.refused.values().sum();
+        let failed: u64 = connections.refused.values().sum();
         if failed > 0 {
             let each = |(why, n): (&F, &u64)| format!("{} × {}", grouped(*n), named(why));
-            let why: Vec<String> = fate.refused.iter().map(each).collect();
+            let why: Vec<String> = connections.refused.iter().map(each).collect();
             parts.push(format!(
                 "{} connections came to nothing, warm-up included: {}",
                 grouped(failed),
@@ -65,21 +65,21 @@ impl Admitted<'_> {
             return None;
         }
         let warned = |text| {
-            let (asked, ended) = (*asked, fate.reconnects);
+            let (asked, ended) = (*asked, connections.reconnects);
             Some(Warning::NotAllServed { asked, disconnected: away, silent, failed, ended, text })
         };
         // Every connection was served until the server closed it: fewer connections would not help.
-        if silent == 0 && failed == 0 && fate.reconnects > 0 {
+        if silent == 0 && failed == 0 && connections.reconnects > 0 {
             return warned(format!(
                 "{}: the server closed {} connections between answers, and the times leave out the \
                  reconnects. {}",
                 parts.join("; "),
-                grouped(fate.reconnects),
+                grouped(connections.reconnects),
                 self.keep
             ));
         }
-        if self.kept && fate.reconnects > 0 {
-            parts.push(format!("the server ended {} connections", grouped(fate.reconnects)));
+        if self.kept && connections.reconnects > 0 {
+            parts.push(format!("the server ended {} connections", grouped(connections.reconnects)));
         }
         warned(format!("{}. {}", parts.join("; "), self.advice(silent, failed)))
     }
@@ -116,17 +116,21 @@ mod tests {
             keep: "have it keep them",
             window_ns: 1_000_000,
         };
-        let fate = |silent, disconnected_ns, reconnects| ConnectionCounts {
+        let connections = |silent, disconnected_ns, reconnects| ConnectionCounts {
             silent,
             disconnected_ns,
             reconnects,
             ..ConnectionCounts::<&str>::default()
         };
-        let of = |all: &Admitted<'_>, fate: &ConnectionCounts<&str>| {
-            all.warning(fate, |why| (*why).to_owned()).map(|w| w.to_string())
+        let of = |all: &Admitted<'_>, connections: &ConnectionCounts<&str>| {
+            all.warning(connections, |why| (*why).to_owned()).map(|w| w.to_string())
         };
-        assert_eq!(of(&all, &fate(0, 3_000_000, 7)), None, "a server may end one now and then");
-        let mut some = fate(407, 406_600_000, 7);
+        assert_eq!(
+            of(&all, &connections(0, 3_000_000, 7)),
+            None,
+            "a server may end one now and then"
+        );
+        let mut some = connections(407, 406_600_000, 7);
         some.refused.insert("53300: sorry, too many clients already", 12_345);
         let said = of(&all, &some).unwrap_or_default();
         for part in [
@@ -137,18 +141,22 @@ mod tests {
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }
-        let said = of(&all, &fate(0, 150_000_000, 12_345)).unwrap_or_default();
+        let said = of(&all, &connections(0, 150_000_000, 12_345)).unwrap_or_default();
         assert!(said.contains("closed 12,345") && said.ends_with("have it keep them"), "{said}");
         assert!(!said.contains("ask for fewer"), "{said}");
         let one = Admitted { asked: 1, ..all.clone() };
         (some.silent, some.disconnected_ns) = (1, 900_000);
         assert!(of(&one, &some).unwrap_or_default().ends_with("Every connection failed"));
-        assert_eq!(of(&Admitted { answers: false, ..one }, &fate(1, 0, 0)), None, "nobody asked");
-        let said = of(&all, &fate(0, 30_000_000, 0)).unwrap_or_default();
+        assert_eq!(
+            of(&Admitted { answers: false, ..one }, &connections(1, 0, 0)),
+            None,
+            "nobody asked"
+        );
+        let said = of(&all, &connections(0, 30_000_000, 0)).unwrap_or_default();
         assert!(said.ends_with("--warmup") && !said.contains("max_connections"), "{said}");
         let each = Admitted { kept: false, ..all };
         assert_eq!(
-            of(&each, &fate(3, 400_000_000, 7)),
+            of(&each, &connections(3, 400_000_000, 7)),
             None,
             "with a connection for each there may be none between"
         );

@@ -99,14 +99,14 @@ mod tests {
     fn the_fates_of_threads_add_up_and_the_last_is_the_farthest_behind() {
         let of = |n: u64, why| {
             let left = ScheduleLeft { schedule_lag_ns: n, not_started: n };
-            let mut fate = ConnectionCounts {
+            let mut connections = ConnectionCounts {
                 reconnects: n,
                 left,
                 disconnected_ns: n,
                 ..ConnectionCounts::default()
             };
-            fate.refuse(why);
-            fate
+            connections.refuse(why);
+            connections
         };
         let mut sum = of(3, "reset");
         sum.add(&of(2, "reset"));

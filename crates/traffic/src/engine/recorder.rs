@@ -39,7 +39,7 @@ pub struct Recorder {
     /// First message for each server error code.
     pub messages: BTreeMap<String, String>,
     /// Results of connections and of the schedule.
-    pub fate: ConnectionCounts<Failed>,
+    pub connections: ConnectionCounts<Failed>,
     /// Requests that succeeded within the window.
     pub answered: u64,
     /// Reconnects completed within the window.
@@ -64,7 +64,7 @@ impl Recorder {
             connecting_ns: 0,
             failed: BTreeMap::new(),
             messages: BTreeMap::new(),
-            fate: ConnectionCounts::default(),
+            connections: ConnectionCounts::default(),
             answered: 0,
             reopened: 0,
             ran_on: RanOn::default(),
@@ -164,7 +164,7 @@ impl Recorder {
         for (code, message) in &other.messages {
             self.messages.entry(code.clone()).or_insert_with(|| message.clone());
         }
-        self.fate.add(&other.fate);
+        self.connections.add(&other.connections);
         self.answered += other.answered;
         self.reopened += other.reopened;
     }

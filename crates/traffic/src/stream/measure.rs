@@ -12,7 +12,7 @@ use super::{
     datagram::HEADER,
     result::{self, Round},
     side::Side,
-    stream_window::{Conductor, Heard},
+    stream_window::{Conductor, OnInterval},
 };
 use crate::{
     Error, Measured, Result,
@@ -42,10 +42,10 @@ struct StreamMeasurement<'a> {
     peer: &'a Peer,
     assignments: &'a Assignments,
     run: Run<'a>,
-    heard: Heard<'a>,
+    on_interval: OnInterval<'a>,
 }
 
-/// Measures streams as requested; `heard` is called for each interval.
+/// Measures streams as requested; `on_interval` is called for each interval.
 ///
 /// # Errors
 /// Nothing could be measured; later failures are in [`Measured::broken`].
@@ -53,7 +53,7 @@ pub fn measure(
     spec: &StreamSpec,
     secret: Option<&Secret>,
     run: Run<'_>,
-    heard: Heard<'_>,
+    on_interval: OnInterval<'_>,
 ) -> Result<Measured<StreamDocument>> {
     check(spec)?;
     let peer = Peer::connect(&spec.common, secret)?;
@@ -72,7 +72,7 @@ pub fn measure(
         interrupted: false,
     };
     let measurement =
-        StreamMeasurement { spec, peer: &peer, assignments: &assignments, run, heard };
+        StreamMeasurement { spec, peer: &peer, assignments: &assignments, run, on_interval };
     let mut broken = None;
     let points =
         spec.flows.iter().flat_map(|f| spec.message_bytes.iter().map(move |bytes| (*f, *bytes)));
@@ -233,7 +233,7 @@ impl StreamMeasurement<'_> {
                 side: &side,
                 pool: &pool,
                 what,
-                heard: self.heard,
+                on_interval: self.on_interval,
             };
             let course = conductor.conduct();
             pool.end();

@@ -29,9 +29,9 @@ pub fn of(intervals: &[StreamInterval]) -> Option<StreamModes> {
         share if share > 0.5 => GoesWith::Slow,
         _ => GoesWith::Fast,
     };
-    let untold = || moves_slow.clone().and_then(|_| moves_fast.clone()).map(|_| GoesWith::Neither);
+    let neither = || moves_slow.clone().and_then(|_| moves_fast.clone()).map(|_| GoesWith::Neither);
     Some(StreamModes {
-        with_migrations: found.map_or_else(untold, |f| Reading::Known(goes(f))),
+        with_migrations: found.map_or_else(neither, |f| Reading::Known(goes(f))),
         migrations_p: found.map(|(_, p)| p),
         slow: mode(&slow, logs.len()),
         fast: mode(&fast, logs.len()),
@@ -121,9 +121,9 @@ mod tests {
         let steady: Vec<(f64, u64)> = (0..40).map(|n| (20.0 + f64::from(n % 7) * 0.3, 1)).collect();
         assert_eq!(of(&intervals(&steady)), None);
         assert_eq!(of(&swings((6, 0))[..9]), None);
-        let mut untold = swings((6, 0));
-        untold[3].migrations = Reading::absent("no schedstat");
-        let modes = of(&untold).expect("two modes");
+        let mut unknown = swings((6, 0));
+        unknown[3].migrations = Reading::absent("no schedstat");
+        let modes = of(&unknown).expect("two modes");
         assert_eq!(modes.with_migrations.why_not(), Some("no schedstat"));
         assert!(modes.migrations_p.is_none());
     }

@@ -55,20 +55,20 @@ pub struct StreamWindow {
 }
 
 /// Counters and intervals so far.
-struct Looks {
+struct WindowCounters {
     first: StreamCounters,
     last: StreamCounters,
     intervals: Vec<(Direction, StreamInterval)>,
 }
 
-impl From<StreamCounters> for Looks {
+impl From<StreamCounters> for WindowCounters {
     fn from(first: StreamCounters) -> Self {
         Self { last: first.clone(), first, intervals: vec![] }
     }
 }
 
 /// Called with each interval as soon as it is complete.
-pub type Heard<'a> = &'a (dyn Fn(Direction, &StreamInterval) + Sync);
+pub type OnInterval<'a> = &'a (dyn Fn(Direction, &StreamInterval) + Sync);
 
 pub struct Conductor<'a> {
     pub run: Run<'a>,
@@ -78,7 +78,7 @@ pub struct Conductor<'a> {
     pub side: &'a Side,
     pub pool: &'a WorkerPool,
     pub what: &'a str,
-    pub heard: Heard<'a>,
+    pub on_interval: OnInterval<'a>,
 }
 
 impl Conductor<'_> {
@@ -96,7 +96,7 @@ impl Conductor<'_> {
             return Err(why);
         }
         let first = CounterSnapshot::take(&self.pool.tids(), &root);
-        let mut looks = Looks::from(self.look()?);
+        let mut so_far = WindowCounters::from(self.look()?);
         let start = now_ns();
         let end = start + common.duration_ns.0;
         let mut silent = None;
@@ -111,7 +111,7 @@ impl Conductor<'_> {
                 break;
             }
             match self.look() {
-                Ok(look) => self.add(&mut looks, look),
+                Ok(look) => self.add(&mut so_far, look),
                 Err(e) => {
                     silent = Some(e);
                     break;
@@ -123,7 +123,7 @@ impl Conductor<'_> {
         let last = CounterSnapshot::take(&self.pool.tids(), &root);
         if silent.is_none() && opens {
             match self.look() {
-                Ok(look) => self.add(&mut looks, look),
+                Ok(look) => self.add(&mut so_far, look),
                 Err(e) => silent = Some(e),
             }
         }
@@ -133,9 +133,9 @@ impl Conductor<'_> {
         };
         Ok(StreamWindow {
             snapshots: (first, last),
-            first: looks.first,
-            last: looks.last,
-            intervals: looks.intervals,
+            first: so_far.first,
+            last: so_far.last,
+            intervals: so_far.intervals,
             drained,
             series,
             interrupted: broke || silent.is_some() || ended < end,
@@ -153,14 +153,14 @@ impl Conductor<'_> {
     }
 
     /// Records a reading, and reports the interval that it completes.
-    fn add(&self, looks: &mut Looks, look: StreamCounters) {
+    fn add(&self, so_far: &mut WindowCounters, look: StreamCounters) {
         for direction in directions(self.side.shape.direction) {
             let of = StreamPart { shape: &self.side.shape, direction };
-            let interval = of.interval(&looks.first, &looks.last, &look);
-            (self.heard)(direction, &interval);
-            looks.intervals.push((direction, interval));
+            let interval = of.interval(&so_far.first, &so_far.last, &look);
+            (self.on_interval)(direction, &interval);
+            so_far.intervals.push((direction, interval));
         }
-        looks.last = look;
+        so_far.last = look;
     }
 
     fn sleep(&self, begun: u64, until: u64, series: &mut Series) {

@@ -68,13 +68,14 @@ pub fn http_run(
         statuses: statuses(all),
         failed: all.requests.failures(),
         failures: all.requests.failures_by_text(spec.timeout_ns, WORDS),
-        reconnects: all.requests.fate.reconnects,
+        reconnects: all.requests.connections.reconnects,
         reopened: if spec.new_connections { 0 } else { all.requests.reopened },
         disconnected_ns: (!spec.new_connections)
-            .then_some(Nanos(all.requests.fate.disconnected_ns)),
-        not_started: all.requests.fate.left.not_started,
-        schedule_lag_ns: by_schedule(spec).map(|_| Nanos(all.requests.fate.left.schedule_lag_ns)),
-        unfinished: all.requests.fate.unfinished,
+            .then_some(Nanos(all.requests.connections.disconnected_ns)),
+        not_started: all.requests.connections.left.not_started,
+        schedule_lag_ns: by_schedule(spec)
+            .map(|_| Nanos(all.requests.connections.left.schedule_lag_ns)),
+        unfinished: all.requests.connections.unfinished,
         request_bytes: (request_bytes * transactions as f64).round() as u64,
         response_bytes: all.bytes,
         receives: all.receives,
@@ -106,7 +107,7 @@ fn backlog(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<HttpRecorder>) -
         rate_per_s: by_schedule(spec)?,
         per_s,
         at_once: u64::from(flows) * u64::from(spec.pipeline),
-        left: sums.all.requests.fate.left,
+        left: sums.all.requests.connections.left,
         window_ns: sums.window_ns,
     }
     .warning()
@@ -123,7 +124,7 @@ fn admitted(spec: &HttpSpec, flows: u32, sums: &Sums<HttpRecorder>) -> Option<Wa
                --new-connections, whose times have it",
         window_ns: sums.window_ns,
     }
-    .warning(&sums.all.requests.fate, |why| {
+    .warning(&sums.all.requests.connections, |why| {
         why.text(spec.timeout_ns, WORDS, &sums.all.requests.messages)
     })
 }
@@ -145,7 +146,7 @@ fn warnings(spec: &HttpSpec, flows: u32, per_s: f64, sums: &Sums<HttpRecorder>) 
     }
     all.extend(backlog(spec, flows, per_s, sums));
     all.extend(admitted(spec, flows, sums));
-    match recorded.requests.fate.unfinished {
+    match recorded.requests.connections.unfinished {
         0 => {}
         count => all.push(Warning::Unfinished {
             count,

@@ -79,10 +79,11 @@ pub fn pg_run(
         failures: all.requests.failures_by_text(spec.timeout_ns, WORDS),
         retried: all.retried,
         retries: all.retries,
-        reconnects: all.requests.fate.reconnects,
-        not_started: Reading::Known(all.requests.fate.left.not_started),
-        schedule_lag_ns: by_schedule(spec).map(|_| Nanos(all.requests.fate.left.schedule_lag_ns)),
-        unfinished: all.requests.fate.unfinished,
+        reconnects: all.requests.connections.reconnects,
+        not_started: Reading::Known(all.requests.connections.left.not_started),
+        schedule_lag_ns: by_schedule(spec)
+            .map(|_| Nanos(all.requests.connections.left.schedule_lag_ns)),
+        unfinished: all.requests.connections.unfinished,
         scripts: scripts(spec, shape, all),
         cpu,
         evidence: ends.evidence(),
@@ -153,7 +154,7 @@ fn backlog(spec: &PgSpec, clients: u32, per_s: f64, sums: &Sums<PgRecorder>) -> 
         rate_per_s: by_schedule(spec)?,
         per_s,
         at_once: clients.into(),
-        left: sums.all.requests.fate.left,
+        left: sums.all.requests.connections.left,
         window_ns: sums.window_ns,
     }
     .warning()
@@ -175,7 +176,7 @@ fn admitted(
                have it",
         window_ns: sums.window_ns,
     }
-    .warning(&sums.all.requests.fate, |why| why.text(spec.timeout_ns, WORDS, &sums.all.requests.messages))
+    .warning(&sums.all.requests.connections, |why| why.text(spec.timeout_ns, WORDS, &sums.all.requests.messages))
 }
 
 fn warnings(
@@ -193,7 +194,7 @@ fn warnings(
     // A run that sent nothing has no answers.
     let answers = unsent < recorded.requests.answered.max(1);
     all.extend(admitted(spec, clients, answers, sums));
-    match recorded.requests.fate.unfinished {
+    match recorded.requests.connections.unfinished {
         0 => {}
         count => all.push(Warning::Unfinished {
             count,

@@ -251,7 +251,7 @@ fn result(
         rate_per_s,
         per_s,
         at_once: u64::from(workers.connections) * u64::from(spec.pipeline),
-        left: requests.fate.left,
+        left: requests.connections.left,
         window_ns: *window_ns,
     });
     warnings.extend(backlog.and_then(|b| b.warning()));
@@ -267,10 +267,10 @@ fn result(
     let text = |why: &traffic::engine::failed::Failed| {
         why.text(spec.timeout_ns, WORDS, &requests.messages)
     };
-    warnings.extend(admitted.warning(&requests.fate, text));
-    if requests.fate.unfinished > 0 {
+    warnings.extend(admitted.warning(&requests.connections, text));
+    if requests.connections.unfinished > 0 {
         let (what, done) = ("commands".into(), "answered".into());
-        warnings.push(Warning::Unfinished { count: requests.fate.unfinished, what, done });
+        warnings.push(Warning::Unfinished { count: requests.connections.unfinished, what, done });
     }
     if spec.requests.is_some() && spec.rate_per_s.is_none() && requests.settled() < 100 {
         warnings.push(Warning::FewMeasured { what: "commands".into() });
@@ -299,12 +299,12 @@ fn result(
         tls: requests.handshakes.run(!spec.tls.insecure),
         failed: requests.failures(),
         failures: requests.failures_by_text(spec.timeout_ns, WORDS),
-        reconnects: requests.fate.reconnects,
+        reconnects: requests.connections.reconnects,
         reopened: if kept { requests.reopened } else { 0 },
-        disconnected_ns: kept.then_some(Nanos(requests.fate.disconnected_ns)),
-        not_started: requests.fate.left.not_started,
-        schedule_lag_ns: by_schedule.map(|_| Nanos(requests.fate.left.schedule_lag_ns)),
-        unfinished: requests.fate.unfinished,
+        disconnected_ns: kept.then_some(Nanos(requests.connections.disconnected_ns)),
+        not_started: requests.connections.left.not_started,
+        schedule_lag_ns: by_schedule.map(|_| Nanos(requests.connections.left.schedule_lag_ns)),
+        unfinished: requests.connections.unfinished,
         request_bytes: all.request_bytes,
         response_bytes: all.response_bytes,
         receives: all.receives,

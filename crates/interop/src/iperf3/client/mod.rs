@@ -20,7 +20,7 @@ use model::{
     measure::{Direction, Floor, Pin, StreamDocument, StreamSpec, Transport, Wait, ZeroCopy},
 };
 use traffic::{
-    Error, Heard, Measured, Result, Run,
+    Error, Measured, OnInterval, Result, Run,
     engine::{assignments, floor},
     net::{
         options,
@@ -53,7 +53,7 @@ struct Point {
 pub fn client(
     spec: &StreamSpec,
     run: Run<'_>,
-    heard: Heard<'_>,
+    on_interval: OnInterval<'_>,
 ) -> Result<Measured<StreamDocument>> {
     check(spec)?;
     options::check(&spec.common)?;
@@ -68,7 +68,7 @@ pub fn client(
             document.interrupted = true;
             break;
         }
-        match one(spec, point, &addresses, run, heard) {
+        match one(spec, point, &addresses, run, on_interval) {
             Ok(done) => {
                 document.interrupted |= done.interrupted || done.broken.is_some();
                 document.local.address = done.local.to_string();
@@ -170,7 +170,7 @@ fn one(
     point: Point,
     addresses: &[SocketAddr],
     run: Run<'_>,
-    heard: Heard<'_>,
+    on_interval: OnInterval<'_>,
 ) -> Result<running_test::FinishedTest> {
     let asked = params(spec, point);
     let dialogue = open(spec, &asked, addresses, run)?;
@@ -178,7 +178,7 @@ fn one(
     let remote = dialogue.remote;
     let assignments =
         assignments::beside(&spec.common.pin, threads, dialogue.same_host(), Some(remote))?;
-    running_test::run(spec, point, &asked, dialogue, assignments, (run, heard))
+    running_test::run(spec, point, &asked, dialogue, assignments, (run, on_interval))
 }
 
 /// A server that has accepted the test, before its streams are opened.

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::atomic::Ordering, thread, time::Duration};
 use model::measure::{Direction, StreamInterval, StreamSpec};
 use probe::Root;
 use traffic::{
-    Error, ErrorContext, Heard, Result, Run, engine::assignments::Assignments,
+    Error, ErrorContext, OnInterval, Result, Run, engine::assignments::Assignments,
     host::CounterSnapshot, net::now_ns,
 };
 
@@ -59,7 +59,7 @@ pub fn run(
     asked: &Params,
     dialogue: Dialogue,
     assignments: Assignments,
-    (run, heard): (Run<'_>, Heard<'_>),
+    (run, on_interval): (Run<'_>, OnInterval<'_>),
 ) -> Result<FinishedTest> {
     let sockets = dialogue.streams(spec, asked)?;
     let flow = |(n, socket)| Flow::new(results::stream_id(n), asked.client_sends(n), socket);
@@ -79,7 +79,7 @@ pub fn run(
             flows: &flows,
             pool: &pool,
             run,
-            heard,
+            on_interval,
             tids,
             root: &root,
             begun: now_ns(),
@@ -116,7 +116,7 @@ struct RunningTest<'a> {
     flows: &'a [Flow],
     pool: &'a FlowThreads<'a>,
     run: Run<'a>,
-    heard: Heard<'a>,
+    on_interval: OnInterval<'a>,
     tids: Vec<i32>,
     root: &'a Root,
     begun: u64,
@@ -175,7 +175,7 @@ impl RunningTest<'_> {
             for (sends, lines) in [true, false].into_iter().zip(&mut lines) {
                 if now.flows.flows.iter().any(|f| f.sends == sends) {
                     let line = interval(start, &before, &now, sends, self.asked.udp);
-                    (self.heard)(
+                    (self.on_interval)(
                         if sends { Direction::Forward } else { Direction::Reverse },
                         &line,
                     );

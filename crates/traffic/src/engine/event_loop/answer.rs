@@ -118,7 +118,7 @@ impl<P: Protocol> EventLoop<'_, P> {
     pub(super) fn closed(&self, all: &mut Loop<'_, P>, key: usize) -> Result<(), Error> {
         self.close(all, key);
         if !self.protocol.connecting().one_each {
-            all.recorder.requests_mut().fate.reconnects += 1;
+            all.recorder.requests_mut().connections.reconnects += 1;
         }
         self.offer(all, key)
     }
@@ -146,10 +146,10 @@ impl<P: Protocol> EventLoop<'_, P> {
                 self.task.worker.asked.failed();
             }
             // A server may close between answers.
-            false => all.recorder.requests_mut().fate.reconnects += 1,
+            false => all.recorder.requests_mut().connections.reconnects += 1,
         }
         if answered == 0 {
-            all.recorder.requests_mut().fate.refuse(why.clone());
+            all.recorder.requests_mut().connections.refuse(why.clone());
             all.resting.add(now + REST_NS, key);
             return self.speaks_it(all, now, &why);
         }
@@ -160,7 +160,7 @@ impl<P: Protocol> EventLoop<'_, P> {
     /// answered a request will not do so later: the run stops.
     fn speaks_it(&self, all: &mut Loop<'_, P>, now: u64, why: &Failed) -> Result<(), Error> {
         let Some((what, hint)) = self.protocol.is_another(why) else { return Ok(()) };
-        let refused = &all.recorder.requests().fate.refused;
+        let refused = &all.recorder.requests().connections.refused;
         let of_this = refused.get(why).copied().unwrap_or(0);
         let never = self.task.pool.transactions() == 0;
         if of_this < MOST_UNSERVED || now < self.task.begun_ns + LEAST_NS || !never {

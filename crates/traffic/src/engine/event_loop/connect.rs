@@ -162,7 +162,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         conn.phase = Phase::Open;
         let (recorder, window) = (all.recorder.requests_mut(), self.task.window);
         if let Some(since) = conn.away_since_ns.take() {
-            recorder.fate.disconnected_ns += window.share_ns(since, now);
+            recorder.connections.disconnected_ns += window.share_ns(since, now);
             recorder.reopened += u64::from(window.holds(now));
         }
         if P::GREETS && self.counts(now) {
@@ -190,7 +190,7 @@ impl<P: Protocol> EventLoop<'_, P> {
     ) -> Result<(), Error> {
         let now = now_ns();
         let due = self.due(all, now);
-        all.recorder.requests_mut().fate.refuse(why.clone());
+        all.recorder.requests_mut().connections.refuse(why.clone());
         self.close(all, key);
         let Some(conn) = all.conns.get_mut(key) else { return Ok(()) };
         let mut counting = self.counting(all.recorder);

@@ -55,7 +55,7 @@ impl<P: Protocol> EventLoop<'_, P> {
             last_ns: conn.last_ns,
             away_since_ns: conn.away_since_ns,
         });
-        all.recorder.requests_mut().fate.ends(self.task, all.next, now, places);
+        all.recorder.requests_mut().connections.ends(self.task, all.next, now, places);
         all.draining = true;
         let until = now + DRAIN_NS;
         let mut left = self.left(all);
@@ -64,7 +64,7 @@ impl<P: Protocol> EventLoop<'_, P> {
             self.turn(all, until.min(later))?;
             left = self.left(all);
         }
-        all.recorder.requests_mut().fate.unfinished = left;
+        all.recorder.requests_mut().connections.unfinished = left;
         Ok(())
     }
 

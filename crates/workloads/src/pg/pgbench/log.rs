@@ -125,7 +125,7 @@ fn add(to: &mut PgRecorder, entry: &Entry, start_ns: u64, since_ns: u64) {
     };
     match &entry.outcome {
         Ok(latency) => to.logged(&done, *latency),
-        Err(why) if why == "skipped" => to.requests.fate.left.not_started += 1,
+        Err(why) if why == "skipped" => to.requests.connections.left.not_started += 1,
         Err(why) => {
             let why = named(why, to);
             to.logged_failure(&done, why);
