@@ -36,7 +36,7 @@ pub struct Polls {
     /// CPU time of polling threads; `None` where it is unknown.
     pub threaded_ns: Option<BTreeMap<CpuId, u64>>,
     /// Why `threaded_ns` is `None`.
-    pub untold: String,
+    pub no_threaded_reason: String,
     pub polls: u64,
 }
 
@@ -77,8 +77,8 @@ impl Napis {
         let reported = self.threads.reported();
         let threaded_ns = (reported.is_known() || pollers.is_empty()).then(|| by_cpu(&cells));
         let polls = cells.iter().map(|c| c.polled[0]).sum();
-        let untold = reported.why_not().unwrap_or_default().to_owned();
-        (Polls { napi: self.instances(root, cells), threaded_ns, untold, polls }, idle)
+        let no_threaded_reason = reported.why_not().unwrap_or_default().to_owned();
+        (Polls { napi: self.instances(root, cells), threaded_ns, no_threaded_reason, polls }, idle)
     }
 
     fn cells(&mut self, sums: &Sums) -> (Vec<Cell>, Vec<NapiKey>) {

@@ -147,7 +147,7 @@ impl SoftirqPart {
             (Reading::Known(()), Some(of)) => {
                 Reading::Known(of.get(cpu).copied().unwrap_or_default())
             }
-            (Reading::Known(()), None) => Reading::Absent(polls.untold.clone()),
+            (Reading::Known(()), None) => Reading::Absent(polls.no_threaded_reason.clone()),
             (why, _) => none(why),
         };
         let one = |(cpu, counts): (&CpuId, &Counts)| {

@@ -25,7 +25,7 @@ Exit code 0 says that something was kept.",
 ))]
 pub struct FixArgs {
     /// The workload to improve: a netwright measurement, `measure …` or `rtt://HOST`, `stream://`,
-    /// `connect://`, `http://`, `pg://`, followed by its options. A run should be short.
+    /// `connect://`, `http://`, `pg://`, `redis://`, followed by its options. A run should be short.
     #[arg(long, value_name = "'measure …'|URL")]
     pub workload: Option<String>,
     /// Or any command, run by `sh -c`, with --metric.

@@ -33,7 +33,7 @@ pub struct ProveArgs {
     #[arg(value_name = "FILE.toml", conflicts_with_all = ["workload", "command", "level", "metric", "change"])]
     pub file: Option<PathBuf>,
     /// A netwright measurement to run, `measure …` or `rtt://HOST`, `stream://`, `connect://`,
-    /// `http://`, `pg://`, followed by its options; `{level}` in it stands for the level, otherwise
+    /// `http://`, `pg://`, `redis://`, followed by its options; `{level}` in it stands for the level, otherwise
     /// the words of a level are appended.
     #[arg(long, value_name = "'measure …'|URL", help_heading = "Instead of a file")]
     pub workload: Option<String>,
