@@ -104,7 +104,8 @@ fn short_sleeps_are_counted_as_switches() {
     let w = Worker::new(|| (0..50).for_each(|_| std::thread::sleep(Duration::from_micros(50))));
     let w = w.window();
     let n = w.cpu.voluntary_switches.get().unwrap();
-    assert!((50..=60).contains(&n), "{n}");
+    // A thread that the hypervisor stops before it sleeps finds the time over.
+    assert!((40..=60).contains(&n), "{n}");
     assert!(w.cpu.involuntary_switches.is_known());
     assert_eq!(w.extras.threads.len(), 1);
 }
