@@ -130,7 +130,7 @@ fn found<'a>(
 ) -> Judgement {
     let name = &nic.name;
     let share = text::percent(held.share);
-    let upto = if held.measured { "" } else { "up to " };
+    let at_most = if held.measured { "" } else { "up to " };
     let severity = match held.measured {
         true if held.share < WARNS => Severity::Info,
         _ if held.confidence == Confidence::Low => Severity::Info,
@@ -138,12 +138,12 @@ fn found<'a>(
     };
     let (title, why) = match direction.received {
         true => (
-            format!("pause frames kept {name} from sending {upto}{share} of the time"),
+            format!("pause frames kept {name} from sending {at_most}{share} of the time"),
             "The other end of the link, mostly a switch, could not take what this host sends, and asked it \
              to wait. Everything on this link waits, whichever flow is too fast.",
         ),
         false => (
-            format!("{name} held the other end of its link back {upto}{share} of the time"),
+            format!("{name} held the other end of its link back {at_most}{share} of the time"),
             "This host could not take what comes in fast enough, and asked the switch to wait. That slows \
              down other hosts of the switch too. Full CPUs, few queues, small rings and a slow PCIe link \
              are causes.",
