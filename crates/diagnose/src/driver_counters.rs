@@ -39,7 +39,7 @@ type Row = (&'static [&'static str], &'static str, Meaning, &'static str);
 #[rustfmt::skip]
 const TABLE: &[Row] = &[
     (&["e1000", "e1000e"], "alloc_rx_buff_failed", NoBuffer, "intel/e1000e/ethtool.c"),
-    (&["e1000", "e1000e", "ixgbe", "igbvf"], "tx_restart_queue", QueueStopped, "intel/ixgbe/ixgbe_ethtool.c"),
+    (&["e1000", "e1000e", "ixgbe", "ixgbevf", "igbvf"], "tx_restart_queue", QueueStopped, "intel/ixgbe/ixgbe_ethtool.c"),
     (&["e1000", "e1000e", "igb", "igc", "ixgbe"], "rx_flow_control_xoff", PauseReceived, "intel/igb/igb_ethtool.c"),
     (&["e1000", "e1000e", "igb", "igc", "ixgbe"], "tx_flow_control_xoff", PauseSent, "intel/igb/igb_ethtool.c"),
     (&["igb", "igc"], "rx_queue_*_alloc_failed", NoBuffer, "intel/igc/igc_ethtool.c"),

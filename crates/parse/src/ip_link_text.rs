@@ -115,8 +115,10 @@ pub fn parse(bytes: &[u8]) -> Vec<PrintedLink> {
     let mut all: Vec<PrintedLink> = vec![];
     let mut current = None;
     let mut titles: Option<Vec<Option<String>>> = None;
+    let mut in_vf = false;
     for line in text.lines() {
         if !line.starts_with(char::is_whitespace) {
+            (titles, in_vf) = (None, false);
             current = first_line(line).map(|link| {
                 all.push(link);
                 all.len() - 1
@@ -125,6 +127,11 @@ pub fn parse(bytes: &[u8]) -> Vec<PrintedLink> {
         // What follows a line that was not understood is of no other interface.
         let Some(link) = current.and_then(|n| all.get_mut(n)) else { continue };
         let words: Vec<&str> = line.split_whitespace().collect();
+        // The virtual functions of a NIC follow its own values, with titles of the same words.
+        in_vf |= words.first() == Some(&"vf");
+        if in_vf {
+            continue;
+        }
         // A line of titles is of the line after it.
         if let Some(names) = titles.take() {
             counts(link, &names, &words);
@@ -226,6 +233,17 @@ mod tests {
         let of = |key: &str| eth0.values.get(key).map(String::as_str);
         assert_eq!((of("mtu"), of("qlen")), (Some("9000"), Some("500")));
         assert_eq!((of("master"), eth0.kind.as_deref()), (Some("br0"), Some("veth")));
+    }
+
+    #[test]
+    fn counters_of_virtual_functions_are_not_the_nic_s() {
+        let text = include_bytes!("../tests/seeds/ip_link_text/virtual_functions");
+        let [eth0, eth1] = &parse(text)[..] else { panic!() };
+        let of = |name: &str| eth0.statistics.get(name).copied();
+        assert_eq!((of("rx_bytes"), of("tx_packets")), (Some(900_000), Some(900)));
+        assert_eq!((of("rx_dropped"), of("multicast")), (Some(2), Some(3)));
+        assert_eq!(eth1.values.get("master").map(String::as_str), Some("br0"));
+        assert!(eth1.statistics.is_empty());
     }
 
     #[test]

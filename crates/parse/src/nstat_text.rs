@@ -34,7 +34,10 @@ pub fn parse(bytes: &[u8]) -> Counters {
     for line in String::from_utf8_lossy(bytes).lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let &[name, value, _] = &words[..] else { continue };
-        let Ok(value) = value.parse() else { continue };
+        // A limit of -1 (`TcpMaxConn`) is printed without its sign and is no counter.
+        let Some(value) = value.parse().ok().filter(|v| i64::try_from(*v).is_ok()) else {
+            continue;
+        };
         if ["Ip6", "Icmp6", "Udp6", "UdpLite6"].iter().any(|p| name.starts_with(p)) {
             all.snmp6.insert(name.to_owned(), value);
             continue;

@@ -67,7 +67,9 @@ fn receiving(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
     let all = counters(case, nic, Meaning::NoBuffer, Meaning::QueueStopped)?;
     if all.is_empty() {
-        return clear(format!("{name}: its driver counts no failed allocations"), [&nic.driver]);
+        return Err(Missing(format!(
+            "{name}: no counter of its driver is known for failed allocations"
+        )));
     }
     let most = all.first().map_or(0, |g| g.count);
     let Some(sure) = rate::sustained(most, case.window_s()?) else {
@@ -123,7 +125,9 @@ fn sending(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
     let all = counters(case, nic, Meaning::QueueStopped, Meaning::NoBuffer)?;
     if all.is_empty() {
-        return clear(format!("{name}: its driver counts no stopped queues"), [&nic.driver]);
+        return Err(Missing(format!(
+            "{name}: no counter of its driver is known for stopped queues"
+        )));
     }
     let most = all.first().map_or(0, |g| g.count);
     let window = case.window_s()?;

@@ -95,6 +95,8 @@ struct Held {
     share: f64,
     /// The driver measured it; else it is the longest that so many frames can make.
     measured: bool,
+    /// It is of one priority (PFC), not of the whole link.
+    priority: bool,
     confidence: Confidence,
 }
 
@@ -108,7 +110,8 @@ fn held(
     let window = case.window_s()?;
     if let Some(longest) = times.first() {
         let share = (longest.count as f64 / 1e6 / window).min(1.0);
-        let held = Held { share, measured: true, confidence: Confidence::High };
+        let priority = longest.name.contains("prio");
+        let held = Held { share, measured: true, priority, confidence: Confidence::High };
         return Ok((share >= NOTED).then_some(held));
     }
     let Some(sure) = frames.first().and_then(|g| rate::sustained(g.count, window)) else {
@@ -117,7 +120,8 @@ fn held(
     let speed = need(&format!("speed of {}", nic.name), &nic.speed_bps)?.0;
     let count = frames.first().map_or(0, |g| g.count);
     let share = (count as f64 * MOST_BITS / speed.max(1) as f64 / window).min(1.0);
-    let held = Held { share, measured: false, confidence: sure.min(Confidence::Medium) };
+    let confidence = sure.min(Confidence::Medium);
+    let held = Held { share, measured: false, priority: false, confidence };
     Ok((share >= BY_FRAMES).then_some(held))
 }
 
@@ -131,19 +135,23 @@ fn found<'a>(
     let name = &nic.name;
     let share = text::percent(held.share);
     let at_most = if held.measured { "" } else { "up to " };
-    let severity = match held.measured {
-        true if held.share < WARNS => Severity::Info,
-        _ if held.confidence == Confidence::Low => Severity::Info,
-        _ => Severity::Warning,
-    };
+    // By frames alone the share is an upper bound.
+    let warns = held.measured && held.share >= WARNS;
+    let severity = if warns { Severity::Warning } else { Severity::Info };
+    let of = if held.priority { "one priority of " } else { "" };
     let (title, why) = match direction.received {
         true => (
-            format!("pause frames kept {name} from sending {at_most}{share} of the time"),
-            "The other end of the link, mostly a switch, could not take what this host sends, and asked it \
-             to wait. Everything on this link waits, whichever flow is too fast.",
+            format!("pause frames kept {of}{name} from sending {at_most}{share} of the time"),
+            if held.priority {
+                "The other end of the link, mostly a switch, could not take what this host sends in one \
+                 priority (PFC), and asked it to wait. Traffic of other priorities does not wait."
+            } else {
+                "The other end of the link, mostly a switch, could not take what this host sends, and \
+                 asked it to wait. Everything on this link waits, whichever flow is too fast."
+            },
         ),
         false => (
-            format!("{name} held the other end of its link back {at_most}{share} of the time"),
+            format!("{of}{name} held the other end of its link back {at_most}{share} of the time"),
             "This host could not take what comes in fast enough, and asked the switch to wait. That slows \
              down other hosts of the switch too. Full CPUs, few queues, small rings and a slow PCIe link \
              are causes.",
@@ -190,9 +198,15 @@ fn found<'a>(
         } else {
             "a host that keeps up; else no pause frames sent, and drops instead"
         },
-        &format!("ethtool -S {name} | grep -i -e pause -e xo; ethtool -A {name} {side} off"),
+        &match held.priority {
+            true => format!("ethtool -S {name} | grep -i pause; dcb pfc show dev {name}"),
+            false => {
+                format!("ethtool -S {name} | grep -i -e pause -e xo; ethtool -A {name} {side} off")
+            }
+        },
         "without pause frames the side that cannot keep up drops packets; the link may reset",
     ));
     // A held sender fills its queues; an overrun receiver is itself a symptom.
-    if direction.received { draft.on_nic(name) } else { draft.alone() }.found()
+    let causes = direction.received && warns && !held.priority;
+    if causes { draft.on_nic(name) } else { draft.alone() }.found()
 }

@@ -216,9 +216,9 @@ fn seconds_first(text: &[u8]) -> bool {
 fn uptime_s(uptime: &[u8], stat: &[u8]) -> Option<u64> {
     let printed = uptime_text::parse(uptime)?;
     let least = printed.minutes.checked_mul(60)?;
-    let Some(booted) = proc_stat::booted_s(stat) else { return Some(least + 30) };
+    let Some(booted) = proc_stat::booted_s(stat) else { return least.checked_add(30) };
     let second = booted.checked_add(least)? % 60;
-    Some(least + (60 + printed.second - second) % 60)
+    least.checked_add((60 + printed.second - second) % 60)
 }
 
 #[cfg(test)]

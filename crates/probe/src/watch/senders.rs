@@ -22,10 +22,7 @@ pub const SOCKETS: Sockets = Sockets::Tcp { most: 1_000 };
 /// one: it takes 0.2% of a CPU at most.
 const PAUSE: u64 = 500;
 
-/// The most sockets whose processes are remembered.
-const MOST_KNOWN: usize = 10_000;
-
-/// The processes of the sockets seen so far.
+/// The processes of the sockets that sent at the last walk.
 #[derive(Debug, Default)]
 pub struct Senders {
     owners: BTreeMap<u64, Reading<Vec<Owner>>>,
@@ -46,23 +43,22 @@ impl Senders {
         for c in all {
             c.owners = match self.owners.get(&c.inode) {
                 Some(owners) => owners.clone(),
+                None if c.inode == 0 => Reading::absent("no process holds it any more"),
                 None => Reading::absent("not looked for yet"),
             };
         }
     }
 
     fn walk(&mut self, root: &Root, all: &[ConnectionSample]) {
-        let inodes = all.iter().map(|c| c.inode).filter(|i| *i != 0);
-        let new: BTreeSet<u64> = inodes.filter(|i| !self.owners.contains_key(i)).collect();
-        if new.is_empty() {
+        let inodes: BTreeSet<u64> = all.iter().map(|c| c.inode).filter(|i| *i != 0).collect();
+        if inodes.iter().all(|i| self.owners.contains_key(i)) {
             return;
         }
-        if self.owners.len() > MOST_KNOWN {
-            self.owners.clear();
-        }
         let begun = monotonic_ns();
-        let mut names = Names::look(root, &new);
-        self.owners.extend(new.into_iter().map(|inode| (inode, names.of(inode))));
+        // All of them: a parent may have handed a socket to a worker since the last walk.
+        let mut names = Names::look(root, &inodes);
+        let found = inodes.into_iter().map(|inode| (inode, names.of(inode)));
+        self.owners = found.filter(|(_, owners)| !matches!(owners, Reading::Absent(_))).collect();
         let now = monotonic_ns();
         self.walk_at = now.saturating_add(now.saturating_sub(begun).saturating_mul(PAUSE));
     }

@@ -36,7 +36,7 @@ struct OciConfig {
 
 /// Ids by name. What cannot be read or understood has no names.
 pub fn ids_by_name(root: &Root) -> Ids {
-    excerpt(root, "container-names", |root| Ok::<_, ReadError>(read(root))).unwrap_or_default()
+    excerpt(root, "containers-by-name", |root| Ok::<_, ReadError>(read(root))).unwrap_or_default()
 }
 
 fn read(root: &Root) -> Ids {

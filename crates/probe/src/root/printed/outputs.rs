@@ -102,7 +102,8 @@ fn kernels(file: &str) -> Option<&'static str> {
     let name = key(stem(file));
     let is = |path: &&str| {
         let last = path.rsplit('/').next().unwrap_or_default();
-        key(&path.replace('/', "-")) == name || key(last) == name && name != "version"
+        let ambiguous = ["version", "netstat"].contains(&name.as_str());
+        key(&path.replace('/', "-")) == name || key(last) == name && !ambiguous
     };
     BY_HAND.iter().copied().filter(|_| stem(file) != file).find(is)
 }
