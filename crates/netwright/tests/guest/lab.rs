@@ -153,8 +153,10 @@ fn added_delay_and_loss_are_what_was_asked_for_and_the_wire_says_its_own_error()
         Ok(json) => {
             let stats: lab::link::LinkStats = serde_json::from_slice(&json).unwrap();
             let pings_lost = 400 - u64::from(received);
-            // Neighbour discovery and similar packets are lost too.
-            assert!(stats.lost.iter().sum::<u64>() >= pings_lost, "{stats:?} for {pings_lost}");
+            // Neighbour discovery and similar packets are lost too; and on a busy machine ping does not
+            // wait for each answer.
+            let lost = stats.lost.iter().sum::<u64>();
+            assert!(lost + 20 >= pings_lost, "{stats:?} for {pings_lost}");
             assert!(stats.late_ns.n >= 400 && stats.late_ns.p50.is_some(), "{stats:?}");
             assert_eq!(stats.overflowed, [0, 0]);
         }

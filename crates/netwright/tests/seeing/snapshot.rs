@@ -13,7 +13,8 @@ use serde_json::Value;
 
 /// Keys of `inspect --json` with values that change between two readings. All others must be equal
 /// in a capture and live.
-const VOLATILE: [&str; 22] = [
+const VOLATILE: [&str; 23] = [
+    "clock_read_ns",
     // Counters and gauges.
     "accept_queue",
     "backlog_len",
