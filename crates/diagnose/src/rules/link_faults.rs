@@ -56,7 +56,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
     let counted = DAMAGE.map(|(counter, _)| case.nic_statistic(name, counter));
     let damaged: u64 = counted.iter().flatten().sum();
-    // A share of what is not known would be all of it.
+    // Without the number of packets there is no share.
     let packets = |counter| case.nic_statistic(name, counter);
     let frames =
         packets("rx_packets").and_then(|rx| Ok(damaged + rx + packets("tx_packets")?)).ok();

@@ -33,7 +33,7 @@ const NOTED: f64 = 0.01;
 /// Share that frames alone must make up if each held for the longest time: most are ended sooner by
 /// another frame. Our proposal.
 const BY_FRAMES: f64 = 0.50;
-/// Virtual NICs, whose other end is a program of the host: without pause frames.
+/// Drivers of virtual NICs, which have no pause frames.
 const VIRTUAL: [&str; 8] =
     ["virtio_net", "vmxnet3", "ena", "gve", "gvnic", "hv_netvsc", "vif", "xen_netfront"];
 

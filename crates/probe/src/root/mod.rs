@@ -25,6 +25,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{ReadError, error::reading};
 pub(crate) use archive::is_magic;
 pub use archive::{ArchiveError, Limits};
+pub(crate) use printed::ETHTOOL_DRIVER;
 use record::Recorder;
 
 /// The largest file that is read whole: `/proc/interrupts` of 1,024 CPUs and 4,096 interrupts

@@ -27,6 +27,9 @@ pub(super) struct Printed {
 
 const NET: &str = "/sys/class/net";
 
+/// The names of one option of `ethtool`: driver, firmware, bus.
+pub const ETHTOOL_DRIVER: [&str; 2] = ["ethtool -i", "ethtool --driver"];
+
 impl Printed {
     /// **Source**: `sos_commands` of a sosreport, or files by hand in the folder itself: `sysctl -a`,
     /// `uptime`, `ip -s -d link`, `ethtool NIC`, `lscpu`, `nstat -zas`, and files of `/proc` under short names.
@@ -193,7 +196,7 @@ impl Printed {
 
     /// The device behind an interface: what of its path is printed, without the bridges above.
     fn device(&self, backing: &Backing, link: &PrintedLink) -> Option<String> {
-        let info = self.output(backing, &["ethtool -i", "ethtool --driver"], &link.name);
+        let info = self.output(backing, &ETHTOOL_DRIVER, &link.name);
         let info = info.map(|text| ethtool_text::driver(&text)).unwrap_or_default();
         let plain = |name: &&String| !name.contains('/') && !name.starts_with('.');
         let function = info.get("bus-info").filter(|bus| is_pci_address(bus));

@@ -29,8 +29,11 @@ pub struct RawCgroup {
 /// The cgroups with a quota, by path from the root of the hierarchy: those of `pids` and of this
 /// program, with their ancestors. A process that has ended has none. If one cgroup cannot be read,
 /// the whole is unknown.
-pub fn read(root: &Root, pids: &[u32]) -> Reading<BTreeMap<String, RawCgroup>> {
-    let mounts = CgroupMounts::read(root);
+pub fn read(
+    root: &Root,
+    mounts: &CgroupMounts,
+    pids: &[u32],
+) -> Reading<BTreeMap<String, RawCgroup>> {
     let everyone = pids.iter().map(|pid| (pid.to_string(), Some(*pid)));
     let mut found: BTreeMap<String, Option<RawCgroup>> = BTreeMap::new();
     for (who, pid) in everyone.chain([("self".to_owned(), None)]) {
@@ -43,7 +46,7 @@ pub fn read(root: &Root, pids: &[u32]) -> Reading<BTreeMap<String, RawCgroup>> {
             Reading::Absent(_) if pid.is_none() && !found.is_empty() => continue,
             Reading::Absent(why) => return Reading::Absent(why),
         };
-        let Some((mount, path)) = hierarchy(&mounts, &cgroups) else {
+        let Some((mount, path)) = hierarchy(mounts, &cgroups) else {
             return Reading::absent(
                 "/proc/self/mountinfo: no hierarchy with CPU quotas is mounted",
             );
@@ -148,7 +151,7 @@ mod tests {
         put("sys/fs/cgroup/pods/web/cpu.max", "50000 100000\n");
         put("sys/fs/cgroup/pods/web/cpu.stat", "nr_periods 9\nnr_throttled 4\nthrottled_usec 70\n");
         let root = Root::open(tree.path()).unwrap();
-        let all = read(&root, &[7, 8]).into_known().unwrap();
+        let all = read(&root, &CgroupMounts::read(&root), &[7, 8]).into_known().unwrap();
         assert_eq!(all.keys().collect::<Vec<_>>(), ["/pods", "/pods/web"]);
         assert_eq!(
             (all["/pods"].pids.clone(), all["/pods/web"].pids.clone()),
@@ -159,13 +162,13 @@ mod tests {
         assert!(all.values().all(|c| !c.own));
 
         // What was not read is not without a quota.
-        let unread = read(&root, &[9]);
+        let unread = read(&root, &CgroupMounts::read(&root), &[9]);
         assert!(unread.why_not().is_some_and(|why| why.contains("/proc/9/cgroup")), "{unread:?}");
         put("proc/10/cgroup", "0::/elsewhere\n");
-        let all = read(&root, &[10]).into_known().unwrap();
+        let all = read(&root, &CgroupMounts::read(&root), &[10]).into_known().unwrap();
         assert!(!all["/elsewhere"].quota_cpus.is_known(), "{all:?}");
         // The controller is on another hierarchy, which is not mounted here.
         put("proc/11/cgroup", "4:cpu,cpuacct:/web\n0::/web\n");
-        assert!(!read(&root, &[11]).is_known());
+        assert!(!read(&root, &CgroupMounts::read(&root), &[11]).is_known());
     }
 }

@@ -22,11 +22,10 @@ const RESOURCES: [&str; 3] = ["cpu", "memory", "io"];
 
 /// Those of the host, then those of the v2 cgroups of `pids`. Hosts with cgroup v1 alone count none of
 /// a cgroup, and the root cgroup is the host.
-pub fn read(root: &Root, pids: &[u32]) -> Vec<RawPressure> {
+pub fn read(root: &Root, mounts: &CgroupMounts, pids: &[u32]) -> Vec<RawPressure> {
     let mut all: Vec<RawPressure> = RESOURCES
         .map(|resource| one(root, resource, "", format!("/proc/pressure/{resource}")))
         .into();
-    let mounts = CgroupMounts::read(root);
     let Some(mount) = mounts.v2() else { return all };
     let mut paths: Vec<String> = pids
         .iter()
@@ -75,7 +74,7 @@ mod tests {
         put("proc/pressure/memory", &total(5));
         put("sys/fs/cgroup/pods/web/memory.pressure", &total(3));
         let root = Root::open(tree.path()).unwrap();
-        let all = read(&root, &[7, 8, 9, 10]);
+        let all = read(&root, &CgroupMounts::read(&root), &[7, 8, 9, 10]);
         let of = |resource: &str, cgroup: &str| {
             let found = all.iter().find(|p| p.resource == resource && p.cgroup == cgroup).unwrap();
             found.totals.known().map(|t| t.some_us)

@@ -16,7 +16,7 @@ use crate::{
     Root,
     ask::sock_diag::{self, Connection, Listening, UdpSocket},
     error::reading,
-    facts,
+    facts::{self, cgroup_mounts::CgroupMounts},
 };
 
 /// The most open connections of [`Sockets::All`].
@@ -73,6 +73,7 @@ pub struct RawIrqs {
 impl Raw {
     /// Reads everything through a root that stands at one sample.
     pub fn read(root: &Root, time: SampleTime, options: &Options) -> Self {
+        let mounts = CgroupMounts::read(root);
         Self {
             time,
             ticks_per_s: facts::host::clock_ticks_per_s(root),
@@ -80,8 +81,8 @@ impl Raw {
             sockstat: sockstat(root),
             nics: nics::read(root),
             threads: threads::read(root, &options.pids),
-            cgroups: cgroups::read(root, &options.pids),
-            pressure: pressure::read(root, &options.pids),
+            cgroups: cgroups::read(root, &mounts, &options.pids),
+            pressure: pressure::read(root, &mounts, &options.pids),
             conntrack: root
                 .parsed("/proc/net/stat/nf_conntrack", parse::proc_net_stat::parse)
                 .map(|t| t.counters),

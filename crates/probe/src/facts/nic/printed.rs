@@ -10,9 +10,9 @@ use parse::ethtool_text::{self, Limits};
 
 pub use parse::ethtool_text::{rule_count, statistics};
 
+pub(super) use crate::root::ETHTOOL_DRIVER as DRIVER;
 use crate::{Root, ask::ethtool::answers::DriverInfo};
 
-pub const DRIVER: [&str; 2] = ["ethtool -i", "ethtool --driver"];
 pub const CHANNELS: [&str; 2] = ["ethtool -l", "ethtool --show-channels"];
 pub const RINGS: [&str; 2] = ["ethtool -g", "ethtool --show-ring"];
 pub const COALESCE: [&str; 2] = ["ethtool -c", "ethtool --show-coalesce"];
