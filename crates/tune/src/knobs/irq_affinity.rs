@@ -7,6 +7,8 @@ use model::{
     tune::{Disruption, Impact},
 };
 
+use probe::facts::irq::whole_list;
+
 use crate::{
     Host, TuneError,
     knob::{Kind, Knob, PlanContext, Refusal, cannot, cpus_of, usage},
@@ -61,7 +63,10 @@ impl Knob for IrqAffinity {
     }
 
     fn read(&self, host: &Host) -> Result<String, TuneError> {
-        host.text(&self.file())
+        whole_list(
+            || host.text(&self.file()),
+            |text| text.as_ref().is_ok_and(|t| t.trim().is_empty()),
+        )
     }
 
     fn validate(

@@ -58,7 +58,10 @@ fn of(root: &Root, irq: IrqId, device_node: Option<NumaNode>, debugfs: &Reading<
         root.list(&path)
     };
     Files {
-        affinity: list("smp_affinity_list"),
+        affinity: whole_list(
+            || list("smp_affinity_list"),
+            |cpus| cpus.known().is_some_and(CpuSet::is_empty),
+        ),
         effective_affinity: list("effective_affinity_list"),
         numa_node: device_node.map_or_else(|| own_node(root, irq), Reading::Known),
         managed: match debugfs {
@@ -67,6 +70,15 @@ fn of(root: &Root, irq: IrqId, device_node: Option<NumaNode>, debugfs: &Reading<
             Reading::Denied(why) => Reading::Denied(why.clone()),
         },
     }
+}
+
+/// Reads the CPUs that an interrupt may go to, again where the list is empty: no interrupt goes to no
+/// CPU. Kernels that read the list without the interrupt's lock (`show_irq_affinity`, 6.1 among them) print
+/// the mask of a move that is being completed while it is cleared.
+pub fn whole_list<T>(mut read: impl FnMut() -> T, is_empty: impl Fn(&T) -> bool) -> T {
+    const TRIES: usize = 10;
+    let list = read();
+    (1..TRIES).fold(list, |list, _| if is_empty(&list) { read() } else { list })
 }
 
 fn own_node(root: &Root, irq: IrqId) -> Reading<NumaNode> {
@@ -82,4 +94,22 @@ fn managed(root: &Root, irq: IrqId) -> Reading<bool> {
     let flag = b"IRQD_AFFINITY_MANAGED";
     reading(root.read(&format!("{DEBUGFS}/{irq}")))
         .map(|bytes| bytes.windows(flag.len()).any(|w| w == flag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_list_is_read_again_and_one_that_stays_empty_ends() {
+        let mut lists = ["", "", "6", "7"].into_iter();
+        assert_eq!(whole_list(|| lists.next().unwrap(), |l| l.is_empty()), "6");
+        let mut reads = 0;
+        let mut read = || {
+            reads += 1;
+            ""
+        };
+        assert_eq!(whole_list(&mut read, |l| l.is_empty()), "");
+        assert_eq!(reads, 10);
+    }
 }

@@ -5,6 +5,7 @@ mod owner;
 #[cfg(test)]
 mod tests;
 
+pub use files::whole_list;
 use std::collections::HashMap;
 
 use model::{
