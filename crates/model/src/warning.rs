@@ -125,9 +125,9 @@ pub enum Warning {
     #[error("{}", statuses::line(*.kind, .by_status, *.responses))]
     Statuses { kind: StatusKind, by_status: BTreeMap<u16, u64>, responses: u64 },
     #[error(
-        "the ends disagree: {here} {what_here} at the client, {there} {what_there} at the server"
+        "the ends disagree: {client} {client_what} at the client, {server} {server_what} at the server"
     )]
-    EndsDisagree { here: u64, what_here: String, there: u64, what_there: String },
+    EndsDisagree { client: u64, client_what: String, server: u64, server_what: String },
     #[error(
         "{lost} datagrams were lost; at the {end} {}",
         match .buffer_full {

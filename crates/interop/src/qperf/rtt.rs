@@ -170,13 +170,13 @@ fn one(point: &Point<'_>, run: Run<'_>, what: &str) -> Result<(Round, Option<Sta
 /// A warning if the ends' counts differ: the server counts each answer as a message first, and one
 /// may be in transit at the end. Over UDP any excess was lost on the way back.
 fn disagreement(stat: &Stat, answered: u64, transport: Transport) -> Option<Warning> {
-    let there = stat.received.messages;
-    let more = transport != Transport::Udp && there > answered + 1;
-    (there < answered || more).then(|| Warning::EndsDisagree {
-        here: answered,
-        what_here: "round trips".into(),
-        there,
-        what_there: "messages".into(),
+    let received = stat.received.messages;
+    let more = transport != Transport::Udp && received > answered + 1;
+    (received < answered || more).then(|| Warning::EndsDisagree {
+        client: answered,
+        client_what: "round trips".into(),
+        server: received,
+        server_what: "messages".into(),
     })
 }
 

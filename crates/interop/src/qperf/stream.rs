@@ -355,10 +355,10 @@ impl Parts<'_> {
         match &self.stat {
             Some(s) if !udp && !(sent..sent + self.bytes).contains(&s.received.bytes) => {
                 all.push(Warning::EndsDisagree {
-                    here: sent,
-                    what_here: "bytes sent".into(),
-                    there: s.received.bytes,
-                    what_there: "received".into(),
+                    client: sent,
+                    client_what: "bytes sent".into(),
+                    server: s.received.bytes,
+                    server_what: "received".into(),
                 });
             }
             Some(_) => {}
