@@ -19,6 +19,7 @@ mod knob;
 mod load;
 mod missing;
 mod order;
+pub mod placement;
 mod pressure;
 mod queues;
 mod rate;

@@ -21,6 +21,7 @@ pub mod napi;
 pub mod netns;
 pub mod nic;
 pub mod passive;
+pub mod placement;
 pub mod process;
 pub mod prove;
 pub mod quote;

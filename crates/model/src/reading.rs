@@ -1,7 +1,13 @@
 //! One value that may be missing, with the reason why.
 
+use std::{fmt, marker::PhantomData};
+
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeMap};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+    ser::SerializeMap,
+};
 
 /// A value of the host, or why there is none. Absent is not zero.
 ///
@@ -149,19 +155,41 @@ struct DeniedForm {
     denied: String,
 }
 
+/// A struct by its keys alone. serde also makes one of a list of its fields, and a known list of one
+/// text would be read as a reason.
+struct Keyed<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Keyed<T> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Keys<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Keys<T> {
+            type Value = Keyed<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Keyed<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Keyed)
+            }
+        }
+        d.deserialize_map(Keys(PhantomData))
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Form<T> {
-    Absent(AbsentForm),
-    Denied(DeniedForm),
+    Absent(Keyed<AbsentForm>),
+    Denied(Keyed<DeniedForm>),
     Known(T),
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Reading<T> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         Ok(match Form::deserialize(d)? {
-            Form::Absent(f) => Absent(f.absent),
-            Form::Denied(f) => Denied(f.denied),
+            Form::Absent(f) => Absent(f.0.absent),
+            Form::Denied(f) => Denied(f.0.denied),
             Form::Known(v) => Known(v),
         })
     }
@@ -199,5 +227,14 @@ mod tests {
         let json = serde_json::to_string(&rows).unwrap();
         assert_eq!(json, r#"[0,{"absent":"no such file"},{"denied":"needs CAP_NET_ADMIN"}]"#);
         assert_eq!(serde_json::from_str::<Vec<Reading<u64>>>(&json).unwrap(), rows);
+    }
+
+    #[test]
+    fn a_known_list_of_one_text_stays_known() {
+        for rows in [vec![], vec!["192.0.2.1/24".to_owned()], vec!["a".into(), "b".into()]] {
+            let known = Known(rows);
+            let json = serde_json::to_string(&known).unwrap();
+            assert_eq!(serde_json::from_str::<Reading<Vec<String>>>(&json).unwrap(), known);
+        }
     }
 }

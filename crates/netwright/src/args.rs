@@ -266,6 +266,8 @@ pub enum Document {
     MeasureRedis,
     /// `fix --json`.
     Fix,
+    /// `place --json`.
+    Place,
     /// `prove --json`.
     Prove,
     /// A line of `watch --json`.

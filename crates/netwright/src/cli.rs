@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     args::{DoctorArgs, InspectArgs, SchemaArgs, SnapshotArgs},
-    commands::{explain, fix, lab, measure, prove, remote, serve, tune, watch},
+    commands::{explain, fix, lab, measure, place, prove, remote, serve, tune, watch},
 };
 
 /// Finds the network bottleneck of a Linux host.
@@ -43,6 +43,8 @@ pub enum Command {
     Lab(lab::args::LabArgs),
     /// Send defined traffic to a server, and report the results.
     Measure(measure::args::MeasureArgs),
+    /// Propose CPUs for services: with their NIC and disks, interrupts on CPUs of their own.
+    Place(place::PlaceArgs),
     /// Run an experiment: interleaved runs, and a statistically controlled verdict on a change.
     Prove(Box<prove::args::ProveArgs>),
     /// Answer another host's `fix`, `prove` or `tune`, which start this over ssh.

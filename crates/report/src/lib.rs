@@ -11,6 +11,7 @@ pub mod measure;
 mod notes;
 mod path;
 pub mod picture;
+pub mod place;
 mod places;
 pub mod prove;
 pub mod senders;

@@ -6,6 +6,7 @@ pub mod fix;
 pub mod inspect;
 pub mod lab;
 pub mod measure;
+pub mod place;
 pub mod prove;
 pub mod remote;
 pub mod schema;

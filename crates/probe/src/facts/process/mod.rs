@@ -3,6 +3,7 @@
 
 mod containers;
 mod cpuset;
+pub mod devices;
 mod select;
 mod sockets;
 mod thread;

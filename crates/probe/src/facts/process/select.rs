@@ -154,10 +154,14 @@ fn in_cgroup(root: &Root, all: &[u32], wanted: impl Fn(&Cgroups) -> bool) -> Vec
     all.iter().filter(is_in).copied().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// `nginx` means `nginx.service`, as with systemctl.
+/// `nginx` means `nginx.service`, and `ceph-osd@*` all instances, as with systemctl.
 fn is_in_unit(cgroups: &Cgroups, unit: &str) -> bool {
     let units = cgroups.units();
-    units.iter().any(|u| u == unit || u.strip_suffix(".service") == Some(unit))
+    let is = |name: &str| match unit.split_once('*') {
+        None => name == unit,
+        Some((start, end)) => name.strip_prefix(start).is_some_and(|rest| rest.ends_with(end)),
+    };
+    units.iter().any(|u| is(u) || u.strip_suffix(".service").is_some_and(is))
 }
 
 /// The whole name or id, or the beginning of a numbered one.

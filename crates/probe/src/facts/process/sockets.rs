@@ -89,7 +89,7 @@ pub fn holders_of_port(root: &Root, pid: u32, port: u16) -> BTreeSet<u64> {
     tcp.chain(udp).filter(|s| s.local.port() == port && s.inode != 0).map(|s| s.inode).collect()
 }
 
-fn rows(root: &Root, pid: u32, files: [&str; 2]) -> Vec<Socket> {
+pub(super) fn rows(root: &Root, pid: u32, files: [&str; 2]) -> Vec<Socket> {
     files
         .iter()
         .filter_map(|f| root.read(&format!("/proc/{pid}/net/{f}")).ok())
