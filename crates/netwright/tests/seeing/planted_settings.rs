@@ -58,6 +58,17 @@ fn sack_switched_off() {
     silent(&doctor(&ns), "sack_timestamps_off");
 }
 
+#[test]
+fn timestamps_switched_off() {
+    let ns = Namespace::new();
+    ns.run("sysctl", &["-q", "net.ipv4.tcp_timestamps=0"]);
+    let d = doctor(&ns);
+    let f = found(&d, "sack_timestamps_off", "net.ipv4.tcp_timestamps");
+    assert_eq!(figure(f, "net.ipv4.tcp_timestamps"), 0);
+    apply(&ns, &d, &["sysctl.net.ipv4.tcp_timestamps=1"]);
+    silent(&doctor(&ns), "sack_timestamps_off");
+}
+
 /// The look-alike: duplicate SACK off, and timestamps without random offset (value 2).
 #[test]
 fn neighbours_of_sack_and_timestamps_are_clear() {
