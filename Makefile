@@ -48,6 +48,7 @@ lint: deps
 	@scripts/need codespell:codespell
 	codespell
 	$(CARGO) fmt --all --check
+	$(CARGO) fetch --locked --quiet --manifest-path fuzz/Cargo.toml --target "$$(rustc -vV | sed -n 's/^host: //p')"
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 	scripts/suites-selftest

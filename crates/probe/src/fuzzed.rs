@@ -6,6 +6,8 @@ use std::str::FromStr;
 use crate::{
     Root, facts,
     root::Limits,
+    samples::{self, Options},
+    serving,
     snapshot::redact::{Key, Redactor},
     watch::recording::Recording,
 };
@@ -17,6 +19,7 @@ type Parser = (&'static str, fn(&[u8]));
 pub const PARSERS: &[Parser] = &[
     ("archive", archive),
     ("host_file", host_file),
+    ("process_file", process_file),
     ("recording", recording),
     ("redacted", redacted),
 ];
@@ -99,19 +102,64 @@ const FILES: [&str; 24] = [
 fn host_file(bytes: &[u8]) {
     let Some((which, bytes)) = bytes.split_first() else { return };
     let Some(path) = FILES.get(usize::from(*which) % FILES.len()) else { return };
-    let mut tar = tar::Builder::new(vec![]);
-    let mut header = tar::Header::new_gnu();
-    header.set_size(bytes.len() as u64);
-    header.set_mode(0o644);
-    let Ok(()) = tar.append_data(&mut header, path, bytes) else { return };
     // Evidence of systemd and tuned.
-    for (path, text) in [("proc/1/comm", &b"irqbalance\n"[..]), ("etc/hostname", b"host\n")] {
-        header.set_size(text.len() as u64);
-        let Ok(()) = tar.append_data(&mut header, path, text) else { return };
-    }
-    let Ok(tar) = tar.into_inner() else { return };
-    let Ok(root) = Root::read_archive(&tar[..], &LIMITS) else { return };
+    let files = [(*path, bytes), ("proc/1/comm", b"irqbalance\n"), ("etc/hostname", b"host\n")];
+    let Some(root) = host_of(&files) else { return };
     let _ = facts::collect(&root, &facts::Request::default());
+}
+
+/// A host of which only these files are known; `None` where they do not fit [`LIMITS`].
+pub fn host_of(files: &[(&str, &[u8])]) -> Option<Root> {
+    let mut tar = tar::Builder::new(vec![]);
+    for (path, text) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        tar.append_data(&mut header, path, *text).ok()?;
+    }
+    Root::read_archive(&tar.into_inner().ok()?[..], &LIMITS).ok()
+}
+
+/// Files of a process and of its threads, selected by the first byte.
+const PROCESS_FILES: [&str; 12] = [
+    "proc/7/status",
+    "proc/7/stat",
+    "proc/7/task/7/stat",
+    "proc/7/task/7/status",
+    "proc/7/task/7/schedstat",
+    "proc/7/task/7/sched",
+    "proc/7/task/7/children",
+    "proc/7/cgroup",
+    "proc/7/comm",
+    "proc/2/comm",
+    "proc/net/unix",
+    "proc/net/tcp",
+];
+
+/// A host of which a process is known: what it is, its counters and the service that it is of.
+fn process_file(bytes: &[u8]) {
+    let Some((which, bytes)) = bytes.split_first() else { return };
+    let Some(path) = PROCESS_FILES.get(usize::from(*which) % PROCESS_FILES.len()) else { return };
+    let rest: [(&str, &[u8]); 4] = [
+        ("proc/7/status", b"Name:\tx\nTgid:\t7\nCpus_allowed_list:\t0-1\n"),
+        (
+            "proc/7/task/7/stat",
+            b"7 (x) S 1 7 7 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 5 0 0 0 0 0 0 0 0\n",
+        ),
+        ("proc/8/stat", b"8 (y) S 7 8 8 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 5 0 0 0 0 0 0 0 0\n"),
+        ("proc/2/comm", b"kthreadd\n"),
+    ];
+    let mut files = vec![(*path, bytes)];
+    files.extend(rest.into_iter().filter(|(other, _)| other != path));
+    let Some(root) = host_of(&files) else { return };
+    let _ = facts::process::read(&root, &[facts::Selector::Pid(7)]);
+    let _ = samples::one(&root, 0, &Options { pids: vec![7, 8], ..Options::over(model::Nanos(1)) });
+    let family = serving::family::of(&root, &[7].into());
+    assert!(family.contains(&7), "a process is of its own service");
+    let _ = serving::allowed(&root, 7);
+    for at in [serving::At::Port(80), serving::At::Path("/run/x.sock")] {
+        let _ = serving::Serving::find(&root, &at);
+    }
 }
 
 /// A recording, and its intervals in any order. After an even first byte it is packed here, or a

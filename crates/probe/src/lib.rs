@@ -17,5 +17,5 @@ pub mod snapshot;
 pub mod watch;
 
 pub use error::ReadError;
-pub use fuzzed::PARSERS;
+pub use fuzzed::{PARSERS, host_of};
 pub use root::Root;

@@ -10,6 +10,7 @@ use crate::{
     control::{
         frame::{ASKED, Inbox, LARGE, SMALL},
         message::{PREAMBLE, ToClient, ToServer},
+        secret::EndRole,
     },
     rtt::exchange::read_cpu,
     serve,
@@ -20,8 +21,13 @@ use crate::{
 type Parser = (&'static str, fn(&[u8]));
 
 /// Every parser of external input in this crate, sorted by name.
-pub const PARSERS: &[Parser] =
-    &[("control", control), ("datagram", datagrams), ("greeting", greeting), ("target", target)];
+pub const PARSERS: &[Parser] = &[
+    ("control", control),
+    ("datagram", datagrams),
+    ("greeting", greeting),
+    ("proof", proof),
+    ("target", target),
+];
 
 /// Parses messages fed in pieces of this size, and shows them as text, until one is invalid.
 fn messages(bytes: &[u8], piece: usize, most: usize, by_client: bool) -> Vec<String> {
@@ -71,6 +77,15 @@ fn greeting(bytes: &[u8]) {
     if serve::endpoint::greeting(bytes, &token).is_some() {
         assert_eq!(bytes.len(), PREAMBLE);
     }
+}
+
+/// A client's proof of the secret of the seeds: no other text is one.
+fn proof(bytes: &[u8]) {
+    let Ok(secret) = Secret::new("correct horse") else { return };
+    let said = String::from_utf8_lossy(bytes);
+    let right = secret.proof(EndRole::Client, "n1", "n2");
+    let accepted = secret.accepts(EndRole::Client, "n1", "n2", &said);
+    assert_eq!(accepted, said.eq_ignore_ascii_case(&right), "{said}");
 }
 
 fn target(bytes: &[u8]) {

@@ -1,7 +1,7 @@
 //! Fuzz targets for journals, records, profiles and change documents. A target must not panic on
 //! any input, and panics itself if a reader contradicts itself.
 
-use std::sync::OnceLock;
+use std::{sync::OnceLock, time::Duration};
 
 use model::Facts;
 use probe::{
@@ -15,9 +15,11 @@ use crate::{
     host::Host,
     journal,
     knob::PlanContext,
+    lock, mtu_path,
     persist::record::Record,
     plan, profile,
     session::Session,
+    settle,
 };
 
 /// A parser's name, and the function that feeds it arbitrary bytes.
@@ -27,6 +29,7 @@ type Parser = (&'static str, fn(&[u8]));
 pub const PARSERS: &[Parser] = &[
     ("changes", changes),
     ("journal", journal),
+    ("kernel_file", kernel_file),
     ("knob_value", knob_value),
     ("persisted", persisted),
     ("profile", profile),
@@ -72,6 +75,41 @@ fn journal(bytes: &[u8]) {
     }
     assert_eq!(journal::read::records(&again).ok().as_ref(), Some(&records));
     let _ = journal::fold::JournaledSet::fold(records);
+}
+
+/// Files of the kernel that this crate parses itself, selected by the first byte.
+const FILES: [&str; 10] = [
+    "proc/locks",
+    "proc/net/arp",
+    "proc/self/stat",
+    "proc/self/status",
+    "proc/7/environ",
+    "sys/class/net/eth0/carrier",
+    "sys/class/net/eth0/bonding_slave/ad_actor_oper_port_state",
+    "sys/class/net/bond0/bonding/updelay",
+    "sys/class/net/bond0/bridge/forward_delay",
+    "sys/class/net/bond0/bridge/stp_state",
+];
+
+/// A host of which one file is known beside a few right ones.
+fn kernel_file(bytes: &[u8]) {
+    let Some((which, bytes)) = bytes.split_first() else { return };
+    let Some(path) = FILES.get(usize::from(*which) % FILES.len()) else { return };
+    let rest: [(&str, &[u8]); 3] = [
+        ("proc/self/stat", b"9 (x) S 7 9 9 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 5 0 0 0 0 0 0 0 0\n"),
+        ("proc/self/status", b"Uid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\n"),
+        ("sys/class/net/bond0/bridge/stp_state", b"1\n"),
+    ];
+    let mut files = vec![(*path, bytes)];
+    files.extend(rest.into_iter().filter(|(other, _)| other != path));
+    let Some(root) = probe::host_of(&files) else { return };
+    let _ = settle::patience(&root, "bond0", Duration::ZERO);
+    let _ = settle::carries(&root, "eth0", "bond0");
+    let host = Host::read_only(root);
+    let _ = lock::holder_of(&host.text("/proc/locks").unwrap_or_default(), (31, 5678));
+    let _ = (mtu_path::neighbours(&host, "eth0"), host.start_ticks("self"), host.id());
+    let Some((_, facts)) = nowhere() else { return };
+    let _ = Session::find(host.root(), facts, None);
 }
 
 /// `KNOB=OLD=WANTED`: an old value from the kernel and a requested value.

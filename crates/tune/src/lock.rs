@@ -89,7 +89,7 @@ fn holder(file: &File) -> Option<u32> {
 
 /// A file system of several devices shows another device here than `stat` does; the inode then
 /// decides, if it is unique.
-fn holder_of(locks: &str, (device, inode): (u64, u64)) -> Option<u32> {
+pub fn holder_of(locks: &str, (device, inode): (u64, u64)) -> Option<u32> {
     let one = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let ["FLOCK", _, _, pid, place] = words.get(1..6)? else { return None };

@@ -145,7 +145,7 @@ fn wait(
 ///
 /// **Source**: `bonding/updelay` (ms), `bonding/mode`, `bridge/stp_state` and
 /// `bridge/forward_delay` (hundredths of a second, twice: listening and learning).
-fn patience(root: &Root, master: &str, link_wait: Duration) -> Duration {
+pub fn patience(root: &Root, master: &str, link_wait: Duration) -> Duration {
     let word = |file: &str| root.word(&nic_file(master, file)).known().cloned();
     let number = |file: &str| word(file).and_then(|w| w.parse::<u64>().ok()).unwrap_or(0);
     let mut most = link_wait + Duration::from_millis(number("bonding/updelay"));
@@ -153,7 +153,7 @@ fn patience(root: &Root, master: &str, link_wait: Duration) -> Duration {
         most += LACP_SLOW;
     }
     if number("bridge/stp_state") > 0 {
-        most += Duration::from_millis(2 * 10 * number("bridge/forward_delay"));
+        most += Duration::from_millis(number("bridge/forward_delay").saturating_mul(2 * 10));
     }
     most
 }

@@ -27,7 +27,8 @@ fn rtt(target: &str, args: &[&str]) -> RttDocument {
 }
 
 /// A client that spins is not woken late, and other load only lengthens a round trip: the shortest
-/// of thousands is exact.
+/// of thousands is exact. The typical one is held as a median of pairs, each of one moment; a factor
+/// of two is outside of its bound.
 #[test]
 fn a_service_time_shows_as_itself() {
     const SERVICE_NS: u64 = 300_000;
@@ -41,8 +42,9 @@ fn a_service_time_shows_as_itself() {
     assert!(with >= SERVICE_NS, "the server never answers sooner: {looks:?}");
     let added = with - without;
     assert!((SERVICE_NS * 97 / 100..=SERVICE_NS * 105 / 100).contains(&added), "{looks:?}");
-    let typical = shortest(|l| l.1.p50) - shortest(|l| l.0.p50);
-    assert!((SERVICE_NS * 9 / 10..=SERVICE_NS * 16 / 10).contains(&typical), "{looks:?}");
+    let mut typical: Vec<u64> = looks.iter().map(|l| l.1.p50.saturating_sub(l.0.p50)).collect();
+    typical.sort_unstable();
+    assert!((SERVICE_NS * 9 / 10..=SERVICE_NS * 16 / 10).contains(&typical[1]), "{looks:?}");
 }
 
 /// A service time of 1 ms allows at most 1,000 round trips a second.

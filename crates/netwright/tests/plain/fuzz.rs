@@ -1,6 +1,6 @@
 //! Tests that every parser of outside bytes is in the list of fuzz entries and has seeds. The test
 //! feeds it the seeds whole, cut and changed, the same on every run. Then it feeds random changes
-//! for `NETWRIGHT_FUZZ_SECONDS` (15); `NETWRIGHT_FUZZ_SEED` selects others.
+//! for `NETWRIGHT_FUZZ_SECONDS` (30); `NETWRIGHT_FUZZ_SEED` selects others.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,6 +26,7 @@ use Fed::{By, Not};
 
 const TYPED: &str = "what the operator types, tested by examples and by properties";
 const KERNEL: &str = "structures of the running kernel, of fixed size, beside it a test of each";
+const WORDS: &str = "names of /proc and /sys and single numbers there, by `str::parse` alone";
 const OWN: &str = "serde's reading of a document of ours: nothing is taken apart by hand";
 
 /// All source files with parsers, or folders of them. A new one must be added here.
@@ -56,12 +57,10 @@ const READERS: &[(&str, Fed)] = &[
     ("probe/src/ask/echo.rs", Not("the answer to our own ICMP echo: two numbers")),
     ("probe/src/ask/ethtool/reply.rs", Not(KERNEL)),
     ("probe/src/facts/host/build.rs", By("host_file")),
-    ("probe/src/facts/process/containers.rs", By("host_file")),
     ("probe/src/perf", Not(KERNEL)),
     ("probe/src/root/archive.rs", By("archive")),
     ("probe/src/root/mod.rs", By("archive")),
     ("probe/src/root/record.rs", By("archive")),
-    ("probe/src/snapshot/redact/mod.rs", By("redacted")),
     ("probe/src/watch/recording.rs", By("recording")),
     ("prove/src/evidence.rs", By("workload_output")),
     ("prove/src/figure.rs", By("workload_output")),
@@ -97,10 +96,58 @@ const READERS: &[(&str, Fed)] = &[
     ("workloads/src/pg/wire.rs", By("pg_messages")),
     ("workloads/src/redis/reply.rs", By("redis_reply")),
     ("workloads/src/redis/url.rs", By("url")),
+    ("probe/src/ask/owners.rs", Not(WORDS)),
+    ("probe/src/facts/host/mod.rs", By("process_file")),
+    ("probe/src/facts/netns.rs", Not(WORDS)),
+    ("probe/src/facts/nic/queues.rs", Not(WORDS)),
+    ("probe/src/facts/process/", By("process_file host_file")),
+    ("probe/src/facts/sysctl/formula.rs", Not(WORDS)),
+    ("probe/src/facts/tuner/irqbalance.rs", By("host_file")),
+    (
+        "probe/src/irqbalance.rs",
+        Not("the first word of /proc/PID/syscall; its answers are parsed in `parse`"),
+    ),
+    ("probe/src/root/archive/", By("archive")),
+    ("probe/src/samples/brief.rs", Not("the key of a table that this program has made")),
+    ("probe/src/samples/threads.rs", By("process_file")),
+    ("probe/src/serving.rs", By("process_file")),
+    ("probe/src/serving/", By("process_file")),
+    ("probe/src/snapshot/redact/", By("redacted")),
+    ("probe/src/watch/exchanges/who.rs", Not(WORDS)),
+    ("probe/src/watch/ipc.rs", Not(WORDS)),
+    ("probe/src/watch/permission.rs", Not(WORDS)),
+    ("prove/src/conclude.rs", Not("levels of an experiment that `spec.rs` has read")),
+    ("prove/src/placement.rs", Not("names of CPUs that this file has made of a CPU list")),
+    ("lab/src/server.rs", Not(WORDS)),
+    ("lab/src/state/removal.rs", Not("PIDs of a pid file or of a cgroup of ours")),
+    ("lab/src/thread_migration.rs", Not(WORDS)),
+    ("traffic/src/control/secret.rs", By("proof")),
+    ("tune/src/change_request/setpci.rs", By("changes")),
+    ("tune/src/cpu_attribute.rs", Not(WORDS)),
+    ("tune/src/host.rs", By("kernel_file")),
+    ("tune/src/journal.rs", Not("the number in the name of a journal of ours")),
+    ("tune/src/knob/", By("knob_value")),
+    ("tune/src/lock.rs", By("kernel_file")),
+    ("tune/src/mtu_path.rs", By("kernel_file")),
+    ("tune/src/persist/irq.rs", Not("a CPU list of a plan that was checked")),
+    ("tune/src/persist/render.rs", Not(WORDS)),
+    ("tune/src/plan.rs", By("changes")),
+    ("tune/src/planner.rs", Not("the process in the name of a knob that was checked")),
+    ("tune/src/privilege.rs", Not(WORDS)),
+    (
+        "tune/src/profile/expand.rs",
+        Not("words of a sysctl and of a profile that `profile` has read"),
+    ),
+    ("tune/src/session.rs", By("kernel_file")),
+    ("tune/src/settle.rs", By("kernel_file")),
+    ("tune/src/stacked.rs", Not("values of a plan that was checked")),
+    ("tune/src/target.rs", Not(TYPED)),
+    ("tune/src/watchdog.rs", Not("what this program prints in its own child")),
+    ("tune/src/watchdog/", Not("what this program writes to its own watchdog")),
 ];
 
 /// Signs of a parser: the file makes numbers or documents of bytes, or defines such a function. In
-/// crates that talk to strangers, any number that is read from text.
+/// crates that read from outside, any number that is read from text.
 const SIGNS: [&str; 12] = [
     "serde_json::from_slice",
     "serde_json::from_str",
@@ -115,10 +162,11 @@ const SIGNS: [&str; 12] = [
     "fn decode",
     "postgres_protocol::message::backend",
 ];
-const SIGNS_OF_STRANGERS: [&str; 2] = [".parse()", ".parse::<"];
+const SIGNS_OF_NUMBERS: [&str; 3] = [".parse()", ".parse::<", "from_str_radix"];
 
-/// The crates that talk to strangers.
-const STRANGERS: [&str; 3] = ["interop/", "traffic/", "workloads/"];
+/// The crates that read sockets, files, the kernel or what other programs print.
+const FROM_OUTSIDE: [&str; 7] =
+    ["interop/", "lab/", "probe/", "prove/", "traffic/", "tune/", "workloads/"];
 
 fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -145,7 +193,7 @@ fn takes_bytes_apart(name: &str, text: &str) -> bool {
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
     let lines = || code.lines().filter(|l| !l.trim_start().starts_with("//"));
     let has = |signs: &[&str]| lines().any(|l| signs.iter().any(|s| l.contains(s)));
-    has(&SIGNS) || STRANGERS.iter().any(|c| name.starts_with(c)) && has(&SIGNS_OF_STRANGERS)
+    has(&SIGNS) || FROM_OUTSIDE.iter().any(|c| name.starts_with(c)) && has(&SIGNS_OF_NUMBERS)
 }
 
 fn names() -> BTreeSet<&'static str> {
@@ -219,7 +267,16 @@ fn seeds() -> BTreeMap<&'static str, Vec<(PathBuf, Vec<u8>)>> {
 }
 
 /// Parsers that take a millisecond or more per input: fewer changes of each seed.
-const SLOW: [&str; 6] = ["archive", "changes", "host_file", "knob_value", "recording", "redacted"];
+const SLOW: [&str; 8] = [
+    "archive",
+    "changes",
+    "host_file",
+    "kernel_file",
+    "knob_value",
+    "process_file",
+    "recording",
+    "redacted",
+];
 
 /// The time limit of an input, also on a busy machine.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -343,7 +400,7 @@ fn change(bytes: &mut Vec<u8>, seeds: &[(PathBuf, Vec<u8>)], dice: &mut Dice) {
 fn no_change_of_a_seed_breaks_its_parser() {
     let number = |name| std::env::var(name).ok().map(|n| n.parse::<u64>().expect("a number"));
     let seed = number("NETWRIGHT_FUZZ_SEED").unwrap_or(1);
-    let seconds = number("NETWRIGHT_FUZZ_SECONDS").unwrap_or(15);
+    let seconds = number("NETWRIGHT_FUZZ_SECONDS").unwrap_or(30);
     let count = names().len() as u64;
     let each_ms = seconds * 1000 * threads_at_once() as u64 / count;
     println!("NETWRIGHT_FUZZ_SEED={seed}, {each_ms} ms for each of {count} parsers");

@@ -207,7 +207,7 @@ fn explain_passive() -> String {
     let mut client = client.spawn().expect("it starts");
     let pid = serve.pid().to_string();
     let args = ["explain", "--pid", &pid, "--json", "--duration", "500ms"];
-    // A client on a busy machine starts late.
+    // Waits for the client, which on a busy machine starts late. Its figures are not held here.
     let mut looks = (0..20).map(|_| support::output(NETWRIGHT, &args));
     let out = looks.find(|out| out.status.success());
     client.kill().and_then(|()| client.wait()).expect("it ends");

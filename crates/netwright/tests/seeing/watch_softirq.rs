@@ -354,6 +354,7 @@ fn what_is_seen_in_part_is_scaled_to_the_whole() {
     let each = |of: &[Value]| median(&of.iter().map(own).collect::<Vec<_>>());
     let ratio = each(&part) / each(&all);
     println!("seen {seen:.3?}, {:.3} of what there was", ratio);
+    // Medians of the same seconds: scaled twice, or not at all, is outside.
     assert!((0.6..1.6).contains(&ratio), "{ratio}");
 }
 
@@ -372,9 +373,9 @@ fn a_bystander_pays_for_packets_that_its_cpu_is_handed() {
     let mut watch = Watching::by(Command::new(NETWRIGHT), &args);
     let quiet = paid(&watch.next_as());
     let _traffic = pair.traffic(&["-u", "-b", "200M", "-l", "1000", "-A", "0,0"]);
-    // The first interval began earlier; of the others the best counts, as other processes use that
-    // CPU too.
-    let (mut shares, mut most) = (vec![], 0.0f64);
+    // The first interval began earlier. Of the others the median counts: other processes use that CPU
+    // too, and the process that they interrupt changes.
+    let (mut shares, mut spent) = (vec![], vec![]);
     let intervals = std::iter::repeat_with(|| watch.next_as::<Value>());
     for one in intervals.skip(2).take(5) {
         // Interrupts come upon it as upon all that runs there: by its share of the CPU.
@@ -384,11 +385,12 @@ fn a_bystander_pays_for_packets_that_its_cpu_is_handed() {
         let ran = ran.filter(|t| t["pid"] == id).map(|t| t["cpu_ns"].as_f64().unwrap());
         let its = ran.sum::<f64>() / 1e9 / one["interval_s"].as_f64().unwrap();
         shares.push(paid(&one) / (upon * its));
-        most = most.max(paid(&one));
+        spent.push(paid(&one));
     }
-    println!("it paid {shares:.2?} of what it should have; {most} ns, {quiet} ns in quiet");
-    assert!(most > 3.0 * quiet && most > 1e6, "{most} ns, {quiet} ns in quiet");
-    assert!(shares.iter().any(|s| (0.7..1.3).contains(s)), "{shares:?}");
+    let (share, typical) = (median(&shares), median(&spent));
+    println!("it paid {shares:.2?} of what it should have; {spent:?} ns, {quiet} ns in quiet");
+    assert!(typical > 3.0 * quiet && typical > 1e6, "{spent:?} ns, {quiet} ns in quiet");
+    assert!((0.7..1.4).contains(&share), "{shares:?}");
 }
 
 /// The time that softirqs of interrupts took from the followed process.

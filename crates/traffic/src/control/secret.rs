@@ -101,7 +101,8 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
-    if !text.is_ascii() || !text.len().is_multiple_of(2) {
+    // `from_str_radix` also takes `+f`.
+    if !text.bytes().all(|b| b.is_ascii_hexdigit()) || !text.len().is_multiple_of(2) {
         return None;
     }
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(text.get(i..i + 2)?, 16).ok()).collect()
@@ -122,6 +123,7 @@ mod tests {
         assert!(!a.accepts(EndRole::Client, "n3", "n2", &proof), "sent again");
         assert!(!a.accepts(EndRole::Client, "n1", "n2", ""));
         assert!(!a.accepts(EndRole::Client, "n1", "n2", "zz"));
+        assert_eq!((unhex("0f"), unhex("+f"), unhex("f")), (Some(vec![15]), None, None));
         assert!(!format!("{a:?}").contains("horse"));
     }
 

@@ -61,6 +61,9 @@ fn udp_at_a_rate() {
     assert_eq!(r.bytes, g.received * 1400);
     // A busy machine may send less, but none sends more.
     assert!(r.bits_per_s > 1e6 && r.bits_per_s < 21e6, "{}", r.bits_per_s);
+    // What came through, over its window: bits and bytes, or one end's time for both, differ.
+    let of_bytes = r.bytes as f64 * 8e9 / r.window_ns.0 as f64;
+    assert!((r.bits_per_s / of_bytes - 1.0).abs() < 0.02, "{} {of_bytes}", r.bits_per_s);
     assert_eq!(r.trimmed_ns, Nanos(0));
 }
 

@@ -59,16 +59,19 @@ fn the_real_pgbench_makes_the_same_result() {
     own.sql("create table a (n int); create table b (n int)");
     let (a, b) = (format!("{}@3", path(&files[0])), format!("{}@1", path(&files[1])));
     let args = ["--script", &a, "--script", &b, "--script", "select1@1", "--define", "v=5"];
+    let began = std::time::Instant::now();
     let document = pgbench(&[&args[..], &["--duration", "1s"]].concat());
+    let took_s = began.elapsed().as_secs_f64();
     let run = by_pgbench(&document);
     let of: Vec<u64> = run.scripts.iter().map(|s| s.transactions).collect();
     assert_eq!(own.sql("select count(*) from a where n = 5"), of[0].to_string());
     assert_eq!(rows("b"), of[1].to_string());
     assert!(of[0] > of[1] && of[2] > 0, "{of:?}");
-    // The rate is pgbench's own, over about a second.
+    // The rate is pgbench's own, over the second that was asked for, and not longer than all of it
+    // took.
     let s = run.window_ns.0 as f64 / 1e9;
     assert!((run.transactions as f64 / s / run.transactions_per_s - 1.0).abs() < 1e-6);
-    assert!((0.5..20.0).contains(&s), "{s}");
+    assert!(s > 0.9 && s < took_s, "{s} of {took_s}");
     assert!(run.latency_p50_interval_ns.is_some() || run.transactions < 1000, "{run:?}");
 }
 

@@ -65,7 +65,8 @@ pub fn is_worked(lab: &str) {
         .spawn();
     let _load = Load(client.unwrap());
     let file = state.path().join("plan.json");
-    // A busy machine may delay the process that moves the threads.
+    // Waits until both were moved within one window: a busy machine may delay the process that moves
+    // them. No figure is chosen by it, and what follows holds for the plan that it is.
     let plan = (0..8).map(|_| plan(&c1, &c2)).find(|p| changes(p).len() == 2);
     let mut plan = plan.expect("neither container was seen to wander");
     let knobs = changes(&plan);
