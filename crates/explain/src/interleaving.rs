@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn one_unlucky_round_is_left_out_and_told_and_ends_nothing() {
+    fn one_unlucky_round_is_left_out_and_reported_and_ends_nothing() {
         assert_eq!(tried(0, |_, _| true), (1, true, None));
         assert_eq!(tried(1, |tries, _| tries == 1), (2, true, Some(1)));
         assert_eq!(tried(2, |tries, _| tries == 1), (2, false, None), "it repeats");

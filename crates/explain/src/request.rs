@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_told_by_their_scheme() {
+    fn targets_are_recognised_by_their_scheme() {
         assert_eq!(Target::parse("rtt://db1:7471/").ok(), Some(Target::Rtt("db1:7471".into())));
         let url = "http://web1:8080/a?b";
         assert_eq!(Target::parse(url).ok(), Some(Target::Http(url.into())));

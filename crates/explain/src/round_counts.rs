@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn one_cause_is_told_once_whatever_it_was_seen_by() {
+    fn one_cause_is_reported_once_whatever_it_was_seen_by() {
         let seen = [
             ("http://a:80/: no request was answered in 60 ms: closed; is it a port with TLS?", 2),
             ("http://a:80/: of 4 clients 0 were served at once; 24 requests failed: closed", 1),

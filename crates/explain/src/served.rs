@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_that_are_refused_again_and_again_are_told_from_a_request_that_fails() {
+    fn clients_that_are_refused_again_and_again_are_distinguished_from_a_request_that_fails() {
         let words = "closed by the server before its response".to_owned();
         let failures = |n| BTreeMap::from([(words.clone(), n)]);
         let window = Nanos(200_000_000);

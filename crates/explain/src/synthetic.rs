@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_whose_cpu_time_cannot_be_is_told_of() {
+    fn a_path_with_an_impossible_cpu_time_is_reported() {
         let load = |clients, fitted| PathLoad {
             clients,
             this_path_per_s: 50_000.0,

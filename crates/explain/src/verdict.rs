@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_disturbed_and_what_stands_are_each_told_once() {
+    fn what_disturbed_and_what_stands_are_each_reported_once() {
         let saying = |warnings: &[&Warning]| Observed {
             warnings: warnings.iter().map(|w| (*w).clone()).collect(),
             ..Observed::nothing()

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_later_look_shows_is_found_and_told_as_such() {
+    fn what_only_a_later_look_shows_is_found_and_reported_as_such() {
         let mut candidate_search = CandidateSearch::new(Nanos(3 * S));
         let showed = [vec![], vec![], vec![few_channels(&[])]];
         let mut found = vec![];
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn all_looks_are_told_and_what_was_tried_in_vain_was_seen() {
+    fn all_looks_are_reported_and_what_was_tried_in_vain_was_seen() {
         let mut candidate_search = CandidateSearch::new(Nanos(3 * S));
         candidate_search.fresh(candidate_search.next().unwrap(), &[few_channels(&[])], &[]);
         candidate_search.anew();

@@ -36,7 +36,8 @@ pub struct ObservationResult {
 /// observation. Where no run is complete by then, it waits for one, for a share of `room`, the rest
 /// of the budget.
 ///
-/// **Errors**: the workload failed, gave no figure, or none of its runs ended.
+/// # Errors
+/// The workload failed, gave no figure, or none of its runs ended.
 pub fn look(
     (request, observation): (&Request, Observation),
     (probe, room): (&Experiment, Duration),
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_part_shows_is_told_once_in_the_order_of_weight() {
+    fn what_one_part_shows_is_reported_once_in_the_order_of_weight() {
         let part = |all: &[(&str, Severity)]| all.iter().map(|(r, s)| finding(r, *s)).collect();
         let squeeze = ("time_squeeze", Severity::Warning);
         let all =

@@ -72,7 +72,7 @@ pub struct Lateness {
 /// Most frames in transit in one direction: 10 ms of minimum-size frames at 1 Gbit/s.
 pub const MAX_FRAMES: usize = 16_384;
 
-/// Default of [`LinkSpec::spin`].
+/// Default of [`LinkSpec::spin`], the time that the link spins before a frame is due.
 pub const SPIN: Nanos = Nanos(120_000);
 
 /// Largest frame in bytes: a tap's largest MTU and an Ethernet header with two VLAN tags.

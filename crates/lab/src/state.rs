@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::{LabError, tool};
 use removal::end;
 
-/// Default registry directory.
+/// Directory of the labs' states, one folder each, unless a test chooses another.
 pub const DEFAULT_FOLDER: &str = "/run/netwright/lab";
 
 /// A resource of a lab on this machine, with all that is needed to remove it.

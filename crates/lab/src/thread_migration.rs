@@ -30,7 +30,7 @@ const STEP: Duration = Duration::from_millis(4);
 /// Number of moves between two draws of offsets.
 const ROUND: u64 = 250;
 
-/// Starts the mover for all containers of a lab.
+/// Starts the process that migrates threads, for all containers of a lab.
 ///
 /// # Errors
 /// This program cannot be started again.

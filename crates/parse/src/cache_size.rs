@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes() {
+    fn a_size_is_in_kib_or_mib_and_never_zero() {
         assert_eq!(parse(b"32K\n"), Ok(Bytes(32_768)));
         assert_eq!(parse(b"65536K"), Ok(Bytes(64 << 20)));
         assert_eq!(parse(b"4M\n"), Ok(Bytes(4 << 20)));

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn x86() {
+    fn x86_has_model_vendor_and_hypervisor_flag() {
         let info = parse(
             b"processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R) Gold 6142 CPU @ 2.60GHz\n\
               flags\t\t: fpu lm hypervisor lahf_lm\n\nprocessor\t: 1\nvendor_id\t: x\n",

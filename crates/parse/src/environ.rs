@@ -13,7 +13,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_value() {
+    fn the_first_value_of_a_whole_name_counts() {
         let env = b"PATH=/bin\0container=podman\0X=\0container=later\0";
         assert_eq!(value(env, "container").as_deref(), Some("podman"));
         assert_eq!(value(env, "X").as_deref(), Some(""));

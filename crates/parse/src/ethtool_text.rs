@@ -41,7 +41,7 @@ pub fn limits(bytes: &[u8]) -> Option<Limits> {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Link {
     pub speed_mbit_s: Option<u32>,
-    /// `full`, `half`.
+    /// Duplex as ethtool prints it: `full` or `half`; `None` where it prints none or unknown.
     pub duplex: Option<String>,
 }
 
@@ -159,7 +159,7 @@ pub fn driver(bytes: &[u8]) -> BTreeMap<String, String> {
     pairs.map(|(k, v)| (k.trim().to_owned(), v.trim().to_owned())).collect()
 }
 
-/// What `-a` prints.
+/// The pause settings that `ethtool -a` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pause {
     pub autoneg: bool,
@@ -175,7 +175,7 @@ pub fn pause(bytes: &[u8]) -> Option<Pause> {
     Some(Pause { autoneg: of("Autonegotiate:")?, rx: of("RX:")?, tx: of("TX:")? })
 }
 
-/// What `-x` prints.
+/// The RSS table and key that `ethtool -x` prints.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Rss {
     /// Receive rings that the table can use.

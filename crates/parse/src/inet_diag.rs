@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_and_tcp_info_are_told_as_far_as_the_kernel_tells() {
+    fn memory_and_tcp_info_have_the_fields_that_the_kernel_has() {
         let words: Vec<u8> = (0..9u32).flat_map(|n| (n * 10).to_ne_bytes()).collect();
         let reported = memory(&with_attribute(SKMEMINFO, &words)).unwrap();
         assert_eq!(

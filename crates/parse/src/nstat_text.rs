@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub struct Counters {
     /// For `/proc/net/snmp`: values by protocol and name.
     pub snmp: BTreeMap<&'static str, BTreeMap<String, u64>>,
-    /// For `/proc/net/netstat`.
+    /// Counters as `/proc/net/netstat` has them, by group and name.
     pub netstat: BTreeMap<&'static str, BTreeMap<String, u64>>,
     /// For `/proc/net/snmp6`: `Ip6InReceives`.
     pub snmp6: BTreeMap<String, u64>,

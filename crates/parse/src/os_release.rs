@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names() {
+    fn the_pretty_name_comes_before_the_name() {
         let debian = b"PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nNAME=\"Debian GNU/Linux\"\n";
         assert_eq!(pretty_name(debian).as_deref(), Some("Debian GNU/Linux 12 (bookworm)"));
         assert_eq!(pretty_name(b"NAME=Void\n").as_deref(), Some("Void"));

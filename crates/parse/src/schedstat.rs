@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_numbers() {
+    fn a_line_has_three_numbers_and_no_less() {
         assert_eq!(
             parse(b"1522334 51857 17\n"),
             Ok(Schedstat { cpu_ns: 1_522_334, run_queue_ns: 51_857, timeslices: 17 })

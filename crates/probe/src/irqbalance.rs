@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_listen_is_told_nothing() {
+    fn an_irqbalance_without_a_socket_is_sent_nothing() {
         // This process waits for no socket.
         let asked = ask(std::process::id(), "setup", Duration::ZERO);
         assert_eq!(asked.unwrap_err().kind(), ErrorKind::WouldBlock);

@@ -3,7 +3,8 @@
 /// The arguments of a line, separated by blanks; `'…'` and `"…"` group them. Nothing is expanded,
 /// as there is no shell.
 ///
-/// **Errors**: a quote that is not closed.
+/// # Errors
+/// A quote that is not closed.
 pub(crate) fn split(line: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {

@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_that_fails_again_and_again_is_broken_and_its_runs_are_told() {
+    fn a_workload_that_fails_again_and_again_is_broken_and_its_runs_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let count = folder.path().join("n").display().to_string();
         let went = conducted(&format!(

@@ -333,7 +333,7 @@ mod tests {
             "peer": {"process_ns": 200, "host_ns": {"user": 6}}}}]}"#;
 
     #[test]
-    fn parts_of_the_response_time_as_far_as_they_are_told() {
+    fn components_of_the_response_time_that_are_reported() {
         let of = |run: &str| of_ours(&format!(r#"{{"runs": [{run}]}}"#), "transaction").0;
         let reported =
             of(r#"{"transactions": 10, "rtt_ns": {"mean": 50.0}, "peer_service_ns": 30.0}"#);

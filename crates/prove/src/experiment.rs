@@ -56,7 +56,8 @@ pub struct Experiment {
 impl Experiment {
     /// Checks a specification. `name` applies where the specification has none.
     ///
-    /// **Errors**: the first contradiction, with its key.
+    /// # Errors
+    /// The first contradiction, with its key.
     pub fn check(spec: Spec, name: &str) -> Result<Self, ProveError> {
         let bad = ProveError::Spec;
         let workload = workload::of(&spec).map_err(bad)?;

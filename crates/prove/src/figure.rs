@@ -23,7 +23,8 @@ impl Source {
 
     /// The value of one metric.
     ///
-    /// **Errors**: what is missing, as the end of a line that begins with the workload.
+    /// # Errors
+    /// What is missing, as the end of a line that begins with the workload.
     pub(crate) fn read(&self, ended: &EndedRun) -> Result<f64, String> {
         match self {
             Self::ExitCode => Ok(f64::from(ended.exit_code)),
@@ -61,7 +62,8 @@ fn in_range(figure: f64, text: &str) -> Result<f64, String> {
 /// The figures of an ended run, by metric. `at` names its combination for errors: `at threads 4`,
 /// or nothing.
 ///
-/// **Errors**: its exit code, or a missing figure.
+/// # Errors
+/// Its exit code, or a missing figure.
 pub(crate) fn of_run(
     experiment: &Experiment,
     workload: &Workload,

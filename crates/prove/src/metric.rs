@@ -48,7 +48,8 @@ impl Source {
 
 /// The metrics of an experiment: those written, or those of the measurement's kind.
 ///
-/// **Errors**: a contradiction, with the metric's name.
+/// # Errors
+/// A contradiction, with the metric's name.
 pub(crate) fn all(spec: &Spec, workload: &Workload) -> Result<Vec<Metric>, String> {
     let written = match (spec.metrics.as_slice(), workload) {
         ([], Workload::Ours(words)) => of_ours(words.get(1).map_or("", String::as_str)),

@@ -47,7 +47,8 @@ fn unknown<'t>(factors: &[Factor], text: &'t str, quotes: bool) -> Option<&'t st
 /// Refuses a factor's placeholder where it is not filled in: in `before`, and in a level's `set`,
 /// `unset` and `args`, which use `{level}`.
 ///
-/// **Errors**: the first such placeholder, with what to write instead.
+/// # Errors
+/// The first such placeholder, with what to write instead.
 pub(crate) fn check_levels(factors: &[Factor], spec: &Spec) -> Result<(), String> {
     let names = || factors.iter().map(|f| f.name.as_str());
     if let Some(before) = &spec.before

@@ -26,7 +26,8 @@ struct Column {
 
 /// Replaces classes by assigned CPUs. `allowed` are the CPUs that this process may use.
 ///
-/// **Errors**: what cannot be placed, with its key.
+/// # Errors
+/// What cannot be placed, with its key.
 pub fn resolve(spec: &mut Spec, facts: &Facts, allowed: &CpuSet) -> Result<(), ProveError> {
     let Some(mut placement) = spec.placement.clone().filter(PlacementSpec::by_class) else {
         return Ok(());
@@ -61,7 +62,8 @@ pub fn resolve(spec: &mut Spec, facts: &Facts, allowed: &CpuSet) -> Result<(), P
 
 /// Checks that the listed CPUs exist and are online. The server's may belong to another host.
 ///
-/// **Errors**: the first that is not, with its key and the CPUs that are.
+/// # Errors
+/// The first that is not, with its key and the CPUs that are.
 pub fn there(placement: &PlacementSpec, facts: &Facts) -> Result<(), ProveError> {
     let online: CpuSet =
         facts.cpus.iter().filter(|c| c.online.get() != Some(false)).map(|c| c.id).collect();

@@ -125,7 +125,8 @@ pub struct Record {
 impl Record {
     /// Creates a record. An existing record moves aside ([`aside`]); an empty file is used.
     ///
-    /// **Errors**: the existing file is no record, another process writes it, or the folder cannot
+    /// # Errors
+    /// The existing file is no record, another process writes it, or the folder cannot
     /// be written.
     pub fn create(path: &Path, begun: &RecordHead) -> Result<Self, ProveError> {
         let e = |e| ProveError::file(path, e);
@@ -161,7 +162,8 @@ impl Record {
 
     /// Opens an existing record to continue it.
     ///
-    /// **Errors**: there is none, or another process writes it.
+    /// # Errors
+    /// There is none, or another process writes it.
     pub fn open(path: &Path) -> Result<Self, ProveError> {
         let file = OpenOptions::new().append(true).read(true).open(path);
         let file = file.map_err(|e| ProveError::file(path, e))?;
@@ -172,7 +174,8 @@ impl Record {
 
     /// Reopens a record that was broken off.
     ///
-    /// **Errors**: as [`Self::open`].
+    /// # Errors
+    /// As [`Self::open`].
     pub fn resume(path: &Path) -> Result<Self, ProveError> {
         let mut record = Self::open(path)?;
         record.past()?;
@@ -182,7 +185,8 @@ impl Record {
 
     /// Opens a record of this user, so that its commands can be run safely.
     ///
-    /// **Errors**: it belongs to another user, others may write it, or another process writes it.
+    /// # Errors
+    /// It belongs to another user, others may write it, or another process writes it.
     fn ours(path: &Path) -> Result<Self, ProveError> {
         let file = owned_file::open(path, OpenOptions::new().append(true).read(true))?;
         let record = Self { path: path.to_owned(), file };
@@ -247,7 +251,8 @@ impl Record {
 
     /// Records the frozen state of the host.
     ///
-    /// **Errors**: the file cannot be written.
+    /// # Errors
+    /// The file cannot be written.
     pub fn held(&mut self, held: &FrozenHost) -> Result<(), ProveError> {
         self.write(&Entry::Held(held.clone()))
     }
@@ -265,7 +270,8 @@ impl Record {
 /// Whether a new record can be created at this path. It can where nothing is, an empty file is, or
 /// a record is, which then moves aside.
 ///
-/// **Errors**: another kind of file is there, or it cannot be read.
+/// # Errors
+/// Another kind of file is there, or it cannot be read.
 pub fn room(path: &Path) -> Result<(), ProveError> {
     at(path).map(|_| ())
 }
@@ -309,7 +315,8 @@ const MOST_BYTES: u64 = 1 << 30;
 
 /// Reads a record, also while another process writes it. An incomplete last line is ignored.
 ///
-/// **Errors**: there is none, it is no record, or a line is damaged.
+/// # Errors
+/// There is none, it is no record, or a line is damaged.
 pub fn read(path: &Path) -> Result<RecordContent, ProveError> {
     // Non-blocking: opening a pipe would wait for a writer.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);

@@ -10,7 +10,8 @@ use crate::ProveError;
 
 /// Parses a file's text.
 ///
-/// **Errors**: the place and the mistake, on one line.
+/// # Errors
+/// The place and the mistake, on one line.
 pub fn parse(text: &str) -> Result<Spec, String> {
     toml::from_str(text).map_err(|e: toml::de::Error| {
         let line = e
@@ -294,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_is_told_by_its_place() {
+    fn what_differs_is_reported_by_its_place() {
         let text = "command = \"w\"\nbudget = \"60s\"\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n";
         let spec = parse(text).unwrap();
         assert!(spec.differences(&spec).is_empty());

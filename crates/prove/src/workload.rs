@@ -16,7 +16,8 @@ pub enum Workload {
 
 /// The workload of a specification.
 ///
-/// **Errors**: a contradiction, with its key.
+/// # Errors
+/// A contradiction, with its key.
 pub(crate) fn of(spec: &Spec) -> Result<Workload, String> {
     match (&spec.workload, &spec.command) {
         (Some(_), Some(_)) => Err("workload and command: only one of the two".into()),

@@ -34,7 +34,8 @@ impl WorkloadLoop {
     /// Starts the workload at the experiment's first level; sets nothing. `ours` is our own
     /// program.
     ///
-    /// **Errors**: no thread can be started.
+    /// # Errors
+    /// No thread can be started.
     pub fn start(experiment: &Experiment, ours: &Path) -> Result<Self, ProveError> {
         let stop = Arc::new(AtomicBool::new(false));
         let whole = Arc::new(AtomicBool::new(false));
@@ -58,7 +59,8 @@ impl WorkloadLoop {
     /// Ends the load; returns the duration of each complete run. If no run is complete, it waits up
     /// to `patience` for one. The result is empty only if `end` is set.
     ///
-    /// **Errors**: the workload failed or gave no figure; no run ended.
+    /// # Errors
+    /// The workload failed or gave no figure; no run ended.
     pub fn end(self, patience: Duration, end: &AtomicBool) -> Result<Vec<Duration>, ProveError> {
         let until = Instant::now() + patience;
         let wanted = || end.load(Ordering::Relaxed);
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_slow_is_waited_for_and_told_by_what_it_came_to() {
+    fn a_slow_run_is_waited_for_and_reported_with_its_duration() {
         let long = Duration::from_secs(30);
         let took = ended("sleep 1.2", long, false).unwrap();
         assert!(took.len() == 1 && took[0] >= Duration::from_millis(1_200), "{took:?}");

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn steering() {
+    fn rps_and_xps_are_noted_where_they_cross_nodes_or_leave_cpus_out() {
         let mut f = two_nodes(&[0, 1, 2, 3]);
         f.nics[0].queues[0].rps_cpus = Known("0-3".parse().unwrap());
         f.nics[0].queues[4].xps_cpus = Known("4-7".parse().unwrap());

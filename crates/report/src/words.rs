@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_words() {
+    fn numbers_are_grouped_counted_and_joined() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");

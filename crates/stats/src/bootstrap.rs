@@ -37,7 +37,8 @@ fn block_length(batches: usize, joined: usize) -> usize {
 /// The interval of a quantile `q` (0 to 1) by circular blocks of batches. The same data give
 /// the same interval.
 ///
-/// **Errors**: fewer than 10 batches, or no samples.
+/// # Errors
+/// Fewer than 10 batches, or no samples.
 pub fn of_quantile(series: &Series, all: &Histogram, q: f64) -> Result<Interval, NoInterval> {
     let batches = series.len();
     if batches < FEWEST_GROUPS {

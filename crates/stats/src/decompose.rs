@@ -374,7 +374,7 @@ mod tests {
 
     /// Workload and network alike but for their spread, and one that is faster than its network.
     #[test]
-    fn a_part_that_cannot_be_is_not_told() {
+    fn an_impossible_component_is_not_reported() {
         let all = pairs(24, 1, 25_000.0, 0.0);
         let d = decompose(&all, &all).unwrap();
         assert!(

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_narrower_than_a_bucket_is_told_apart() {
+    fn what_is_narrower_than_a_bucket_is_distinguished() {
         // All within a bucket of 32.8 µs, 10 µs apart.
         let median = |from: u64| {
             let mut h = Histogram::new();

@@ -97,7 +97,8 @@ impl std::error::Error for NoInterval {}
 
 /// The mean of equally long stretches' values, for instance bits by second, with its interval.
 ///
-/// **Errors**: fewer than 10 values.
+/// # Errors
+/// Fewer than 10 values.
 pub fn of_values(values: &[f64], each_ns: u64) -> Result<Estimate, NoInterval> {
     let grouped = grouping::group(values).ok_or(NoInterval::FewBatches(values.len()))?;
     let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -116,7 +117,8 @@ fn filled(series: &Series) -> Result<(), NoInterval> {
 
 /// Samples by second, with their interval.
 ///
-/// **Errors**: fewer than 10 batches that have samples.
+/// # Errors
+/// Fewer than 10 batches that have samples.
 pub fn of_rate(series: &Series) -> Result<Estimate, NoInterval> {
     let by_second = 1e9 / series.batch_ns() as f64;
     let rates: Vec<f64> = series.counts().iter().map(|n| *n as f64 * by_second).collect();
@@ -126,7 +128,8 @@ pub fn of_rate(series: &Series) -> Result<Estimate, NoInterval> {
 
 /// The sum of the values by second, for instance bytes, with its interval.
 ///
-/// **Errors**: fewer than 10 batches.
+/// # Errors
+/// Fewer than 10 batches.
 pub fn of_sum_rate(series: &Series) -> Result<Estimate, NoInterval> {
     let by_second = 1e9 / series.batch_ns() as f64;
     let rates: Vec<f64> = series.sums().iter().map(|n| *n as f64 * by_second).collect();
@@ -135,7 +138,8 @@ pub fn of_sum_rate(series: &Series) -> Result<Estimate, NoInterval> {
 
 /// The mean of all samples with its interval: a ratio of the batches' sums and counts.
 ///
-/// **Errors**: fewer than 10 batches, or no sample.
+/// # Errors
+/// Fewer than 10 batches, or no sample.
 pub fn of_mean(series: &Series) -> Result<Estimate, NoInterval> {
     let sums: Vec<f64> = series.sums().iter().map(|s| *s as f64).collect();
     let (mean, grouped) = ratio(&sums, &series.counts())?;
@@ -161,7 +165,8 @@ fn ratio(above: &[f64], below: &[u64]) -> Result<(f64, Grouped), NoInterval> {
 /// A quantile `q` (0 to 1) with its interval. The value and the ends come from the histogram
 /// of the same samples, the spread from the batches.
 ///
-/// **Errors**: fewer than 10 batches that have samples, or so few samples that an end would lie beyond
+/// # Errors
+/// Fewer than 10 batches that have samples, or so few samples that an end would lie beyond
 /// them all.
 pub fn of_quantile(series: &Series, all: &Histogram, q: f64) -> Result<Estimate, NoInterval> {
     let few = || NoInterval::FewSamples(all.count());

@@ -184,7 +184,8 @@ impl Series {
     /// Adds the same stretches of time of another thread. The shorter batches are joined to the
     /// length of the longer ones.
     ///
-    /// **Errors**: the two began at different times, or no number of batches of one makes one
+    /// # Errors
+    /// The two began at different times, or no number of batches of one makes one
     /// of the other.
     pub fn add(&mut self, other: &Self) -> Result<(), NotAlike> {
         if self.start_ns != other.start_ns {
@@ -203,7 +204,8 @@ impl Series {
     /// time; the shorter batches are joined to the length of the longer ones. From 128 batches
     /// on neighbours are joined, so that any number of rounds takes 1.5 MiB.
     ///
-    /// **Errors**: no number of batches of one makes one of the other.
+    /// # Errors
+    /// No number of batches of one makes one of the other.
     pub fn append(&mut self, later: &Self) -> Result<(), NotAlike> {
         let (longer, shorter) =
             (self.batch_ns.max(later.batch_ns), self.batch_ns.min(later.batch_ns));

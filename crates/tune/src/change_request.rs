@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_findings_coalescing_is_one_wish_a_parameter() {
+    fn a_findings_coalescing_is_one_change_request_a_parameter() {
         let change_request =
             pair("nic.a.coalesce.rx=adaptive-rx off rx-usecs 0 rx-frames 1", "f").unwrap();
         let all = coalescing(&change_request).unwrap();

@@ -43,7 +43,8 @@ pub struct HostFreeze<'a> {
 impl<'a> HostFreeze<'a> {
     /// Freezes what can be frozen. `varied` are the knobs that the experiment itself sets.
     ///
-    /// **Errors**: something needs another user. Nothing is frozen then.
+    /// # Errors
+    /// Something needs another user. Nothing is frozen then.
     pub fn begin(
         trial_host: &'a TrialHost,
         varied: &[&str],
@@ -125,7 +126,8 @@ impl<'a> HostFreeze<'a> {
 
     /// Ends the freeze; returns what was frozen until then.
     ///
-    /// **Errors**: the first value that could not be restored, next to the result.
+    /// # Errors
+    /// The first value that could not be restored, next to the result.
     pub fn end(mut self, operator: &dyn Operator) -> (FrozenHost, Result<(), TuneError>) {
         let mut put_back = Ok(());
         for (id, at) in std::mem::take(&mut self.sets).into_iter().rev() {

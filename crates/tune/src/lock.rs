@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn locks_are_told_apart_by_device_and_by_file() {
+    fn locks_are_distinguished_by_device_and_by_file() {
         let locks = "1: POSIX  ADVISORY  WRITE 5 08:01:77 0 EOF\n\
                      2: FLOCK  ADVISORY  WRITE 6 08:02:77 0 EOF\n\
                      3: FLOCK  ADVISORY  READ 7 08:01:77 0 EOF\n\

@@ -413,7 +413,7 @@ mod tests {
     use crate::session::Session;
 
     #[test]
-    fn irqbalance_is_told_all_else_before_it_is_stopped() {
+    fn irqbalance_gets_all_its_bans_before_it_is_stopped() {
         let facts = include_str!("../../diagnose/tests/golden/_base/facts.json");
         let facts: model::Facts = serde_json::from_str(facts).unwrap();
         let irq = facts.irqs.known().unwrap().first().unwrap().irq;

@@ -136,6 +136,9 @@ pub fn first_refusal(plan: &Plan) -> Option<&Refused> {
 }
 
 /// Checks that a plan can be applied as it is.
+///
+/// # Errors
+/// Nothing of the plan can be applied; of findings, only where something of it was refused.
 pub fn whole(plan: &Plan, of_findings: bool) -> Result<(), TuneError> {
     if of_findings && plan.refused.is_empty() {
         return Ok(());

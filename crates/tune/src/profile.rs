@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_for_interrupts_is_one_wish_an_interface() {
+    fn a_policy_for_interrupts_is_one_change_request_an_interface() {
         let facts =
             serde_json::from_str(include_str!("../../diagnose/tests/golden/_base/facts.json"));
         let of = |name: &str, chosen: &[String]| -> Vec<String> {

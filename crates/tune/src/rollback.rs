@@ -31,7 +31,7 @@ pub enum Which {
 #[derive(Debug)]
 pub struct Request {
     pub which: Which,
-    /// Overwrite external changes.
+    /// Whether external changes are overwritten with the old value.
     pub force: bool,
     /// Write nothing; only report.
     pub dry_run: bool,

@@ -25,6 +25,9 @@ const AD_CARRIES: u32 = 0x08 | 0x10 | 0x20;
 ///
 /// **Source**: `master`, `carrier`, `bonding_slave/mii_status` and `ad_*`, `brport/state`. A team's
 /// own view of its ports is not in sysfs: its carrier counts alone.
+///
+/// # Errors
+/// The reason why it carries none.
 pub fn carries(root: &Root, nic: &str, master: &str) -> Result<(), String> {
     let word = |file: &str| root.word(&nic_file(nic, file)).known().cloned();
     let of = root.link(&nic_file(nic, "master")).unwrap_or_default();

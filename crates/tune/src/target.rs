@@ -87,6 +87,9 @@ impl JournalTarget {
     }
 
     /// Checks that this is the set's network namespace: a set is undone where it was made.
+    ///
+    /// # Errors
+    /// The set was made on another host or in another network namespace.
     pub fn same_place(&self, set: &JournaledSet) -> Result<(), TuneError> {
         let here = self.host.id();
         if set.host.machine_id.known() != here.machine_id.known() {
@@ -212,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_told_with_the_options_that_find_the_journal() {
+    fn a_command_is_printed_with_the_options_that_find_the_journal() {
         let args = |state: &str, root: Option<&str>| TargetNames {
             state_dir: Some(state.into()),
             root: root.map(Into::into),

@@ -16,5 +16,5 @@ mod wire;
 pub use client::client;
 pub use server::{Event, Limits, Server, serve};
 
-/// iperf3's default port.
+/// The TCP port of an iperf3 server without `-p`.
 pub const PORT: u16 = 5201;

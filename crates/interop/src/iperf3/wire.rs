@@ -88,7 +88,7 @@ pub enum Broken {
     Stopped,
     /// The data is not iperf3's protocol.
     Garbage(String),
-    /// The kernel's error.
+    /// The kernel's error of a read or a write.
     Io(io::Error),
 }
 
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_late_or_no_json_is_told_apart() {
+    fn what_is_too_long_late_or_no_json_is_distinguished() {
         let (control, mut there) = pair();
         there.write_all(&u32::MAX.to_be_bytes()).unwrap();
         let e = control.read_json(8192, "parameters", soon()).unwrap_err();

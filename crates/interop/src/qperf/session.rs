@@ -41,9 +41,9 @@ pub struct TestResult {
 #[derive(Debug)]
 pub struct Session<'a> {
     pub control: Control,
-    /// The client's request.
+    /// What the client requested: test, sizes, duration.
     pub request: Request,
-    /// The requested test.
+    /// The test by its index in [`Test::ALL`].
     pub test: Test,
     /// Resource limits of the test.
     pub limits: &'a Limits,

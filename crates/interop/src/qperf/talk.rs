@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_an_end_and_a_stop_are_told_apart() {
+    fn silence_an_end_and_a_stop_are_distinguished() {
         let (a, mut b) = pair();
         let now = monotonic_ns();
         let e = b.receive(&mut [0; 4], "port", now + 1_000_000, &GO).unwrap_err();

@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_by_index() {
+    fn a_test_has_one_index_and_one_name() {
         for (test, index, name) in Test::ALL {
             assert_eq!((Test::of(index), test.index(), test.name()), (Some(test), index, name));
         }

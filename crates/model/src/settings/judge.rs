@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn known_lore_is_told_for_what_it_is() {
+    fn known_lore_is_reported_for_what_it_is() {
         use Verdict::*;
         for (key, value, now, default, is) in [
             ("net.core.netdev_max_backlog", "300000", "1000", Some("1000"), Harmful),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn less_than_the_default_is_told_unless_it_is_a_raise() {
+    fn less_than_the_default_is_reported_unless_it_is_a_raise() {
         let default = Some("4096 131072 33554432");
         let of = |now, new| verdict("net.ipv4.tcp_rmem", new, now, default);
         assert_eq!(of("4096 131072 33554432", "4096 131072 16777216"), Verdict::Lowers);

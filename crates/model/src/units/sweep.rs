@@ -15,7 +15,8 @@ fn refused(text: &str, hint: impl Into<String>) -> NotAQuantity {
 /// F while the value is at most B; `A..B+S` adds S. In the order written, repeats kept, at most
 /// 1,000. `item` reads one value ([`size`], [`count`]); also the step S of a range.
 ///
-/// **Errors**: what `item` refuses, a range without a step, with a step that does not move or
+/// # Errors
+/// What `item` refuses, a range without a step, with a step that does not move or
 /// with its ends reversed, and too many values.
 pub fn sweep(
     text: &str,
@@ -69,7 +70,8 @@ fn range(
 /// A size in bytes: `64`, `64B`, `64k`, `1M`. A bare number is one of bytes here, because the
 /// option's name says so.
 ///
-/// **Errors**: neither a whole number nor a number with a unit of bytes.
+/// # Errors
+/// Neither a whole number nor a number with a unit of bytes.
 pub fn size(text: &str) -> Result<u64, NotAQuantity> {
     let bare = text.trim();
     if !bare.is_empty() && bare.bytes().all(|b| b.is_ascii_digit()) {
@@ -80,7 +82,8 @@ pub fn size(text: &str) -> Result<u64, NotAQuantity> {
 
 /// A plain count: `64`.
 ///
-/// **Errors**: anything but a whole number.
+/// # Errors
+/// Anything but a whole number.
 pub fn count(text: &str) -> Result<u64, NotAQuantity> {
     whole("count", text.trim())
 }

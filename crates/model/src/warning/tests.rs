@@ -39,7 +39,7 @@ fn what_another_version_warns_of_keeps_its_code_and_its_line() {
 }
 
 #[test]
-fn how_often_a_connection_is_made_anew_is_told_however_seldom_that_is() {
+fn how_often_a_connection_is_made_anew_is_reported_however_seldom_that_is() {
     let of = |per_request, round_trips| {
         Warning::ConnectionsNotKept { per_request, round_trips }.to_string()
     };
@@ -64,7 +64,7 @@ fn a_rate_to_ask_for_has_two_digits() {
 }
 
 #[test]
-fn rounds_are_told_in_number() {
+fn rounds_are_reported_in_number() {
     let of = |by_cause: &[(&str, u64)]| {
         let by_cause = by_cause.iter().map(|(why, n)| ((*why).to_owned(), *n)).collect();
         Warning::RoundsRepeated { by_cause }.to_string()

@@ -69,7 +69,8 @@ pub struct BenchCounts {
 impl BenchCounts {
     /// Reads the file to continue it. Its first line has the options.
     ///
-    /// **Errors**: the options differ.
+    /// # Errors
+    /// The options differ.
     pub fn open(path: Option<&Path>, made: &str) -> io::Result<Self> {
         let Some(path) = path else { return Ok(Self { trials: vec![], file: None }) };
         let text = std::fs::read_to_string(path).unwrap_or_default();

@@ -125,7 +125,7 @@ fn a_service_time_is_recovered() {
 }
 
 #[test]
-fn with_several_clients_what_waits_is_told_from_what_is_served() {
+fn with_several_clients_what_waits_is_distinguished_from_what_is_served() {
     let _alone = alone();
     let serve = Serve::start(&["--service-time", "500us"]);
     let target = format!("rtt://{}", serve.target());

@@ -90,7 +90,7 @@ fn wrong_and_gone(request: &Request, to: &mut TcpStream) -> bool {
 }
 
 #[test]
-fn an_error_page_and_a_server_that_keeps_no_connection_are_told() {
+fn an_error_page_and_a_server_that_keeps_no_connection_are_reported() {
     let _alone = alone();
     let server = Server::start(wrong_and_gone);
     let args = ["--duration", "600ms", "--round", "60ms", "--path", "rtt=20ms"];
@@ -132,7 +132,7 @@ fn silent_once(_: &Request, to: &mut TcpStream) -> bool {
 }
 
 #[test]
-fn one_unlucky_round_is_left_out_and_told() {
+fn one_unlucky_round_is_left_out_and_reported() {
     let _alone = alone();
     let server = Server::start(silent_once);
     let out = begin(&server.url("/"), &["--duration", "600ms", "--round", "60ms"]);
@@ -168,7 +168,7 @@ fn what_is_ended_before_three_pairs_says_what_it_knows() {
 
 /// Stopped, not ended: connections stay, and no response comes.
 #[test]
-fn a_far_end_that_stands_still_is_not_waited_for_for_ever() {
+fn a_server_that_stands_still_is_not_waited_for_for_ever() {
     let _alone = alone();
     let serve = Serve::start(&["--service-time", "50us"]);
     let target = format!("rtt://{}", serve.target());

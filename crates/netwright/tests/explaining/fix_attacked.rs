@@ -11,7 +11,7 @@ use std::{
 use crate::support::{NETWRIGHT, output};
 
 #[test]
-fn hostile_workloads_are_told_in_a_line() {
+fn hostile_workloads_are_reported_in_a_line() {
     let state = tempfile::tempdir().unwrap();
     for (line, reported) in [
         ("echo v=NaN", "is no figure"),

@@ -45,7 +45,7 @@ struct Lies {
 }
 
 /// The modifications of a piece.
-enum PieceFate {
+enum PieceOutcome {
     Goes(Vec<u8>),
     /// It is the last piece; the connection stays open.
     Silence(Vec<u8>),
@@ -54,22 +54,22 @@ enum PieceFate {
 }
 
 impl Lies {
-    fn of(&self, piece: &[u8]) -> PieceFate {
+    fn of(&self, piece: &[u8]) -> PieceOutcome {
         let number = self.next.fetch_add(1, Ordering::SeqCst);
         let mut bytes = piece.to_vec();
         if number != self.at && number != self.at + 2 {
-            return PieceFate::Goes(bytes);
+            return PieceOutcome::Goes(bytes);
         }
         let mut dice = self.dice.lock().unwrap();
         match dice.roll(12) {
-            0 => return PieceFate::Silence(bytes),
+            0 => return PieceOutcome::Silence(bytes),
             1 => {
                 bytes.truncate(dice.roll(bytes.len()));
-                return PieceFate::Silence(bytes);
+                return PieceOutcome::Silence(bytes);
             }
             2 => {
                 bytes.truncate(dice.roll(bytes.len()));
-                return PieceFate::End(bytes);
+                return PieceOutcome::End(bytes);
             }
             3 => bytes.extend_from_within(..),
             4 => {
@@ -94,7 +94,7 @@ impl Lies {
             }
             _ => number_of_text(&mut bytes, &mut dice),
         }
-        PieceFate::Goes(bytes)
+        PieceOutcome::Goes(bytes)
     }
 }
 
@@ -135,7 +135,7 @@ impl Relay {
                 let Ok(server) = TcpStream::connect(server) else { continue };
                 let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
                 std::thread::spawn(move || {
-                    carry(from, to, |piece| PieceFate::Goes(piece.to_vec()))
+                    carry(from, to, |piece| PieceOutcome::Goes(piece.to_vec()))
                 });
                 let lies = lies.clone();
                 std::thread::spawn(move || carry(server, client, |piece| lies.of(piece)));
@@ -153,16 +153,16 @@ impl Drop for Relay {
 }
 
 /// Relays one direction until either end closes.
-fn carry(mut from: TcpStream, mut to: TcpStream, fate: impl Fn(&[u8]) -> PieceFate) {
+fn carry(mut from: TcpStream, mut to: TcpStream, fate: impl Fn(&[u8]) -> PieceOutcome) {
     let (mut piece, mut silent) = (vec![0; 1 << 16], false);
     while let Ok(n @ 1..) = from.read(&mut piece) {
         if silent {
             continue;
         }
         let (bytes, end) = match fate(&piece[..n]) {
-            PieceFate::Goes(bytes) => (bytes, false),
-            PieceFate::Silence(bytes) => (bytes, std::mem::replace(&mut silent, true)),
-            PieceFate::End(bytes) => (bytes, true),
+            PieceOutcome::Goes(bytes) => (bytes, false),
+            PieceOutcome::Silence(bytes) => (bytes, std::mem::replace(&mut silent, true)),
+            PieceOutcome::End(bytes) => (bytes, true),
         };
         if to.write_all(&bytes).is_err() || end {
             break;

@@ -63,7 +63,7 @@ fn nobody_there_no_such_name_no_such_family() {
 }
 
 #[test]
-fn another_protocol_is_told_from_silence() {
+fn another_protocol_is_distinguished_from_silence() {
     let reported = fails(&says(b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"), &[], 4);
     assert!(
         reported.contains("something other than netwright") && reported.contains("SSH-2.0"),
@@ -108,7 +108,7 @@ fn a_wrong_secret_is_not_permitted() {
 }
 
 #[test]
-fn what_only_the_far_end_can_refuse_is_wrong_usage_all_the_same() {
+fn what_only_the_server_can_refuse_is_wrong_usage_all_the_same() {
     let serve = Serve::start(&["--max-flows", "3", "--max-duration", "1m"]);
     for (more, why) in [
         (&["--request", "0"][..], "at least 1 byte"),

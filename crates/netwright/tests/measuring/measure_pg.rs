@@ -135,7 +135,7 @@ fn what_a_script_or_an_option_lacks_is_said() {
 }
 
 #[test]
-fn transactions_that_send_the_server_nothing_are_told() {
+fn transactions_that_send_the_server_nothing_are_reported() {
     let own = Database::new("");
     let (silent, asks) = (script("\\sleep 1 ms\n"), script("\\sleep 1 ms\nselect 1;\n"));
     let of = |args: &[&str]| {
@@ -432,7 +432,7 @@ fn what_cannot_be_is_refused_in_a_line() {
 }
 
 #[test]
-fn each_second_is_told_while_it_goes_on_and_in_the_result() {
+fn each_second_is_reported_while_it_goes_on_and_in_the_result() {
     let own = Database::new("");
     let args = [own.url.as_str(), "--script", "select1", "--duration", "3s", "--flows", "2"];
     let out = command(&[&args[..], &["--json", "-P", "1"]].concat()).output().unwrap();

@@ -6,7 +6,7 @@ use crate::support::postgres::{Postgres, Setup};
 use workloads::pg::script::{Command, Rng, Script, Value, Vars};
 
 #[test]
-fn a_postgresql_of_the_tests_own_starts_again_and_asks_for_passwords_where_told() {
+fn a_postgresql_of_the_tests_own_starts_again_and_asks_for_passwords_where_asked_to() {
     let mut server = Postgres::with(&Setup {
         hba: "host all all 127.0.0.1/32 scram-sha-256",
         ..Setup::default()

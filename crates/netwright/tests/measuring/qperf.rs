@@ -71,7 +71,7 @@ fn stock_clients_are_served_beside_ours() {
 }
 
 #[test]
-fn strangers_are_served_only_when_told_to() {
+fn strangers_are_served_only_with_open() {
     let o = output(NETWRIGHT, &["serve", "--port", "0", "--qperf", "0", "--bind", "0.0.0.0"]);
     assert_eq!(o.status.code(), Some(2));
     let line = String::from_utf8(o.stderr).unwrap();

@@ -154,7 +154,7 @@ fn datagrams_that_the_wire_drops_are_the_lost_ones() {
 }
 
 #[test]
-fn a_far_end_that_dies_leaves_what_was_measured() {
+fn a_stream_whose_server_dies_leaves_what_was_measured() {
     let mut wire = Wire::new();
     let words = "measure stream 10.98.7.2 --json --no-pin --duration 20s --interval 200ms";
     let mut command = Command::new("ip");

@@ -200,8 +200,42 @@ fn no_public_name_and_no_file_has_a_given_up_word() {
     assert!(wrong.is_empty(), "docs/glossary.md says what to write instead:\n{}", wrong.join("\n"));
 }
 
+/// The names of the tests of a source.
+fn test_names(code: &str) -> Vec<String> {
+    let after = code.split("#[test]\n").skip(1);
+    let name = |t: &str| Some(t.split_once("fn ")?.1.split_once('(')?.0.to_owned());
+    after.filter_map(name).collect()
+}
+
+/// The words of a name that a sentence needs for something else: `as_far_as`, `near_the_truth`.
+fn with_plain_words(name: &str) -> String {
+    let plain = ["so_far", "as_far_as", "however_far", "near_the"];
+    plain.iter().fold(name.to_owned(), |name, phrase| name.replace(phrase, "x"))
+}
+
+#[test]
+fn no_test_has_a_given_up_word_in_its_name() {
+    let words = given_up("Given up in names");
+    let (mut wrong, mut seen) = (vec![], 0);
+    for file in files("crates", |p| ends(p, "rs")) {
+        for name in test_names(&fs::read_to_string(&file).unwrap()) {
+            seen += 1;
+            let read = format!("_{}_", with_plain_words(&name));
+            let word = words.iter().find(|w| read.contains(&format!("_{w}_")));
+            wrong.extend(word.map(|w| format!("{}: {name}: {w}", file.display())));
+        }
+    }
+    assert!(seen > 1500, "only {seen} tests");
+    assert!(wrong.is_empty(), "docs/glossary.md says what to write instead:\n{}", wrong.join("\n"));
+}
+
 #[test]
 fn a_word_that_was_given_up_is_seen() {
+    assert_eq!(
+        test_names("#[test]\nfn a_far_end() {}\n#[test]\n#[ignore]\nfn told() {}"),
+        ["a_far_end", "told"]
+    );
+    assert_eq!(with_plain_words("a_far_end_so_far"), "a_far_end_x");
     assert!(has("Ask the Far end.", "far end") && !has("afar ends", "far end"));
     let code = "// \"far end\" in a comment\nlet a = '\"'; let b = \"the far \\\n   end \\\" of it\"; let c = r#\"a \"b\"#;";
     assert_eq!(literals(code), ["the far \\ end \\\" of it", "a \"b"]);

@@ -66,7 +66,7 @@ fn a_socket_that_nobody_reads_is_named_and_no_buffer_is_proposed() {
 
 /// The look-alike: the same counter grows, and a larger buffer helps.
 #[test]
-fn bursts_at_a_socket_that_is_read_are_told_from_that() {
+fn bursts_at_a_socket_that_is_read_are_distinguished_from_that() {
     let ns = Namespace::new();
     let _reader = Inside::run(&ns, |stop| {
         let socket = UdpSocket::bind("127.0.0.1:9999").unwrap();

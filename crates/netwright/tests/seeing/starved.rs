@@ -89,7 +89,7 @@ fn commands(serve: &Serve) -> Vec<String> {
 }
 
 #[test]
-fn little_memory_is_told() {
+fn little_memory_is_reported() {
     let serve = Serve::start(&[]);
     // Each command waits more than it works: the four sizes run in parallel.
     std::thread::scope(|scope| {
@@ -106,7 +106,7 @@ fn little_memory_is_told() {
 }
 
 #[test]
-fn no_room_in_files_is_told() {
+fn no_room_in_files_is_reported() {
     let serve = Serve::start(&[]);
     for line in commands(&serve) {
         let ended = starved(&line, || limit(libc::RLIMIT_FSIZE, 0));
@@ -209,7 +209,7 @@ fn no_threads() -> std::io::Result<()> {
 }
 
 #[test]
-fn no_thread_is_told() {
+fn no_thread_is_reported() {
     let serve = Serve::start(&[]);
     let mut reported = 0;
     for line in commands(&serve) {

@@ -187,7 +187,7 @@ fn ctrl_c_sigterm_and_the_end_of_the_time_give_the_terminal_back() {
 }
 
 #[test]
-fn a_terminal_is_told_that_programs_are_being_attached() {
+fn a_terminal_is_reported_that_programs_are_being_attached() {
     let args = ["watch", "--plain", "--interval", "100ms", "--duration", "100ms"];
     let mut view = View::start(&args, &[]);
     assert!(view.child.wait().unwrap().success());

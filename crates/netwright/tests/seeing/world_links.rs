@@ -232,7 +232,7 @@ fn vlans_macvlans_and_dummies() {
 }
 
 #[test]
-fn tun_and_tap() {
+fn tun_and_tap_agree_with_ip_on_kind_and_queues() {
     let ns = Namespace::new();
     ns.run("ip", &["tuntap", "add", "tap0", "mode", "tap", "multi_queue"]);
     ns.run("ip", &["tuntap", "add", "tap1", "mode", "tap"]);

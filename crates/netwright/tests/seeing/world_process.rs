@@ -272,7 +272,7 @@ fn what_is_not_there_is_said_in_one_line() {
 
 /// The recorded process, read from files alone, has the same facts.
 #[test]
-fn a_recording_tells_the_same_of_processes_settings_and_rivals() {
+fn a_recording_has_the_same_processes_settings_and_tuners() {
     use probe::{Root, facts, facts::Selector};
     let server = Server::start(None);
     let selectors = [Selector::Port(server.port), Selector::Name("no-such-program".into())];

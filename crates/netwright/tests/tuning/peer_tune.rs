@@ -227,7 +227,7 @@ fn signal(child: &Child, signal: i32) {
 const PEER_RMEM: &str = "peer:sysctl.net.ipv4.tcp_rmem";
 
 #[test]
-fn a_fault_of_the_far_host_is_found_and_remedied_from_here() {
+fn a_fault_of_the_other_host_is_found_and_remedied_from_this_one() {
     let pair = Pair::new();
     pair.plant("right", "net.ipv4.tcp_rmem", SMALL);
     let before = ["left", "right"].map(|h| pair.print(h));
@@ -268,7 +268,7 @@ fn a_fault_of_the_far_host_is_found_and_remedied_from_here() {
 }
 
 #[test]
-fn an_experiment_varies_a_knob_of_the_far_host_and_puts_it_back() {
+fn an_experiment_varies_a_knob_of_the_other_host_and_puts_it_back() {
     let pair = Pair::new();
     pair.plant("right", "net.ipv4.tcp_rmem", SMALL);
     let before = ["left", "right"].map(|h| pair.print(h));
@@ -358,7 +358,7 @@ fn what_may_not_be_asked_from_afar_is_refused() {
 }
 
 #[test]
-fn who_may_not_log_in_or_change_is_told_why() {
+fn who_may_not_log_in_or_change_gets_the_reason() {
     let pair = Pair::new();
     let before = pair.print("right");
     let at = |user: &str, path: &str| format!("ssh://{user}@10.99.0.2:2222{path}");

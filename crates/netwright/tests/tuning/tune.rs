@@ -371,7 +371,7 @@ fn the_second_waits_for_the_first_or_refuses_at_once() {
 }
 
 #[test]
-fn an_older_change_goes_after_the_newer_one_and_drift_is_told() {
+fn an_older_change_goes_after_the_newer_one_and_drift_is_reported() {
     on_a_host(|host| {
         let before = host.print();
         assert_eq!(host.tune(&["apply", "nic.v0.mtu=1400", "nic.v0.txqueuelen=700"]).0, 0);

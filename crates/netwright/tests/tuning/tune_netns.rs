@@ -169,7 +169,7 @@ fn killed_at_every_write_the_namespace_is_put_back_from_outside() {
 }
 
 #[test]
-fn cut_short_it_is_told_as_it_is_and_completed_from_outside() {
+fn an_interrupted_change_is_reported_as_it_is_and_completed_from_outside() {
     let ns = namespace();
     let before = print(&ns);
     let args = ["apply", "--netns", &ns.name, "--no-confirm", CHANGES[0], CHANGES[2]];
@@ -419,7 +419,7 @@ fn what_is_kept_for_a_namespace_is_removed_from_nowhere_else_unasked() {
 }
 
 #[test]
-fn what_is_kept_and_not_in_force_is_told_and_so_is_a_file_that_was_not_there() {
+fn what_is_kept_and_not_in_force_is_reported_and_so_is_a_file_that_was_not_there() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
     let (state, into) = (state.path(), tempfile::tempdir().unwrap());
     let folder = into.path().to_str().unwrap();

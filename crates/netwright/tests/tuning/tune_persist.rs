@@ -268,7 +268,7 @@ fn what_is_kept_for_a_folder_is_judged_by_the_files_in_it() {
 }
 
 #[test]
-fn one_change_of_two_is_removed_and_a_line_read_later_is_told() {
+fn one_change_of_two_is_removed_and_a_line_read_later_is_reported() {
     on_a_host(|host| {
         let into = tempfile::tempdir().unwrap();
         let folder = into.path().to_str().unwrap();

@@ -69,7 +69,7 @@ fn what_a_setting_moves_is_put_back_byte_for_byte() {
 /// Forwarding and MTU change values that the later change sets; the later change's channels reset
 /// values of the earlier one.
 #[test]
-fn what_a_later_change_swept_along_or_set_beside_is_rolled_back_first() {
+fn what_a_later_change_moved_as_a_side_effect_is_rolled_back_first() {
     let ns = queues();
     let values = || {
         let script = "cd /proc/sys/net; cat ipv4/ip_forward ipv4/conf/*/forwarding \

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_after_the_reading_is_told_once_with_the_next() {
+    fn what_came_after_the_reading_is_reported_once_with_the_next() {
         let reported = HashMap::from([(1, 10_u64), (2, 5)]);
         let rest = HashMap::from([(1, 13_u64), (2, 5), (3, 1)]);
         let mut late = late(rest, &reported);

@@ -290,7 +290,7 @@ mod tests {
 
     /// Whatever is learned here by other ways than files is learned again from a recording.
     #[test]
-    fn a_recording_tells_what_the_live_host_told() {
+    fn a_recording_reads_as_the_live_host_does() {
         let recorder = Arc::new(Recorder::default());
         let live = read(&Root::recording(recorder.clone()));
         assert!(live.0.iter().any(|n| n.kind == "loopback" && n.addresses.is_known()));

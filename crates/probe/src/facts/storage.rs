@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn pci_addresses() {
+    fn only_whole_pci_addresses_are_taken_for_one() {
         assert!(is_pci_address("0000:3b:00.0") && is_pci_address("10000:e1:00.7"));
         for other in ["pci0000:00", "2:0:0:0", "0000:3b:00", "0000:3b:0.0", "0:0:0.0", ""] {
             assert!(!is_pci_address(other), "{other}");

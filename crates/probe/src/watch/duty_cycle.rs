@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dearest_cpu_spends_the_budget_and_the_share_is_told() {
+    fn the_dearest_cpu_spends_the_budget_and_the_share_is_reported() {
         let mut duty = DutyCycle::begin(ObserveWhen::Auto, 0);
         let mut part = fake([7, 1_000_000]);
         duty.resume(&mut part, 0, SECOND);

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_option_the_environment_and_the_boot_line_switch_off_and_say_so() {
+    fn the_option_the_environment_and_the_kernel_cmdline_switch_off_and_say_so() {
         let why = |wanted, environment, line| match of(wanted, environment, line) {
             Reading::Absent(why) => why,
             other => format!("{other:?}"),

@@ -138,7 +138,7 @@ fn a_sweep_names_the_smallest_level_within_the_noise_of_the_best() {
 }
 
 #[test]
-fn factors_and_what_they_do_together_are_told_apart() {
+fn factors_and_what_they_do_together_are_distinguished() {
     let text = "command = \"w {a} {b}\"\n[[factor]]\nname = \"a\"\nlevels = [0, 1]\n\
                 [[factor]]\nname = \"b\"\nlevels = [0, 1]\n";
     let both = experiment(&format!("{text}{METRICS}"));
@@ -159,7 +159,7 @@ fn factors_and_what_they_do_together_are_told_apart() {
 }
 
 #[test]
-fn before_the_first_block_and_where_the_first_level_is_the_best_no_change_is_told() {
+fn before_the_first_block_and_where_the_first_level_is_the_best_no_change_is_reported() {
     let ab = experiment(&format!(
         "command = \"w {{v}}\"\n[[factor]]\nname = \"v\"\nlevels = [1, 2]\n{METRICS}"
     ));

@@ -25,7 +25,8 @@ pub struct ClearedSettings {
 /// Undoes the settings of killed experiments, from every record of the folder that has no writer.
 /// `own` is the caller's record; `unsets` are the undo commands of its experiment.
 ///
-/// **Errors**: an undo command of the caller's own record, or one in `unsets`, failed; it stays
+/// # Errors
+/// An undo command of the caller's own record, or one in `unsets`, failed; it stays
 /// pending. Another experiment's failure is returned in [`ClearedSettings::left`] and stays pending too.
 pub fn undo_killed(
     folder: &Path,
@@ -80,7 +81,8 @@ pub fn undo_killed(
 
 /// A record without a writer that has something to undo; else `None`.
 ///
-/// **Errors**: it cannot be read, is damaged, or belongs to another user.
+/// # Errors
+/// It cannot be read, is damaged, or belongs to another user.
 fn pending(path: &Path) -> Result<Option<(Record, RecordContent)>, ProveError> {
     let gone =
         |e: &std::io::Error| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);

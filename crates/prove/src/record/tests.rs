@@ -51,7 +51,7 @@ fn what_was_written_is_read_and_a_cut_line_is_left_out() {
 
 /// A lost line in the middle may be the one that names a setting.
 #[test]
-fn a_damaged_line_is_told_and_a_cut_one_does_not_spoil_what_is_written_after_it() {
+fn a_damaged_line_is_reported_and_a_cut_one_does_not_spoil_what_is_written_after_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.jsonl");
     let mut record = Record::create(&path, &begun()).unwrap();

@@ -302,7 +302,7 @@ fn what_nothing_found_is_worth_stands_beside_it() {
 }
 
 #[test]
-fn without_counters_and_cut_short_are_said() {
+fn missing_counters_and_an_interrupted_window_are_reported() {
     let mut d = diagnosed(vec![]);
     if let Known(w) = &mut d.window {
         w.interrupted = true;

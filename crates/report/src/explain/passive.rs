@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_share_and_cost_are_told() {
+    fn parts_share_and_cost_are_reported() {
         let said = plain(&document(), false);
         for wanted in [
             "Response time of port 5432 · watched for 10 s",
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_says_why_and_what_was_left_out_is_told() {
+    fn what_is_not_known_says_why_and_what_was_left_out_is_reported() {
         let mut d = document();
         let c = &mut d.classes[0];
         let none = || Reading::absent("a Unix socket has no path");

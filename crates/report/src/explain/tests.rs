@@ -111,7 +111,7 @@ fn plain(d: &ExplainDocument) -> String {
 }
 
 #[test]
-fn parts_sum_predictions_and_changes_are_told() {
+fn parts_sum_predictions_and_changes_are_reported() {
     let said = plain(&document());
     for wanted in [
         "Response time of rtt://db1 · 8 clients · 64 B request, 2 KiB response",
@@ -159,7 +159,7 @@ fn what_does_not_add_up_says_why_and_gives_no_answer() {
 }
 
 #[test]
-fn what_a_server_answered_is_told_by_status() {
+fn what_a_server_answered_is_reported_by_status() {
     let mut d = document();
     assert!(!plain(&d).contains("Responses"));
     d.statuses = [(200, 1_234), (404, 7)].into();
@@ -186,7 +186,7 @@ fn what_was_verified_has_its_error() {
 }
 
 #[test]
-fn a_part_that_cannot_be_is_not_told_as_if_it_were() {
+fn an_impossible_component_is_not_printed_as_a_result() {
     let mut d = document();
     d.components[1] = Component {
         ns: -61e3,

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn steering_of_a_virtual_device_is_told() {
+    fn steering_of_a_virtual_device_is_reported() {
         let mut f = testing::machine(testing::MachineShape {
             packages: 1,
             nodes: 1,

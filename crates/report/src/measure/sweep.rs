@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn no_knee_is_told_of_one_point_a_missing_rate_or_counts_that_do_not_grow() {
+    fn no_knee_is_reported_of_one_point_a_missing_rate_or_counts_that_do_not_grow() {
         for points in [&[(1, 5.0)][..], &[(1, 0.0), (2, 9.0)], &[(2, 5.0), (2, 5.0)], &[]] {
             assert_eq!(says(points), "");
         }

@@ -130,7 +130,7 @@ fn a_host_that_tells_nothing_still_gives_a_picture() {
 }
 
 #[test]
-fn an_interrupt_that_may_go_anywhere_is_told_not_drawn() {
+fn an_interrupt_that_may_go_anywhere_is_listed_not_drawn() {
     let mut f = big();
     let mut irqs = f.irqs.get().unwrap();
     irqs[0].effective_affinity = Reading::absent("4.12");

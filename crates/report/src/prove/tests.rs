@@ -80,7 +80,7 @@ fn a_change_is_said_with_its_interval() {
 }
 
 #[test]
-fn long_names_of_levels_are_letters_in_tables_and_told_once() {
+fn long_names_of_levels_are_letters_in_tables_with_one_legend() {
     let mut d = document(Design::Ab);
     let long =
         "sysctl.net.ipv4.tcp_rmem=4096 131072 33554432, sysctl.net.ipv4.tcp_wmem=4096 16384 1";
@@ -225,7 +225,7 @@ fn what_was_held_still_and_what_not_is_said() {
 }
 
 #[test]
-fn what_no_run_has_told_is_no_zero_and_no_best() {
+fn what_no_run_has_reported_is_no_zero_and_no_best() {
     for design in [Design::Ab, Design::Sweep, Design::Matrix] {
         let mut d = document(design);
         d.verdict = Verdict {

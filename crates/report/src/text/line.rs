@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn wraps_at_blanks_and_keeps_long_words_whole_unless_told() {
+    fn wraps_at_blanks_and_keeps_long_words_whole_unless_asked() {
         assert_eq!(wrapped("one two three", 7, 7, false), ["one two", "three"]);
         assert_eq!(wrapped("one two three", 3, 9, false), ["one", "two three"]);
         assert_eq!(wrapped("a abcdefghij b", 4, 4, false), ["a", "abcdefghij", "b"]);

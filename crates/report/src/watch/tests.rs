@@ -41,7 +41,7 @@ fn of_many_cpus_the_busiest_are_shown() {
 }
 
 #[test]
-fn a_finding_is_told_when_it_appears() {
+fn a_finding_is_reported_when_it_appears() {
     let mut record = record(2, 0);
     let found = model::Finding {
         rule: "time_squeeze".into(),

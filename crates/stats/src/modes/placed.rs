@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hump_is_named_by_its_pair_of_cpus() {
+    fn a_mode_is_named_by_its_pair_of_cpus() {
         let of = [
             (0, Some(1), 11_000.0, 3_000),
             (0, Some(2), 53_000.0, 5_000),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hump_is_named_by_what_its_placements_have_in_common() {
+    fn a_mode_is_named_by_what_its_placements_have_in_common() {
         let by_local = [
             (0, Some(1), 11_000.0, 1_000),
             (0, Some(2), 11_000.0, 1_000),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn humps_that_have_nothing_to_do_with_placement_are_not_blamed_on_it() {
+    fn peaks_that_have_nothing_to_do_with_placement_are_not_blamed_on_it() {
         let both = [
             (0, Some(1), 11_000.0, 2_000),
             (0, Some(1), 53_000.0, 2_000),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn one_hump_is_no_mode() {
+    fn one_peak_is_no_mode() {
         assert_eq!(names(&[(0, Some(1), 11_000.0, 5_000)], true), Vec::<String>::new());
     }
 }

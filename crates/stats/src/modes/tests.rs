@@ -42,7 +42,7 @@ fn mixture(n: u32, share: f64, a: f64, b: f64, sigma: f64, seed: u64) -> Vec<Mod
 }
 
 #[test]
-fn one_hump_stays_whole_by_any_clock() {
+fn one_peak_stays_whole_by_any_clock() {
     let mut split = Vec::new();
     for (name, draw) in SINGLE {
         // 24 MHz is the clock of many aarch64 machines.
@@ -62,7 +62,7 @@ fn one_hump_stays_whole_by_any_clock() {
 }
 
 #[test]
-fn a_coarse_clock_is_seen_without_being_told() {
+fn a_coarse_clock_is_recognised_by_its_samples() {
     let mut r = SplitMix64::new(1);
     let h = histogram(10_000, || stepped(r.lognormal(6_000.0, 0.3), 1_000.0));
     assert!((980.0..1_020.0).contains(&density::step(&h)), "{}", density::step(&h));
@@ -87,7 +87,7 @@ fn round_trips_that_resemble_their_neighbours_stay_whole() {
 }
 
 #[test]
-fn two_humps_part_with_their_shares_and_medians() {
+fn two_peaks_part_with_their_shares_and_medians() {
     for share in [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95] {
         for sigma in [0.02, 0.1, 0.25] {
             for seed in 0..3 {
@@ -109,7 +109,7 @@ fn two_humps_part_with_their_shares_and_medians() {
 }
 
 #[test]
-fn three_humps_part() {
+fn three_peaks_part() {
     let mut r = SplitMix64::new(2);
     let mut turn = 0;
     let h = histogram(9_000, || {
@@ -127,12 +127,12 @@ fn neighbours_part_when_they_are_narrow_and_not_when_they_overlap() {
 }
 
 #[test]
-fn a_hump_of_one_percent_is_a_tail() {
+fn a_peak_of_one_percent_is_a_tail() {
     assert_eq!(mixture(100_000, 0.01, 11_000.0, 53_000.0, 0.1, 1).len(), 1);
 }
 
 #[test]
-fn nothing_has_no_hump_and_extremes_have_one() {
+fn no_samples_have_no_peak_and_extremes_have_one() {
     assert_eq!(modes(&Histogram::new(), 1), []);
     for value in [0, 1, u64::MAX] {
         let mut h = Histogram::new();
@@ -151,7 +151,7 @@ fn nothing_has_no_hump_and_extremes_have_one() {
 }
 
 #[test]
-fn keys_tell_what_sets_a_hump_apart() {
+fn keys_say_what_sets_a_mode_apart() {
     let mut r = SplitMix64::new(6);
     let mut all = Histogram::new();
     // `local` makes the first mode alone; `peer` and `both` share the second, and `both` also

@@ -125,7 +125,7 @@ mod tests {
     /// The service of a busy host's rounds came out below nothing: no network was then 13 times as
     /// fast as what was measured.
     #[test]
-    fn a_service_that_is_not_told_from_zero_promises_nothing() {
+    fn a_service_time_that_could_be_zero_promises_nothing() {
         let one = vec![level(1, 23_000.0, 6_000.0, Some(9_000.0))];
         let all = model(one.clone(), (-70_000.0, -61_000.0, 5_000.0)).what_if(1, None).unwrap();
         let none = named(&all, "no network").unwrap();

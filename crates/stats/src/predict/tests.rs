@@ -128,7 +128,7 @@ fn a_twins_fate_elsewhere_says_what_the_path_takes_and_what_becomes_of_the_workl
 }
 
 #[test]
-fn a_twin_takes_no_less_than_nothing_and_no_more_than_the_path_adds() {
+fn a_synthetic_workload_takes_no_less_than_nothing_and_no_more_than_the_path_adds() {
     let (_, unknown) = known(16);
     let levels = seen(2, 16_000.0, 12_000.0, &[1, 2, 4, 8, 16]);
     let synthetic = Model::new(Known { levels, cpus: Some(2), ..unknown.clone() }).unwrap();
@@ -220,7 +220,7 @@ fn the_knee_the_limit_and_the_changes_are_the_truths() {
 }
 
 #[test]
-fn servers_that_nobody_told_of_are_as_many_as_are_kept_busy() {
+fn an_unknown_number_of_servers_is_the_number_kept_busy() {
     let (_, mut known) = known(64);
     known.server_threads = None;
     assert_eq!(Model::new(known.clone()).unwrap().servers(), 4);

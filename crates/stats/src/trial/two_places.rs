@@ -60,7 +60,7 @@ mod tests {
     use crate::random::SplitMix64;
 
     #[test]
-    fn two_places_are_seen_and_one_hump_is_one() {
+    fn two_places_are_seen_and_one_peak_is_one() {
         let seen = |apart: f64| {
             (0..500u64)
                 .filter(|seed| {

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_uses_up_the_ports_is_told_before() {
+    fn a_rate_that_uses_up_the_ports_is_reported_before() {
         let p = ports(28_232, false);
         let ten_s = 10_000_000_000;
         let text = p.forecast(Close::Local, Some(5000), ten_s).unwrap();

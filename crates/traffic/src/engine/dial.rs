@@ -24,7 +24,7 @@ const MOST_NAMED: usize = 4;
 pub struct DialPath {
     pub to: SockAddr,
     pub transport: Transport,
-    /// Requested local address.
+    /// The local address to connect from; `None`: the kernel chooses.
     pub from: Option<IpAddr>,
     pub socket: SocketOptions,
     pub wait: Wait,

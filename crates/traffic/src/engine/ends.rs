@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn others_on_the_pinned_cpus_are_told_with_their_share() {
+    fn others_on_the_pinned_cpus_are_reported_with_their_share() {
         let busy = BTreeMap::from([(CpuId(0), 900_000_000), (CpuId(1), 1_900_000_000)]);
         let ends = Ends {
             local_cpu: Some(cpu(1_000_000_000)),

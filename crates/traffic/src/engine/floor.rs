@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn stolen_time_is_added_up_over_the_windows() {
+    fn steal_time_is_added_up_over_the_windows() {
         let both_ways = window(Some(30_000_000));
         let windows = [window(Some(10_000_000)), both_ways.clone(), both_ways];
         let floor = calibration(31.4, 20).certificate(&windows);

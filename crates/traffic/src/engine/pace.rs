@@ -10,7 +10,7 @@ const GATE_NS: u64 = 100_000;
 #[derive(Debug, Clone, Copy)]
 pub enum Due {
     At(u64),
-    /// No further request.
+    /// No further request is due in this run.
     Never,
 }
 

@@ -61,7 +61,7 @@ pub enum Advance<O> {
     Sleeps(u64),
     /// Another request may begin.
     Free,
-    /// The request ended.
+    /// The request ended, with this outcome.
     Over(O),
 }
 

@@ -18,7 +18,7 @@ pub enum Nothing {
     Look,
     /// The other end closed.
     End,
-    /// The kernel's error.
+    /// The kernel's error of the socket.
     Broken(io::Error),
 }
 

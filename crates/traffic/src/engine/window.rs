@@ -15,12 +15,12 @@ impl Window {
         Self { start: AtomicU64::new(u64::MAX), end: AtomicU64::new(u64::MAX) }
     }
 
-    /// Sets its start.
+    /// Sets the start of the window, ns on the clock of the run.
     pub fn open_at(&self, ns: u64) {
         self.start.store(ns, Ordering::Relaxed);
     }
 
-    /// Sets its end.
+    /// Sets the end of the window, ns on the clock of the run.
     pub fn close_at(&self, ns: u64) {
         self.end.store(ns, Ordering::Relaxed);
     }

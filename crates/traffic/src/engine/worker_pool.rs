@@ -94,7 +94,7 @@ impl Worker {
         self.transactions.store(total, Ordering::Relaxed);
     }
 
-    /// Updates its observations.
+    /// Changes what this thread reports of itself.
     pub fn see(&self, change: impl FnOnce(&mut ThreadReport)) {
         change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
     }

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_passed_is_told() {
+    fn only_what_passed_is_reported() {
         let first = ByContext {
             syscall: VectorNs { net_rx: 5, ..VectorNs::default() },
             ..ByContext::default()

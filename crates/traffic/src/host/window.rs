@@ -52,9 +52,9 @@ pub struct ThreadWindow {
     pub run_queue_ns: Reading<u64>,
     /// Migrations to another CPU. **Source**: `sched`, with `CONFIG_SCHED_DEBUG`.
     pub migrations: Reading<u64>,
-    /// Voluntary context switches.
+    /// Number of voluntary context switches: the thread slept.
     pub voluntary_switches: Reading<u64>,
-    /// Involuntary context switches.
+    /// Number of involuntary context switches: the kernel took the CPU away.
     pub involuntary_switches: Reading<u64>,
 }
 

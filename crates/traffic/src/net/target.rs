@@ -9,7 +9,7 @@ use std::{
 
 use crate::{Error, Result};
 
-/// Default control port.
+/// TCP port on which `netwright serve` takes control connections by default.
 pub const PORT: u16 = 7471;
 
 /// A target as the user gave it.
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets() {
+    fn a_target_is_a_host_with_a_port_or_a_socket() {
         let host = |h: &str, p| Target::Host(h.into(), p);
         for (text, target) in [
             ("db1", host("db1", None)),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn families() {
+    fn a_name_resolves_to_the_requested_family_alone() {
         assert_eq!(resolve("127.0.0.1", 5, Some(4)).unwrap().len(), 1);
         let e = resolve("127.0.0.1", 5, Some(6)).unwrap_err().to_string();
         assert_eq!(e, "127.0.0.1 has no IPv6 address");

@@ -30,7 +30,7 @@ use crate::{Error, Result};
 pub struct TlsRequest<'a> {
     /// PEM file with the trusted certificates, instead of the system's.
     pub ca: Option<&'a str>,
-    /// Accept any certificate.
+    /// Whether any certificate of the server is accepted, unchecked.
     pub insecure: bool,
     /// Accept a certificate for another name.
     pub any_name: bool,

@@ -50,7 +50,7 @@ pub enum Read {
     Some,
     Nothing,
     End,
-    /// The kernel's error.
+    /// The kernel's error of the connection.
     Broken(io::Error),
 }
 
@@ -76,6 +76,9 @@ impl Flow {
     }
 
     /// Sends a request; bytes that the socket has no room for stay in `unsent`.
+    ///
+    /// # Errors
+    /// The kernel's error of the connection; of datagrams only that the port is closed.
     pub fn ask(
         &mut self,
         shape: &RttShape,
@@ -98,6 +101,9 @@ impl Flow {
     }
 
     /// Sends `unsent` bytes while the socket has room.
+    ///
+    /// # Errors
+    /// The kernel's error of the connection; a full socket is none.
     pub fn push(&mut self, request: &[u8]) -> io::Result<()> {
         while self.unsent > 0 {
             let length = (self.unsent).min(request.len() as u64) as usize;

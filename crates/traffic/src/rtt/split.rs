@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn waking_up_is_told_only_where_it_shows() {
+    fn waking_up_is_reported_only_where_it_shows() {
         assert_eq!(waking(median(53_100, 0.008), median(7_200, 0.008)), Ok(Nanos(45_900)));
         let why = waking(median(377_000, 0.1), median(448_000, 7.65)).unwrap_err();
         assert_eq!(

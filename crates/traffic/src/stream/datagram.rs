@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_order_and_duplicates_are_told_apart() {
+    fn loss_order_and_duplicates_are_distinguished() {
         assert_eq!(counts(&after(&[0, 1, 2, 3])), [4, 4, 0, 0]);
         assert_eq!(counts(&after(&[0, 3, 1, 1, 3, 4])), [5, 4, 1, 2]);
         // A jump ahead, then one number too old to be remembered, and one that is not.

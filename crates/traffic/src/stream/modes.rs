@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn two_throughputs_are_told_with_which_goes_with_migrations() {
+    fn two_throughput_modes_are_reported_with_the_one_that_migrates() {
         for (moved, goes) in
             [((6, 0), GoesWith::Slow), ((0, 6), GoesWith::Fast), ((3, 3), GoesWith::Neither)]
         {

@@ -50,7 +50,7 @@ pub struct ReceiveSocket<'a> {
 pub enum Nothing {
     /// Nothing is available now.
     Yet,
-    /// The kernel's error.
+    /// The kernel's error of the socket.
     Broken(io::Error),
 }
 

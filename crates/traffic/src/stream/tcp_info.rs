@@ -48,9 +48,9 @@ pub struct TcpInfo {
     /// Segments retransmitted since the connection began.
     pub retransmits: Option<u64>,
     pub cwnd_bytes: Option<u64>,
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time, ns. **Source**: `tcpi_rtt` of `TCP_INFO`, in µs there.
     pub rtt_ns: Option<u64>,
-    /// Maximum segment size.
+    /// Maximum segment size of the sender, bytes. **Source**: `tcpi_snd_mss` of `TCP_INFO`.
     pub mss_bytes: Option<u64>,
     /// Payload bytes acknowledged by the other end's kernel; a SYN counts as one.
     pub bytes_acked: Option<u64>,

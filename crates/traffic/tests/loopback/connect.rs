@@ -243,7 +243,7 @@ fn a_target_that_refuses_is_not_flooded() {
 }
 
 #[test]
-fn a_target_that_never_answers_is_told_from_one_that_never_accepts() {
+fn a_target_that_never_answers_is_distinguished_from_one_that_never_accepts() {
     // The kernel accepts the connection, since there is room; then nothing follows.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let fake = Fake::with(listener.local_addr().unwrap().port());

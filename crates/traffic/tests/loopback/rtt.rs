@@ -257,7 +257,7 @@ fn both_engines_move_the_same() {
 }
 
 #[test]
-fn a_far_end_that_dies_is_one_line_with_both_engines() {
+fn a_server_that_dies_is_one_line_with_both_engines() {
     for engine in [Engine::Epoll, Engine::IoUring] {
         let peer = PeerEnd::loopback();
         let mut s = spec(&peer.target, Transport::Tcp);

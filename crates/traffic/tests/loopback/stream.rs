@@ -171,7 +171,7 @@ fn every_transport_direction_wait_and_shape() {
 }
 
 #[test]
-fn copies_are_spared_where_asked_and_told_where_not() {
+fn copies_are_spared_where_asked_and_reported_where_not() {
     let peer = PeerEnd::loopback();
     let folder = tempfile::tempdir().unwrap();
     let unix = PeerEnd::start(Listen::Unix(folder.path().join("far")));

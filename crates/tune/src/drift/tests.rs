@@ -195,7 +195,7 @@ fn what_follows_its_knob_or_moves_by_itself_is_nobodys() {
 
 /// The undo was killed after it restored the knob, which also moved the other value.
 #[test]
-fn undoing_that_was_cut_short_makes_nobody_of_what_it_moved() {
+fn an_interrupted_undo_blames_nobody_for_what_it_moved() {
     let made = vec![begin(&["a"]), writing(0, "a", &[("c", "5")]), written(0, &[("c", "6")])];
     let tree = Tree::new(&[("a", "1"), ("c", "0")]);
     assert_eq!(tree.found(&fold([made.clone(), vec![undoing()]].concat())), []);

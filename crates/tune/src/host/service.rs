@@ -24,7 +24,7 @@ pub fn unit_file(host: &Host, name: &str) -> Option<String> {
     UNIT_FOLDERS.iter().map(|f| format!("{f}/{name}")).find(|p| host.root().exists(p))
 }
 
-/// The service manager.
+/// The program that starts and stops this host's services.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manager {
     Systemd,

@@ -64,7 +64,7 @@ pub struct JournaledSet {
     pub gone: bool,
     /// Its network namespace is gone.
     pub namespace_gone: bool,
-    /// Failures, in order.
+    /// Failures and values that could not be restored, in the order of the journal.
     pub trouble: Vec<Trouble>,
 }
 

@@ -47,16 +47,25 @@ impl From<JudgedValue> for Refusal {
 }
 
 /// Refuses a value that the knob does not accept.
+///
+/// # Errors
+/// Always: the refusal, as wrong usage.
 pub fn usage<T>(why: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::new(RefusedAs::Usage, why))
 }
 
 /// Refuses a harmful value.
+///
+/// # Errors
+/// Always: the refusal, as harmful.
 pub fn harmful<T>(why: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::new(RefusedAs::Harmful, why))
 }
 
 /// Refuses a value that this host does not support.
+///
+/// # Errors
+/// Always: the refusal, as not supported by this host.
 pub fn cannot<T>(why: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::new(RefusedAs::Environment, why))
 }

@@ -29,7 +29,7 @@ pub struct Request {
     pub id: Option<u64>,
     /// Remove instead of keep.
     pub remove: bool,
-    /// Write nothing.
+    /// Whether files are only listed, and none is written.
     pub dry_run: bool,
     /// Print the values in another tool's format and write nothing.
     pub prints: bool,

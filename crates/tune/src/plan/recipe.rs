@@ -219,7 +219,7 @@ fn a_zero_beside_the_other_unit_asks_for_nothing() {
 }
 
 #[test]
-fn mistyped_names_are_told_the_nearest() {
+fn mistyped_names_are_answered_with_the_nearest() {
     for (text, meant) in [
         ("sysctl.net.core.somaxcon=1\n", "did you mean sysctl.net.core.somaxconn?"),
         ("net.core.somaxcon=1\n", "did you mean sysctl.net.core.somaxconn?"),

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers() {
+    fn a_header_line_is_split_and_those_of_the_client_are_refused() {
         assert_eq!(header("A-b:  c d ").unwrap(), ("A-b", "c d"));
         assert_eq!(header("A:").unwrap(), ("A", ""));
         for wrong in ["A", "A b: c", ": x", "A: b\r\nC: d", "Connection: x", "content-length: 1"] {

@@ -31,7 +31,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_and_a_redirect_are_told_apart() {
+    fn an_error_and_a_redirect_are_distinguished() {
         assert_eq!(said(&[(200, 9), (204, 9), (304, 9)]), [""; 0]);
         let all = said(&[(404, 5)]);
         assert!(

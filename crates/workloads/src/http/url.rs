@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls() {
+    fn a_url_has_host_port_path_and_authority() {
         for (text, host, port, path, authority) in [
             ("http://a", "a", 80, "/", "a"),
             ("HTTP://a:80", "a", 80, "/", "a"),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets() {
+    fn a_unix_url_has_its_socket_and_path() {
         let url: Url = "HTTP+unix://%2Frun%2fa%20b.sock/x?y#z".parse().unwrap();
         assert_eq!(url.socket.as_deref(), Some(Path::new("/run/a b.sock")));
         assert_eq!((url.authority().as_str(), url.path.as_str()), ("localhost", "/x?y"));

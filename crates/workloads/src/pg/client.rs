@@ -22,10 +22,10 @@ use super::{
 pub struct Running {
     /// Start of its latency: the schedule's time in open loop, else the time it began.
     pub due_ns: u64,
-    /// Time it began.
+    /// Its beginning, ns on the clock of the window.
     pub begun_ns: u64,
     pub script: usize,
-    /// Number of tries.
+    /// Tries of this transaction so far, the present one included.
     pub tries: u32,
     at: usize,
     /// Whether statements were sent without a `Sync` so far.

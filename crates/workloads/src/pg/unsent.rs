@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_sends_nothing_is_told_in_a_line() {
+    fn what_sends_nothing_is_reported_in_a_line() {
         assert_eq!(warning(0, 10), None);
         assert!(warning(10, 10).unwrap().to_string().starts_with("no transaction sent"));
         let some = warning(2_500, 10_000).unwrap().to_string();

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_both_ways_need_is_told_once() {
+    fn what_both_ways_need_is_reported_once() {
         let rejected = |how: &str| reported("28000", &format!("pg_hba.conf rejects, {how}"));
         let Error::Denied(said) =
             both("db1:5432", &rejected("SSL encryption"), &rejected("no encryption"))

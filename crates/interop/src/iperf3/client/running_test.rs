@@ -46,7 +46,7 @@ pub struct FinishedTest {
     /// Congestion control of the sending sockets.
     pub congestion: Option<String>,
     pub ids: Vec<u64>,
-    /// The server's results.
+    /// The results that the server sent after the test; `None` if it sent none.
     pub theirs: Option<Results>,
     pub interrupted: bool,
     pub broken: Option<Error>,

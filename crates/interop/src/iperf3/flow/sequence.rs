@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn late_again_and_lost_are_told_apart() {
+    fn late_retransmitted_and_lost_are_distinguished() {
         let s = fed(&[1, 2, 4, 3, 3, 7, 7]);
         assert_eq!((s.highest, s.received, s.reordered, s.duplicates), (7, 5, 1, 2));
     }

@@ -268,7 +268,7 @@ fn half_a_server(udp: bool, then: fn(std::net::TcpStream)) -> (String, thread::J
 }
 
 #[test]
-fn a_far_end_that_dies_falls_silent_or_swallows() {
+fn a_server_that_dies_falls_silent_or_swallows_ends_the_measurement() {
     // The server ends early, nothing was measured: one line.
     let (at, server) = half_a_server(false, |_| thread::sleep(Duration::from_millis(400)));
     let m = rtt(&spec(&at, Transport::Tcp, 2000)).unwrap();
@@ -336,7 +336,7 @@ fn ctrl_c_reports_and_frees_the_server() {
 }
 
 #[test]
-fn our_own_far_end_does_as_qperf_does() {
+fn our_own_server_does_as_qperf_does() {
     let peer = PeerEnd::new(Limits::default());
     for transport in [Transport::Tcp, Transport::Udp] {
         let mut s = spec(&peer.target(), transport, 300);

@@ -228,7 +228,7 @@ fn hostile_clients_disturb_nobody() {
 }
 
 #[test]
-fn a_stopped_far_end_gives_its_clients_what_was_counted() {
+fn a_stopped_server_gives_its_clients_what_was_counted() {
     let peer = PeerEnd::new(Limits::default());
     let child = real::begin(peer.port, "127.0.0.1", &["-t", "3", "-vvs", "-vvt", "--", "tcp_lat"]);
     while !peer.events.lock().unwrap().iter().any(|e| matches!(e, Event::Began { .. })) {

@@ -81,7 +81,7 @@ fn as_fast_as_qperf() {
 }
 
 #[test]
-fn our_own_far_end_counts_the_same() {
+fn our_own_server_counts_the_same() {
     let peer = PeerEnd::new(Limits::default());
     let s = spec(&peer.target(), Transport::Tcp, 300);
     let r = whole(&s).runs.remove(0);

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_beyond_their_range_are_told_the_range() {
+    fn numbers_beyond_their_range_are_refused_with_the_range() {
         assert_eq!(within::<0, 63>("63"), Ok(63));
         for wrong in ["64", "-1", "ef"] {
             assert_eq!(within::<0, 63>(wrong).unwrap_err(), "write a whole number from 0 to 63");

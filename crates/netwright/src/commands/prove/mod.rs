@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_experiment_by_flags_that_was_never_begun_is_told_as_that() {
+    fn an_experiment_by_flags_that_was_never_begun_is_reported_as_that() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("prove-0.jsonl");
         let flags = ["--command", "true", "--status"];

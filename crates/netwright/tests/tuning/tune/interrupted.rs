@@ -124,7 +124,7 @@ fn what_may_cut_the_own_connection_is_undone_unless_confirmed() {
 }
 
 #[test]
-fn a_guard_that_is_gone_is_told_before_its_time_is_over() {
+fn a_watchdog_that_is_gone_is_reported_before_its_time_is_over() {
     on_a_host(|host| {
         assert_eq!(host.tune(&["apply", "nic.v0.txqueuelen=700", "--confirm", "1h"]).0, 0);
         let status = || json(&host.tune(&["status", "--json"]).1);
@@ -177,7 +177,7 @@ fn the_guard_undoes_also_when_the_tool_is_killed_in_the_middle() {
 }
 
 #[test]
-fn what_a_guard_will_undo_of_a_change_that_was_cut_short_is_told() {
+fn what_a_watchdog_will_undo_of_an_interrupted_change_is_reported() {
     on_a_host(|host| {
         let asks = ["apply", "--confirm", "1h", "nic.v0.mtu=1400", "nic.v0.txqueuelen=700"];
         assert_eq!(host.tune(&asks).0, 0);
@@ -235,7 +235,7 @@ fn what_is_completed_has_a_guard_of_its_own() {
 }
 
 #[test]
-fn what_reaches_beyond_a_network_namespace_is_told() {
+fn what_reaches_beyond_a_network_namespace_is_reported() {
     on_a_host(|host| {
         let (code, out, _) = host.tune(&["plan", "sysctl.vm.swappiness=61", "nic.v0.mtu=1400"]);
         let reported =

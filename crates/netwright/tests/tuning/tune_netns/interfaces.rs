@@ -190,7 +190,7 @@ fn an_interface_that_took_name_and_number_of_another_is_left_alone() {
 }
 
 #[test]
-fn what_is_gone_with_its_value_is_told_before_and_after_and_ends_it() {
+fn what_is_gone_with_its_value_is_reported_before_and_after_and_ends_it() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
     let state = state.path();
     let mut sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
@@ -245,7 +245,7 @@ fn what_is_gone_with_its_value_is_told_before_and_after_and_ends_it() {
 }
 
 #[test]
-fn a_change_cut_short_is_not_completed_on_another_interface() {
+fn a_change_interrupted_is_not_completed_on_another_interface() {
     let ns = namespace();
     let args = ["apply", "--netns", &ns.name, "--no-confirm", CHANGES[0], CHANGES[2]];
     for at in 1.. {
@@ -392,7 +392,7 @@ fn a_plan_goes_to_the_interface_that_it_was_made_for_or_nowhere() {
 }
 
 #[test]
-fn a_change_cut_short_before_a_step_does_not_make_it_on_another_interface() {
+fn a_change_interrupted_before_a_step_does_not_make_it_on_another_interface() {
     let ns = namespace();
     let args = [
         "apply",

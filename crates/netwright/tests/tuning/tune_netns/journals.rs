@@ -89,7 +89,7 @@ fn a_flipped_bit_in_a_journal_is_damage_whatever_it_tells() {
 }
 
 #[test]
-fn what_a_newer_netwright_wrote_is_told_and_left_to_it() {
+fn what_a_newer_netwright_wrote_is_reported_and_left_to_it() {
     let ns = namespace();
     let state = tempfile::tempdir().unwrap();
     let asks = ["sysctl.net.ipv4.tcp_fin_timeout=31", "nic.v0.mtu=1400"];
@@ -414,7 +414,7 @@ fn a_confirmation_after_the_deadline_says_what_came_first() {
 }
 
 #[test]
-fn a_read_only_journal_is_rolled_back_from_and_says_that_it_was_not_told() {
+fn a_read_only_journal_is_rolled_back_from_and_says_that_nothing_was_recorded() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
     let out = on_its_own_file_system(
         &ns,

@@ -210,7 +210,7 @@ fn names_of_nobody_and_old_names_are_found_by_the_device() {
 }
 
 #[test]
-fn several_ports_of_one_function_are_told_apart_or_share() {
+fn several_ports_of_one_function_are_distinguished_or_share() {
     let mut tree = Tree::new();
     tree.pci("0000:04:00.4", 70..72);
     tree.pci("7870:00:00.0", 80..82);

@@ -321,7 +321,7 @@ fn a_member_names_its_master() {
 }
 
 #[test]
-fn a_parameter_that_the_driver_lacks_is_told_from_one_that_is_off() {
+fn a_parameter_that_the_driver_lacks_is_distinguished_from_one_that_is_off() {
     let words = |rx_usecs: u32| answers::Coalesce {
         rx_coalesce_usecs: rx_usecs,
         ..answers::WordStruct::from_words(std::iter::repeat(0)).unwrap()

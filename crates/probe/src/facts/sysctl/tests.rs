@@ -93,7 +93,7 @@ fn patterns_yield_to_names_and_exclusions() {
 }
 
 #[test]
-fn tuned_and_the_boot_line_are_owners_too() {
+fn tuned_and_the_kernel_cmdline_are_owners_too() {
     let profile = (
         "/usr/lib/tuned/net/tuned.conf",
         "[main]\ninclude=base\n[sysctl]\nnet.ipv4.tcp_rmem=\"4096 131072 16777216\" # why\n",
@@ -117,7 +117,7 @@ fn tuned_and_the_boot_line_are_owners_too() {
 }
 
 #[test]
-fn sysctl_files_come_over_tuned_unless_told_not_to() {
+fn sysctl_files_come_over_tuned_unless_configured_otherwise() {
     let common = [
         ("/etc/tuned/active_profile", "p\n"),
         ("/etc/tuned/p/tuned.conf", "[sysctl]\nnet.core.somaxconn=2048\n"),

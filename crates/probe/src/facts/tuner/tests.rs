@@ -144,7 +144,7 @@ fn profiles_that_include_each_other_end() {
 }
 
 #[test]
-fn link_files_that_only_name_are_no_rivals() {
+fn link_files_that_only_name_are_no_tuners() {
     let t = Tree::of(&[
         (
             "/usr/lib/systemd/network/99-default.link",

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn assigning_is_told_from_comparing() {
+    fn assigning_is_distinguished_from_comparing() {
         assert_eq!(sets(r#"SUBSYSTEM=="net", ATTR{mtu}=="1500", NAME="x""#), None);
         assert_eq!(sets(r#"SUBSYSTEM=="net", ACTION=="add", ATTR{mtu}="9000""#), Some("mtu"));
         assert_eq!(sets(r#"ACTION=="add", ATTR{tx_queue_len} = "10000""#), Some("txqueuelen"));

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn setting_is_told_from_looking() {
+    fn setting_is_distinguished_from_looking() {
         for (line, what) in [
             ("/usr/sbin/ethtool -G eth0 rx 4096", Some("rings")),
             ("ethtool -K $IFACE gro off && true", Some("offloads")),

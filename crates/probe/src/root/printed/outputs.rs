@@ -50,7 +50,7 @@ const BY_HAND: [&str; 22] = [
 pub enum Text {
     /// A file of it.
     File(String),
-    /// The text itself.
+    /// The output itself, in memory.
     Here(Vec<u8>),
 }
 

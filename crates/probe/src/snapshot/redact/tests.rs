@@ -124,7 +124,7 @@ fn command_lines_keep_the_program() {
 }
 
 #[test]
-fn the_boot_line_keeps_settings() {
+fn the_kernel_cmdline_keeps_settings() {
     let kept = "BOOT_IMAGE=/boot/vmlinuz root=/dev/vda1 ro isolcpus=managed_irq,2-15 nohz_full=2-15 intel_idle.max_cstate=1 mitigations=auto,nosmt quiet";
     assert_eq!(content("/proc/cmdline", kept), kept);
     let new = content(

@@ -119,7 +119,7 @@ fn fix_keeps_what_does_nothing_no_more_often_than_it_says() {
 }
 
 #[test]
-#[ignore = "a minute: docs/fix.md has the command and what it said"]
+#[ignore = "a minute: docs/prove-method.md has the command and its result"]
 fn fix_many_times() {
     how_often_decoys_are_kept(3_000);
 }

@@ -191,7 +191,7 @@ fn states_that_a_cpu_does_not_tell_are_left_out_and_busy_is_then_unknown() {
 }
 
 #[test]
-fn user_and_system_time_are_told_apart_by_enough_ticks_only() {
+fn user_and_system_time_are_distinguished_by_enough_ticks_only() {
     let parts = |threads, user, system| {
         let w = Worker::new(|| ()).window();
         let cpu = EndCpu {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn spans() {
+    fn a_span_is_in_hours_or_in_days() {
         assert_eq!((span(7200, 0).as_str(), span(864_000, 0).as_str()), ("2 h", "10 days"));
         assert_eq!(span(0, 5), "0 h");
     }

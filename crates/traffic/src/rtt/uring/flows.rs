@@ -26,7 +26,7 @@ pub enum FlowEvent {
     Bytes { key: usize, buffer: u16, length: usize },
     /// The other end closed.
     End,
-    /// The kernel's error.
+    /// The kernel's error of the connection.
     Broken { why: io::Error },
 }
 

@@ -10,6 +10,9 @@ use parse::sysctl_conf::folded;
 use crate::knob::{PlanContext, Refusal, cannot, usage};
 
 /// The value in the kernel's form, or the reason for refusing it.
+///
+/// # Errors
+/// The refusal with its reason.
 pub fn judge(
     context: &PlanContext<'_>,
     key: &str,
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_is_looked_at_and_the_range_is_told() {
+    fn every_word_is_looked_at_and_the_range_is_reported() {
         let check = |key: &str, value: &str| in_range(settings::find(key).unwrap(), value);
         for (key, value, range) in [
             ("net.ipv4.tcp_syn_retries", "128", "1 to 127"),

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mistyped_name_is_told_the_nearest_one() {
+    fn a_mistyped_name_is_answered_with_the_nearest_one() {
         let tree = tempfile::tempdir().unwrap();
         for file in ["net/core/somaxconn", "net/ipv4/conf/eth0/rp_filter", "kernel/osrelease"] {
             let path = tree.path().join("proc/sys").join(file);

@@ -52,7 +52,7 @@ fn here_and_gone(files: &[(&str, &str)]) -> (Rendered, Rendered) {
 }
 
 #[test]
-fn who_sets_the_mtu_after_udev_is_told_it_also_while_the_interface_is_gone() {
+fn who_sets_the_mtu_after_udev_gets_it_also_while_the_interface_is_gone() {
     for (files, path, line) in [
         (
             &[("run/NetworkManager/devices/2", "connection-uuid=77-88\n")][..],

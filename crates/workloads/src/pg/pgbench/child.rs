@@ -10,7 +10,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use traffic::{Error, ErrorContext, Result, net::now_ns};
 
-/// Poll interval.
+/// Time between two looks at whether pgbench ended.
 const LOOK: Duration = Duration::from_millis(5);
 /// How long it may take to end after SIGINT, before SIGKILL.
 const ENDING_NS: u64 = 2_000_000_000;

@@ -9,7 +9,7 @@ pub struct Reported {
     pub per_s_without: Option<f64>,
     /// Including it, or including the time of each new connection.
     pub per_s_with: Option<f64>,
-    /// Initial connection time.
+    /// Time that pgbench took to connect all clients at the start, ns.
     pub connecting_ns: Option<f64>,
     /// With a connection for each transaction: mean time of one.
     pub each_connection_ns: Option<f64>,

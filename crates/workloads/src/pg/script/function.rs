@@ -81,6 +81,9 @@ impl Function {
     }
 
     /// Checks the number of arguments; returns whether the optional seed must be added.
+    ///
+    /// # Errors
+    /// The function does not take that number of arguments.
     pub fn lacks_seed(self, word: &str, n: usize) -> Result<bool, String> {
         let entry = NAMED.iter().find(|(name, ..)| name.eq_ignore_ascii_case(word));
         let Some((name, _, least, most)) = entry else { return Ok(false) };

@@ -31,6 +31,9 @@ pub(super) struct Tokens<'a> {
 
 impl<'a> Tokens<'a> {
     /// Tokens from an offset on.
+    ///
+    /// # Errors
+    /// The first token is invalid.
     pub fn new(text: &'a str, at: usize) -> Result<Self, Fault> {
         let mut tokens = Self { text, at, next: (Token::End, at) };
         tokens.next = tokens.read()?;
@@ -57,6 +60,9 @@ impl<'a> Tokens<'a> {
     }
 
     /// Takes the next token if it is this word or sign.
+    ///
+    /// # Errors
+    /// The token after it is invalid.
     pub fn accept(&mut self, what: &str) -> Result<bool, Fault> {
         let here = match self.peek() {
             Token::Sign(sign) => *sign == what,

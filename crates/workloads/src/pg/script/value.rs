@@ -119,6 +119,9 @@ impl Scalar {
     }
 
     /// The nearest integer; ties go to the even one.
+    ///
+    /// # Errors
+    /// A double beyond 64 bits, or a value that is no number.
     #[expect(clippy::cast_possible_truncation, reason = "what does not fit is refused first")]
     pub fn int(self) -> Result<i64, String> {
         match self {
