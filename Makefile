@@ -58,8 +58,9 @@ lint: deps
 # make bench BENCHES=traffic ARGS='--only stream'; its parts http and redis alone are BENCHES=http and BENCHES=redis. As root:
 # BENCHES=explain holds explain's predictions against what is measured on slow wires, BENCHES=decompose
 # its parts against known service times (docs/explain.md). BENCHES=prove counts how often prove is wrong,
-# on made-up hosts and live (ARGS='--minutes 25'; docs/prove.md). neper is compared with where
-# NEPER=path/to/tcp_rr says that it is.
+# on made-up hosts and live (ARGS='--minutes 25'; docs/prove.md), BENCHES=watch what watching costs. neper is
+# compared with where NEPER=path/to/tcp_rr says that it is; inspect_tree and watch compare with an
+# older netwright where BEFORE=path/to/netwright says that it is.
 BENCHES ?= inspect_tree record traffic
 bench: bench-deps
 	@failed=0; for bench in $(BENCHES); do \

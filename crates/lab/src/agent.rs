@@ -1,7 +1,7 @@
 //! The guest's agent: runs commands from the command ports, one at a time on each port.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     io::{self, Read, Write},
     os::{
         fd::AsFd,
@@ -16,6 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use probe::Root;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
@@ -47,16 +48,17 @@ pub fn serve() -> Result<(), LabError> {
 }
 
 fn ports() -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir("/sys/class/virtio-ports") else { return Vec::new() };
-    let mut found: Vec<PathBuf> = entries
-        .filter_map(|e| e.ok())
-        .filter(|e| {
-            fs::read_to_string(e.path().join("name")).is_ok_and(|n| n.starts_with(PORT_PREFIX))
-        })
-        .map(|e| Path::new("/dev").join(e.file_name()))
-        .collect();
+    const FOLDER: &str = "/sys/class/virtio-ports";
+    let root = Root::live();
+    let is_ours = |port: &String| {
+        root.word(&format!("{FOLDER}/{port}/name"))
+            .known()
+            .is_some_and(|name| name.starts_with(PORT_PREFIX))
+    };
+    let mut found = root.entries(FOLDER).unwrap_or_default();
+    found.retain(is_ours);
     found.sort();
-    found
+    found.iter().map(|port| Path::new("/dev").join(port)).collect()
 }
 
 fn serve_port(path: &Path) {

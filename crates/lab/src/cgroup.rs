@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use probe::Root;
+
 use crate::{
     LabError,
     state::{Lab, Resource},
@@ -67,10 +69,10 @@ pub fn find(mounts: &str, controllers: impl Fn(&Path) -> String) -> Option<Hiera
 /// # Errors
 /// No cpuset controller is mounted, or the kernel refuses.
 pub fn make(lab: &mut Lab, id: &str, cpus: Option<&str>) -> Result<Vec<PathBuf>, LabError> {
-    let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+    let mounts = Root::live().read("/proc/mounts").unwrap_or_default();
     let controllers =
         |root: &Path| fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
-    let hierarchy = find(&mounts, controllers).ok_or_else(|| {
+    let hierarchy = find(&String::from_utf8_lossy(&mounts), controllers).ok_or_else(|| {
         LabError::failed("making a cgroup", "no cpuset controller is mounted (cgroup v1 or v2)")
     })?;
     let slice = format!("netwright-{}.slice", lab.state.name);

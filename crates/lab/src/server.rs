@@ -10,6 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use model::reading::Known;
+use probe::Root;
 use rustix::process::{Pid, WaitOptions, setsid, waitpid};
 
 use crate::{
@@ -107,18 +109,14 @@ fn about(spec: &ServerSpec, release: &str) -> String {
 /// Refuses a guest larger than the free memory, which would make this machine swap or kill
 /// processes.
 fn check_memory(spec: &ServerSpec) -> Result<(), LabError> {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let available_kib: Option<u64> = text
-        .lines()
-        .find_map(|l| l.strip_prefix("MemAvailable:"))
-        .and_then(|l| l.trim().split(' ').next()?.parse().ok());
+    let available =
+        Root::live().parsed("/proc/meminfo", |text| parse::meminfo::value(text, "MemAvailable"));
     let needed = u64::from(spec.memory_mib) + 256;
-    match available_kib {
-        Some(kib) if kib / 1024 < needed => Err(LabError::failed(
+    match available.map(|bytes| bytes.0 >> 20) {
+        Known(mib) if mib < needed => Err(LabError::failed(
             "starting the guest",
             format!(
-                "it needs {needed} MiB of memory, {} MiB are available; --memory asks for less",
-                kib / 1024
+                "it needs {needed} MiB of memory, {mib} MiB are available; --memory asks for less"
             ),
         )),
         _ => Ok(()),

@@ -15,6 +15,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use probe::Root;
 use serde::{Deserialize, Serialize};
 
 use crate::{LabError, tool};
@@ -32,8 +33,6 @@ pub enum Resource {
         /// Name of its file under `/run/netns`.
         name: String,
     },
-    /// A link in this machine's own namespace.
-    Link { name: String },
     /// A process; its start time distinguishes it from a later process with the same PID.
     Process {
         pid: u32,
@@ -433,11 +432,8 @@ fn check_name(name: &str) -> Result<(), LabError> {
 /// A process's start time in ticks since boot: with the pid, its identity. `None` where it has ended,
 /// also while its parent has not waited for it: a watchdog may look sooner.
 fn start_ticks(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold blanks and parentheses.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X") { None } else { fields.nth(18)?.parse().ok() }
+    let stat = Root::live().parsed(&format!("/proc/{pid}/stat"), parse::task_stat::parse);
+    stat.into_known().filter(|s| !matches!(s.state, 'Z' | 'X')).map(|s| s.start_ticks)
 }
 
 fn is_alive(pid: u32, ticks: u64) -> bool {

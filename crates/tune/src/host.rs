@@ -139,10 +139,10 @@ impl Host {
     /// Absent when it is gone.
     pub fn start_ticks(&self, process: &str) -> Result<u64, TuneError> {
         let path = format!("/proc/{process}/stat");
-        // The name in parentheses may hold blanks and parentheses; field 22 is the start time.
-        let field = |s: &str| s.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok();
-        field(&self.text(&path)?)
-            .ok_or_else(|| TuneError::Environment(format!("{path}: makes no sense")))
+        let bytes = self.root.read(&path).map_err(|e| TuneError::read(&e))?;
+        parse::task_stat::parse(&bytes)
+            .map(|stat| stat.start_ticks)
+            .map_err(|_| TuneError::Environment(format!("{path}: makes no sense")))
     }
 
     /// Whether the process with this number and start time lives. A zombie (`Z`, or `X` while

@@ -1,4 +1,4 @@
-//! Removes a lab's resources: links, namespaces, and the processes in them.
+//! Removes a lab's resources: namespaces and the processes in them, processes, cgroups.
 
 use std::{fs, path::Path};
 
@@ -16,12 +16,6 @@ pub(super) fn end(resource: &Resource) -> Result<(), LabError> {
             }
             end_inhabitants(name)?;
             tool::ip(&format!("netns del {name}")).map(drop)
-        }
-        Resource::Link { name } => {
-            if !Path::new("/sys/class/net").join(name).exists() {
-                return Ok(());
-            }
-            tool::ip(&format!("link del {name}")).map(drop)
         }
         Resource::Process { pid, start_ticks, what } => end_process(*pid, *start_ticks, what),
         Resource::Cgroup { path } => end_cgroup(path),

@@ -6,6 +6,7 @@
 //! its beginning. Exit code 1: a median loss exceeds its limit.
 
 use std::{
+    ffi::{OsStr, OsString},
     io,
     process::{Child, Command, ExitCode, Stdio},
     thread::sleep,
@@ -74,8 +75,21 @@ impl Drop for Watching {
     }
 }
 
+/// The older program to compare with.
+fn older() -> Option<OsString> {
+    std::env::var_os("BEFORE").filter(|file| !file.is_empty())
+}
+
 fn netwright() -> Command {
-    let mut command = Command::new(NETWRIGHT);
+    watch_by(NETWRIGHT.as_ref())
+}
+
+fn before() -> Command {
+    watch_by(&older().unwrap_or_default())
+}
+
+fn watch_by(program: &OsStr) -> Command {
+    let mut command = Command::new(program);
     command.args(["watch", "--json", "--interval", "1s"]);
     command
 }
@@ -134,11 +148,16 @@ fn run() -> io::Result<bool> {
         }
         let mut traffic = traffic::Traffic::start(kind)?;
         // First the same twice: this shows what the machine cannot resolve.
-        row(&options, &mut traffic, "nothing (control)", None, None)?;
-        kept &= row(&options, &mut traffic, "netwright", Some(netwright), Some(least))?;
-        row(&options, &mut traffic, "netwright --softirq always", Some(exact), None)?;
-        row(&options, &mut traffic, "its softirq time alone", Some(softirq_time), None)?;
-        row(&options, &mut traffic, "bpftrace", Some(bpftrace), None)?;
+        row(&options, &mut traffic, "nothing (control)", [None, None], None)?;
+        kept &= row(&options, &mut traffic, "netwright", [None, Some(netwright)], Some(least))?;
+        row(&options, &mut traffic, "netwright --softirq always", [None, Some(exact)], None)?;
+        row(&options, &mut traffic, "its softirq time alone", [None, Some(softirq_time)], None)?;
+        row(&options, &mut traffic, "bpftrace", [None, Some(bpftrace)], None)?;
+        if older().is_some() {
+            row(&options, &mut traffic, "netwright before", [None, Some(before)], None)?;
+            let both = [Some(before as Watcher), Some(netwright)];
+            row(&options, &mut traffic, "netwright, by before", both, None)?;
+        }
     }
     if options.wants("user") {
         user::measure()?;
@@ -149,29 +168,29 @@ fn run() -> io::Result<bool> {
     Ok(kept)
 }
 
+type Watcher = fn() -> Command;
+
+/// One row: the work with the second watcher by that with the first.
 fn row(
     options: &Options,
     traffic: &mut traffic::Traffic,
     name: &str,
-    watcher: Option<fn() -> Command>,
+    watchers: [Option<Watcher>; 2],
     least: Option<f64>,
 ) -> io::Result<bool> {
     let mut ratios = Vec::new();
     for pair in 0..options.pairs {
         let mut rates = [0.0; 2];
         for step in 0..2 {
-            let with = (pair + step) % 2 == 0;
-            let watching = match watcher.filter(|_| with) {
-                Some(command) => Some(Watching::start(command())?),
-                None => None,
-            };
+            let which = usize::from((pair + step) % 2 == 0);
+            let watching = watchers[which].map(|command| Watching::start(command())).transpose()?;
             // The pause is the same with and without `watch`; programs attach in it.
             sleep(Duration::from_millis(700));
-            rates[usize::from(with)] = traffic.rate(options.window);
+            rates[which] = traffic.rate(options.window);
             drop(watching);
         }
-        let [without, with] = rates;
-        ratios.push(with / without);
+        let [base, subject] = rates;
+        ratios.push(subject / base);
     }
     ratios.sort_by(f64::total_cmp);
     let at = |q: f64| ratios[((ratios.len() - 1) as f64 * q).round() as usize];

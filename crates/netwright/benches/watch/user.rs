@@ -1,6 +1,7 @@
 //! CPU time of `watch` itself, and the time to its first interval.
 
 use std::{
+    ffi::{OsStr, OsString},
     io::{self, BufRead, BufReader},
     process::{Command, Stdio},
     time::Instant,
@@ -8,27 +9,54 @@ use std::{
 
 use serde_json::Value;
 
-/// Prints the process's CPU time at 1 Hz, that of its programs, and the time to the first interval.
+/// Prints the process's CPU time at 1 Hz, that of its programs, and the time to the first interval;
+/// of an older program too, if there is one, in turn.
 pub fn measure() -> io::Result<()> {
-    let mut process = Vec::new();
-    let mut programs = Vec::new();
-    for line in lines(&["--interval", "1s", "--duration", "8s"])?.1.iter().skip(1) {
-        let observer = &line["observer"];
-        process.extend(observer["process_ns"].as_f64().map(|n| n / 1e6));
-        programs.extend(observer["programs_ns"].as_f64().map(|n| n / 1e6));
-    }
-    let mut first = Vec::new();
-    for _ in 0..7 {
-        first.push(lines(&["--interval", "100ms", "--duration", "100ms"])?.0 - 100.0);
+    let mut all = vec![("netwright", OsString::from(super::NETWRIGHT), Costs::default())];
+    all.extend(super::older().map(|program| ("before", program, Costs::default())));
+    for _ in 0..ROUNDS {
+        for (_, program, costs) in &mut all {
+            costs.add(program)?;
+        }
+        all.reverse();
     }
     println!();
-    println!("process at 1 Hz: {} ms of CPU an interval (0.5% of a CPU is 5 ms)", spread(process));
-    println!("its programs beside this traffic: {} ms an interval", spread(programs));
-    println!(
-        "from start to the end of the first interval, less the interval: {} ms",
-        spread(first)
-    );
+    for (name, _, costs) in all {
+        let Costs { process, programs, first } = costs;
+        println!(
+            "{name}: process at 1 Hz: {} ms of CPU an interval (0.5% of a CPU is 5 ms)",
+            spread(process)
+        );
+        println!("{name}: its programs beside this traffic: {} ms an interval", spread(programs));
+        println!(
+            "{name}: from start to the end of the first interval, less the interval: {} ms",
+            spread(first)
+        );
+    }
     Ok(())
+}
+
+const ROUNDS: usize = 6;
+
+/// Milliseconds, one for each interval or start.
+#[derive(Default)]
+struct Costs {
+    process: Vec<f64>,
+    programs: Vec<f64>,
+    first: Vec<f64>,
+}
+
+impl Costs {
+    /// One round: a start, and four intervals of which the first does not count.
+    fn add(&mut self, program: &OsStr) -> io::Result<()> {
+        for line in lines(program, &["--interval", "1s", "--duration", "4s"])?.1.iter().skip(1) {
+            let observer = &line["observer"];
+            self.process.extend(observer["process_ns"].as_f64().map(|n| n / 1e6));
+            self.programs.extend(observer["programs_ns"].as_f64().map(|n| n / 1e6));
+        }
+        self.first.push(lines(program, &["--interval", "100ms", "--duration", "100ms"])?.0 - 100.0);
+        Ok(())
+    }
 }
 
 /// The median with its range.
@@ -41,9 +69,9 @@ pub fn spread(mut of: Vec<f64>) -> String {
 }
 
 /// Milliseconds to the first line, and all lines.
-fn lines(args: &[&str]) -> io::Result<(f64, Vec<Value>)> {
+fn lines(program: &OsStr, args: &[&str]) -> io::Result<(f64, Vec<Value>)> {
     let begun = Instant::now();
-    let mut child = Command::new(super::NETWRIGHT)
+    let mut child = Command::new(program)
         .args(["watch", "--json"])
         .args(args)
         .stdout(Stdio::piped())

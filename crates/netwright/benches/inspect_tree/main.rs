@@ -1,8 +1,11 @@
 //! Time and memory of `netwright inspect --json` on generated hosts of 2 to 1,024 CPUs with 4,096
-//! interrupts, beside `lstopo-no-graphics` on the same trees.
+//! interrupts, beside three others on the same trees: `lstopo-no-graphics`, a process that only
+//! reads the files that `inspect` reads, and the same program once more. With `BEFORE=FILE` an older
+//! netwright takes part too.
 //!
-//! Both run in turn as whole processes. Wall time is from before `fork` to after `wait4`; memory is
-//! the child's own `rusage`. `/bin/true`, measured the same way, shows the instrument's share.
+//! All run in turn as whole processes. Wall time is from before `fork` to after `wait4`; memory is
+//! the child's own `rusage`. `/bin/true`, measured the same way, shows the instrument's share. A
+//! ratio is of two runs of one turn.
 //!
 //! Exit code 1: the 512-CPU tree takes 50 ms (median) or 50 MB, or time grows faster than the cells
 //! of `/proc/interrupts`. The figures need an idle machine; the load average stands above them.
@@ -11,12 +14,15 @@
 //! `--sizes 2,512` and `--runs N` select.
 
 use std::{
+    ffi::OsStr,
     fs, io,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
     time::{Duration, Instant},
 };
 
+mod plain;
+#[path = "../tree/mod.rs"]
 mod tree;
 
 use tree::{Tree, TreeShape};
@@ -58,6 +64,9 @@ fn run() -> io::Result<bool> {
         Tree::generate(dir, &shape)?;
         return check(dir, &shape).map(|()| true);
     }
+    if let Some(list) = value(plain::READ) {
+        return plain::read(Path::new(list)).map(|()| true);
+    }
     let sizes = value("--sizes").map_or("2,64,512,1024", String::as_str);
     let options = Options {
         sizes: sizes.split(',').map(number).collect::<Result<_, _>>()?,
@@ -71,37 +80,20 @@ fn measure_all(options: &Options) -> io::Result<bool> {
     sweep(&base);
     let floor = runs(options.runs, &mut [&mut Command::new("true")])?;
     println!("wall time min/median, CPU time and peak memory of {} runs each", options.runs);
-    println!("instrument (`true`): {}", words(&floor[0]));
+    println!("instrument (`true`): {}", words(&Measured::of(&floor[0])));
     println!("load average: {}", fs::read_to_string("/proc/loadavg")?.trim());
-    println!(
-        "{:>5} {:>9}  {:>36}  {:>36}  {:>6}  {:>9}",
-        "CPUs", "cells", "netwright", "lstopo", "ratio", "ns/cell"
-    );
+    println!();
+    println!("| CPUs | program | {COLUMNS} |\n|---|---|---|---|---|");
     let mut good = true;
     let mut growth: Vec<(usize, Duration)> = Vec::new();
     for &cpus in &options.sizes {
-        let shape = TreeShape::of(cpus);
-        let folder = TempTree::new(&base, cpus)?;
-        write(&folder.0, cpus)?;
-        let mut ours = Command::new(NETWRIGHT);
-        ours.args(["inspect", "--json", "--root"]).arg(&folder.0);
-        let mut theirs = Command::new("lstopo-no-graphics");
-        theirs.env("HWLOC_FSROOT", &folder.0).args(["--of", "console"]);
-        let measured = runs(options.runs, &mut [&mut ours, &mut theirs])?;
-        let (ours, theirs) = (&measured[0], &measured[1]);
-        let cells = shape.irqs * cpus;
-        println!(
-            "{cpus:>5} {cells:>9}  {:>36}  {:>36}  {:>6.2}  {:>9.1}",
-            words(ours),
-            words(theirs),
-            ours.median.as_secs_f64() / theirs.median.as_secs_f64(),
-            ours.median.as_nanos() as f64 / cells as f64,
-        );
-        growth.push((cells, ours.median));
+        let ours = one_size(&base, cpus, options.runs)?;
+        growth.push((TreeShape::of(cpus).irqs * cpus, ours.median));
         if cpus == JUDGED_CPUS {
             good = ours.median < MOST_TIME && ours.peak_bytes < MOST_BYTES;
         }
     }
+    println!();
     for pair in growth.windows(2) {
         let [(cells, time), (more_cells, more_time)] = pair else { continue };
         let (cells, time) =
@@ -116,6 +108,58 @@ fn measure_all(options: &Options) -> io::Result<bool> {
         MOST_BYTES / 1_000_000
     );
     Ok(good)
+}
+
+const COLUMNS: &str =
+    "it | netwright's wall time by its: min / quartile / **median** / quartile / max | CPU time";
+
+/// Prints a host's rows. Returns netwright's own times.
+fn one_size(base: &Path, cpus: usize, count: usize) -> io::Result<Measured> {
+    let folder = TempTree::new(base, cpus)?;
+    write(&folder.0, cpus)?;
+    let inspect = |program: &OsStr| {
+        let mut command = Command::new(program);
+        command.args(["inspect", "--json", "--root"]).arg(&folder.0);
+        command
+    };
+    let (mut ours, mut again) = (inspect(NETWRIGHT.as_ref()), inspect(NETWRIGHT.as_ref()));
+    let list = TempTree::new(base, 0)?;
+    let names = list.0.join("files");
+    let files = plain::list(&folder.0, &mut ours, &names)?;
+    let mut reads = Command::new(std::env::current_exe()?);
+    reads.arg(plain::READ).arg(&names);
+    let mut lstopo = Command::new("lstopo-no-graphics");
+    lstopo.env("HWLOC_FSROOT", &folder.0).args(["--of", "console"]);
+    let before = std::env::var_os("BEFORE").filter(|file| !file.is_empty());
+    let mut before = before.map(|program| inspect(&program));
+    let mut commands = vec![&mut ours, &mut again, &mut reads, &mut lstopo];
+    commands.extend(before.as_mut());
+    let measured = runs(count, &mut commands)?;
+    let plainly = format!("reads the same {files} files");
+    let names = ["netwright, again", plainly.as_str(), "lstopo", "netwright before"];
+    let (ours, others) = measured.split_first().ok_or_else(|| io::Error::other("no run"))?;
+    println!("| {cpus} | netwright | {} | | |", words(&Measured::of(ours)));
+    for (name, runs) in names.iter().zip(others) {
+        let ratio = |of: fn(&Once) -> Duration| {
+            let each =
+                ours.iter().zip(runs).map(|(o, r)| of(o).as_secs_f64() / of(r).as_secs_f64());
+            let mut each: Vec<f64> = each.collect();
+            each.sort_by(f64::total_cmp);
+            move |q: f64| each[((each.len() - 1) as f64 * q).round() as usize]
+        };
+        let (wall, cpu) = (ratio(|r| r.wall), ratio(|r| r.cpu));
+        println!(
+            "| {cpus} | {name} | {} | {:.2} / {:.2} / **{:.2}** / {:.2} / {:.2} | {:.2} |",
+            words(&Measured::of(runs)),
+            wall(0.0),
+            wall(0.25),
+            wall(0.5),
+            wall(0.75),
+            wall(1.0),
+            cpu(0.5)
+        );
+    }
+    Ok(Measured::of(ours))
 }
 
 /// Writes a tree and checks it, in another process. The kernel counts the forking process's peak
@@ -140,36 +184,41 @@ fn words(m: &Measured) -> String {
     format!("{:.1}/{:.1} ms, cpu {:.1}, {mb:.1} MB", ms(m.min), ms(m.median), ms(m.cpu))
 }
 
-/// Runs the commands in turn, after one round that is not counted.
-fn runs(count: usize, commands: &mut [&mut Command]) -> io::Result<Vec<Measured>> {
+impl Measured {
+    fn of(runs: &[Once]) -> Self {
+        let sorted = |of: fn(&Once) -> Duration| {
+            let mut times: Vec<Duration> = runs.iter().map(of).collect();
+            times.sort();
+            times
+        };
+        let middle = |times: &[Duration]| times.get(times.len() / 2).copied().unwrap_or_default();
+        let (wall, cpu) = (sorted(|r| r.wall), sorted(|r| r.cpu));
+        Self {
+            min: wall.first().copied().unwrap_or_default(),
+            median: middle(&wall),
+            cpu: middle(&cpu),
+            peak_bytes: runs.iter().map(|r| r.peak_bytes).max().unwrap_or(0),
+        }
+    }
+}
+
+/// Runs the commands in turn, every second time in the opposite order, after one turn that is not
+/// counted.
+fn runs(count: usize, commands: &mut [&mut Command]) -> io::Result<Vec<Vec<Once>>> {
     let mut all: Vec<Vec<Once>> = commands.iter().map(|_| Vec::new()).collect();
-    for round in 0..=count {
-        for (command, runs) in commands.iter_mut().zip(&mut all) {
-            let one = once(command)?;
-            if round > 0 {
-                runs.push(one);
+    for turn in 0..=count {
+        let mut order: Vec<usize> = (0..commands.len()).collect();
+        if turn % 2 == 1 {
+            order.reverse();
+        }
+        for n in order {
+            let one = once(commands[n])?;
+            if turn > 0 {
+                all[n].push(one);
             }
         }
     }
-    Ok(all
-        .into_iter()
-        .map(|runs| {
-            let sorted = |of: fn(&Once) -> Duration| {
-                let mut times: Vec<Duration> = runs.iter().map(of).collect();
-                times.sort();
-                times
-            };
-            let middle =
-                |times: &[Duration]| times.get(times.len() / 2).copied().unwrap_or_default();
-            let (wall, cpu) = (sorted(|r| r.wall), sorted(|r| r.cpu));
-            Measured {
-                min: wall.first().copied().unwrap_or_default(),
-                median: middle(&wall),
-                cpu: middle(&cpu),
-                peak_bytes: runs.iter().map(|r| r.peak_bytes).max().unwrap_or(0),
-            }
-        })
-        .collect())
+    Ok(all)
 }
 
 struct Once {
