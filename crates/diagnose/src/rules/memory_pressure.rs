@@ -29,7 +29,8 @@ const NOTED: f64 = 0.05;
 /// Share of time in which all tasks waited that is critical: systemd-oomd's default, from which on it ends
 /// processes (oomd.conf, `DefaultMemoryPressureLimit`).
 const CRITICAL: f64 = 0.60;
-/// A window that tells a state from a moment. Our proposal.
+/// A window that tells a state from a moment, and the shortest that is critical: systemd-oomd compares the
+/// kernel's average over 10 s (`avg10`) with its limit.
 const LONG_S: f64 = 10.0;
 /// The setting by which a finding of the whole host explains failed allocations.
 pub(crate) const RESERVE: &str = "vm.min_free_kbytes";
@@ -53,12 +54,12 @@ fn one(case: &Case<'_>, sample: &PressureSample) -> Result<Judgement, Missing> {
         let text = format!("tasks of {of} waited for memory {} of the time", text::percent(some));
         return clear(text, [&sample.some_ns, &full]);
     }
-    let severity = match (all >= CRITICAL, some >= WARNS) {
+    let long = case.window_s()? >= LONG_S;
+    let severity = match (all >= CRITICAL && long, some >= WARNS) {
         (true, _) => Severity::Critical,
         (_, true) => Severity::Warning,
         _ => Severity::Info,
     };
-    let long = case.window_s()? >= LONG_S;
     let mut draft = Draft::new(
         if whole { "memory" } else { &sample.cgroup },
         format!("tasks of {of} waited for memory {} of the time", text::percent(some)),

@@ -31,7 +31,7 @@ pub(super) fn read(
         }),
         cpu_accounting: config.as_ref().and_then(cpu_accounting),
         irq_time_accounting: config.as_ref().map(|c| c.yes("IRQ_TIME_ACCOUNTING")),
-        btf: btf(root),
+        btf: btf(root, &config),
         preempt: preempt(root, &config),
     }
 }
@@ -80,15 +80,17 @@ fn cpu_accounting(config: &KernelConfig) -> Reading<String> {
     )
 }
 
-/// A tree without `/sys/kernel` says nothing about BTF.
-fn btf(root: &Root) -> Reading<bool> {
-    if root.exists("/sys/kernel/btf/vmlinux") {
+/// A copied tree rarely holds so large a file: without it the configuration says whether the kernel has one.
+fn btf(root: &Root, config: &Reading<KernelConfig>) -> Reading<bool> {
+    const FILE: &str = "/sys/kernel/btf/vmlinux";
+    if root.exists(FILE) {
         return Reading::Known(true);
     }
-    if root.exists("/sys/kernel") {
+    if root.is_whole() && root.exists("/sys/kernel") {
         return Reading::Known(false);
     }
-    Reading::absent("/sys/kernel: not there")
+    let configured = config.as_ref().map(|c| c.yes("DEBUG_INFO_BTF"));
+    configured.or_else(|| Reading::Absent(format!("{FILE}: not there")))
 }
 
 /// The built-in model. Where it is chosen at boot (`CONFIG_PREEMPT_DYNAMIC`, since 5.12) that is

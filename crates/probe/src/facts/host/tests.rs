@@ -128,5 +128,10 @@ fn who_reads_and_what_the_kernel_is_called() {
     assert_eq!(h.lockdown, Reading::Known("integrity".into()));
     assert_eq!(h.distribution, Reading::Known("Fedora 41 (Cloud)".into()));
     assert!(no_access.iter().all(|u| u.what != "kernel lockdown mode"));
-    assert_eq!(h.build.btf, Reading::Known(false), "/sys/kernel is there, BTF is not");
+    let why = h.build.btf.why_not();
+    assert_eq!(why, Some("/sys/kernel/btf/vmlinux: not there"), "a tree with some of /sys/kernel");
+    for (line, there) in [("CONFIG_DEBUG_INFO_BTF=y\n", true), ("CONFIG_HZ=250\n", false)] {
+        let (h, _) = host(&[("/proc/config.gz", &gzip(line.as_bytes()))]);
+        assert_eq!(h.build.btf, Reading::Known(there), "by the configuration: {line}");
+    }
 }
