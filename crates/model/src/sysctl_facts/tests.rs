@@ -191,11 +191,12 @@ fn the_settings_agree() {
             let Some(ours) = spans.iter().rev().find(|s| s.0 <= kernel).map(|s| s.1) else {
                 continue;
             };
-            if let (Value(theirs), true) = (facts.default_at(kernel), ours != UNSURE) {
-                if facts.exists_at(kernel) == Yes {
-                    assert_eq!(ours, theirs, "{} at {kernel:?}", setting.key);
-                    compared += 1;
-                }
+            if ours == UNSURE || facts.exists_at(kernel) != Yes {
+                continue;
+            }
+            if let Value(theirs) = facts.default_at(kernel) {
+                assert_eq!(ours, theirs, "{} at {kernel:?}", setting.key);
+                compared += 1;
             }
         }
     }
