@@ -32,6 +32,7 @@ pub mod snapshot;
 pub mod spread;
 pub mod storage;
 pub mod sysctl;
+pub mod sysctl_facts;
 pub mod tune;
 pub mod tuner;
 pub mod units;

@@ -246,7 +246,7 @@ pub const TABLE: &[Setting] = &[
     row("net.ipv4.tcp_tso_rtt_log", ""),
     row("net.ipv4.tcp_tso_win_divisor", "divisor").facts(Namespace, always!("3"), TCP).range(0, 255),
     row("net.ipv4.tcp_tw_recycle", "boolean").rules(rules::TW_RECYCLE).gone((4, 12), "it broke connections behind NAT; tcp_tw_reuse is for connections of this host's own", rules::RECYCLE),
-    row("net.ipv4.tcp_tw_reuse", "mode").facts(Namespace, Since(&[((0, 0), "0"), ((4, 19), "2")]), "net/ipv4/tcp_ipv4.c; loopback only since 4.19 (79e9fed46038)").range(0, 2),
+    row("net.ipv4.tcp_tw_reuse", "mode").facts(Namespace, Since(&[((0, 0), "0"), ((4, 18), "2")]), "net/ipv4/tcp_ipv4.c; loopback only since 4.18 (79e9fed46038)").range(0, 2),
     row("net.ipv4.tcp_window_scaling", "boolean").facts(Namespace, always!("1"), TCP).range(0, 1).rules(rules::WINDOW_SCALING),
     row("net.ipv4.tcp_wmem", "bytes").facts(Inherited, By(Computed::TcpWmem), "net/ipv4/tcp.c tcp_init: maximum 4 MiB, at most 1/128 of memory").range(1, INT).rules(rules::TCP_WMEM),
     row("net.ipv4.tcp_workaround_signed_windows", "boolean").facts(Namespace, always!("0"), TCP),

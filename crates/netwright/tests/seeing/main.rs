@@ -28,6 +28,7 @@ mod world_links;
 mod world_nic;
 mod world_process;
 mod world_sysctl;
+mod world_sysctl_facts;
 mod world_tuner;
 
 #[path = "../support/mod.rs"]
