@@ -51,7 +51,7 @@ pub(crate) fn each_physical(
 }
 
 /// Whether the interface has a device; `Err` where this is unknown.
-fn has_device(nic: &Nic) -> Result<bool, Missing> {
+pub(crate) fn has_device(nic: &Nic) -> Result<bool, Missing> {
     match nic.kind.as_str() {
         UNKNOWN_KIND => Err(Missing(format!("whether a device is behind {}: not known", nic.name))),
         kind => Ok(kind == "physical"),

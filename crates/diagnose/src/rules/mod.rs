@@ -19,6 +19,7 @@ pub(crate) mod few_channels;
 pub(crate) mod flow_skew;
 pub(crate) mod governor_idle_states;
 pub(crate) mod irq_off_node;
+pub(crate) mod irq_suspension;
 pub(crate) mod irqs_piled_up;
 pub(crate) mod ksoftirqd_hot;
 pub(crate) mod link_faults;
@@ -95,4 +96,5 @@ pub static ALL: &[&Rule] = &[
     &pause_storm::RULE,
     &slow_clocksource::RULE,
     &memory_pressure::RULE,
+    &irq_suspension::RULE,
 ];

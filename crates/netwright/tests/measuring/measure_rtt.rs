@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{NETWRIGHT, needs_root, output, run, serve::Serve};
+use crate::support::{NETWRIGHT, needs_root, output, planted, run, serve::Serve};
 use lab::{pair::PairSpec, testing::TestLab};
 use model::{
     Nanos,
@@ -319,4 +319,47 @@ fn a_server_beyond_loopback_makes_up_a_secret_that_is_needed() {
         assert_eq!(out.status.code(), Some(code), "{out:?}");
         assert_eq!(String::from_utf8_lossy(&out.stderr).lines().count(), usize::from(code > 0));
     }
+}
+
+/// The kernel's own counters say how the client waited: packets that it polled for itself, and
+/// sleeps for every round trip or for none. Needs Linux 6.9.
+#[test]
+fn each_way_of_waiting_is_what_it_says() {
+    let (here, there) = planted::pair();
+    // A veth polls its peer's TCP packets by NAPI only with GRO, and where the peer has no TSO.
+    for (ns, nic) in [(&here, "va"), (&there, "vb")] {
+        ns.run("ethtool", &["-K", nic, "gro", "on", "tso", "off"]);
+    }
+    // With deferral the kernel leaves the NAPI to an application that prefers to poll.
+    let defer =
+        "cd /sys/class/net/va; echo 200000 > gro_flush_timeout; echo 100 > napi_defer_hard_irqs";
+    here.run("sh", &["-c", defer]);
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", &there.name, NETWRIGHT, "serve", "--json", "--port", "0"]);
+    let serve = Serve::of({
+        command.args(["--bind", "10.88.0.2"]);
+        command
+    });
+    let env = format!("NETWRIGHT_SECRET={}", serve.secret.as_deref().expect("it makes one up"));
+    let look = |wait: &str| {
+        let before = planted::nstat(&here, "TcpExtBusyPollRxPackets");
+        let measure = [&env, NETWRIGHT, "measure", "rtt", serve.target(), "--json"];
+        let ways = ["--flows", "8", "--duration", "700ms", "--peer-wait", "block", "--wait", wait];
+        let engine = ["--engine", if wait == "block" { "epoll" } else { "auto" }];
+        let out = here.run("env", &[&measure[..], &ways, &engine].concat());
+        let polled = planted::nstat(&here, "TcpExtBusyPollRxPackets") - before;
+        let document: RttDocument = serde_json::from_str(&out).unwrap();
+        let run = document.runs.into_iter().next().unwrap();
+        assert!(run.transactions > 500 && !out.contains("no_busy_poll"), "{wait}: {out}");
+        let sleeps = run.cpu.local.voluntary_switches.get().unwrap();
+        (polled, sleeps as f64 / run.transactions as f64)
+    };
+    let (polled, sleeps) = look("block");
+    assert_eq!(polled, 0, "nobody polls while it blocks");
+    assert!(sleeps > 0.02, "it sleeps until the first of eight answers: {sleeps}");
+    let (polled, sleeps) = look("spin");
+    assert_eq!(polled, 0, "it asks the socket, not the interface");
+    assert!(sleeps < 0.001, "it never sleeps: {sleeps}");
+    let (polled, _) = look("busy-poll");
+    assert!(polled > 10, "the epoll polls the interface: {polled}");
 }

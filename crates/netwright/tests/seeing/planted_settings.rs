@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::support::{
-    Namespace,
+    NETWRIGHT, Namespace,
     planted::{
         Inside, apply, beside, doctor, doctor_with, figure, finding, found, nstat, pair, silent,
     },
@@ -45,6 +45,30 @@ fn a_bridge_smaller_than_its_ports_is_clear() {
     ns.run("ip", &["link", "set", "va", "master", "br0"]);
     ns.run("ip", &["link", "set", "br0", "mtu", "1400", "up"]);
     silent(&doctor(&ns), "mtu_mismatch");
+}
+
+/// The kernel's documentation: without deferral the suspension has no effect. Needs Linux 6.13.
+#[test]
+fn a_suspension_without_deferral() {
+    let (ns, _there) = pair();
+    ns.run("ethtool", &["-K", "va", "gro", "on"]);
+    silent(&doctor(&ns), "irq_suspension");
+    let state = tempfile::tempdir().unwrap();
+    let set = |change: &str| {
+        let mut command = std::process::Command::new(NETWRIGHT);
+        command.args(["tune", "apply", "--netns", &ns.name, "--no-confirm", change]);
+        let out = command.env("NETWRIGHT_STATE", state.path()).output().unwrap();
+        assert!(out.status.success(), "{change}: {}", String::from_utf8_lossy(&out.stderr));
+    };
+    set("nic.va.napi.irq_suspend_timeout.0=20ms");
+    let d = doctor(&ns);
+    let f = found(&d, "irq_suspension", "va");
+    let evidence = f["evidence"].to_string();
+    assert!(evidence.contains("irq-suspend-timeout 20 ms"), "{f:#}");
+    // Only the missing half is proposed; both of its settings are needed.
+    let both = ["nic.va.napi.defer_hard_irqs.0=100", "nic.va.napi.gro_flush_timeout.0=20000"];
+    apply(&ns, &d, &both);
+    silent(&doctor(&ns), "irq_suspension");
 }
 
 #[test]

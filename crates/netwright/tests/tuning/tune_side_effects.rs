@@ -173,7 +173,8 @@ fn each_napi_gets_its_own_values_back() {
         let nics = facts["nics"].as_array().unwrap();
         let nic = nics.iter().find(|n| n["name"] == "v0").unwrap().clone();
         let of = |n: &Value| {
-            ["defer_hard_irqs", "gro_flush_timeout_ns", "threaded"].map(|key| n[key].clone())
+            ["defer_hard_irqs", "gro_flush_timeout_ns", "threaded", "irq_suspend_timeout_ns"]
+                .map(|key| n[key].clone())
         };
         nic["napis"].as_array().expect("NAPIs, since Linux 6.8").iter().map(of).collect::<Vec<_>>()
     };
@@ -187,7 +188,7 @@ fn each_napi_gets_its_own_values_back() {
         tune(own.path(), &[&["apply", "--netns", &ns.name], &asks[..]].concat());
     assert_eq!(code, 0, "needs Linux 6.17: {said}{reported}");
     let before = napis();
-    assert!(before.len() == 4 && before[0][1] == 11111, "{before:?}");
+    assert!(before.len() == 4 && before[0][1] == 11111 && before[2][3] == 777_000, "{before:?}");
     for (ask, sweeps) in [
         (
             "nic.v0.gro_flush_timeout=20us",

@@ -246,6 +246,10 @@ fn napi(n: &NapiMessage, queues: Vec<QueueId>) -> Napi {
             || Reading::absent("not reported by NAPI; since Linux 6.13"),
             Reading::Known,
         ),
+        irq_suspend_timeout_ns: n.irq_suspend_timeout.map_or_else(
+            || Reading::absent("not reported by NAPI; since Linux 6.13"),
+            |ns| Reading::Known(Nanos(ns)),
+        ),
         queues,
     }
 }

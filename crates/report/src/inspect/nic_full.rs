@@ -160,7 +160,24 @@ fn napi(nic: &Nic) -> Line {
         Line::new().ink(Ink::Faint, "threaded ").also(yes_no(&nic.threaded_napi)),
         fact("gro flush timeout", &nic.gro_flush_timeout_ns, ToString::to_string),
         fact("deferred hard irqs", &nic.napi_defer_hard_irqs, ToString::to_string),
+        suspended(nic),
     ])
+}
+
+/// How long the instances' interrupts may be suspended; nothing where none may or none says so.
+fn suspended(nic: &Nic) -> Line {
+    let napis = nic.napis.known().map(Vec::as_slice).unwrap_or_default();
+    let on = napis.iter().filter_map(|n| n.irq_suspend_timeout_ns.get()).filter(|ns| ns.0 > 0);
+    let mut values: Vec<_> = on.collect();
+    let count = values.len();
+    values.sort_unstable();
+    values.dedup();
+    if count == 0 {
+        return Line::new();
+    }
+    let list: Vec<String> = values.iter().map(ToString::to_string).collect();
+    let of = if count == napis.len() { String::new() } else { format!(" ({count} instances)") };
+    Line::new().ink(Ink::Faint, "irq suspension ").text(format!("{}{of}", list.join(", ")))
 }
 
 /// On, off, and what cannot be changed only by its number.

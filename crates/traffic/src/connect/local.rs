@@ -101,6 +101,8 @@ impl ConnectClient<'_> {
             done: 0,
             next: 0,
         };
+        let warning = state.epoll.busy_poll(self.shape.wait);
+        self.worker.see(|seen| seen.warnings.extend(warning));
         let patrol_every = (self.shape.timeout_ns / 8).clamp(1_000_000, 100_000_000);
         let mut patrol = now_ns() + patrol_every;
         while !self.pool.stopping() {

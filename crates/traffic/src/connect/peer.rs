@@ -93,6 +93,7 @@ pub fn run(door: &SharedTest, shape: &ConnectShape, pool: &WorkerPool, worker: &
     if let Some(why) = options::prepare(&door.listener, shape.wait) {
         worker.see(|seen| seen.warnings.push(why));
     }
+    worker.see(|seen| seen.warnings.extend(epoll.busy_poll(shape.wait)));
     let mut state = AcceptLoop {
         shape,
         pool,

@@ -82,6 +82,8 @@ impl<P: Protocol> EventLoop<'_, P> {
             settled: 0,
             draining: false,
         };
+        let warning = all.epoll.busy_poll(connecting.way.wait);
+        self.task.worker.see(|seen| seen.warnings.extend(warning));
         (0..conns).try_for_each(|key| self.offer(&mut all, key))?;
         let patrol_every = (connecting.timeout_ns / 8).clamp(1_000_000, 100_000_000);
         let mut patrol = now_ns() + patrol_every;

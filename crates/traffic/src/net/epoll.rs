@@ -6,13 +6,31 @@ use std::{
     os::fd::{AsRawFd, OwnedFd, RawFd},
 };
 
-use model::measure::{SPIN_NS, Wait};
+use model::{
+    Warning,
+    measure::{SPIN_NS, Wait},
+};
 use rustix::event::epoll::{self, CreateFlags};
 
-use super::now_ns;
+use super::{now_ns, options::BUSY_POLL_US};
 
 /// Most sockets returned by one call.
 const EVENTS: usize = 512;
+
+/// How `epoll_wait` polls the queue of its sockets. **Source**: `struct epoll_params`,
+/// include/uapi/linux/eventpoll.h.
+#[repr(C)]
+struct BusyPoll {
+    microseconds: u32,
+    /// Packets of one poll; more than 64 need `CAP_NET_ADMIN`.
+    budget: u16,
+    /// Interrupts stay off between two polls, where the NAPI defers or suspends them.
+    prefer: u8,
+    padding: u8,
+}
+
+/// `EPIOCSPARAMS`.
+const SET_BUSY_POLL: libc::Ioctl = libc::_IOW::<BusyPoll>(0x8a, 1);
 
 /// An epoll instance and its event buffer.
 #[derive(Debug)]
@@ -48,6 +66,30 @@ impl Epoll {
         let fd = epoll::create(CreateFlags::CLOEXEC)?;
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
         Ok(Self { fd, events, ready: 0, fine: true })
+    }
+
+    /// For [`Wait::BusyPoll`] makes the waits poll the NIC's queue; without this call they do so
+    /// only where `net.core.busy_poll` is set. Returns a warning if the kernel cannot. Since 6.9.
+    pub fn busy_poll(&self, wait: Wait) -> Option<Warning> {
+        if wait != Wait::BusyPoll {
+            return None;
+        }
+        let how = BusyPoll { microseconds: BUSY_POLL_US as u32, budget: 64, prefer: 1, padding: 0 };
+        // SAFETY: the kernel reads the structure during the call; the descriptor is open.
+        if unsafe { libc::ioctl(self.fd.as_raw_fd(), SET_BUSY_POLL, &raw const how) } == 0 {
+            return None;
+        }
+        let why = match io::Error::last_os_error() {
+            e if e.raw_os_error() == Some(libc::ENOTTY) => {
+                let set = probe::Root::live().read("/proc/sys/net/core/busy_poll");
+                if set.is_ok_and(|text| text.trim_ascii() != b"0") {
+                    return None;
+                }
+                "of many flows only since Linux 6.9, or with net.core.busy_poll".into()
+            }
+            e => format!("EPIOCSPARAMS: {e}"),
+        };
+        Some(Warning::NoBusyPoll { why })
     }
 
     fn control(&self, what: i32, fd: RawFd, key: usize, write: bool) -> io::Result<()> {

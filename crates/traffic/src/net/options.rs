@@ -12,7 +12,7 @@ use super::sys;
 use crate::{Error, ErrorContext, Result};
 
 /// Busy-poll time of the NIC's queue for [`Wait::BusyPoll`], in microseconds.
-const BUSY_POLL_US: i32 = 50;
+pub(super) const BUSY_POLL_US: i32 = 50;
 
 /// Sets one integer option.
 ///

@@ -56,6 +56,7 @@ impl RttClient<'_> {
 
     fn go(&self, fds: &[RawFd], recorder: &mut RttRecorder) -> Result<(), Error> {
         let epoll = Epoll::new().map_err(|e| Error::io("epoll", &e))?;
+        self.worker.see(|seen| seen.warnings.extend(epoll.busy_poll(self.shape.wait)));
         for (key, fd) in fds.iter().enumerate() {
             epoll.add(*fd, key).map_err(|e| Error::io("epoll", &e))?;
         }

@@ -7,7 +7,7 @@ use std::{
 
 use model::{
     Nanos, Warning,
-    measure::{Common, Engine, RttDocument, RttRun, RttSpec, Transport, WaitVariant},
+    measure::{Common, Engine, RttDocument, RttRun, RttSpec, Transport, Wait, WaitVariant},
 };
 use socket2::Socket;
 
@@ -91,8 +91,9 @@ pub fn measure(
         interrupted: false,
     };
     let threads = spec.common.threads.max(spec.peer_threads.unwrap_or(0));
-    let spec =
-        &RttSpec { engine: uring::of_sweep(spec.engine, &spec.flows, threads), ..spec.clone() };
+    let waits = [spec.common.wait, spec.common.peer_wait];
+    let engine = uring::of_sweep(spec.engine, &spec.flows, threads, waits);
+    let spec = &RttSpec { engine, ..spec.clone() };
     let broken = match spec.wait_split {
         true => split_runs(spec, &peer, &local, run, &mut document),
         false => all_points(spec, &peer, &local, run, &mut document),
@@ -180,6 +181,9 @@ fn check(spec: &RttSpec) -> Result<()> {
             if *few == 1 { "" } else { "s" },
             common.threads
         ));
+    }
+    if spec.engine == Engine::IoUring && [common.wait, common.peer_wait].contains(&Wait::BusyPoll) {
+        return usage("--engine io_uring does not poll the NIC's queue; use epoll".into());
     }
     let sizes = || spec.request_bytes.iter().chain(&spec.response_bytes);
     if sizes().any(|n| *n == 0) {

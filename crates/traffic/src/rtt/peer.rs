@@ -96,6 +96,7 @@ struct Streams<'a> {
 
 fn streams(fds: &[RawFd], shape: &RttShape, queue_depth: u32, pool: &WorkerPool, worker: &Worker) {
     let Ok(epoll) = Epoll::new() else { return };
+    worker.see(|seen| seen.warnings.extend(epoll.busy_poll(shape.wait)));
     for (key, fd) in fds.iter().enumerate() {
         if epoll.add(*fd, key).is_err() {
             return;
@@ -217,6 +218,7 @@ fn datagrams(
 ) {
     let socket = &flow.socket;
     let Ok(mut epoll) = Epoll::new() else { return };
+    worker.see(|seen| seen.warnings.extend(epoll.busy_poll(shape.wait)));
     if epoll.add(socket.as_raw_fd(), 0).is_err() {
         return;
     }

@@ -74,6 +74,7 @@ impl<'a> Many<'a> {
         (pool, worker): (&'a WorkerPool, &'a Worker),
     ) -> Result<Self, Error> {
         let epoll = Epoll::new().map_err(|e| Error::io("epoll", &e))?;
+        worker.see(|seen| seen.warnings.extend(epoll.busy_poll(shape.wait)));
         let rate = share(shape, lanes.len());
         for (key, fd) in lanes.iter().map(|l| l.fd).chain(ears.iter().map(|e| e.fd)).enumerate() {
             nonblocking(fd);

@@ -1,6 +1,6 @@
 //! The NAPI instances of an interface, and their settings.
 
-use model::{QueueId, ids::Direction};
+use model::napi::names;
 use parse::{
     genl_netdev::NapiMessage,
     netlink::{Message, Request},
@@ -57,42 +57,5 @@ impl Host {
             Err(ReadError::Denied { .. }) => Err(TuneError::written(&what, libc::EPERM)),
             Err(e) => Err(TuneError::read(&e)),
         }
-    }
-}
-
-/// Names of one interface's NAPI instances, by id. An instance is named after the first queue that
-/// it polls (`rx-0`): a driver that recreates its instances gives the new one the same queue. Most
-/// virtual drivers report no queues; their instances are numbered in the order of their ids, which
-/// is the order of creation.
-pub fn names(napis: Vec<(u32, Vec<QueueId>)>) -> std::collections::BTreeMap<u32, String> {
-    let mut napis = napis;
-    napis.sort_unstable();
-    let mut count = 0..;
-    let mut name = |queues: Vec<QueueId>| {
-        let first =
-            |side: Direction| queues.iter().filter(|q| q.direction == side).map(|q| q.index).min();
-        match (first(Direction::Rx), first(Direction::Tx)) {
-            (Some(n), _) => format!("rx-{n}"),
-            (None, Some(n)) => format!("tx-{n}"),
-            (None, None) => count.next().unwrap_or(0).to_string(),
-        }
-    };
-    napis.into_iter().map(|(id, queues)| (id, name(queues))).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_napi_goes_by_its_queue_and_without_one_by_its_turn() {
-        let all = names(vec![
-            (261, vec![]),
-            (300, vec![QueueId::tx(0), QueueId::rx(1)]),
-            (301, vec![QueueId::tx(3)]),
-            (260, vec![]),
-        ]);
-        let all: Vec<&str> = all.values().map(String::as_str).collect();
-        assert_eq!(all, ["0", "1", "rx-1", "tx-3"]);
     }
 }

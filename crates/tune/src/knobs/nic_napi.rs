@@ -3,13 +3,13 @@
 
 use model::{
     knob::{NicSetting, Target},
+    napi::names,
     tune::{AtStake, NapiValue},
 };
 use parse::genl_netdev::NapiMessage;
 
 use crate::{
     Host, TuneError,
-    host::napi::names,
     knob::{
         Kind, Knob, PlanContext, Refusal, Undone, cannot, nanoseconds, nic_file, number, switch,
     },

@@ -181,6 +181,7 @@ fn the_kernels_word_goes_before_names() {
         threaded: Reading::absent("test"),
         gro_flush_timeout_ns: Reading::absent("test"),
         defer_hard_irqs: Reading::absent("test"),
+        irq_suspend_timeout_ns: Reading::absent("test"),
         queues: vec![QueueId::rx(1), QueueId::tx(1)],
     }]);
     tree.irq(60, MSIX, "eth0-TxRx-0");

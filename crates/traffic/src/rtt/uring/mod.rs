@@ -13,7 +13,10 @@ mod ring;
 
 use std::os::fd::RawFd;
 
-use model::{Warning, measure::Engine};
+use model::{
+    Warning,
+    measure::{Engine, Wait},
+};
 
 pub use flows::UringFlows;
 
@@ -30,12 +33,14 @@ const FEWEST_FLOWS: usize = 8;
 const MOST_FLOWS: usize = 16_384;
 
 /// The engine for all points of a sweep: a change of engine would put a step into the curve that
-/// the path does not have. `threads` is the larger of the two ends' thread counts.
-pub fn of_sweep(engine: Engine, flows: &[u32], threads: u32) -> Engine {
+/// the path does not have. `threads` is the larger of the two ends' thread counts. Of the two
+/// engines only epoll is told to poll the NIC's queue (`waits` of both ends).
+pub fn of_sweep(engine: Engine, flows: &[u32], threads: u32, waits: [Wait; 2]) -> Engine {
     let of_a_thread = |flows: &u32| (flows / threads.max(1)) as usize;
     let many = |flows: &u32| (FEWEST_FLOWS..MOST_FLOWS).contains(&of_a_thread(flows));
     let several = flows.iter().any(|n| Some(n) != flows.first());
     match engine {
+        Engine::Auto if waits.contains(&Wait::BusyPoll) => Engine::Epoll,
         Engine::Auto if several && !flows.iter().all(many) => Engine::Epoll,
         as_asked => as_asked,
     }
@@ -81,12 +86,15 @@ mod tests {
 
     #[test]
     fn a_sweep_has_one_engine() {
-        let auto = |flows: &[u32], threads| of_sweep(Engine::Auto, flows, threads);
+        let block = [Wait::Block; 2];
+        let auto = |flows: &[u32], threads| of_sweep(Engine::Auto, flows, threads, block);
         assert_eq!(auto(&[1, 8, 64], 1), Engine::Epoll);
         assert_eq!(auto(&[8, 64], 1), Engine::Auto, "io_uring for all");
         assert_eq!(auto(&[8, 64], 2), Engine::Epoll, "a thread of the first has four");
         assert_eq!(auto(&[64], 1), Engine::Auto);
         assert_eq!(auto(&[1, 1], 1), Engine::Auto, "of several sizes");
-        assert_eq!(of_sweep(Engine::IoUring, &[1, 8], 1), Engine::IoUring, "as asked");
+        assert_eq!(of_sweep(Engine::IoUring, &[1, 8], 1, block), Engine::IoUring, "as asked");
+        let polls = [Wait::Block, Wait::BusyPoll];
+        assert_eq!(of_sweep(Engine::Auto, &[64], 1, polls), Engine::Epoll, "the NIC's queue");
     }
 }
