@@ -1,4 +1,4 @@
-//! 52: per-NAPI interrupt deferral and suspension that do not fit the load.
+//! 47: per-NAPI interrupt deferral and suspension that do not fit the load.
 //!
 //! **Source**: the kernel's Documentation/networking/napi.rst ("IRQ suspension"). Figures: J. Damato,
 //! M. Karsten, "Suspend IRQs during application busy periods" (netdev, November 2024): memcached,
@@ -21,7 +21,7 @@ use crate::{
 
 pub static RULE: Rule = Rule {
     id: "irq_suspension",
-    number: 52,
+    number: 47,
     title: "interrupt deferral and suspension of each NAPI",
     needs: &["settings of each NAPI (Linux 6.13)", "CPU time and BusyPollRxPackets over a window"],
     explained_by: &["few_channels", "irqs_piled_up", "cloud_allowance"],
