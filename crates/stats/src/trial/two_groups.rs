@@ -23,15 +23,15 @@ pub struct Groups<'a> {
     pub after: &'a [f64],
     /// Which way it is good.
     pub direction: Direction,
+    /// Effects that are shown to be smaller, on the figures' scale, do not matter.
+    pub min_effect: Option<f64>,
 }
 
-/// Judges metrics together. Effects that are shown to be smaller than `min_effect`, on the figures'
-/// scale, do not matter.
-pub fn judge(metrics: &[Groups<'_>], min_effect: Option<f64>) -> Decision {
+/// Judges metrics together.
+pub fn judge(metrics: &[Groups<'_>]) -> Decision {
     let raw: Vec<f64> = metrics.iter().map(|m| rank_sum::p_value(m.before, m.after)).collect();
     let corrected = holm::corrected(&raw);
-    let found: Vec<Finding> =
-        metrics.iter().zip(corrected).map(|(m, p)| finding(m, p, min_effect)).collect();
+    let found: Vec<Finding> = metrics.iter().zip(corrected).map(|(m, p)| finding(m, p)).collect();
     let clear = !found.is_empty() && found.iter().all(|f| f.clear);
     Decision { outcome: together(&vec![false; found.len()], &found), clear, metrics: found }
 }
@@ -46,12 +46,12 @@ pub fn fewest_runs(comparisons: usize) -> usize {
     (1..).find(|n| can_show(*n, *n, comparisons)).unwrap_or(usize::MAX)
 }
 
-fn finding(metric: &Groups<'_>, p: f64, min_effect: Option<f64>) -> Finding {
+fn finding(metric: &Groups<'_>, p: f64) -> Finding {
     let interval = rank_sum::shift(metric.before, metric.after, 1.0 - ERROR);
     let effect =
         interval.map_or_else(|| rank_sum::estimate(metric.before, metric.after), |i| i.value);
     let within = |limit: f64| interval.is_some_and(|i| i.low > -limit && i.high < limit);
-    let small = min_effect.is_some_and(within);
+    let small = metric.min_effect.is_some_and(within);
     let outcome = outcome(metric.direction, effect, interval, p, small);
     let clear = small || matches!(outcome, Outcome::Better | Outcome::Worse);
     Finding { outcome, effect, interval, p, clear }

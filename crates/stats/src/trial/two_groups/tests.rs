@@ -39,8 +39,8 @@ fn group(noise: Noise, runs: usize, truth: f64, random: &mut SplitMix64) -> Vec<
 }
 
 fn judged(before: &[f64], after: &[f64]) -> Finding {
-    let groups = Groups { before, after, direction: Direction::LowerIsBetter };
-    judge(&[groups], None).metrics.remove(0)
+    let groups = Groups { before, after, direction: Direction::LowerIsBetter, min_effect: None };
+    judge(&[groups]).metrics.remove(0)
 }
 
 #[derive(Debug, Default)]
@@ -118,9 +118,14 @@ fn several_metrics_share_one_rate_of_error() {
         let all: Vec<_> = (0..5).map(|_| metric()).collect();
         let groups: Vec<Groups<'_>> = all
             .iter()
-            .map(|(before, after)| Groups { before, after, direction: Direction::HigherIsBetter })
+            .map(|(before, after)| Groups {
+                before,
+                after,
+                direction: Direction::HigherIsBetter,
+                min_effect: None,
+            })
             .collect();
-        !matches!(judge(&groups, None).outcome, Outcome::NoDifferenceShown | Outcome::Undecided)
+        !matches!(judge(&groups).outcome, Outcome::NoDifferenceShown | Outcome::Undecided)
     });
     let rate = wilson(called.count(), 1_000);
     println!("five metrics of nothing: {}", shown(rate));
@@ -181,22 +186,28 @@ fn words_are_those_of_prove() {
         (0..6).map(|i| 1.0 + 0.01 * f64::from(i)).collect(),
     );
     let word = |before: &[f64], after: &[f64], direction, min_effect| {
-        judge(&[Groups { before, after, direction }], min_effect).outcome
+        judge(&[Groups { before, after, direction, min_effect }]).outcome
     };
     assert_eq!(word(&low, &high, Direction::LowerIsBetter, None), Outcome::Worse);
     assert_eq!(word(&low, &high, Direction::HigherIsBetter, None), Outcome::Better);
     assert_eq!(word(&low, &low, Direction::HigherIsBetter, None), Outcome::NoDifferenceShown);
+    // As in prove, what is shown to differ differs, however little it matters.
+    assert_eq!(word(&low, &high, Direction::LowerIsBetter, Some(2.0)), Outcome::Worse);
     assert_eq!(word(&low[..3], &high[..3], Direction::LowerIsBetter, None), Outcome::Undecided);
     let both = |p: Direction, q: Direction| {
-        let groups = |direction| Groups { before: &low, after: &high, direction };
-        judge(&[groups(p), groups(q)], None).outcome
+        let groups = |direction| Groups { before: &low, after: &high, direction, min_effect: None };
+        judge(&[groups(p), groups(q)]).outcome
     };
     assert_eq!(both(Direction::LowerIsBetter, Direction::HigherIsBetter), Outcome::Mixed);
     // Alone it is shown, among ten comparisons it is not: more runs are needed.
-    let groups =
-        Groups { before: &low[..4], after: &high[..4], direction: Direction::LowerIsBetter };
-    assert_eq!(judge(&[groups], None).outcome, Outcome::Worse);
-    assert_eq!(judge(&[groups; 10], None).outcome, Outcome::Undecided);
+    let groups = Groups {
+        before: &low[..4],
+        after: &high[..4],
+        direction: Direction::LowerIsBetter,
+        min_effect: None,
+    };
+    assert_eq!(judge(&[groups]).outcome, Outcome::Worse);
+    assert_eq!(judge(&[groups; 10]).outcome, Outcome::Undecided);
     assert_eq!((fewest_runs(1), fewest_runs(10), fewest_runs(0)), (4, 6, 4));
     assert!(can_show(3, 5, 1) && !can_show(3, 4, 1) && !can_show(0, 9, 1));
 }
