@@ -11,6 +11,12 @@ const PROGRAM: &str = "pgbench";
 /// The line that begins a result.
 const BEGIN: &str = "transaction type: ";
 
+/// The line before the statements of `-r`.
+const STATEMENTS: &str = "statement latencies in milliseconds";
+
+/// What is said of a run whose result is incomplete.
+const ABORTED: &str = "Run was aborted";
+
 /// All runs of this text; `None` where it is of another program.
 pub(crate) fn runs(text: &str) -> Option<Result<Vec<BenchmarkRun>, NoRuns>> {
     let lines: Vec<&str> = text.lines().collect();
@@ -23,11 +29,8 @@ pub(crate) fn runs(text: &str) -> Option<Result<Vec<BenchmarkRun>, NoRuns>> {
     if parts.is_empty() {
         return None;
     }
-    if lines
-        .iter()
-        .any(|l| l.starts_with("Run was aborted") || l.contains("error: Run was aborted"))
-    {
-        let why = "Run was aborted".to_owned();
+    if lines.iter().any(|l| l.contains(ABORTED)) {
+        let why = ABORTED.to_owned();
         return Some(Err(NoRuns::Failed { program: PROGRAM, why }));
     }
     Some(with_figures(PROGRAM, parts.into_iter().map(run).collect()))
@@ -37,7 +40,7 @@ fn run(lines: &[&str]) -> BenchmarkRun {
     let (mut figures, mut case) = (Vec::new(), Vec::new());
     for line in lines {
         // The statements of `-r` follow, which can hold anything.
-        if line.starts_with("statement latencies in milliseconds") {
+        if line.starts_with(STATEMENTS) {
             break;
         }
         let value = |rest: &str| rest.split_whitespace().next()?.parse::<f64>().ok();
