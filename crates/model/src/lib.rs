@@ -5,6 +5,7 @@
 //! zero: see [`Reading`].
 
 mod coded;
+pub mod compare;
 pub mod cpu;
 pub mod cpuset;
 pub mod drivers;

@@ -246,6 +246,8 @@ pub enum Document {
     Inspect,
     /// `doctor --json`.
     Doctor,
+    /// `compare --json`.
+    Compare,
     /// `explain --json`.
     Explain,
     /// `explain --port PORT --json`, `explain --pid PID --json`.

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     args::{DoctorArgs, InspectArgs, SchemaArgs, SnapshotArgs},
-    commands::{explain, fix, lab, measure, place, prove, remote, serve, tune, watch},
+    commands::{compare, explain, fix, lab, measure, place, prove, remote, serve, tune, watch},
 };
 
 /// Finds the network bottleneck of a Linux host.
@@ -30,6 +30,8 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Compare two groups of runs that exist already, with the verdict of `prove`.
+    Compare(Box<compare::args::CompareArgs>),
     /// Diagnose: read the host, sample its counters, judge, list findings and a plan.
     Doctor(DoctorArgs),
     /// Explain the components of a workload's response time, and predict other paths and loads.

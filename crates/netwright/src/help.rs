@@ -11,6 +11,10 @@ const SHOWN: &[(&str, &[&str])] = &[
         "netwright doctor",
         &["window", "for", "fail-on", "root", "port", "container", "json", "verbose"],
     ),
+    (
+        "netwright compare",
+        &["group", "metric", "limit", "min-effect", "noise-floor", "markdown", "json", "verbose"],
+    ),
     ("netwright inspect", &["nic", "picture", "root", "port", "container", "json", "verbose"]),
     ("netwright snapshot", &["output", "force", "window", "redact", "port", "container"]),
     (

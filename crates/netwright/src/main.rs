@@ -51,6 +51,7 @@ fn typed() -> clap::error::Result<Cli> {
 fn run(command: Command) -> Result<CommandEnd, Failure> {
     announce::announce(&command);
     match command {
+        Command::Compare(args) => commands::compare::run(&args),
         Command::Doctor(args) => commands::doctor::run(&request::Doctor::check(args)?),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Fix(args) => commands::fix::run(&args),

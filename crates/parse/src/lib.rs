@@ -1,10 +1,12 @@
-//! One parser for each kernel format: bytes in, `model` out.
+//! One parser for each format of outside bytes, of the kernel and of other programs: bytes in,
+//! `model` out.
 //!
 //! No parser panics on any input or allocates more than a small multiple of its input. None turns
 //! unknown input into zero. [`PARSERS`] names all of them for the fuzzer; a test compares the list
 //! with the files of this folder.
 
 pub mod acpi;
+pub mod benchmark;
 pub mod btf_enum;
 pub mod cache_size;
 pub mod cgroup;
@@ -13,14 +15,17 @@ pub mod cpuinfo;
 pub mod environ;
 pub mod error;
 pub mod ethtool_text;
+pub mod fio_json;
 pub mod genl_ethtool;
 pub mod genl_netdev;
 pub mod head_text;
 pub mod hexmask;
+pub mod hyperfine_json;
 pub mod inet_diag;
 pub mod ini;
 pub mod interrupts;
 pub mod ip_link_text;
+pub mod iperf3_json;
 pub mod irq_name;
 pub mod irqbalance_setup;
 pub mod kallsyms;
@@ -34,22 +39,28 @@ pub mod net_dev;
 pub mod net_snmp;
 pub mod net_snmp6;
 pub mod netlink;
+pub mod netwright_json;
 pub mod nstat_text;
 pub mod numa_maps;
+pub mod number_table;
 pub mod os_release;
 pub mod pci_config;
 pub mod pci_link;
+pub mod pgbench_log;
+pub mod pgbench_text;
 pub mod pressure;
 pub mod proc_net_stat;
 pub mod proc_net_tcp;
 pub mod proc_stat;
 pub mod proc_status;
+pub mod prove_json;
 pub mod rtnl_addr;
 pub mod rtnl_link;
 pub mod rtnl_qdisc;
 pub mod rtnl_stats;
 pub mod schedstat;
 pub mod shell_vars;
+pub mod sockperf_text;
 pub mod sockstat;
 pub mod softirqs;
 pub mod softnet_stat;
@@ -64,6 +75,7 @@ pub mod text;
 pub mod uptime_text;
 pub mod vlan_config;
 pub mod vmstat;
+pub mod wrk_text;
 
 pub use error::ParseError;
 
@@ -73,6 +85,7 @@ pub type FuzzEntry = (&'static str, fn(&[u8]));
 /// Every parser of outside bytes, by module name, ascending.
 pub const PARSERS: &[FuzzEntry] = &[
     ("acpi", |b| drop(acpi::header(b))),
+    ("benchmark", |b| drop(benchmark::parse(b))),
     ("btf_enum", |b| drop(btf_enum::values(b, "skb_drop_reason"))),
     ("cache_size", |b| drop(cache_size::parse(b))),
     ("cgroup", |b| drop(cgroup::parse(b).map(|c| (c.unit(), c.container())))),
@@ -86,12 +99,14 @@ pub const PARSERS: &[FuzzEntry] = &[
         let _ = (ethtool_text::statistics(b), ethtool_text::driver(b), ethtool_text::link(b));
         let _ = (ethtool_text::pause(b), ethtool_text::rss(b), ethtool_text::rule_count(b));
     }),
+    ("fio_json", |b| document(b, fio_json::runs)),
     ("genl_ethtool", |b| drop((genl_ethtool::coalesce(b), genl_ethtool::rss(b)))),
     ("genl_netdev", |b| {
         drop((genl_netdev::queue(b), genl_netdev::napi(b), genl_netdev::qstats(b)));
     }),
     ("head_text", |b| drop(head_text::parse(b))),
     ("hexmask", |b| drop(hexmask::parse(b))),
+    ("hyperfine_json", |b| document(b, hyperfine_json::runs)),
     ("inet_diag", |b| {
         let _ = inet_diag::parse(b);
     }),
@@ -102,6 +117,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     }),
     ("interrupts", |b| drop(interrupts::parse(b))),
     ("ip_link_text", |b| drop(ip_link_text::parse(b))),
+    ("iperf3_json", |b| document(b, iperf3_json::runs)),
     ("irq_name", |b| {
         let _ = irq_name::parse(&String::from_utf8_lossy(b));
     }),
@@ -117,19 +133,27 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("net_snmp", |b| drop(net_snmp::parse(b))),
     ("net_snmp6", |b| drop(net_snmp6::parse(b))),
     ("netlink", netlink::fuzz),
+    ("netwright_json", |b| document(b, netwright_json::runs)),
     ("nstat_text", |b| drop(nstat_text::parse(b))),
     ("numa_maps", |b| drop(numa_maps::memory_by_node(b))),
+    ("number_table", |b| drop(number_table::rows(&String::from_utf8_lossy(b)))),
     ("os_release", |b| drop(os_release::pretty_name(b))),
     ("pci_config", |b| drop(pci_config::parse(b))),
     ("pci_link", |b| {
         let _ = (pci_link::speed_mts(b), pci_link::lanes(b));
     }),
+    ("pgbench_log", |b| drop(pgbench_log::run(&String::from_utf8_lossy(b)))),
+    ("pgbench_text", |b| drop(pgbench_text::runs(&String::from_utf8_lossy(b)))),
     ("pressure", |b| drop(pressure::parse(b))),
     ("proc_net_stat", |b| drop(proc_net_stat::parse(b))),
     ("proc_net_tcp", |b| drop(proc_net_tcp::parse(b))),
     ("proc_stat", |b| drop(proc_stat::parse(b))),
     ("proc_status", |b| {
         let _ = proc_status::value(b, "Cpus_allowed_list");
+    }),
+    ("prove_json", |b| {
+        document(b, prove_json::document);
+        document(b, |d| prove_json::record(std::slice::from_ref(d)));
     }),
     ("rtnl_addr", |b| {
         let _ = rtnl_addr::parse(b);
@@ -139,6 +163,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("rtnl_stats", |b| drop(rtnl_stats::parse(b))),
     ("schedstat", |b| drop(schedstat::parse(b))),
     ("shell_vars", |b| drop(shell_vars::parse(b))),
+    ("sockperf_text", |b| drop(sockperf_text::runs(&String::from_utf8_lossy(b)))),
     ("sockstat", |b| drop(sockstat::parse(b))),
     ("softirqs", |b| drop(softirqs::parse(b))),
     ("softnet_stat", |b| drop(softnet_stat::parse(b, None))),
@@ -166,7 +191,15 @@ pub const PARSERS: &[FuzzEntry] = &[
     }),
     ("vlan_config", |b| drop(vlan_config::parse(b))),
     ("vmstat", |b| drop(vmstat::parse(b))),
+    ("wrk_text", |b| drop(wrk_text::runs(&String::from_utf8_lossy(b)))),
 ];
+
+/// Feeds a parser of JSON documents.
+fn document<T>(bytes: &[u8], parser: impl Fn(&serde_json::Value) -> T) {
+    if let Ok(document) = serde_json::from_slice(bytes) {
+        let _ = parser(&document);
+    }
+}
 
 #[cfg(test)]
 mod tests {

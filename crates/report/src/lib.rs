@@ -3,6 +3,7 @@
 //! Only this crate prints `µs` or `MiB`. Everything it prints passes [`text::clean`]: a process
 //! name can contain terminal control characters, and a snapshot can come from anyone.
 
+pub mod compare;
 pub mod doctor;
 pub mod explain;
 pub mod fix;

@@ -1,5 +1,6 @@
 //! One file per command; each shows the command's steps in order.
 
+pub mod compare;
 pub mod doctor;
 pub mod explain;
 pub mod fix;

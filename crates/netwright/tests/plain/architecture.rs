@@ -12,6 +12,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("parse", &["model"]),
     ("stats", &["model"]),
+    ("compare", &["model", "stats"]),
     ("diagnose", &["model", "stats"]),
     ("report", &["model"]),
     ("probe", &["model", "parse"]),
@@ -31,6 +32,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "model",
             "parse",
             "stats",
+            "compare",
             "diagnose",
             "report",
             "probe",
@@ -49,7 +51,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 ];
 
 /// Crates without access to files, processes, the network or a clock.
-const PURE: &[&str] = &["model", "parse", "stats", "diagnose", "report"];
+const PURE: &[&str] = &["model", "parse", "stats", "compare", "diagnose", "report"];
 
 /// Pure crates may only use these outside libraries; others could bring I/O.
 const PURE_MAY_USE: &[&str] = &["serde", "serde_json", "schemars", "thiserror", "unicode-width"];

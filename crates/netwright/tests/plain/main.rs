@@ -6,6 +6,7 @@ mod architecture;
 mod archives;
 mod captured;
 mod circles;
+mod compare;
 mod docs;
 mod fuzz;
 mod licences;

@@ -26,6 +26,7 @@ macro_rules! documents {
 }
 
 documents! {
+    compare "compare";
     doctor "doctor";
     explain "explain";
     explain_passive "explain-passive";
@@ -111,6 +112,22 @@ fn inspect() -> String {
     assert!(facts["sysctls"].is_object() && facts["tuners"].is_array());
     assert_eq!(facts["processes"][0]["pid"].to_string(), pid);
     text
+}
+
+fn compare() -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, from: u32| {
+        let rows: String = (from..from + 8).map(|n| format!("{n}\n")).collect();
+        fs::write(folder.path().join(name), rows).expect("a table");
+        folder.path().join(name).display().to_string()
+    };
+    let (before, after) = (file("before", 100), file("after", 90));
+    let args = ["compare", &before, &after, "--metric", "value:lower", "--limit", "5%", "--json"];
+    let out = run(NETWRIGHT, &[&args[..], &["--noise-floor", &before]].concat());
+    let document: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(document["outcome"], "better");
+    assert_eq!(document["comparisons"][0]["within_limit"], true);
+    out
 }
 
 fn doctor() -> String {

@@ -111,7 +111,7 @@ fn farther(v: &Verdict) -> Option<f64> {
     Some(v.low?.abs().max(v.high?.abs()))
 }
 
-fn ink(outcome: Outcome) -> Ink {
+pub(crate) fn ink(outcome: Outcome) -> Ink {
     match outcome {
         Outcome::Better => Ink::Good,
         Outcome::Worse | Outcome::GuardWorse => Ink::Bad,
@@ -144,7 +144,7 @@ pub fn change(v: &Verdict) -> String {
     }
 }
 
-fn share(x: f64, difference: bool, sign: bool) -> String {
+pub(crate) fn share(x: f64, difference: bool, sign: bool) -> String {
     match (difference, sign) {
         (true, true) => format!("{x:+.3}"),
         (true, false) => format!("{x:.3}"),
@@ -153,7 +153,7 @@ fn share(x: f64, difference: bool, sign: bool) -> String {
     }
 }
 
-fn chance(p: f64) -> String {
+pub(crate) fn chance(p: f64) -> String {
     match p {
         p if p < 0.001 => "< 0.001".into(),
         p if p > 0.999 => "1".into(),

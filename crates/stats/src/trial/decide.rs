@@ -16,7 +16,7 @@ use super::{
 };
 
 /// The promise: a change that does nothing is called better or worse in at most so many.
-const ERROR: f64 = 0.05;
+pub(crate) const ERROR: f64 = 0.05;
 
 /// What of it may be spent before the end.
 const EARLY: f64 = 0.01;
@@ -99,7 +99,8 @@ pub fn judge(metrics: &[Metric<'_>], rule: Rule) -> Decision {
             finding(m, p, rule)
         })
         .collect();
-    Decision { outcome: together(metrics, &found), clear: clear(metrics, &found), metrics: found }
+    let roles: Vec<bool> = metrics.iter().map(|m| m.guard.is_some()).collect();
+    Decision { outcome: together(&roles, &found), clear: clear(metrics, &found), metrics: found }
 }
 
 fn p_value(effects: &[f64], rule: Rule) -> f64 {
@@ -116,19 +117,15 @@ fn finding(metric: &Metric<'_>, p: f64, rule: Rule) -> Finding {
         None => rule.min_effect.is_some_and(|s| within(metric.effects, s)),
         Some(guard) => guard.limit.is_none_or(|l| shown_below(metric.effects, harm, l)),
     };
-    let outcome = match interval {
-        None => Outcome::Undecided,
-        Some(_) if p <= ERROR && effect * harm > 0.0 => Outcome::Worse,
-        Some(_) if p <= ERROR && effect * harm < 0.0 => Outcome::Better,
-        Some(i) => match metric.guard.and_then(|g| g.limit) {
+    let outcome = match (outcome(metric.direction, effect, interval, p, false), interval) {
+        (decided @ (Outcome::Better | Outcome::Worse), _) | (decided, None) => decided,
+        (other, Some(i)) => match metric.guard.and_then(|g| g.limit) {
             Some(limit) if !small && (i.low * harm).max(i.high * harm) > limit => {
                 Outcome::GuardWorse
             }
             // Shown to be too small to matter: which way it goes is not asked.
             _ if small && metric.guard.is_none() => Outcome::NoDifferenceShown,
-            // By itself it differs, and for so many looks or comparisons that is not enough yet.
-            _ if i.low > 0.0 || i.high < 0.0 => Outcome::Undecided,
-            _ => Outcome::NoDifferenceShown,
+            _ => other,
         },
     };
     let decided = matches!(outcome, Outcome::Better | Outcome::Worse);
@@ -136,8 +133,29 @@ fn finding(metric: &Metric<'_>, p: f64, rule: Rule) -> Finding {
     Finding { outcome, effect, interval, p, clear }
 }
 
+/// What is said of one metric by its effect, its interval and its corrected p; `small` where it is
+/// shown to be too small to matter.
+pub(crate) fn outcome(
+    direction: Direction,
+    effect: f64,
+    interval: Option<Shift>,
+    p: f64,
+    small: bool,
+) -> Outcome {
+    let harm = harm(direction);
+    match interval {
+        None => Outcome::Undecided,
+        Some(_) if p <= ERROR && effect * harm > 0.0 => Outcome::Worse,
+        Some(_) if p <= ERROR && effect * harm < 0.0 => Outcome::Better,
+        Some(_) if small => Outcome::NoDifferenceShown,
+        // By itself it differs, and for so many looks or comparisons that is not enough yet.
+        Some(i) if i.low > 0.0 || i.high < 0.0 => Outcome::Undecided,
+        Some(_) => Outcome::NoDifferenceShown,
+    }
+}
+
 /// 1 where more is worse.
-fn harm(direction: Direction) -> f64 {
+pub(crate) fn harm(direction: Direction) -> f64 {
     match direction {
         Direction::HigherIsBetter => -1.0,
         Direction::LowerIsBetter => 1.0,
@@ -156,9 +174,10 @@ fn shown_below(effects: &[f64], direction: f64, limit: f64) -> bool {
     TestMartingale::on(&turned, limit).p_not_below() <= ERROR / 2.0
 }
 
-fn together(metrics: &[Metric<'_>], found: &[Finding]) -> Outcome {
+/// What is said of all metrics together; of each, whether it is a guard.
+pub(crate) fn together(guards: &[bool], found: &[Finding]) -> Outcome {
     let any = |guard: bool, what: &[Outcome]| {
-        let mut of = metrics.iter().zip(found).filter(|(m, _)| m.guard.is_some() == guard);
+        let mut of = guards.iter().zip(found).filter(|(g, _)| **g == guard);
         of.any(|(_, f)| what.contains(&f.outcome))
     };
     match (any(false, &[Outcome::Better]), any(false, &[Outcome::Worse])) {

@@ -17,6 +17,7 @@ pub mod order;
 pub mod several;
 pub mod signed_rank;
 pub mod test_martingale;
+pub mod two_groups;
 pub mod two_places;
 
 #[cfg(test)]
