@@ -43,7 +43,7 @@ pub enum Command {
     Lab(lab::args::LabArgs),
     /// Send defined traffic to a server, and report the results.
     Measure(measure::args::MeasureArgs),
-    /// Run an experiment: interleaved runs, and a statistically controlled verdict on a change.
+    /// Run an experiment: interleaved runs, and a statistically controlled verdict.
     Prove(Box<prove::args::ProveArgs>),
     /// Answer another host's `fix`, `prove` or `tune`, which start this over ssh.
     #[command(hide = true)]
