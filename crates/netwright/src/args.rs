@@ -60,11 +60,19 @@ pub struct ProcessArgs {
     pub container: Vec<String>,
 }
 
+/// How long the counters are compared.
+#[derive(Debug, Args)]
+pub struct WindowArgs {
+    /// How long to watch the counters, 100ms to 10m [default: 5s].
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION")]
+    pub window: Option<Nanos>,
+}
+
 /// How to answer.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Write one JSON document (`netwright schema NAME` prints its schema).
+    /// Write one JSON document; `netwright schema NAME` prints its schema.
     #[arg(long)]
     pub json: bool,
     /// Write to this file instead of standard output; an existing file is replaced.
@@ -84,6 +92,35 @@ pub struct TalkArgs {
     /// Print the details that are left out for brevity.
     #[arg(long, short)]
     pub verbose: bool,
+}
+
+/// The workload of an experiment, and what counts. A command says in `mut_arg` what it does with
+/// them.
+#[derive(Debug, Args)]
+pub struct WorkloadArgs {
+    /// A netwright measurement.
+    #[arg(long, value_name = "'measure …'|URL")]
+    pub workload: Option<String>,
+    /// Or any command, run by `sh -c`.
+    #[arg(long, value_name = "LINE", conflicts_with = "workload")]
+    pub command: Option<String>,
+    /// A metric, its location and its better direction; `p50=runs.0.rtt_ns.p50:lower` in JSON,
+    /// `tps=/tps = ([0-9.]+)/:higher` by a regular expression; `:lower:guard` for a guard.
+    #[arg(long, value_name = "NAME=WHERE:higher|lower")]
+    pub metric: Vec<String>,
+}
+
+/// What an experiment may do to the host beside its changes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Extent")]
+pub struct HostArgs {
+    /// Freeze the host meanwhile: irqbalance paused, frequency governors at performance; both are
+    /// restored at the end.
+    #[arg(long)]
+    pub freeze_host: bool,
+    /// Try also changes that may cut your own connection.
+    #[arg(long)]
+    pub allow_disconnect: bool,
 }
 
 /// `netwright inspect`.
@@ -160,9 +197,8 @@ usual); a second Ctrl-C ends netwright.",
     "a finding is at least as severe as --fail-on"
 ))]
 pub struct DoctorArgs {
-    /// How long to watch the counters, 100ms to 10m [default: 5s].
-    #[arg(value_parser = model::seconds, long, value_name = "DURATION")]
-    pub window: Option<Nanos>,
+    #[command(flatten)]
+    pub window: WindowArgs,
     /// Optimisation goal.
     #[arg(long = "for", value_enum, value_name = "GOAL", default_value = "throughput")]
     pub goal: GoalArg,
@@ -218,9 +254,8 @@ pub struct SnapshotArgs {
     /// Overwrite an existing archive.
     #[arg(long)]
     pub force: bool,
-    /// How long to watch the counters, 100ms to 10m [default: 5s].
-    #[arg(value_parser = model::seconds, long, value_name = "DURATION")]
-    pub window: Option<Nanos>,
+    #[command(flatten)]
+    pub window: WindowArgs,
     /// Replace addresses, host names, MACs and command lines, the same way everywhere.
     #[arg(long)]
     pub redact: bool,
@@ -232,7 +267,11 @@ pub struct SnapshotArgs {
 
 /// `netwright schema`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!("  netwright schema doctor > doctor.schema.json"))]
+#[command(after_help = examples!(
+    "  netwright schema doctor > doctor.schema.json
+  # the documents that a schema describes
+  netwright schema"
+))]
 pub struct SchemaArgs {
     /// The document; without it, the names of all.
     #[arg(value_enum)]

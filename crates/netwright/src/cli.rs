@@ -47,7 +47,7 @@ pub enum Command {
     Measure(measure::args::MeasureArgs),
     /// Propose CPUs for services: with their NIC and disks, interrupts on CPUs of their own.
     Place(place::PlaceArgs),
-    /// Run an experiment: interleaved runs, and a statistically controlled verdict on a change.
+    /// Run an experiment: interleaved runs, and a statistically controlled verdict.
     Prove(Box<prove::args::ProveArgs>),
     /// Answer another host's `fix`, `prove` or `tune`, which start this over ssh.
     #[command(hide = true)]

@@ -1,7 +1,8 @@
 //! Two lengths of help: `-h` fits one screen, `--help` has everything.
 //!
-//! Each flag is declared once, next to its meaning. The table in this file lists the flags that
-//! `-h` shows.
+//! A flag that several commands have with the same meaning is declared once, in `args.rs` or in
+//! `commands/measure/flags.rs`; a command changes its text by `mut_arg`. The table in this file
+//! lists the flags that `-h` shows.
 
 use clap::{Arg, Command};
 
@@ -150,10 +151,17 @@ const SHOWN: &[(&str, &[&str])] = &[
     ("netwright tune persist", &["remove", "dry-run", "format", "into", "json"]),
     ("netwright tune status", &["responder", "netns", "json"]),
     (
+        "netwright lab up server",
+        &["name", "preset", "topology", "cpus", "nodes", "queues", "nic", "disk", "memory"],
+    ),
+    (
         "netwright serve",
         &["bind", "port", "secret-file", "open", "iperf3", "qperf", "cpu", "service-time", "json"],
     ),
 ];
+
+/// The longest default that `-h` repeats, bytes.
+const LONGEST_DEFAULT: usize = 12;
 
 /// The number of examples that `-h` shows.
 const EXAMPLES: usize = 2;
@@ -182,17 +190,24 @@ fn below(command: Command, path: &str) -> Command {
     command.after_help(short).after_long_help(long)
 }
 
-/// Shortens an option's help to its first sentence, or to what precedes a semicolon. A bracket
-/// before either leaves the help as it is.
+/// Shortens an option's help to its first sentence, or to what precedes a semicolon, with its
+/// default. A bracket before either leaves the help as it is.
 fn brief(arg: Arg) -> Arg {
     let Some(long) = arg.get_help().map(ToString::to_string) else { return arg };
     let open = long.find(['[', '(']).unwrap_or(long.len());
     let ends = ["; ", ". "].iter().filter_map(|end| long.find(end)).min().filter(|end| *end < open);
-    let Some(short) = ends.and_then(|end| long.get(..end)).map(str::to_owned) else { return arg };
+    let Some(short) = ends.and_then(|end| long.get(..end)) else { return arg };
+    let short = format!("{short}{}", default(&long).unwrap_or_default());
     match arg.get_long_help() {
         Some(_) => arg.help(short),
         None => arg.help(short).long_help(long),
     }
+}
+
+/// The default that a help text states, where it is a word or two: ` [default: 5s]`.
+fn default(long: &str) -> Option<String> {
+    let stated = long.split_once("[default: ")?.1.split([';', ',', ']']).next()?;
+    (stated.len() <= LONGEST_DEFAULT).then(|| format!(" [default: {stated}]"))
 }
 
 /// The first examples of a command's help, with the comments before them.
@@ -218,8 +233,9 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    /// Wraps text to lines of 100 columns.
-    const SCREEN: usize = 48;
+    /// A terminal as it opens: its columns, and the lines that leave room for the prompt.
+    const COLUMNS: usize = 80;
+    const SCREEN: usize = 40;
 
     fn every(command: Command, path: &str, seen: &mut Vec<(String, Command)>) {
         for sub in command.get_subcommands() {
@@ -238,7 +254,7 @@ mod tests {
     fn short_help_fits_a_screen_and_names_the_long_one() {
         let mut wrong = vec![];
         for (path, command) in commands() {
-            let mut command = command.term_width(100);
+            let mut command = command.term_width(COLUMNS);
             let short = command.render_help().to_string();
             let lines = short.lines().count();
             if lines > SCREEN {

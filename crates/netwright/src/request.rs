@@ -114,14 +114,14 @@ impl Inspect {
 
 impl Doctor {
     pub fn check(args: DoctorArgs) -> Result<Self, Failure> {
-        if args.window.is_some() && args.source.root.is_some() {
+        if args.window.window.is_some() && args.source.root.is_some() {
             return Err(Failure::Usage(
                 "--window watches the running host; a snapshot brings the window it was taken \
                  with. Leave out one of --window and --root"
                     .into(),
             ));
         }
-        let window = window(args.window)?;
+        let window = window(args.window.window)?;
         let sink = Sink::new(args.output.output);
         sink.check()?;
         let since = match args.since {
@@ -162,7 +162,7 @@ impl Snapshot {
         Ok(Self {
             path,
             force: args.force,
-            window: window(args.window)?,
+            window: window(args.window.window)?,
             redact: args.redact,
             request: Request { processes: selectors(args.processes) },
             quiet: args.talk.quiet,

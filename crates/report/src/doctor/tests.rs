@@ -135,7 +135,12 @@ fn busy() -> DoctorDocument {
     second.title = "CPU 0 runs out of budget".into();
     second.explanation = String::new();
     second.expected_benefit = String::new();
-    second.evidence.truncate(1);
+    second.number = 5;
+    second.evidence = vec![Evidence {
+        what: "time squeezes of CPU 0 over 5.0 s".into(),
+        value: "4,120".into(),
+        source: "/proc/net/softnet_stat, column 3".into(),
+    }];
     second.changes.clear();
     second.confidence = Confidence::Medium;
     second.caused_by = vec!["irqs_piled_up".into()];

@@ -14,6 +14,7 @@ use super::{
     numbers::{largest, none, per_second, quantile, width},
     rest,
     runs::{self, Aspect, Value, about, alike, flows, tell_apart},
+    sweep,
 };
 use crate::text::{Ink, Line, Page, TextStyle};
 
@@ -45,9 +46,15 @@ pub fn text(d: &ConnectDocument, look: TextStyle) -> String {
     page.finish()
 }
 
-/// The rate and the median of a single run.
+/// The rate and the median of a single run; the knee of a sweep over flows, or the range of rates.
 fn answer(runs: &[ConnectRun]) -> Option<Line> {
-    let [r] = runs else { return None };
+    let [r] = runs else {
+        let closed = runs.iter().all(|r| r.start_lag_ns.is_none());
+        let points: Vec<(u32, f64)> = runs.iter().map(|r| (r.flows, r.connections_per_s)).collect();
+        let rates: Vec<f64> = points.iter().map(|p| p.1).collect();
+        let knee = closed.then(|| sweep::knee(&points, "flow")).flatten();
+        return knee.or_else(|| sweep::range("connections/s", &rates, per_second));
+    };
     if r.connections == 0 {
         return None;
     }

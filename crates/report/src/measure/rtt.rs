@@ -2,7 +2,9 @@
 
 use model::{
     Bytes,
-    measure::{Mode, NOTHING_SETS_APART, PLACEMENT_NOT_KNOWN, RttDocument, RttRun, Transport},
+    measure::{
+        Mode, NOTHING_SETS_APART, PLACEMENT_NOT_KNOWN, RttDocument, RttRun, SplitAnswer, Transport,
+    },
     units::grouped,
 };
 
@@ -30,7 +32,7 @@ pub fn text(d: &RttDocument, look: TextStyle) -> String {
         interrupted: d.interrupted,
         missing: missing(d),
     }
-    .show(answer(&d.runs), &mut page);
+    .show(parts(d).or_else(|| answer(&d.runs)), &mut page);
     let (medians, tails, rates, losses) = values(&d.runs);
     runs::table(&mut page, &d.runs, &apart, &[&medians, &tails, &rates, &losses]);
     let median = |r: &'_ RttRun| r.rtt_p50_interval_ns.clone();
@@ -141,7 +143,18 @@ fn values(runs: &[RttRun]) -> (Values, Values, Values, Values) {
     (medians, tails, rates, losses)
 }
 
-/// The median and the rate of a single run; the knee of a closed-loop sweep over flows alone.
+/// The two parts of the median, where the variants of `--wait-split` tell them apart.
+fn parts(d: &RttDocument) -> Option<Line> {
+    let SplitAnswer::Split { blocking_ns, stack_ns, waking_ns } = &d.wait_split.as_ref()?.says
+    else {
+        return None;
+    };
+    let text = format!("network stack {stack_ns} + wake-up {waking_ns} = p50 {blocking_ns}");
+    Some(Line::new().ink(Ink::Strong, text))
+}
+
+/// The median and the rate of a single run; the knee of a closed-loop sweep over flows alone; the
+/// range of the medians of other runs.
 fn answer(runs: &[RttRun]) -> Option<Line> {
     if let [r] = runs {
         if r.transactions == 0 {
@@ -157,11 +170,11 @@ fn answer(runs: &[RttRun]) -> Option<Line> {
     // Runs that differ in more than flows are no sweep over flows.
     let rest = |r: &RttRun| (r.request_bytes, r.response_bytes, waits(r.waits()), two_cpus(r));
     let alike = runs.windows(2).all(|p| matches!(p, [a, b] if rest(a) == rest(b)));
-    if !alike || runs.iter().any(|r| r.target_per_s.is_some()) {
-        return None;
-    }
+    let sweep = alike && runs.iter().all(|r| r.target_per_s.is_none());
     let points: Vec<(u32, f64)> = runs.iter().map(|r| (r.flows, r.transactions_per_s)).collect();
-    sweep::knee(&points, "flow")
+    let knee = sweep.then(|| sweep::knee(&points, "flow")).flatten();
+    let medians: Vec<f64> = runs.iter().map(|r| r.rtt_ns.p50 as f64).collect();
+    knee.or_else(|| sweep::range("p50", &medians, time_of))
 }
 
 fn some(r: &RttRun, ns: f64) -> Line {

@@ -128,7 +128,8 @@ pub fn latencies<R: Served>() -> Vec<Value<R>> {
     ]
 }
 
-/// The answer: the rate and the median of a single run, the knee of a sweep over `counts`.
+/// The answer: the rate and the median of a single run, the knee of a sweep over `counts`,
+/// or the range of the medians.
 pub fn answer<R: Served>(runs: &[R], count: fn(&R) -> u32, one: &str) -> Option<Line> {
     if let [r] = runs {
         if r.units() == 0 {
@@ -141,11 +142,11 @@ pub fn answer<R: Served>(runs: &[R], count: fn(&R) -> u32, one: &str) -> Option<
         return Some(Line::new().ink(Ink::Strong, format!("{rate} · p50 {p50}")));
     }
     // A schedule sets the rate, so there is no knee.
-    if runs.iter().any(|r| r.lag().is_some()) {
-        return None;
-    }
+    let closed = runs.iter().all(|r| r.lag().is_none());
     let points: Vec<(u32, f64)> = runs.iter().map(|r| (count(r), r.per_s())).collect();
-    sweep::knee(&points, one)
+    let medians: Vec<f64> = runs.iter().map(|r| r.latency().p50 as f64).collect();
+    let knee = closed.then(|| sweep::knee(&points, one)).flatten();
+    knee.or_else(|| sweep::range("p50", &medians, time_of))
 }
 
 /// What the intervals are, and why there are none.

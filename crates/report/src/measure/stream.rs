@@ -16,6 +16,7 @@ use super::{
     numbers::{bits, none, share, width},
     rest,
     runs::{self, Aspect, Value, about, alike, flows, tell_apart, windows},
+    sweep,
 };
 use crate::{
     inspect::dotted,
@@ -54,7 +55,7 @@ pub fn text(d: &StreamDocument, look: TextStyle) -> String {
     page.finish()
 }
 
-/// The throughput of a single run, or of two directions at once.
+/// The throughput of a single run, or of two directions at once; the range over several runs.
 fn answer(runs: &[StreamRun]) -> Option<Line> {
     if let ([forward, reverse], [_]) = (runs, windows(runs).as_slice()) {
         let sum = bits(forward.bits_per_s + reverse.bits_per_s).bare();
@@ -62,7 +63,10 @@ fn answer(runs: &[StreamRun]) -> Option<Line> {
             .map(|r| format!("{} {}", way(r.direction), bits(r.bits_per_s).bare()));
         return Some(Line::new().ink(Ink::Strong, format!("{there} + {back} = {sum}")));
     }
-    let [r] = runs else { return None };
+    let [r] = runs else {
+        let rates: Vec<f64> = runs.iter().map(|r| r.bits_per_s).collect();
+        return sweep::range("throughput", &rates, bits);
+    };
     if r.bytes == 0 {
         return None;
     }

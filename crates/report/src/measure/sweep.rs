@@ -1,4 +1,5 @@
-//! A sweep over flows or clients in one line: where its throughput stops growing.
+//! Several runs in one line: where the throughput of a sweep stops growing, or the range of a
+//! figure.
 
 use model::units::grouped;
 
@@ -32,6 +33,23 @@ pub fn knee(points: &[(u32, f64)], one: &str) -> Option<Line> {
     Some(Line::new().ink(Ink::Strong, format!("{text}.")))
 }
 
+/// The smallest and the largest of the runs' figures, each with its run: `p50 from 53.1 µs (run 1)
+/// to 91 µs (run 3)`. None for fewer than two figures; a run without one has NaN.
+pub fn range(what: &str, figures: &[f64], print: fn(f64) -> Line) -> Option<Line> {
+    let measured = || figures.iter().zip(1..).filter(|(f, _)| f.is_finite() && **f > 0.0);
+    let (low, first) = measured().min_by(|a, b| a.0.total_cmp(b.0))?;
+    let (high, last) = measured().max_by(|a, b| a.0.total_cmp(b.0))?;
+    let said = |figure: f64, run: i32| format!("{} (run {run})", print(figure).bare());
+    let text = match measured().count() {
+        0 | 1 => return None,
+        _ if print(*low).bare() == print(*high).bare() => {
+            format!("{what} {} in all runs", print(*low).bare())
+        }
+        _ => format!("{what} from {} to {}", said(*low, first), said(*high, last)),
+    };
+    Some(Line::new().ink(Ink::Strong, text))
+}
+
 fn counted(n: u32, one: &str) -> String {
     many(n as usize, one)
 }
@@ -61,7 +79,17 @@ mod tests {
     }
 
     #[test]
-    fn no_knee_is_reported_of_one_point_a_missing_rate_or_counts_that_do_not_grow() {
+    fn a_range_names_the_runs_of_both_ends_and_leaves_out_runs_without_a_figure() {
+        let says = |figures: &[f64]| {
+            range("rate", figures, per_second).map_or_else(String::new, |l| l.bare())
+        };
+        assert_eq!(says(&[300.0, f64::NAN, 100.0]), "rate from 100 (run 3) to 300 (run 1)");
+        assert_eq!(says(&[300.0, 300.2]), "rate 300 in all runs");
+        assert_eq!(says(&[300.0, f64::NAN]) + &says(&[]), "");
+    }
+
+    #[test]
+    fn there_is_no_knee_of_one_point_a_missing_rate_or_counts_that_do_not_grow() {
         for points in [&[(1, 5.0)][..], &[(1, 0.0), (2, 9.0)], &[(2, 5.0), (2, 5.0)], &[]] {
             assert_eq!(says(points), "");
         }

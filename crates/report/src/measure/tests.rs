@@ -13,7 +13,7 @@ use crate::{testing::golden, text::TextStyle};
 use documents::*;
 
 #[test]
-fn one_run() {
+fn one_run_begins_with_median_and_rate() {
     let d = rtt_document(vec![rtt_run(64, 53_100)]);
     golden!("rtt_one", "p50 53.1 µs (95% CI", |style| rtt(&d, style));
 }
@@ -21,7 +21,7 @@ fn one_run() {
 #[test]
 fn a_sweep_with_modes_moves_counters_and_warnings() {
     let d = sweep();
-    golden!("rtt_sweep", "Round trips", |style| rtt(&d, style));
+    golden!("rtt_sweep", "p50 from 53.1 µs (run 1) to 91 µs (run 3)", |style| rtt(&d, style));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn two_hosts_by_schedule_over_udp_with_everything_said() {
 }
 
 #[test]
-fn a_wait_split() {
+fn a_wait_split_begins_with_its_two_parts() {
     let (mut spinning, mut one) = (rtt_run(1, 7_200), rtt_run(1, 11_400));
     (spinning.wait, spinning.peer_wait) = (Wait::Spin, Wait::Spin);
     one.placement.peer.pinned = vec![CpuId(1)];
@@ -109,17 +109,21 @@ fn a_wait_split() {
             waking_ns: Nanos(45_900),
         },
     });
-    golden!("rtt_split", "Round trips", |style| rtt(&d, style));
+    golden!("rtt_split", "network stack 7.20 µs + wake-up 45.9 µs = p50 53.1 µs", |style| rtt(
+        &d, style
+    ));
 }
 
 #[test]
-fn streams_both_ways() {
+fn streams_both_ways_are_added_up_in_the_answer() {
     // Both are directions of one window, with the same CPU time and counters.
     let mut runs =
         vec![stream_run(Direction::Forward, 41.3e9), stream_run(Direction::Reverse, 38.9e9)];
     runs[1].cpu = runs[0].cpu.clone();
     let d = stream_document(runs);
-    golden!("stream_both", "Stream", |style| stream(&d, style));
+    golden!("stream_both", "forward 41.3 Gbit/s + reverse 38.9 Gbit/s = 80.2 Gbit/s", |style| {
+        stream(&d, style)
+    });
 }
 
 #[test]
@@ -149,7 +153,7 @@ fn a_udp_stream_with_losses() {
     run.datagrams = Some(datagrams);
     let mut d = stream_document(vec![run]);
     d.request.common.transport = Transport::Udp;
-    golden!("stream_udp", "Stream", |style| stream(&d, style));
+    golden!("stream_udp", "980 Mbit/s (95% CI", |style| stream(&d, style));
 }
 
 #[test]
@@ -165,14 +169,19 @@ fn many_intervals_are_summed_up_until_asked_for() {
 }
 
 #[test]
-fn connections() {
+fn a_sweep_of_connections_begins_with_its_range() {
     let mut second = connect_run(64, Close::Local);
     second.failed = BTreeMap::from([("Cannot assign requested address".into(), 2_101)]);
     second.start_lag_ns = Some(quantiles(90_000, 900));
     second.peer_accepted_in_all = Known(94_959);
     second.evidence.peer = BTreeMap::from([("TcpExt.ListenOverflows".into(), 41)]);
-    let d = connect_document(vec![connect_run(1, Close::Local), second]);
-    golden!("connect", "Connections", |style| connect(&d, style));
+    let mut first = connect_run(1, Close::Local);
+    first.connections_per_s = 6_000.0;
+    first.connections_per_s_interval = None;
+    let d = connect_document(vec![first, second]);
+    golden!("connect", "connections/s from 6,000 (run 1) to 18,000 (run 2)", |style| connect(
+        &d, style
+    ));
 }
 
 #[test]
@@ -273,7 +282,7 @@ fn what_only_counts_the_traffic_is_shown_with_v_alone() {
 
 /// Four connections to nginx, and two sessions of pgbench's select-only: documents of real runs.
 #[test]
-fn servers_of_others() {
+fn servers_of_others_begin_with_their_rate() {
     let d: model::measure::HttpDocument =
         serde_json::from_str(include_str!("golden/http.json")).unwrap();
     golden!("http", "/s (95% CI", |style| http(&d, style));

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use model::prove::{
-    Best, Design, Direction, Evidence, LevelResult, MetricVerdict, Outcome, ProveDocument,
-    ProveNote, Verdict,
+    Best, Design, Direction, DuringRun, Evidence, LevelResult, MetricVerdict, Outcome,
+    ProveDocument, ProveNote, Run, Verdict,
 };
 
 use super::text;
@@ -53,6 +53,26 @@ fn document(design: Design) -> ProveDocument {
         notes: vec![ProveNote::Other { code: "drift".into(), message: "drifted".into() }],
         runs: vec![],
     }
+}
+
+/// The runs of 12 blocks of two levels, each level twice a block.
+fn runs() -> Vec<Run> {
+    let run = |n: usize| Run {
+        block: n / 4,
+        level: usize::from(matches!(n % 4, 1 | 2)),
+        took_s: 2.1,
+        figures: BTreeMap::from([(
+            "p50".into(),
+            if matches!(n % 4, 1 | 2) { 210e3 } else { 200e3 },
+        )]),
+        others_cpus: Some(0.1),
+        steal_share: Some(0.0),
+        host: DuringRun::default(),
+        counters: BTreeMap::new(),
+        work: None,
+        discarded: None,
+    };
+    (0..48).map(run).collect()
 }
 
 const LOOK: TextStyle = TextStyle { width: 100, colour: false, verbose: false };
@@ -270,6 +290,9 @@ fn the_guard_that_is_worse_is_named_at_once() {
 #[test]
 fn the_verdict_stands_in_the_first_line_at_both_widths() {
     let mut d = document(Design::Ab);
+    d.runs = runs();
+    d.workload = "netwright measure rtt db1 --duration 2s".into();
+    d.notes = vec![ProveNote::Drifted { metric: "p50".into(), change: 0.012, difference: false }];
     d.metrics = vec![MetricVerdict {
         metric: "p50".into(),
         direction: Direction::LowerIsBetter,

@@ -2,8 +2,9 @@ use model::{
     Reading,
     reading::Known,
     tune::{
-        ChangeSet, ChangeState, Disruption, Drift, HostId, Impact, Log, Now, Plan, PlanNote,
-        Planned, Refused, RefusedAs, Status, Unchanged,
+        ChangeNote, ChangeSet, ChangeState, Disruption, Drift, HostId, Impact, Log, NotKept, Now,
+        PersistNote, PersistedFile, Plan, PlanNote, Planned, ProfileLine, Refused, RefusedAs,
+        Status, Unchanged,
     },
 };
 
@@ -161,6 +162,105 @@ fn the_log_begins_with_how_many_there_were() {
     };
     let answer = "3 changes: 2 rolled back, 1 in force";
     golden!("log", answer, |style| log(&written, style));
+}
+
+#[test]
+fn apply_and_rollback_say_what_is_in_force_and_the_next_command() {
+    let ended = |done, notes| Outcome {
+        schema_version: 1,
+        set: Reading::absent("a test"),
+        sets: vec![],
+        drifted: vec![],
+        done,
+        notes,
+    };
+    let applied = ended(
+        true,
+        vec![
+            ChangeNote::InForce { id: 7, command: "netwright tune rollback 7".into() },
+            ChangeNote::UndoneUnlessConfirmed {
+                within_s: 120,
+                command: "netwright tune confirm 7".into(),
+            },
+        ],
+    );
+    golden!("apply", "Change 7 is in force; `netwright tune rollback 7`", |style| {
+        outcome(&applied, style)
+    });
+    let back = ended(true, vec![ChangeNote::RolledBack { id: 7 }]);
+    golden!("rollback", "Change 7 is rolled back", |style| outcome(&back, style));
+    let late = ended(false, vec![ChangeNote::TooLate { id: 7, state: ChangeState::RolledBack }]);
+    golden!("too_late", "Too late: change 7 is", |style| outcome(&late, style));
+}
+
+#[test]
+fn what_persist_writes_begins_with_the_file_and_its_values() {
+    let path = "/etc/sysctl.d/90-netwright.conf";
+    let kept = |knob: &str, value: &str| KeptValue {
+        id: 7,
+        knob: knob.into(),
+        value: value.into(),
+        by: path.into(),
+    };
+    let doc = Persisted {
+        schema_version: 1,
+        dry_run: true,
+        files: vec![PersistedFile {
+            path: path.into(),
+            act: FileAct::Written,
+            mode: 0o644,
+            content: "# netwright tune persist\nnet.ipv4.tcp_wmem = 4096 16384 33554432\n".into(),
+        }],
+        kept: vec![kept("sysctl.net.ipv4.tcp_wmem", "4096 16384 33554432")],
+        not_kept: vec![NotKept {
+            id: 7,
+            knob: "irq.38.affinity".into(),
+            value: "2".into(),
+            why: "interrupt numbers change with a boot".into(),
+        }],
+        notes: vec![PersistNote::InForce],
+    };
+    golden!("persist", "90-netwright.conf  would be written", |style| persisted(&doc, style));
+}
+
+#[test]
+fn profiles_are_a_line_each_and_in_full_with_reasons() {
+    let line = |knob: &str, wanted, why: &str, refuted: Option<&str>| ProfileLine {
+        knob: knob.into(),
+        wanted,
+        why: why.into(),
+        refuted: refuted.map(Into::into),
+        at: "web, line 4".into(),
+    };
+    let all = Profiles {
+        schema_version: 1,
+        profiles: vec![Profile {
+            name: "web".into(),
+            description: "many short connections: queues for bursts of new ones".into(),
+            inherits: vec!["base".into()],
+            lines: vec![
+                line(
+                    "sysctl.net.core.somaxconn",
+                    ProfileValue::AtLeast("4096".into()),
+                    "An accept queue that is full refuses connections.",
+                    None,
+                ),
+                line(
+                    "sysctl.net.ipv4.tcp_sack",
+                    ProfileValue::Exactly("0".into()),
+                    "Old advice.",
+                    Some("loss recovery needs it"),
+                ),
+            ],
+            left_out: vec![LeftOut {
+                what: "tcp_tw_recycle".into(),
+                why: "no kernel has it".into(),
+            }],
+        }],
+    };
+    golden!("profiles", "many short connections: queues", |style| profiles(&all, style));
+    let full = |style| profiles(&all, TextStyle { verbose: true, ..style });
+    golden!("profiles_v", "web: many short connections", full);
 }
 
 #[test]

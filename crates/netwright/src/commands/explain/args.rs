@@ -16,7 +16,7 @@ use crate::{
 
 const HEADER: &str = "http: a header line of each request: 'Name: value'; repeat for more";
 const CA: &str = "https, rediss: trust the certificates in this PEM file instead of the system's";
-const SCRIPT: &str = "pg: the transaction: tpcb-like, simple-update, select-only, select1, or a \
+const SCRIPT: &str = "pg: the transaction; tpcb-like, simple-update, select-only, select1, or a \
                       script file; repeat for more, NAME@3 for a weight [default: select-only, \
                       which changes nothing]";
 const SCALE: &str = "pg: the scripts' :scale [default: the rows of pgbench_branches]";
@@ -64,7 +64,8 @@ fn workload(arg: Arg, help: &'static str) -> Arg {
 )
 )]
 pub struct ExplainArgs {
-    /// The workload: `rtt://HOST[:PORT]`, `http://HOST[:PORT]/PATH` or `https://…`,
+    /// The workload, `rtt://`, `http://`, `redis://` or `pg://`; in full
+    /// `rtt://HOST[:PORT]`, `http://HOST[:PORT]/PATH` or `https://…`,
     /// `http+unix://%2Frun%2Fapp.sock/PATH` over a Unix socket, `redis://HOST[:PORT]`, or
     /// `pg://USER@HOST:PORT/DATABASE`; missing parts are taken from the environment (PGHOST,
     /// PGUSER, PGPASSWORD…).
@@ -72,9 +73,9 @@ pub struct ExplainArgs {
     pub target: String,
     #[command(flatten)]
     pub passive: PassiveArgs,
-    /// The `netwright serve` on the server's host that the network is measured with [default:
+    /// `netwright serve` on the server's host; HOST[:PORT], the network is measured with it [default:
     /// started automatically where the server is on this host].
-    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Server")]
+    #[arg(long, value_name = "TARGET", help_heading = "Server")]
     pub responder: Option<String>,
     #[command(flatten)]
     pub secret: SecretArgs,
@@ -98,10 +99,10 @@ pub struct ExplainArgs {
     pub variables: VariableArgs,
     #[command(flatten)]
     pub flows: FlowsArgs,
-    /// Predict for another path: rtt=80us is a path with that round trip; `host=HOST[:PORT]` is the
+    /// Predict for another path, such as rtt=80us; that is a path with that round trip; `host=HOST[:PORT]` is the
     /// path to a `netwright serve` on that host, measured interleaved with the network alone on
     /// this path; repeat for more.
-    #[arg(long, value_name = "rtt=DURATION|host=HOST", help_heading = "Prediction")]
+    #[arg(long, value_name = "PATH", help_heading = "Prediction")]
     pub path: Vec<Path>,
     /// Predict for a server with this number of CPUs.
     #[arg(long, value_name = "N", value_parser = within::<1, 1024>, help_heading = "Prediction")]
@@ -110,10 +111,11 @@ pub struct ExplainArgs {
     /// from the CPU time of interrupts and softirqs while the network was measured alone.
     #[arg(long, value_name = "COUNTS", help_heading = "Prediction")]
     pub channels: Option<Counts>,
-    /// Measure the predictions for this path, and numbers of clients between, and report the error.
+    /// Measure the predictions for this path too; with numbers of clients between, and report the
+    /// error.
     #[arg(long, help_heading = "Prediction")]
     pub verify: bool,
-    /// Time to measure workload and network interleaved, or to observe a server.
+    /// Time to measure; workload and network interleaved, or a server that is observed.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "10s", help_heading = "Time")]
     pub duration: Nanos,
     /// Continue until the components add up, at most this long [default: three times --duration].
@@ -148,7 +150,7 @@ impl ExplainArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "A live server: nothing is sent")]
 pub struct PassiveArgs {
-    /// The server on this TCP port of this host, in any of its network namespaces; repeat for more.
+    /// The server on this TCP port of this host; in any of its network namespaces; repeat for more.
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), conflicts_with_all = ACTIVE)]
     pub port: Vec<u16>,
     /// This process and its descendants; with --port, only that port; repeat for more.

@@ -4,11 +4,19 @@ use clap::{Args, ValueEnum};
 use model::Nanos;
 use prove::figure::Goal;
 
-use crate::args::OutputArgs;
+use crate::args::{HostArgs, OutputArgs, WorkloadArgs};
+
+const WORKLOAD: &str = "The workload to improve; a netwright measurement, `measure …` or \
+                        `rtt://HOST`, `stream://`, `connect://`, `http://`, `pg://`, `redis://`, \
+                        followed by its options. A run should be short";
 
 /// `netwright fix`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!(
+#[command(
+    mut_arg("workload", |a| a.help(WORKLOAD)),
+    mut_arg("command", |a| a.help("Or any command, run by `sh -c`, with --metric").requires("metric")),
+    mut_arg("allow_disconnect", |a| a.help_heading("Consent")),
+    after_help = examples!(
     "  # asks before each change
   netwright fix --workload pg://db1/bench
   netwright fix --workload stream://db1 --yes --budget 5m
@@ -24,20 +32,12 @@ Exit code 0 says that something was kept.",
     "nothing helped"
 ))]
 pub struct FixArgs {
-    /// The workload to improve: a netwright measurement, `measure …` or `rtt://HOST`, `stream://`,
-    /// `connect://`, `http://`, `pg://`, `redis://`, followed by its options. A run should be short.
-    #[arg(long, value_name = "'measure …'|URL")]
-    pub workload: Option<String>,
-    /// Or any command, run by `sh -c`, with --metric.
-    #[arg(long, value_name = "LINE", conflicts_with = "workload", requires = "metric")]
-    pub command: Option<String>,
+    #[command(flatten)]
+    pub run: WorkloadArgs,
     /// The goal, for a netwright measurement.
     #[arg(long, value_enum, default_value = "throughput", conflicts_with = "metric")]
     pub goal: GoalArg,
-    /// A metric, its location and its better direction, as for `netwright prove`.
-    #[arg(long, value_name = "NAME=WHERE:higher|lower")]
-    pub metric: Vec<String>,
-    /// Change this host as well, over ssh: `ssh://[USER@]HOST[:PORT][/PATH/OF/netwright]`.
+    /// Change this host as well, over ssh; `ssh://[USER@]HOST[:PORT][/PATH/OF/netwright]`.
     #[arg(long, value_name = "URL")]
     pub responder: Option<String>,
     /// Try this as well, after the changes that the findings propose; `peer:KNOB=VALUE` at the
@@ -47,7 +47,8 @@ pub struct FixArgs {
     /// Time budget for the whole run.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "15m", help_heading = "Extent")]
     pub budget: Nanos,
-    /// Maximum number of runs of each experiment, instead of a share of the budget; 24 at least.
+    /// Maximum number of runs of each experiment, at least 24 [default: what an equal share of
+    /// --budget permits].
     #[arg(long, value_name = "N", help_heading = "Extent")]
     pub runs: Option<usize>,
     /// Time to sample the counters under the workload before each diagnosis.
@@ -57,10 +58,8 @@ pub struct FixArgs {
     /// environment does it for every command, and for the workload.
     #[arg(long, help_heading = "Extent")]
     pub no_bpf: bool,
-    /// Freeze the host meanwhile: irqbalance paused, frequency governors at performance; both are
-    /// restored at the end.
-    #[arg(long, help_heading = "Extent")]
-    pub freeze_host: bool,
+    #[command(flatten)]
+    pub host: HostArgs,
     /// Ask before each change; the default on a terminal.
     #[arg(long, conflicts_with_all = ["yes", "dry_run"], help_heading = "Consent")]
     pub ask: bool,
@@ -70,9 +69,6 @@ pub struct FixArgs {
     /// Run the workload and list what would be tried; no setting is changed.
     #[arg(long, help_heading = "Consent")]
     pub dry_run: bool,
-    /// Try also changes that may cut your own connection.
-    #[arg(long, help_heading = "Consent")]
-    pub allow_disconnect: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -28,8 +28,8 @@ pub fn request(args: &FixArgs) -> Result<Request, Failure> {
         runs: args.runs,
         window: args.window,
         bpf: !args.no_bpf,
-        freeze_host: args.freeze_host,
-        allow_disconnect: args.allow_disconnect,
+        freeze_host: args.host.freeze_host,
+        allow_disconnect: args.host.allow_disconnect,
         dry_run: args.dry_run,
     };
     request.check()?;
@@ -38,7 +38,7 @@ pub fn request(args: &FixArgs) -> Result<Request, Failure> {
 
 /// The experiment without its factor.
 fn spec(args: &FixArgs) -> Result<Spec, Failure> {
-    if args.workload.is_none() && args.command.is_none() {
+    if args.run.workload.is_none() && args.run.command.is_none() {
         return Err(Failure::Usage(
             "no workload to improve: give --workload 'measure …' or URL (pg://db1/bench), or \
              --command LINE with --metric; and --yes, --ask or --dry-run says whether this host \
@@ -47,9 +47,9 @@ fn spec(args: &FixArgs) -> Result<Spec, Failure> {
         ));
     }
     let mut spec = Spec {
-        workload: args.workload.clone(),
-        command: args.command.clone(),
-        metrics: args.metric.iter().map(|m| metric(m)).collect::<Result<_, _>>()?,
+        workload: args.run.workload.clone(),
+        command: args.run.command.clone(),
+        metrics: args.run.metric.iter().map(|m| metric(m)).collect::<Result<_, _>>()?,
         ..Spec::default()
     };
     if let (Some(what), true) = (Experiment::measures(&spec), spec.metrics.is_empty()) {

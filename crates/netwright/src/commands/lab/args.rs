@@ -6,8 +6,8 @@ use clap::{Args, Subcommand, ValueEnum};
 
 /// `netwright lab`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  # two hosts, left and right, on a link
+#[command(after_help = examples!(
+    "  # two hosts, left and right, on a link
   netwright lab up pair
   netwright lab exec left -- ping -c 3 10.99.0.2
   netwright lab up pair --name slow --rate 100Mbit --delay 80us --loss 0.1%
@@ -23,8 +23,9 @@ use clap::{Args, Subcommand, ValueEnum};
   netwright lab down                           # the only lab, or all with --all
 
 Needs root. Only things of its own are made and removed; `lab down` leaves no
-trace. Exit codes: 0 done; `exec` gives the command's own code; 2 wrong usage; 3
-not root; 4 a tool, memory or time was lacking; 5 internal error")]
+trace.",
+    @ "  N  `exec`: the exit code of the command itself\n"
+))]
 pub struct LabArgs {
     /// The command.
     #[command(subcommand)]
@@ -61,6 +62,10 @@ pub enum LabCommand {
 
 /// `netwright lab up`.
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright lab up pair                        # two namespaces on a link
+  netwright lab up server --preset queues      # the situation of a field case"
+))]
 pub struct UpArgs {
     /// The topology.
     #[command(subcommand)]
@@ -81,14 +86,14 @@ pub enum LabTopology {
 /// Common to all topologies.
 #[derive(Debug, Args)]
 pub struct NameArgs {
-    /// The lab's name; the topology's or the preset's by default.
-    #[arg(long, value_name = "NAME")]
+    /// The lab's name [default: the topology's or the preset's].
+    #[arg(long, value_name = "NAME", help_heading = "Lab")]
     pub name: Option<String>,
-    /// The situation of a field case.
-    #[arg(long, value_enum, value_name = "PRESET")]
+    /// The situation of a field case [default: none].
+    #[arg(long, value_enum, value_name = "PRESET", help_heading = "Lab")]
     pub preset: Option<Preset>,
     /// No progress on standard error.
-    #[arg(long, short)]
+    #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
 }
 
@@ -109,115 +114,138 @@ pub enum Preset {
 
 /// `netwright lab up pair`.
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  # hosts left and right, 4 queues each
+  netwright lab up pair
+  netwright lab up pair --name slow --rate 100Mbit --delay 80us --loss 0.1%
+  netwright lab up pair --preset tengig    # small buffers on a long link"
+))]
 pub struct PairArgs {
     #[command(flatten)]
     pub common: NameArgs,
-    /// Queues of each NIC.
-    #[arg(long, value_name = "N")]
+    /// Queues of each NIC [default: 4, or the preset's].
+    #[arg(long, value_name = "N", help_heading = "NICs")]
     pub queues: Option<u32>,
-    /// Links between the hosts: eth0, eth1, ….
-    #[arg(long, value_name = "N")]
+    /// Links between the hosts: eth0, eth1, … [default: 1].
+    #[arg(long, value_name = "N", help_heading = "Link")]
     pub links: Option<u32>,
-    /// Rate limit in each direction, such as 100Mbit.
-    #[arg(long, value_name = "RATE")]
+    /// Rate limit in each direction, such as 100Mbit [default: none, or the preset's].
+    #[arg(long, value_name = "RATE", help_heading = "Link")]
     pub rate: Option<model::BitsPerSec>,
     /// Time that the link spins before a frame is due, where the kernel has no netem: 0ns leaves
     /// the CPU to the hosts, and frames are later by the wake-up latency [default: 120us].
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", help_heading = "Link")]
     pub spin: Option<model::Nanos>,
-    /// Added delay in each direction, such as 80us.
-    #[arg(long, value_name = "TIME")]
+    /// Added delay in each direction, such as 80us [default: none, or the preset's].
+    #[arg(long, value_name = "TIME", help_heading = "Link")]
     pub delay: Option<model::Nanos>,
-    /// Packet loss in each direction, such as 0.1%.
-    #[arg(long, value_name = "SHARE")]
+    /// Packet loss in each direction, such as 0.1% [default: none].
+    #[arg(long, value_name = "SHARE", help_heading = "Link")]
     pub loss: Option<String>,
-    /// MTU in bytes.
-    #[arg(long, value_name = "BYTES")]
+    /// MTU in bytes [default: 1500, or the preset's].
+    #[arg(long, value_name = "BYTES", help_heading = "NICs")]
     pub mtu: Option<u32>,
-    /// Mask of CPUs for receive packet steering on all queues, such as 3.
-    #[arg(long, value_name = "MASK")]
+    /// Mask of CPUs for receive packet steering on all queues, such as 3 [default: none].
+    #[arg(long, value_name = "MASK", help_heading = "NICs")]
     pub rps: Option<String>,
 }
 
 /// `netwright lab up containers`.
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright lab up containers                  # c1 and c2 on a bridge
+  netwright lab up containers --count 4 --cpus 0-1"
+))]
 pub struct ContainersArgs {
     #[command(flatten)]
     pub common: NameArgs,
     /// Number of containers.
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Containers")]
     pub count: u32,
-    /// CPUs of their cpusets; all by default.
-    #[arg(long, value_name = "LIST")]
+    /// CPUs of their cpusets [default: all].
+    #[arg(long, value_name = "LIST", help_heading = "Containers")]
     pub cpus: Option<String>,
-    /// MTU in bytes.
-    #[arg(long, value_name = "BYTES")]
+    /// MTU in bytes [default: 1500].
+    #[arg(long, value_name = "BYTES", help_heading = "Containers")]
     pub mtu: Option<u32>,
 }
 
 /// `netwright lab up server`.
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright lab up server                      # 4 CPUs, 2 nodes, 4 queues
+  netwright lab up server --nic vmxnet3,e1000e --disk nvme
+  # an aarch64 guest, see docs/aarch64.md
+  netwright lab up server --topology kunpeng"
+))]
 pub struct ServerArgs {
     #[command(flatten)]
     pub common: NameArgs,
-    /// Architecture; this machine's by default.
-    #[arg(long, value_enum, value_name = "ARCH")]
+    /// Architecture [default: this machine's].
+    #[arg(long, value_enum, value_name = "ARCH", help_heading = "Machine")]
     pub arch: Option<ArchKind>,
-    /// A known machine's topology: its architecture, packages, nodes and clusters.
-    #[arg(long, value_enum, value_name = "TOPOLOGY", conflicts_with_all = ["arch", "threads", "nodes", "packages", "cluster"])]
+    /// A known machine's topology; its architecture, packages, nodes and clusters.
+    #[arg(long, value_enum, value_name = "TOPOLOGY", conflicts_with_all = ["arch", "threads", "nodes", "packages", "cluster"], help_heading = "Machine")]
     pub topology: Option<KnownTopology>,
-    /// The netwright that runs inside, of --arch; `make aarch64` builds the default one.
-    #[arg(long, value_name = "FILE")]
+    /// The netwright that runs inside, of --arch [default: this one; for aarch64 the one of
+    /// `make aarch64`].
+    #[arg(long, value_name = "FILE", help_heading = "Emulation")]
     pub binary: Option<PathBuf>,
-    /// CPUs; 4 by default, with --topology the topology's.
-    #[arg(long, value_name = "N")]
+    /// CPUs [default: 4; with --topology the topology's].
+    #[arg(long, value_name = "N", help_heading = "Machine")]
     pub cpus: Option<u32>,
     /// Hardware threads of a core, 1 or 2.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Machine")]
     pub threads: u32,
     /// NUMA nodes.
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Machine")]
     pub nodes: u32,
-    /// Packages; each node is one by default.
-    #[arg(long, value_name = "N")]
+    /// Packages [default: one for each node].
+    #[arg(long, value_name = "N", help_heading = "Machine")]
     pub packages: Option<u32>,
-    /// Cores that share a cluster; aarch64 only.
-    #[arg(long, value_name = "CORES")]
+    /// Cores that share a cluster; aarch64 only [default: no clusters].
+    #[arg(long, value_name = "CORES", help_heading = "Machine")]
     pub cluster: Option<u32>,
     /// Threads that emulate the CPUs: one for all, or one for each, with which they run in parallel
     /// but an x86-64 guest may hang when eBPF programs are attached [default: one; `lab up pair
     /// --preset queues`: each].
-    #[arg(long, value_enum, value_name = "WHICH")]
+    #[arg(long, value_enum, value_name = "WHICH", help_heading = "Emulation")]
     pub emulation_threads: Option<EmulationKind>,
     /// Queues of each NIC.
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = 4, help_heading = "NICs and disks")]
     pub queues: u32,
-    /// NICs; as many as --nic names by default.
-    #[arg(long, value_name = "N")]
+    /// NICs [default: as many as --nic names].
+    #[arg(long, value_name = "N", help_heading = "NICs and disks")]
     pub nics: Option<u32>,
-    /// Node of the NICs; the last by default. Not with aarch64: its board reports none.
-    #[arg(long, value_name = "NODE")]
+    /// Node of the NICs; not with aarch64, whose board reports none [default: the last].
+    #[arg(long, value_name = "NODE", help_heading = "NICs and disks")]
     pub nic_node: Option<u32>,
-    /// NIC model, or one for each NIC: virtio,e1000e.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "virtio")]
+    /// NIC model, or one for each NIC, such as virtio,e1000e.
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "virtio",
+        help_heading = "NICs and disks"
+    )]
     pub nic: Vec<NicKind>,
     /// A disk with managed interrupts.
-    #[arg(long, value_enum, default_value = "none")]
+    #[arg(long, value_enum, default_value = "none", help_heading = "NICs and disks")]
     pub disk: DiskKind,
-    /// A raw disk image as one more virtio disk: data written to it outlives the guest.
-    #[arg(long, value_name = "FILE")]
+    /// A raw disk image as one more virtio disk; data written to it outlives the guest.
+    #[arg(long, value_name = "FILE", help_heading = "NICs and disks")]
     pub image: Option<PathBuf>,
-    /// The guest's clock counts instructions, 2 ns each, and skips waits: the load of this machine
+    /// The guest's clock counts instructions; 2 ns each, and it skips waits: the load of this machine
     /// shows in no figure measured inside. All of its CPUs share that clock, so use one CPU: --cpus
     /// 1 --nodes 1. The guest uses one CPU of this machine all the time, and its clock differs from
     /// that of this machine.
-    #[arg(long, conflicts_with = "emulation_threads")]
+    #[arg(long, conflicts_with = "emulation_threads", help_heading = "Emulation")]
     pub virtual_time: bool,
-    /// Memory, such as 1G.
-    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    /// Memory.
+    #[arg(long, value_name = "SIZE", default_value = "1G", help_heading = "Machine")]
     pub memory: model::Bytes,
-    /// Cache directory of Debian's kernel.
-    #[arg(long, value_name = "FOLDER")]
+    /// Cache directory of Debian's kernel [default: /var/cache/netwright/lab].
+    #[arg(long, value_name = "FOLDER", help_heading = "Emulation")]
     pub cache: Option<PathBuf>,
 }
 
@@ -276,6 +304,11 @@ pub enum DiskKind {
 
 /// `netwright lab exec`.
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright lab exec left -- ping -c 3 10.99.0.2
+  # the host of one lab of several
+  netwright lab exec slow/left -- ip -br addr", @ "  N  the exit code of the command itself\n"
+))]
 pub struct ExecArgs {
     /// HOST, or LAB/HOST where several labs have one of that name.
     pub host: String,
@@ -286,6 +319,10 @@ pub struct ExecArgs {
 
 /// `netwright lab list`.
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright lab list                           # the labs and their hosts
+  netwright lab list --json | jq '.labs[].name'"
+))]
 pub struct ListArgs {
     /// One JSON document.
     #[arg(long)]
@@ -294,6 +331,11 @@ pub struct ListArgs {
 
 /// `netwright lab down`.
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright lab down                           # the only lab
+  netwright lab down slow
+  netwright lab down --all"
+))]
 pub struct DownArgs {
     /// The lab; may be left out when there is only one.
     pub names: Vec<String>,

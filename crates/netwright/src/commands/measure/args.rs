@@ -8,8 +8,8 @@ use model::{BitsPerSec, CpuSet, Nanos};
 use super::{
     counts::{OneSize, Sizes, within},
     flags::{
-        AddressArgs, FlowsArgs, PlacementArgs, RateArgs, RepeatArgs, SecretArgs, SocketArgs,
-        TimeoutArgs, WaitArg,
+        AddressArgs, AroundArgs, FlowsArgs, PlacementArgs, RateArgs, RepeatArgs, SecretArgs,
+        SocketArgs, SoftirqArgs, TimeoutArgs, WaitArg,
     },
     http::HttpArgs,
     pg::PgArgs,
@@ -62,12 +62,12 @@ impl MeasureKind {
     /// Whether the client measures softirq time by eBPF.
     pub fn softirq(&self) -> bool {
         match self {
-            Self::Rtt(a) => a.common.softirq,
-            Self::Stream(a) => a.common.softirq,
-            Self::Connect(a) => a.common.softirq,
-            Self::Http(a) => a.local.softirq,
-            Self::Pg(a) => a.local.softirq,
-            Self::Redis(a) => a.local.softirq,
+            Self::Rtt(a) => a.common.kernel.softirq,
+            Self::Stream(a) => a.common.kernel.softirq,
+            Self::Connect(a) => a.common.kernel.softirq,
+            Self::Http(a) => a.local.kernel.softirq,
+            Self::Pg(a) => a.local.kernel.softirq,
+            Self::Redis(a) => a.local.kernel.softirq,
         }
     }
 }
@@ -77,11 +77,12 @@ impl MeasureKind {
 #[command(
     mut_arg("no_pin", |a| a.help("Let the scheduler place the threads at both ends")),
     mut_arg("threads", |a| a.help("Threads at each end, which share the flows")),
+    mut_arg("softirq", |a| a.help(SOFTIRQ)),
 )]
 pub struct CommonArgs {
     /// The server: HOST, HOST:PORT, `[::1]:PORT` or unix:PATH.
     pub target: String,
-    /// The server's port, when the target names none [default: 7471; iperf3 5201, qperf 19765].
+    /// The server's port; used when the target names none [default: 7471; iperf3 5201, qperf 19765].
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Server")]
     pub port: Option<u16>,
     #[command(flatten)]
@@ -97,12 +98,8 @@ pub struct CommonArgs {
     /// The measured window of each run.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "5s", help_heading = "Time")]
     pub duration: Nanos,
-    /// Traffic before the window, not measured.
-    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "200ms", help_heading = "Time")]
-    pub warmup: Nanos,
-    /// Traffic after the window, not measured.
-    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "50ms", help_heading = "Time")]
-    pub cooldown: Nanos,
+    #[command(flatten)]
+    pub around: AroundArgs,
     #[command(flatten)]
     pub repeat: RepeatArgs,
     #[command(flatten)]
@@ -120,10 +117,8 @@ pub struct CommonArgs {
     pub peer_cpu: Option<CpuSet>,
     #[command(flatten)]
     pub socket: SocketArgs,
-    /// Add softirq time by context to the evidence, by eBPF (needs root; about 100 ns a softirq).
-    /// `serve --softirq` does so at the server.
-    #[arg(long, help_heading = "Output")]
-    pub softirq: bool,
+    #[command(flatten)]
+    pub kernel: SoftirqArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -140,15 +135,17 @@ pub enum EngineArg {
     IoUring,
 }
 
+const SOFTIRQ: &str = "Add softirq time by context to the evidence, by eBPF (needs root; about 100 ns \
+                       a softirq). `serve --softirq` does so at the server";
+
 /// The last line of the help: what `-v` adds to the output.
 const RTT_MORE: &str =
-    "Print every placement of a mode, the CPUs that each end may use, the measurement noise";
+    "Print every placement of a mode; the CPUs that each end may use, the measurement noise";
 const STREAM_MORE: &str =
-    "Print every interval, the CPUs that each end may use, the measurement noise";
-const RTT_RATE: &str = "Requests per second over all flows, 20000 or 20k, open loop: timed from \
+    "Print every interval; the CPUs that each end may use, the measurement noise";
+const RTT_RATE: &str = "Requests per second over all flows; 20000 or 20k, open loop, timed from \
                         the schedule";
-const STREAM_FLOWS: &str =
-    "Concurrent connections in each direction: 1, a list, or a sweep like 1..16*2";
+const STREAM_FLOWS: &str = "Connections in each direction; 1, a list, or a sweep like 1..16*2";
 const CONNECT_MORE: &str = "Print the CPUs that each end may use and the measurement noise";
 
 /// `netwright measure rtt`.
@@ -175,7 +172,7 @@ const CONNECT_MORE: &str = "Print the CPUs that each end may use and the measure
 pub struct RttArgs {
     #[command(flatten)]
     pub common: CommonArgs,
-    /// Request size in bytes: 64, a list, or a sweep like 8..64k*2.
+    /// Request size in bytes; 64, a list, or a sweep like 8..64k*2.
     #[arg(long, value_name = "SIZES", default_value = "64", help_heading = "Traffic")]
     pub request: Sizes,
     /// Response size in bytes [default: as the request].
@@ -250,11 +247,11 @@ pub struct StreamArgs {
     pub direction: DirectionArg,
     #[command(flatten)]
     pub flows: FlowsArgs,
-    /// Bytes of one send or datagram: a size, a list, or a sweep [default: 128k, UDP 1400].
+    /// Bytes of one send or datagram; a size, a list, or a sweep [default: 128k, UDP 1400].
     #[arg(long, value_name = "SIZES", help_heading = "Traffic")]
     pub message: Option<Sizes>,
-    /// Bits per second over all flows of a direction: 500Mbit, 10Gbit [default: unlimited, UDP
-    /// 100Mbit].
+    /// Bits per second each way; over all flows of a direction, 500Mbit, 10Gbit [default:
+    /// unlimited, UDP 100Mbit].
     #[arg(long, value_name = "RATE", help_heading = "Traffic")]
     pub rate: Option<BitsPerSec>,
     /// Print a line at this interval.
@@ -285,8 +282,8 @@ const CONNECT_BIND: &str =
 #[derive(Debug, Args)]
 #[command(
     mut_arg("verbose", |a| a.help(CONNECT_MORE)),
-    mut_arg("flows", |a| a.help("Concurrent connection attempts: 1, a list, or a sweep")),
-    mut_arg("rate", |a| a.help("Connections per second in all, 2000 or 2k, open loop")),
+    mut_arg("flows", |a| a.help("Concurrent connection attempts; 1, a list, or a sweep")),
+    mut_arg("rate", |a| a.help("Connections per second in all; 2000 or 2k, open loop")),
     mut_arg("timeout", |a| a.default_value("3s").help("Time after which an attempt counts as \
                                                        failed")),
     mut_arg("bind", |a| a.help(CONNECT_BIND).value_name("ADDRESS[,ADDRESS]")),

@@ -45,7 +45,7 @@ impl AddressArgs {
 /// Number of flows.
 #[derive(Debug, Args)]
 pub struct FlowsArgs {
-    /// Concurrent connections: 1, a list, or a sweep like 1..64*2.
+    /// Concurrent connections; 1, a list, or a sweep like 1..64*2.
     #[arg(long, value_name = "COUNTS", default_value = "1", help_heading = "Traffic")]
     pub flows: Counts,
 }
@@ -53,7 +53,7 @@ pub struct FlowsArgs {
 /// Requests per second.
 #[derive(Debug, Args)]
 pub struct RateArgs {
-    /// Requests per second over all connections, open loop: timed from the schedule.
+    /// Requests per second over all connections; open loop, timed from the schedule.
     #[arg(long, value_name = "PER_SECOND", help_heading = "Traffic")]
     pub rate: Option<PerSecond>,
 }
@@ -75,7 +75,8 @@ pub struct TimeoutArgs {
 /// Length of the window.
 #[derive(Debug, Args)]
 pub struct DurationArgs {
-    /// The measured window of each run [default: 5s; with --requests an upper limit of 10m].
+    /// The measured window of each run; with --requests an upper limit [default: 5s; with --requests
+    /// 10m].
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
     pub duration: Option<Nanos>,
 }
@@ -144,7 +145,7 @@ pub struct ScriptArgs {
     /// for a weight; repeat for more [default: select-only, which changes nothing].
     #[arg(long, short = 'f', value_name = "SCRIPT", help_heading = "Traffic")]
     pub script: Vec<String>,
-    /// Protocol mode of the statements, as pgbench's -M.
+    /// Protocol mode, as pgbench's -M.
     #[arg(
         long,
         short = 'M',
@@ -159,7 +160,7 @@ pub struct ScriptArgs {
 /// The variables of its scripts.
 #[derive(Debug, Args)]
 pub struct VariableArgs {
-    /// The scripts' :scale [default: the rows of pgbench_branches; with --init 1].
+    /// The scripts' :scale; tables are made for it [default: the rows of pgbench_branches; with --init 1].
     #[arg(long, short = 's', value_name = "N", value_parser = within::<1, 100_000>, help_heading = "Traffic")]
     pub scale: Option<u32>,
     /// A variable for the scripts: NAME=VALUE; repeat for more.
@@ -201,11 +202,43 @@ fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// Traffic around the window, which is not measured.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Time")]
+pub struct AroundArgs {
+    /// Traffic before the window, not measured [default: 200ms].
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION")]
+    pub warmup: Option<Nanos>,
+    /// Traffic after the window, not measured [default: 50ms].
+    #[arg(value_parser = model::seconds, long, value_name = "DURATION")]
+    pub cooldown: Option<Nanos>,
+}
+
+impl AroundArgs {
+    /// The time before the window.
+    pub fn before(&self) -> Nanos {
+        self.warmup.unwrap_or(Nanos(200_000_000))
+    }
+
+    /// The time after the window.
+    pub fn after(&self) -> Nanos {
+        self.cooldown.unwrap_or(Nanos(50_000_000))
+    }
+}
+
+/// Softirq time in the evidence.
+#[derive(Debug, Args)]
+pub struct SoftirqArgs {
+    /// Add softirq time by context to the evidence, by eBPF (needs root; about 100 ns a softirq).
+    #[arg(long, help_heading = "Output")]
+    pub softirq: bool,
+}
+
 /// Repetition of a run.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Time")]
 pub struct RepeatArgs {
-    /// Repeat until the 95% interval of the result is this narrow, in percent: 2%.
+    /// Repeat until the 95% CI is this narrow, such as 2%; in percent of the result.
     #[arg(long, value_name = "PERCENT")]
     pub precision: Option<Percent>,
     /// Maximum time of --precision for each run.
@@ -220,7 +253,7 @@ pub struct PlacementArgs {
     /// Wait mode of the client's threads.
     #[arg(long, value_enum, value_name = "WAIT", default_value = "block")]
     pub wait: WaitArg,
-    /// Pin the client's threads to these CPUs: 0, 2-3 [default: chosen, and printed].
+    /// Pin the client's threads to these CPUs; 0, 2-3 [default: chosen, and printed].
     #[arg(long, value_name = "LIST", conflicts_with = "no_pin")]
     pub cpu: Option<CpuSet>,
     /// Let the scheduler place the threads.

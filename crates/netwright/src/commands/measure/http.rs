@@ -39,8 +39,8 @@ use crate::{
       --header 'Content-Type: application/json'"
 ))]
 pub struct HttpArgs {
-    /// The URL: `http://HOST[:PORT]/PATH`, `https://…`, or `http+unix://%2Frun%2Fapp.sock/PATH`
-    /// over a Unix socket; several URLs of one server are requested cyclically.
+    /// The URL, `http://`, `https://` or `http+unix://`; in full `http://HOST[:PORT]/PATH`, over a
+    /// Unix socket `http+unix://%2Frun%2Fapp.sock/PATH`; several URLs of one server are requested cyclically.
     #[arg(required = true, value_name = "URL")]
     pub urls: Vec<String>,
     /// The method [default: GET, with a body POST].

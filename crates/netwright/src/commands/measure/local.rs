@@ -7,34 +7,33 @@ use model::{
     measure::{Common, PeerProgram, Pin, ServedInterval, Transport},
 };
 
-use super::flags::{AddressArgs, PlacementArgs, RepeatArgs, SecretArgs, SocketArgs};
+use super::flags::{
+    AddressArgs, AroundArgs, PlacementArgs, RepeatArgs, SecretArgs, SocketArgs, SoftirqArgs,
+};
 use crate::{failure::Failure, output::row};
 
 /// The window without `--duration`.
 const WINDOW: Nanos = Nanos(5_000_000_000);
-/// The default traffic around the window.
-const WARMUP: Nanos = Nanos(200_000_000);
-const COOLDOWN: Nanos = Nanos(50_000_000);
 /// The default time limit for a number of requests or transactions.
 const LONGEST: Nanos = Nanos(600_000_000_000);
 
 const PRECISION: &str =
-    "Repeat until the 95% interval of the median latency is this narrow, in percent: 2%";
+    "Repeat until the 95% CI is this narrow, such as 2%; in percent of the median latency";
+const WARMUP: &str = "Traffic before the window, not measured; with a number of requests, the time \
+                      to connect [default: 200ms]";
 
 /// Placement of the client, and the responder that reports the server's host.
 #[derive(Debug, Args)]
-#[command(mut_arg("precision", |a| a.help(PRECISION)))]
+#[command(
+    mut_arg("precision", |a| a.help(PRECISION)),
+    mut_arg("warmup", |a| a.help(WARMUP)),
+)]
 pub struct ClientArgs {
-    /// Traffic before the window, not measured; with a number of requests, the time to connect
-    /// [default: 200ms].
-    #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
-    pub warmup: Option<Nanos>,
-    /// Traffic after the window, not measured [default: 50ms].
-    #[arg(value_parser = model::seconds, long, value_name = "DURATION", help_heading = "Time")]
-    pub cooldown: Option<Nanos>,
+    #[command(flatten)]
+    pub around: AroundArgs,
     #[command(flatten)]
     pub repeat: RepeatArgs,
-    /// A `netwright serve` on the server's host, HOST:PORT, that reports the CPU use of that host.
+    /// `netwright serve` on the server's host; HOST:PORT, reports the CPU use of that host.
     #[arg(long, value_name = "TARGET", help_heading = "Server")]
     pub responder: Option<String>,
     #[command(flatten)]
@@ -49,9 +48,8 @@ pub struct ClientArgs {
     /// intervals of this length [default: 1s, printed on a terminal].
     #[arg(value_parser = model::seconds, long, short = 'P', value_name = "DURATION", value_parser = seconds, help_heading = "Output")]
     pub interval: Option<Nanos>,
-    /// Add softirq time by context to the evidence, by eBPF (needs root; about 100 ns a softirq).
-    #[arg(long, help_heading = "Output")]
-    pub softirq: bool,
+    #[command(flatten)]
+    pub kernel: SoftirqArgs,
 }
 
 impl ClientArgs {
@@ -77,8 +75,8 @@ impl ClientArgs {
             family: self.address.family(),
             bind: self.address.bind.clone(),
             duration_ns,
-            warmup_ns: self.warmup.unwrap_or(WARMUP),
-            cooldown_ns: if counted { Nanos(0) } else { self.cooldown.unwrap_or(COOLDOWN) },
+            warmup_ns: self.around.before(),
+            cooldown_ns: if counted { Nanos(0) } else { self.around.after() },
             wait: self.placement.wait.into(),
             peer_wait: self.placement.wait.into(),
             pin: self.placement.pin(),

@@ -23,9 +23,9 @@ use crate::{
 };
 
 const RATE: &str =
-    "Transactions per second over all connections, open loop: timed from the schedule";
-const DURATION: &str =
-    "The measured window of each run [default: 5s; with --transactions an upper limit of 10m]";
+    "Transactions per second over all connections; open loop, timed from the schedule";
+const DURATION: &str = "The measured window of each run; with --transactions an upper limit [default: 5s; with \
+     --transactions 10m]";
 
 /// `netwright measure pg`.
 #[derive(Debug, Args)]
@@ -63,7 +63,7 @@ pub struct PgArgs {
     /// from the environment (PGHOST, PGUSER…), as libpq does.
     #[arg(value_name = "URL", default_value = "postgres://", hide_default_value = true)]
     pub url: String,
-    /// Make pgbench's tables for this --scale, as `pgbench -i`, and measure nothing. Tables of
+    /// Make pgbench's tables, and measure nothing; as `pgbench -i`, for this --scale. Tables of
     /// these names are dropped first.
     #[arg(
         long,
@@ -77,7 +77,7 @@ pub struct PgArgs {
     pub init: bool,
     #[command(flatten)]
     pub script: ScriptArgs,
-    /// Driver of the transactions: netwright, or pgbench itself; its report and log are converted
+    /// Driver of the transactions; netwright, or pgbench itself; its report and log are converted
     /// to the same result.
     #[arg(
         long,
@@ -169,8 +169,8 @@ pub fn spec(args: &PgArgs) -> Result<(PgSpec, Option<String>), Failure> {
         args.local.common(target, args.duration.duration, args.transactions.is_some())?;
     if args.driver == DriverArg::Pgbench {
         // pgbench has neither warm-up nor cool-down, so the defaults do not apply.
-        common.warmup_ns = args.local.warmup.unwrap_or_default();
-        common.cooldown_ns = args.local.cooldown.unwrap_or_default();
+        common.warmup_ns = args.local.around.warmup.unwrap_or_default();
+        common.cooldown_ns = args.local.around.cooldown.unwrap_or_default();
     }
     let spec = PgSpec {
         common,

@@ -33,7 +33,7 @@ fn of_commands(arg: Arg) -> Arg {
     let help = match arg.get_id().as_str() {
         "pipeline" => "Commands outstanding on each connection",
         "new_connections" => "Use a new connection for each command",
-        "rate" => "Commands per second over all connections, open loop: timed from the schedule",
+        "rate" => "Commands per second over all connections; open loop, timed from the schedule",
         "timeout" => "Time after which a command counts as failed",
         "requests" => "Measure this number of commands instead; they begin with the window",
         "ca" => "With rediss: trust the certificates in this PEM file instead of the system's",
@@ -68,15 +68,15 @@ fn of_commands(arg: Arg) -> Arg {
 )
 )]
 pub struct RedisArgs {
-    /// The server: `redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]`, `rediss://…` over TLS, or
-    /// `unix:PATH`. A password is better in REDISCLI_AUTH.
+    /// The server, `redis://HOST`, `rediss://HOST` or `unix:PATH`; in full
+    /// `redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]`. A password is better in REDISCLI_AUTH.
     #[arg(value_name = "URL", required = true)]
     pub url: String,
     /// The command; repeat for more, which are sent cyclically. `{key}` is a number of 12 digits
     /// below --keys, drawn for each; `{data}` a value of --data bytes.
     #[arg(long, value_name = "COMMAND", default_value = COMMAND, help_heading = "Traffic")]
     pub command: Vec<String>,
-    /// Number of keys that `{key}` draws from.
+    /// Number of keys; `{key}` draws from them.
     #[arg(long, value_name = "N", default_value_t = KEYS, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000), help_heading = "Traffic")]
     pub keys: u64,
     /// The length of `{data}`.

@@ -4,11 +4,21 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::OutputArgs;
+use crate::args::{HostArgs, OutputArgs, WorkloadArgs};
+
+const WORKLOAD: &str = "A netwright measurement to run; `measure …` or `rtt://HOST`, `stream://`, \
+                        `connect://`, `http://`, `pg://`, `redis://`, followed by its options; \
+                        `{level}` in it stands for the level, otherwise the words of a level are \
+                        appended";
+const HEADING: &str = "Instead of a file";
 
 /// `netwright prove`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!(
+#[command(
+    mut_arg("workload", |a| a.help(WORKLOAD).help_heading(HEADING)),
+    mut_arg("command", |a| a.help_heading(HEADING)),
+    mut_arg("metric", |a| a.help_heading(HEADING)),
+    after_help = examples!(
     "  # an experiment from a file: docs/prove.md
   netwright prove channels.toml
   netwright prove --workload 'measure rtt db1 --duration 500ms' \\
@@ -32,25 +42,14 @@ pub struct ProveArgs {
     /// The experiment: factors and levels, workload, metrics, budget.
     #[arg(value_name = "FILE.toml", conflicts_with_all = ["workload", "command", "level", "metric", "change"])]
     pub file: Option<PathBuf>,
-    /// A netwright measurement to run, `measure …` or `rtt://HOST`, `stream://`, `connect://`,
-    /// `http://`, `pg://`, `redis://`, followed by its options; `{level}` in it stands for the level, otherwise
-    /// the words of a level are appended.
-    #[arg(long, value_name = "'measure …'|URL", help_heading = "Instead of a file")]
-    pub workload: Option<String>,
-    /// Or any command, run by `sh -c`.
-    #[arg(
-        long,
-        value_name = "LINE",
-        conflicts_with = "workload",
-        help_heading = "Instead of a file"
-    )]
-    pub command: Option<String>,
+    #[command(flatten)]
+    pub run: WorkloadArgs,
     /// A level, two at least; the others are compared with the first.
     #[arg(
         long,
         value_name = "TEXT",
         allow_hyphen_values = true,
-        help_heading = "Instead of a file"
+        help_heading = HEADING
     )]
     pub level: Vec<String>,
     /// A knob of `netwright tune` to try: its present value against this one. Repeat to change
@@ -59,32 +58,24 @@ pub struct ProveArgs {
         long,
         value_name = "KNOB=VALUE",
         conflicts_with = "level",
-        help_heading = "Instead of a file"
+        help_heading = HEADING
     )]
     pub change: Vec<String>,
-    /// A metric, its location and its better direction: `p50=runs.0.rtt_ns.p50:lower` in JSON,
-    /// `tps=/tps = ([0-9.]+)/:higher` by a regular expression; `:lower:guard` for a guard.
-    #[arg(long, value_name = "NAME=WHERE:higher|lower", help_heading = "Instead of a file")]
-    pub metric: Vec<String>,
-    /// Time budget for the whole experiment [default: the file's, otherwise 60s].
+    /// Time budget of the experiment [default: 60s; the file's before that].
     #[arg(long, value_name = "DURATION", conflicts_with = "runs", help_heading = "Extent")]
     pub budget: Option<String>,
-    /// Or the number of runs of the whole experiment.
+    /// Or the number of runs of the whole experiment [default: what --budget permits].
     #[arg(long, value_name = "N", help_heading = "Extent")]
     pub runs: Option<usize>,
-    /// Smallest relevant difference; the experiment ends early when it shows a smaller one.
+    /// Smallest relevant difference; the experiment ends early when it shows a smaller one
+    /// [default: the file's; without one it does not end for that].
     #[arg(long, value_name = "SHARE%", help_heading = "Extent")]
     pub min_effect: Option<String>,
     /// Seed of the random order of the runs [default: the clock].
     #[arg(long, value_name = "N", help_heading = "Extent")]
     pub seed: Option<u64>,
-    /// Freeze the host meanwhile: irqbalance paused, frequency governors at performance; both are
-    /// restored at the end.
-    #[arg(long, help_heading = "Extent")]
-    pub freeze_host: bool,
-    /// Try also changes that may cut your own connection.
-    #[arg(long, help_heading = "Extent")]
-    pub allow_disconnect: bool,
+    #[command(flatten)]
+    pub host: HostArgs,
     /// Try also settings that netwright does not know, and PCI registers, which may wedge a device.
     #[arg(long, help_heading = "Extent")]
     pub i_understand: bool,

@@ -119,7 +119,7 @@ fn make(args: &ProveArgs, experiment: &Experiment, path: &Path) -> Result<Option
 fn consent(args: &ProveArgs) -> Consent {
     Consent {
         responder: args.responder.clone(),
-        allow_disconnect: args.allow_disconnect,
+        allow_disconnect: args.host.allow_disconnect,
         understood: args.i_understand,
     }
 }

@@ -26,7 +26,7 @@ pub fn experiment(args: &ProveArgs) -> Result<Experiment, Failure> {
     }
     spec.min_effect = args.min_effect.clone().or(spec.min_effect);
     spec.seed = args.seed.or(spec.seed);
-    spec.freeze_host |= args.freeze_host;
+    spec.freeze_host |= args.host.freeze_host;
     if spec.placement.as_ref().is_some_and(PlacementSpec::by_class) {
         let facts = facts::collect(&Root::live(), &facts::Request::default());
         let allowed =
@@ -57,8 +57,10 @@ fn read(path: &Path) -> Result<Spec, Failure> {
 
 /// Whether flags define the experiment, without a file.
 fn any_flag(args: &ProveArgs) -> bool {
-    let all = [&args.level, &args.change, &args.metric];
-    args.workload.is_some() || args.command.is_some() || all.iter().any(|flag| !flag.is_empty())
+    let all = [&args.level, &args.change, &args.run.metric];
+    args.run.workload.is_some()
+        || args.run.command.is_some()
+        || all.iter().any(|flag| !flag.is_empty())
 }
 
 /// The experiment of a record, its name, and the prefix of its errors.
@@ -68,7 +70,7 @@ fn recorded(path: &Path) -> Result<(Spec, String, String), Failure> {
 }
 
 fn flags(args: &ProveArgs) -> Result<Spec, Failure> {
-    if args.workload.is_none() && args.command.is_none() {
+    if args.run.workload.is_none() && args.run.command.is_none() {
         return Err(Failure::Usage(
             "prove needs an experiment: FILE.toml, or --workload or --command with --change or --level"
                 .into(),
@@ -80,16 +82,21 @@ fn flags(args: &ProveArgs) -> Result<Spec, Failure> {
         prove::spec::of_changes(&args.change)
     };
     Ok(Spec {
-        workload: args.workload.clone(),
-        command: args.command.clone(),
+        workload: args.run.workload.clone(),
+        command: args.run.command.clone(),
         factors: vec![factor],
-        metrics: args.metric.iter().map(|m| prove::spec::metric(m)).collect::<Result<_, _>>()?,
+        metrics: args
+            .run
+            .metric
+            .iter()
+            .map(|m| prove::spec::metric(m))
+            .collect::<Result<_, _>>()?,
         ..Spec::default()
     })
 }
 
 fn of_levels(args: &ProveArgs) -> FactorSpec {
-    let text = args.workload.as_ref().or(args.command.as_ref());
+    let text = args.run.workload.as_ref().or(args.run.command.as_ref());
     let appended = !text.is_some_and(|t| t.contains("{level}"));
     FactorSpec {
         name: "level".into(),
@@ -113,7 +120,7 @@ pub fn go_on(args: &ProveArgs, path: &Path) -> String {
     if let Some(name) = &args.responder {
         line += &format!(" --responder {}", quote::shell(name));
     }
-    if args.allow_disconnect {
+    if args.host.allow_disconnect {
         line += " --allow-disconnect";
     }
     if args.i_understand {

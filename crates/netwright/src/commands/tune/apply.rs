@@ -56,7 +56,7 @@ pub fn run(mut args: ApplyArgs) -> Result<CommandEnd, Failure> {
     let change_requests =
         change_requests.map(|w| ChangeRequests { understood: args.i_understand, ..w });
     let listener = Listener { quiet: args.output.talk.quiet };
-    let lock = match target.lock(args.no_wait, &listener) {
+    let lock = match target.lock(args.wait.no_wait, &listener) {
         Ok(lock) => lock,
         Err(e) => return Err(pending::no_lock(&target, change_requests, e).into()),
     };

@@ -10,6 +10,13 @@ use crate::args::OutputArgs;
 
 /// `netwright tune`.
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "  netwright tune plan nic.eth0.channels=4         # writes nothing
+  netwright tune apply nic.eth0.channels=4 --confirm 2m
+  netwright tune status                           # what is in force
+  netwright tune rollback                         # the old value again",
+    "the answer is no: refused, too late, drift (each command's --help says)"
+))]
 pub struct TuneArgs {
     /// The command.
     #[command(subcommand)]
@@ -66,6 +73,14 @@ impl From<PlaceArgs> for TargetNames {
     }
 }
 
+/// What to do while another process changes the host.
+#[derive(Debug, Args)]
+pub struct LockArgs {
+    /// Fail at once when another netwright is changing the host.
+    #[arg(long)]
+    pub no_wait: bool,
+}
+
 /// A profile to take changes from.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Profile")]
@@ -117,9 +132,8 @@ pub struct PersistArgs {
     /// Write below this directory instead of below /, for an image or for inspection.
     #[arg(long, value_name = "DIR", conflicts_with = "root")]
     pub into: Option<PathBuf>,
-    /// Fail at once when another netwright is changing the host.
-    #[arg(long)]
-    pub no_wait: bool,
+    #[command(flatten)]
+    pub wait: LockArgs,
     #[command(flatten)]
     pub place: PlaceArgs,
     #[command(flatten)]
@@ -211,9 +225,8 @@ pub struct ApplyArgs {
     /// it had one or may cut your own connection.
     #[arg(long, value_name = "ID", conflicts_with_all = ["what", "profile"])]
     pub finish: Option<u64>,
-    /// Fail at once when another netwright is changing the host.
-    #[arg(long)]
-    pub no_wait: bool,
+    #[command(flatten)]
+    pub wait: LockArgs,
     /// Also change settings that netwright does not know, take values that lower something or do
     /// nothing, write PCI registers, which may wedge a device, and keep an MTU that a neighbour does not
     /// carry.
@@ -228,7 +241,8 @@ pub struct ApplyArgs {
 /// `netwright tune confirm`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  netwright tune confirm        # the change that waits",
+    "  netwright tune confirm        # the change that waits
+  netwright tune confirm 7      # change 7, if it still waits",
     "too late: the change was undone"
 ))]
 pub struct ConfirmArgs {
@@ -279,9 +293,8 @@ pub struct RollbackArgs {
     /// Show the values that would be restored, and write nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Fail at once when another netwright is changing the host.
-    #[arg(long)]
-    pub no_wait: bool,
+    #[command(flatten)]
+    pub wait: LockArgs,
     #[command(flatten)]
     pub peer: ServerArgs,
     #[command(flatten)]
@@ -293,7 +306,9 @@ pub struct RollbackArgs {
 /// `netwright tune status`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-    "  netwright tune status",
+    "  netwright tune status
+  # what `fix` kept on another host
+  netwright tune status --responder ssh://db1",
     "a value drifted; a change was interrupted or partly rolled back, or waits
      for a confirmation without a watchdog"
 ))]
@@ -308,7 +323,10 @@ pub struct StatusArgs {
 
 /// `netwright tune log`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!("  netwright tune log --json | jq '.sets[].state'"))]
+#[command(after_help = examples!(
+    "  netwright tune log                     # all changes, with their steps
+  netwright tune log --json | jq '.sets[].state'"
+))]
 pub struct LogArgs {
     #[command(flatten)]
     pub place: PlaceArgs,

@@ -47,7 +47,7 @@ fn request(args: &RollbackArgs) -> Request {
         None if args.unfinished => Which::Unfinished,
         None => Which::Newest,
     };
-    Request { which, force: args.force, dry_run: args.dry_run, no_wait: args.no_wait }
+    Request { which, force: args.force, dry_run: args.dry_run, no_wait: args.wait.no_wait }
 }
 
 /// Rolls back, on a server, what `fix` kept there.

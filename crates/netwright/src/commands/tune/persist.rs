@@ -40,7 +40,7 @@ pub fn run(args: &PersistArgs) -> Result<CommandEnd, Failure> {
         }
         return tell(args, &doc);
     }
-    let lock = host.lock(args.no_wait, &listener)?;
+    let lock = host.lock(args.wait.no_wait, &listener)?;
     let work = look(&request, &host, &listener)?;
     let PersistPlan { place, old, kept, rendered, .. } = work;
     if kept.is_empty() && old == Record::default() {
