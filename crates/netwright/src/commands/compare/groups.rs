@@ -156,11 +156,11 @@ fn two(args: &CompareArgs, column: &str, values: &[&str]) -> Result<(String, Str
         let missing = quote::shown(missing);
         return Err(Failure::Usage(format!("{column}: no run has the value {missing}")));
     }
-    let other = |than: &str| values.iter().copied().filter(move |v| *v != than);
+    let other = |than: &str| -> String { values.iter().copied().filter(|v| *v != than).collect() };
     match (&args.before_value, &args.after_value) {
         (Some(before), Some(after)) => Ok((before.clone(), after.clone())),
-        (Some(before), None) if values.len() == 2 => Ok((before.clone(), other(before).collect())),
-        (None, Some(after)) if values.len() == 2 => Ok((other(after).collect(), after.clone())),
+        (Some(before), None) if values.len() == 2 => Ok((before.clone(), other(before))),
+        (None, Some(after)) if values.len() == 2 => Ok((other(after), after.clone())),
         (None, None) if values.len() == 2 => {
             Ok((values.iter().take(1).copied().collect(), values.iter().skip(1).copied().collect()))
         }
