@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     args::{DoctorArgs, InspectArgs, SchemaArgs, SnapshotArgs},
-    commands::{explain, fix, lab, measure, prove, remote, serve, tune, watch},
+    commands::{explain, fix, lab, lint, measure, prove, remote, serve, tune, watch},
 };
 
 /// Finds the network bottleneck of a Linux host.
@@ -41,6 +41,8 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Practice hosts on this machine: namespaces, containers, a guest with NUMA and queues.
     Lab(lab::args::LabArgs),
+    /// Judge lines of inherited tuning, each with its reason: sysctl files, profiles, scripts.
+    Lint(lint::args::LintArgs),
     /// Send defined traffic to a server, and report the results.
     Measure(measure::args::MeasureArgs),
     /// Run an experiment: interleaved runs, and a statistically controlled verdict on a change.

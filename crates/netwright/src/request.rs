@@ -194,7 +194,7 @@ impl Snapshot {
 const MOST_INTERFACES: usize = 20_000;
 
 impl Source {
-    fn open(root: Option<PathBuf>, processes: ProcessArgs) -> Result<Self, Failure> {
+    pub fn open(root: Option<PathBuf>, processes: ProcessArgs) -> Result<Self, Failure> {
         let request = Request { processes: selectors(processes) };
         let Some(path) = root else {
             return Ok(Self { root: Root::live(), name: "live".into(), request });

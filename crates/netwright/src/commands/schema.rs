@@ -24,6 +24,7 @@ pub fn run(args: &SchemaArgs) -> Result<CommandEnd, Failure> {
         Document::Doctor => schemars::schema_for!(report::DoctorDocument),
         Document::Explain => schemars::schema_for!(model::explain::ExplainDocument),
         Document::ExplainPassive => schemars::schema_for!(model::passive::PassiveDocument),
+        Document::Lint => schemars::schema_for!(model::lint::LintDocument),
         Document::MeasureRtt => schemars::schema_for!(model::measure::RttDocument),
         Document::MeasureConnect => schemars::schema_for!(model::measure::ConnectDocument),
         Document::MeasureStream => schemars::schema_for!(model::measure::StreamDocument),
