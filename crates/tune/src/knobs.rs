@@ -31,6 +31,8 @@ mod rss_key;
 mod rss_table;
 mod sysctl;
 
+pub use sysctl::form as sysctl_form;
+
 use model::knob::Target;
 
 use crate::knob::{Kind, Knob};
