@@ -34,6 +34,7 @@ pub mod net_dev;
 pub mod net_snmp;
 pub mod net_snmp6;
 pub mod netlink;
+pub mod netstat_text;
 pub mod nstat_text;
 pub mod numa_maps;
 pub mod os_release;
@@ -53,6 +54,7 @@ pub mod shell_vars;
 pub mod sockstat;
 pub mod softirqs;
 pub mod softnet_stat;
+pub mod ss_info_text;
 pub mod ss_text;
 pub mod supportconfig;
 pub mod sysctl_conf;
@@ -117,6 +119,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("net_snmp", |b| drop(net_snmp::parse(b))),
     ("net_snmp6", |b| drop(net_snmp6::parse(b))),
     ("netlink", netlink::fuzz),
+    ("netstat_text", |b| drop(netstat_text::parse(b))),
     ("nstat_text", |b| drop(nstat_text::parse(b))),
     ("numa_maps", |b| drop(numa_maps::memory_by_node(b))),
     ("os_release", |b| drop(os_release::pretty_name(b))),
@@ -142,6 +145,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("sockstat", |b| drop(sockstat::parse(b))),
     ("softirqs", |b| drop(softirqs::parse(b))),
     ("softnet_stat", |b| drop(softnet_stat::parse(b, None))),
+    ("ss_info_text", |b| drop((ss_info_text::connections(b), ss_info_text::udp(b)))),
     ("ss_text", |b| drop(ss_text::listeners(b))),
     ("supportconfig", |b| drop(supportconfig::parse(b))),
     ("sysctl_conf", |b| {
