@@ -40,6 +40,7 @@ pub mod net_dev;
 pub mod net_snmp;
 pub mod net_snmp6;
 pub mod netlink;
+pub mod netstat_text;
 pub mod netwright_json;
 pub mod nstat_text;
 pub mod numa_maps;
@@ -66,6 +67,7 @@ pub mod sockperf_text;
 pub mod sockstat;
 pub mod softirqs;
 pub mod softnet_stat;
+pub mod ss_info_text;
 pub mod ss_text;
 pub mod supportconfig;
 pub mod sysctl_conf;
@@ -138,6 +140,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("net_snmp6", |b| drop(net_snmp6::parse(b))),
     ("netlink", netlink::fuzz),
     ("netwright_json", |b| document(b, netwright_json::runs)),
+    ("netstat_text", |b| drop(netstat_text::parse(b))),
     ("nstat_text", |b| drop(nstat_text::parse(b))),
     ("numa_maps", |b| drop(numa_maps::memory_by_node(b))),
     ("number_table", |b| drop(number_table::rows(&String::from_utf8_lossy(b)))),
@@ -172,6 +175,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("sockstat", |b| drop(sockstat::parse(b))),
     ("softirqs", |b| drop(softirqs::parse(b))),
     ("softnet_stat", |b| drop(softnet_stat::parse(b, None))),
+    ("ss_info_text", |b| drop((ss_info_text::connections(b), ss_info_text::udp(b)))),
     ("ss_text", |b| drop(ss_text::listeners(b))),
     ("supportconfig", |b| drop(supportconfig::parse(b))),
     ("sysctl_conf", |b| {

@@ -38,7 +38,7 @@ pub fn listeners(bytes: &[u8]) -> Option<Vec<PrintedListener>> {
 }
 
 /// `0.0.0.0:22`, `[::]:22`, `*:22` (both), `127.0.0.53%lo:53`, `[fe80::1]%eth0:22`.
-fn socket(text: &str) -> Option<SocketAddr> {
+pub(crate) fn socket(text: &str) -> Option<SocketAddr> {
     let (host, port) = text.rsplit_once(':')?;
     let host = host.split('%').next()?.trim_matches(['[', ']']);
     let host = match host {

@@ -75,6 +75,11 @@ struct Sums {
 /// Processes that sent, by name, most bytes first.
 pub fn of(samples: &Samples) -> Reading<Vec<Sender>> {
     let window_ns = samples.window_ns.0 as f64;
+    if samples.since_boot {
+        return Reading::absent(
+            "one reading does not say who sends now, nor for how long data waited",
+        );
+    }
     samples.connections.as_ref().and_then(|all| {
         let mut by_name: BTreeMap<&str, Sums> = BTreeMap::new();
         let mut missing = None;

@@ -22,6 +22,8 @@ pub static RULE: Rule = Rule {
 const WMEM: &str = "net.ipv4.tcp_wmem";
 /// The share of the window during which a buffer limits the sender.
 const LIMITED: f64 = 0.10;
+/// The least busy time of a connection whose counters are those since it was opened. Our proposal.
+const LEAST_BUSY_S: f64 = 1.0;
 /// The share of the receive window in flight within the shortest round trip. Below it the window is
 /// open, and the other end's application does not read. Our proposal.
 const WINDOW_FULL: f64 = 0.7;
@@ -33,7 +35,7 @@ const SHOWN: usize = 4;
 /// What limits a connection.
 struct HeldConnection<'a> {
     connection: &'a ConnectionSample,
-    /// Share of the window.
+    /// Share of the window; since boot, of the connection's busy time.
     share: f64,
     /// The buffer's or window's size in bytes.
     size: u64,
@@ -87,7 +89,12 @@ fn both(case: &Case<'_>) -> Result<Vec<Judgement>, Missing> {
 type By<'a> = (Option<HeldConnection<'a>>, Option<HeldConnection<'a>>);
 
 fn held<'a>(case: &Case<'_>, c: &'a ConnectionSample) -> Result<By<'a>, Missing> {
-    let window = case.window_s()?;
+    let busy = || Ok(*need("busy time of tcp_info", &c.busy_ns)? as f64 / 1e9);
+    // Since boot it is not known when the connection was opened.
+    let window = if case.since_boot() { busy()? } else { case.window_s()? };
+    if case.since_boot() && window < LEAST_BUSY_S {
+        return Ok((None, None));
+    }
     let share =
         |what: &str, time| -> Result<f64, Missing> { Ok(*need(what, time)? as f64 / 1e9 / window) };
     let by_window = share("rwnd_limited of tcp_info", &c.rwnd_limited_ns)?;
@@ -95,7 +102,7 @@ fn held<'a>(case: &Case<'_>, c: &'a ConnectionSample) -> Result<By<'a>, Missing>
     if by_window.max(by_buffer) < LIMITED {
         return Ok((None, None));
     }
-    let busy = *need("busy time of tcp_info", &c.busy_ns)? as f64 / 1e9;
+    let busy = busy()?;
     let acked = *need("bytes_acked of tcp_info", &c.bytes_acked)? as f64;
     let rtt_ns = *need("min_rtt of tcp_info", &c.min_rtt_ns)?;
     let under_way = acked / busy.max(1e-9) * rtt_ns as f64 / 1e9;
@@ -140,8 +147,9 @@ fn begun(
         draft = draft.show(
             format!("{} to {}, {}", c.local, c.remote, sockets::owners(&c.owners)),
             format!(
-                "limited {} of the time; {size} {} bytes, round trip {}, {}",
+                "limited {} of the {}; {size} {} bytes, round trip {}, {}",
                 text::percent(h.share),
+                if case.since_boot() { "time with data to send" } else { "time" },
                 text::count(h.size),
                 milliseconds(h.rtt_ns),
                 rate(h)

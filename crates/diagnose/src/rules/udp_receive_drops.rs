@@ -101,9 +101,13 @@ fn show(draft: Draft, s: &UdpSocketSample) -> Draft {
         None => format!("Recv-Q up to {} bytes", text::count(s.most_queue_bytes)),
     };
     let drops = s.drops.get().map_or("some".into(), text::count);
+    let when = match steps {
+        0 => String::new(),
+        steps => format!(", in {} of {steps} intervals", s.dropped_in),
+    };
     draft.show(
         format!("socket {}, {}", s.address, sockets::owners(&s.owners)),
-        format!("{drops} dropped, in {} of {steps} intervals; {queue}", s.dropped_in),
+        format!("{drops} dropped{when}; {queue}"),
         match s.buffer_bytes.is_known() {
             true => "sock_diag (ss -uamp: d drops, rb buffer)",
             false => "/proc/net/udp",

@@ -1,7 +1,7 @@
 //! `netwright doctor`: reads the host, samples it, judges, and prints the findings.
 
 use diagnose::{Case, diagnose};
-use model::{Facts, Reading, Samples};
+use model::{Facts, Reading, Samples, finding::Diagnosis};
 use probe::{
     Root,
     error::reading,
@@ -25,7 +25,7 @@ pub fn run(request: &Doctor) -> Result<CommandEnd, Failure> {
         None => watch(request, &facts),
     };
     let case = Case { facts: &facts, samples: &samples, goal: request.goal };
-    let diagnosis = diagnose(&case);
+    let diagnosis = with_sources(diagnose(&case), &request.source.root);
     let document = DoctorDocument::new(
         &facts,
         &samples,
@@ -41,6 +41,14 @@ pub fn run(request: &Doctor) -> Result<CommandEnd, Failure> {
         request.sink.text(&report::doctor::text(&document, look))?;
     }
     Ok(answer(request, &document))
+}
+
+/// The diagnosis with the sources that the evidence really has: of a support archive what tools printed.
+fn with_sources(mut diagnosis: Diagnosis, root: &Root) -> Diagnosis {
+    for evidence in diagnosis.findings.iter_mut().flat_map(|f| &mut f.evidence) {
+        evidence.source = root.source(&evidence.source);
+    }
+    diagnosis
 }
 
 /// The counters' growth between two archives.

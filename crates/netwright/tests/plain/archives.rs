@@ -280,3 +280,77 @@ fn sockets_counters_and_nodes_are_read_as_tools_printed_them() {
         assert_eq!(what.to_string(), value, "{facts:#}");
     }
 }
+
+/// The sources of a finding's evidence.
+fn sources<'a>(d: &'a Value, rule: &str) -> Vec<(&'a str, &'a str)> {
+    let all = d["findings"].as_array().unwrap();
+    let f = all.iter().find(|f| f["rule"] == rule).unwrap_or_else(|| panic!("{d:#}"));
+    let one = |e: &'a Value| (e["source"].as_str().unwrap(), e["value"].as_str().unwrap());
+    f["evidence"].as_array().unwrap().iter().map(one).collect()
+}
+
+/// Evidence names the file that was read: of a sosreport what tools printed, where the kernel's is missing.
+#[test]
+fn evidence_names_the_text_that_was_read() {
+    let sos = tempfile::tempdir().unwrap();
+    let put = |path: &str, text: &str| {
+        let path = sos.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    put("proc/uptime", "864000.00 1.00\n");
+    put("proc/net/dev", "Inter-| Receive\n face |bytes\n");
+    put(
+        "sos_commands/networking/netstat_-s",
+        "Tcp:\n    50000000 segments sent out\n    2000000 segments retransmitted\n\
+         Udp:\n    90000 packets received\n    900000 receive buffer errors\n    0 send buffer errors\n\
+         TcpExt:\n    40 times the listen queue of a socket overflowed\nIpExt:\n    InOctets: 9\n",
+    );
+    put(
+        "sos_commands/networking/ss_-peaonmi",
+        "tcp LISTEN 129 128 10.0.0.1:80 0.0.0.0:* users:((\"web\",pid=5,fd=3)) ino:3 sk:1\n\
+         udp UNCONN 212992 0 10.0.0.1:53 0.0.0.0:* users:((\"named\",pid=7,fd=3)) ino:4 sk:2\n\
+         \t skmem:(r212992,rb212992,t0,tb212992,f0,w0,o0,bl0,d900000)\n\
+         tcp ESTAB 0 0 10.0.0.1:5432 10.0.0.2:50000 users:((\"db\",pid=9,fd=3)) ino:5 sk:3\n\
+         \t skmem:(r0,rb131072,t0,tb64000,f0,w0,o0,bl0,d0) cubic mss:1448 cwnd:10 bytes_acked:32000000 \
+         data_segs_out:30000 busy:10000ms sndbuf_limited:5000ms(50.0%) retrans:0/1500 minrtt:20 snd_wnd:900000\n",
+    );
+    put(
+        "sos_commands/kernel/sysctl_-a",
+        "net.core.somaxconn = 128\nnet.ipv4.tcp_wmem = 4096 16384 4194304\n",
+    );
+    put(
+        "sos_commands/networking/ip_-s_-d_link",
+        "2: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc mq state UP mode DEFAULT qlen 500\n\
+         \x20   link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff parentbus pci parentdev 0000:00:03.0\n",
+    );
+    put(
+        "sos_commands/networking/ethtool_eth0",
+        "Settings for eth0:\n\tSpeed: 100Mb/s\n\tDuplex: Half\n\tLink detected: yes\n",
+    );
+    let d = doctor(&["--root", text(sos.path())]);
+    let networking = "sos_commands/networking";
+    let has = |rule: &str, source: &str, value: &str| {
+        let all = sources(&d, rule);
+        let fits = all.iter().any(|(s, v)| *s == source && v.contains(value));
+        assert!(fits, "{rule}: {source}, {value}: {all:#?}");
+    };
+    let netstat = format!("{networking}/netstat_-s for /proc/net");
+    has("retransmits", &format!("{netstat}/snmp"), "2,000,000");
+    has("accept_queue_overflow", &format!("{netstat}/netstat"), "40");
+    let ss = format!("{networking}/ss_-peaonmi");
+    has("accept_queue_overflow", &ss, "129 waiting, limit 128");
+    has("retransmits", &ss, "1,500 of 30,000 segments");
+    has("udp_receive_drops", &ss, "900,000 dropped");
+    has("buffer_below_bdp", &ss, "limited 50.0% of the time with data to send");
+    let sysctl = "sos_commands/kernel/sysctl_-a for /proc/sys/net/core/somaxconn";
+    has("accept_queue_overflow", sysctl, "128");
+    let duplex = format!("{networking}/ethtool_eth0 for /sys/class/net/eth0/duplex");
+    has("link_faults", &duplex, "half");
+    // Of a file that is there, nothing is said.
+    put("proc/net/snmp", "Tcp: OutSegs RetransSegs\nTcp: 50000000 2000000\n");
+    let d = doctor(&["--root", text(sos.path())]);
+    assert!(sources(&d, "retransmits").iter().any(|(s, _)| *s == "/proc/net/snmp"), "{d:#}");
+    let shown = run(NETWRIGHT, &["doctor", "-v", "--root", text(sos.path())]);
+    assert!(shown.contains("named[7]") && shown.contains("db[9]"), "{shown}");
+}

@@ -13,6 +13,7 @@ use crate::{
         sock_diag::Listening,
     },
     error::reading,
+    root::SocketKind,
 };
 
 /// Every listening TCP socket of this network namespace, ascending by port and address.
@@ -43,23 +44,7 @@ fn sorted(mut listeners: Vec<Listener>) -> Vec<Listener> {
 
 /// As `ss` printed them into a support archive. It has the limits, which `/proc/net/tcp` has not.
 fn printed(root: &Root) -> Option<Vec<Listener>> {
-    const COMMANDS: [&str; 14] = [
-        "ss -peaonmi",
-        "ss -nap",
-        "ss -anp",
-        "ss -an",
-        "ss -na",
-        "ss -tan",
-        "ss -ltnp",
-        "ss -tlnp",
-        "ss -lntp",
-        "ss -tnlp",
-        "ss -ltn",
-        "ss -tln",
-        "ss -lnt",
-        "ss -tnl",
-    ];
-    let all = parse::ss_text::listeners(&root.output(&COMMANDS, "")?)?;
+    let all = parse::ss_text::listeners(&root.socket_text(SocketKind::Listeners)?)?;
     let one = |l: parse::ss_text::PrintedListener| Listener {
         address: l.address.to_string(),
         port: l.address.port(),

@@ -25,7 +25,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{ReadError, error::reading};
 pub(crate) use archive::is_magic;
 pub use archive::{ArchiveError, Limits};
-pub(crate) use printed::ETHTOOL_DRIVER;
+pub(crate) use printed::{ETHTOOL_DRIVER, SocketKind};
 use record::Recorder;
 
 /// The largest file that is read whole: `/proc/interrupts` of 1,024 CPUs and 4,096 interrupts
@@ -309,6 +309,18 @@ impl Root {
     /// or of none where it is empty: `ethtool -l`, `eth0`.
     pub(crate) fn output(&self, commands: &[&str], nic: &str) -> Option<Vec<u8>> {
         self.printed()?.outputs.find(commands, nic)?.read(&self.backing)
+    }
+
+    /// What `ss` printed of these sockets into a support archive.
+    pub(crate) fn socket_text(&self, kind: SocketKind) -> Option<Vec<u8>> {
+        self.printed()?.outputs.sockets(kind)?.read(&self.backing)
+    }
+
+    /// The source of a piece of evidence: where a tool's text stands in for the kernel's file, that text's
+    /// file.
+    #[must_use]
+    pub fn source(&self, source: &str) -> String {
+        self.printed().map_or_else(|| source.to_owned(), |p| p.source(&self.backing, source))
     }
 
     /// A whole file piece by piece, for those too large to hold. What was given before an error

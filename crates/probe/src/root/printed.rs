@@ -7,12 +7,14 @@ use parse::{
     ethtool_text,
     ip_link_text::{self, PrintedLink},
     irq_name::is_pci_address,
-    lscpu_text, net_dev, nstat_text, proc_stat, sysctl_conf, uptime_text,
+    lscpu_text, net_dev, netstat_text, nstat_text, proc_stat, sysctl_conf, uptime_text,
 };
 
 use super::Backing;
 
+mod origin;
 mod outputs;
+pub(crate) use outputs::SocketKind;
 pub(super) use outputs::{Outputs, Text, is_known};
 
 /// What stands in for the kernel's files.
@@ -32,7 +34,7 @@ pub const ETHTOOL_DRIVER: [&str; 2] = ["ethtool -i", "ethtool --driver"];
 
 impl Printed {
     /// **Source**: `sos_commands` of a sosreport, or files by hand in the folder itself: `sysctl -a`,
-    /// `uptime`, `ip -s -d link`, `ethtool NIC`, `lscpu`, `nstat -zas`, and files of `/proc` under short names.
+    /// `uptime`, `ip -s -d link`, `ethtool NIC`, `lscpu`, `nstat -zas`, `netstat -s`, and files of `/proc` under short names.
     pub fn read(backing: &Backing) -> Self {
         let (outputs, files) = outputs::read(backing);
         let mut printed = Self { outputs, files, links: BTreeMap::new() };
@@ -67,21 +69,23 @@ impl Printed {
         (!names.is_empty()).then(|| names.into_iter().map(str::to_owned).collect())
     }
 
-    /// Of two sources the first counts.
-    fn put(&mut self, path: String, value: Option<String>) {
+    /// Of two sources the first counts. `origin` is the file that has the value.
+    fn put(&mut self, path: String, value: Option<String>, origin: &str) {
         if let Some(value) = value {
-            self.files.entry(path).or_insert_with(|| Text::Here(value.into_bytes()));
+            self.files.entry(path).or_insert_with(|| Text::of(origin, value));
         }
     }
 
-    fn output(&self, backing: &Backing, commands: &[&str], subject: &str) -> Option<Vec<u8>> {
-        self.outputs.find(commands, subject)?.read(backing)
+    /// What a command printed, and the file that has it; nothing where there is none.
+    fn output(&self, backing: &Backing, commands: &[&str], subject: &str) -> (Vec<u8>, String) {
+        let Some(text) = self.outputs.find(commands, subject) else { return Default::default() };
+        (text.read(backing).unwrap_or_default(), text.origin.clone())
     }
 
     fn settings(&mut self, backing: &Backing) {
-        let text = self.output(backing, &["sysctl -a"], "").unwrap_or_default();
+        let (text, origin) = self.output(backing, &["sysctl -a"], "");
         for setting in sysctl_conf::parse(&text).settings {
-            self.put(format!("/proc/sys/{}", setting.path), setting.value);
+            self.put(format!("/proc/sys/{}", setting.path), setting.value, &origin);
         }
     }
 
@@ -91,12 +95,12 @@ impl Printed {
     }
 
     fn uptime(&mut self, backing: &Backing) {
-        let Some(text) = self.output(backing, &["uptime"], "") else { return };
+        let (text, origin) = self.output(backing, &["uptime"], "");
         let stat = self.stored(backing, "/proc/stat").unwrap_or_default();
         let seconds = uptime_s(&text, &stat).map(|s| format!("{s} 0\n"));
         // By hand the file itself may have this name.
         let whole = || seconds_first(&text).then(|| String::from_utf8_lossy(&text).into_owned());
-        self.put("/proc/uptime".to_owned(), seconds.or_else(whole));
+        self.put("/proc/uptime".to_owned(), seconds.or_else(whole), &origin);
     }
 
     fn nics(&mut self, backing: &Backing) {
@@ -112,15 +116,15 @@ impl Printed {
             "ip addr",
             "ip a",
         ];
-        let text = self.output(backing, &COMMANDS, "").unwrap_or_default();
+        let (text, origin) = self.output(backing, &COMMANDS, "");
         for link in ip_link_text::parse(&text) {
-            self.nic(backing, &link);
+            self.nic(backing, &link, &origin);
         }
     }
 
-    fn nic(&mut self, backing: &Backing, link: &PrintedLink) {
+    fn nic(&mut self, backing: &Backing, link: &PrintedLink, origin: &str) {
         let dir = format!("{NET}/{}", link.name);
-        let mut file = |what: &str, value| self.put(format!("{dir}/{what}"), value);
+        let mut file = |what: &str, value| self.put(format!("{dir}/{what}"), value, origin);
         let of = |key: &str| link.values.get(key).cloned();
         let has = |flag: &str| link.flags.iter().any(|f| f == flag);
         file("ifindex", Some(link.ifindex.to_string()));
@@ -136,10 +140,11 @@ impl Printed {
         for (name, count) in &link.statistics {
             file(&format!("statistics/{name}"), Some(count.to_string()));
         }
-        let settings = self.output(backing, &["ethtool"], &link.name);
-        let settings = settings.and_then(|text| ethtool_text::link(&text)).unwrap_or_default();
-        self.put(format!("{dir}/speed"), settings.speed_mbit_s.map(|n| n.to_string()));
-        self.put(format!("{dir}/duplex"), settings.duplex);
+        let (text, origin) = self.output(backing, &["ethtool"], &link.name);
+        let settings = ethtool_text::link(&text).unwrap_or_default();
+        let speed = settings.speed_mbit_s.map(|n| n.to_string());
+        self.put(format!("{dir}/speed"), speed, &origin);
+        self.put(format!("{dir}/duplex"), settings.duplex, &origin);
         if let Some(master) = of("master") {
             self.links.insert(format!("{dir}/master"), format!("../{master}"));
         }
@@ -155,49 +160,61 @@ impl Printed {
 
     /// Counters of interfaces that only `ip -s -s link` prints. The other columns of the file are sums.
     fn counters(&mut self, backing: &Backing) {
-        let text = self.stored(backing, "/proc/net/dev").unwrap_or_default();
+        const FILE: &str = "/proc/net/dev";
+        let text = self.stored(backing, FILE).unwrap_or_default();
+        let origin = match self.files.get(FILE) {
+            Some(text) if backing.read(FILE).is_err() => text.origin.clone(),
+            _ => FILE.to_owned(),
+        };
         for (name, count) in net_dev::parse(&text).unwrap_or_default() {
             if let Some((nic, counter @ ("rx_fifo_errors" | "tx_fifo_errors"))) =
                 name.rsplit_once('.')
             {
-                self.put(format!("{NET}/{nic}/statistics/{counter}"), Some(count.to_string()));
+                let path = format!("{NET}/{nic}/statistics/{counter}");
+                self.put(path, Some(count.to_string()), &origin);
             }
         }
     }
 
     fn cpus(&mut self, backing: &Backing) {
         const SYSTEM: &str = "/sys/devices/system";
-        let cpus = lscpu_text::parse(&self.output(backing, &["lscpu"], "").unwrap_or_default());
-        self.put(format!("{SYSTEM}/cpu/online"), cpus.online);
+        let (text, origin) = self.output(backing, &["lscpu"], "");
+        let cpus = lscpu_text::parse(&text);
+        self.put(format!("{SYSTEM}/cpu/online"), cpus.online, &origin);
         for (node, list) in cpus.nodes {
-            self.put(format!("{SYSTEM}/node/node{node}/cpulist"), Some(list));
+            self.put(format!("{SYSTEM}/node/node{node}/cpulist"), Some(list), &origin);
         }
     }
 
-    /// Counters since boot: without `-a` it prints what they grew by since it last ran.
+    /// Counters since boot: `nstat` without `-a` prints what they grew by since it last ran.
     fn protocols(&mut self, backing: &Backing) {
-        const COMMANDS: [&str; 6] =
+        const NSTAT: [&str; 6] =
             ["nstat -zas", "nstat -az", "nstat -za", "nstat -asz", "nstat -azs", "nstat -a"];
-        let text = self.output(backing, &COMMANDS, "").unwrap_or_default();
-        let nstat_text::Counters { snmp, netstat, snmp6 } = nstat_text::parse(&text);
-        for (file, protocols) in [("snmp", snmp), ("netstat", netstat)] {
+        const NETSTAT: [&str; 3] = ["netstat -s", "netstat --statistics", "netstat -sn"];
+        let (text, origin) = self.output(backing, &NSTAT, "");
+        self.counted(&nstat_text::parse(&text), &origin);
+        let (text, origin) = self.output(backing, &NETSTAT, "");
+        self.counted(&netstat_text::parse(&text), &origin);
+    }
+
+    fn counted(&mut self, all: &nstat_text::Counters, origin: &str) {
+        for (file, protocols) in [("snmp", &all.snmp), ("netstat", &all.netstat)] {
             let pairs = protocols.iter().map(|(protocol, counters)| {
                 let names: Vec<&str> = counters.keys().map(String::as_str).collect();
                 let values: Vec<String> = counters.values().map(u64::to_string).collect();
                 format!("{protocol}: {}\n{protocol}: {}\n", names.join(" "), values.join(" "))
             });
             let text = (!protocols.is_empty()).then(|| pairs.collect());
-            self.put(format!("/proc/net/{file}"), text);
+            self.put(format!("/proc/net/{file}"), text, origin);
         }
-        let lines = snmp6.iter().map(|(name, value)| format!("{name} {value}\n"));
-        let text = (!snmp6.is_empty()).then(|| lines.collect());
-        self.put("/proc/net/snmp6".to_owned(), text);
+        let lines = all.snmp6.iter().map(|(name, value)| format!("{name} {value}\n"));
+        let text = (!all.snmp6.is_empty()).then(|| lines.collect());
+        self.put("/proc/net/snmp6".to_owned(), text, origin);
     }
 
     /// The device behind an interface: what of its path is printed, without the bridges above.
     fn device(&self, backing: &Backing, link: &PrintedLink) -> Option<String> {
-        let info = self.output(backing, &ETHTOOL_DRIVER, &link.name);
-        let info = info.map(|text| ethtool_text::driver(&text)).unwrap_or_default();
+        let info = ethtool_text::driver(&self.output(backing, &ETHTOOL_DRIVER, &link.name).0);
         let plain = |name: &&String| !name.contains('/') && !name.starts_with('.');
         let function = info.get("bus-info").filter(|bus| is_pci_address(bus));
         let device = link.values.get("parentdev").filter(plain);

@@ -12,6 +12,7 @@ pub mod local_ports;
 mod neighbours;
 mod nics;
 mod pressure;
+mod printed_sockets;
 pub mod raw;
 pub mod since_boot;
 pub mod sockets;

@@ -6,7 +6,8 @@ use model::{CpuId, CpuSet, IrqId, Reading, irq::IrqCount, napi::SoftnetRow, snap
 use parse::{proc_stat::CpuTicks, softirqs::Softirqs};
 
 use super::{
-    Counters, Options, Sockets, cgroups, neighbours, nics, pressure, source::Source, threads,
+    Counters, Options, Sockets, cgroups, neighbours, nics, pressure, printed_sockets,
+    source::Source, threads,
 };
 pub use super::{
     cgroups::RawCgroup, neighbours::RawNeighbours, nics::RawNic, pressure::RawPressure,
@@ -90,7 +91,8 @@ impl Raw {
             vmstat: root.parsed("/proc/vmstat", parse::vmstat::parse),
             listeners: reading(sock_diag::listeners(root)).map(|dump| dump.entries),
             udp: match options.sockets {
-                Sockets::All => reading(sock_diag::udp(root)),
+                Sockets::All => printed_sockets::udp(root)
+                    .map_or_else(|| reading(sock_diag::udp(root)), Reading::Known),
                 Sockets::None | Sockets::Tcp { .. } => not_asked(),
             },
             ..Self::counters(root)
@@ -106,10 +108,15 @@ impl Raw {
             Sockets::Tcp { most } => most,
             Sockets::All => MOST_CONNECTIONS,
         };
+        let printed = || printed_sockets::connections(root).filter(|all| all.len() as u64 <= most);
         self.connections = if most == 0 {
             not_asked()
+        } else if let Some(all) = printed() {
+            Reading::Known(all)
         } else if !root.is_live() || root.is_recorded() {
-            Reading::absent("a snapshot does not hold the host's connections")
+            Reading::absent(
+                "neither a snapshot nor a text of `ss -tinme` holds the host's connections",
+            )
         } else if open.is_some_and(|n| n > most) {
             let open = open.unwrap_or_default();
             Reading::Absent(format!(

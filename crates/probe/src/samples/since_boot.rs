@@ -1,10 +1,12 @@
 //! Growth without a window: since the host booted, from one reading; or between two archives of one
 //! host.
 
+use std::collections::BTreeMap;
+
 use model::{Reading, Samples, snapshot::SampleTime};
 use parse::{cgroup_cpu::CpuStat, proc_stat::CpuTicks};
 
-use super::{Options, delta, raw::Raw};
+use super::{Options, Sockets, delta, raw::Raw};
 use crate::{Root, facts};
 
 /// What the counters of one reading grew by since the host booted; `None` where the time since then is
@@ -64,7 +66,8 @@ fn reading(root: &Root) -> Option<Raw> {
         _ => root.clone(),
     };
     let up_ns = (facts::host::uptime_s(&root)? * 1e9) as u64;
-    Some(Raw::read(&root, SampleTime { start_ns: up_ns, end_ns: up_ns }, &Options::default()))
+    let options = Options { sockets: Sockets::All, ..Options::default() };
+    Some(Raw::read(&root, SampleTime { start_ns: up_ns, end_ns: up_ns }, &options))
 }
 
 /// The same counters when all of them were zero.
@@ -127,6 +130,9 @@ fn at_boot(now: &Raw) -> Raw {
             t.full_us = t.full_us.map(|_| 0);
         });
     }
+    // Sockets are younger than the host: all that they counted is since it booted.
+    for_known(&mut boot.connections, BTreeMap::clear);
+    for_known(&mut boot.udp, Vec::clear);
     // Threads are younger than the host, and their ids are used again.
     boot.threads.clear();
     boot

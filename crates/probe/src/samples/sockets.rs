@@ -8,6 +8,7 @@ use model::{
     samples::{ConnectionSample, Owner},
 };
 
+use super::printed_sockets;
 use crate::{
     ReadError, Root,
     ask::owners::{self, Owners},
@@ -28,12 +29,17 @@ pub(super) fn named(root: &Root, mut samples: Samples) -> Samples {
         return samples;
     }
     let mut names = Names::look(root, &wanted);
+    let printed = printed_sockets::owners(root);
+    let mut of = |inode: u64| match printed.get(&inode) {
+        Some(owners) => Reading::Known(owners.clone()),
+        None => names.of(inode),
+    };
     if let Reading::Known(sockets) = &mut samples.udp_sockets {
-        sockets.iter_mut().for_each(|s| s.owners = names.of(s.inode));
+        sockets.iter_mut().for_each(|s| s.owners = of(s.inode));
     }
     if let Reading::Known(all) = &mut samples.connections {
         let wanted = all.iter_mut().filter(|c| wanted.contains(&c.inode));
-        wanted.for_each(|c| c.owners = names.of(c.inode));
+        wanted.for_each(|c| c.owners = of(c.inode));
     }
     samples
 }

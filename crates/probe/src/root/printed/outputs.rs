@@ -47,18 +47,28 @@ const BY_HAND: [&str; 22] = [
 ];
 
 /// A text of the tree.
-pub enum Text {
-    /// A file of it.
-    File(String),
-    /// The output itself, in memory.
-    Here(Vec<u8>),
+pub struct Text {
+    /// The file that has it, as the archive names it; with the command, where one file has many.
+    pub origin: String,
+    /// The text itself; `None` where it is the whole file.
+    content: Option<Vec<u8>>,
 }
 
 impl Text {
+    /// A whole file of the tree, by its path.
+    fn file(path: &str) -> Self {
+        Self { origin: path.trim_start_matches('/').to_owned(), content: None }
+    }
+
+    /// A text that stands in the file `origin`, or is made of it.
+    pub fn of(origin: impl Into<String>, text: impl Into<Vec<u8>>) -> Self {
+        Self { origin: origin.into(), content: Some(text.into()) }
+    }
+
     pub fn read(&self, backing: &Backing) -> Option<Vec<u8>> {
-        match self {
-            Self::File(path) => backing.read(path).ok(),
-            Self::Here(text) => Some(text.clone()),
+        match &self.content {
+            None => backing.read(&format!("/{}", self.origin)).ok(),
+            Some(text) => Some(text.clone()),
         }
     }
 }
@@ -80,8 +90,44 @@ impl Outputs {
         })
     }
 
+    /// What `ss` printed of these sockets: where it ran several times, with the most options.
+    pub fn sockets(&self, kind: SocketKind) -> Option<&Text> {
+        let options = |key: &String| {
+            let options = key.strip_prefix("ss-")?.to_owned();
+            kind.is_listed(&options).then_some(options.len())
+        };
+        let listed = self.0.iter().filter_map(|(key, all)| Some((options(key)?, all)));
+        listed.max_by_key(|(count, _)| *count)?.1.first().map(|(_, text)| text)
+    }
+
     fn insert(&mut self, name: String, text: Text) {
         self.0.entry(key(&name)).or_default().push((name, text));
+    }
+}
+
+/// Sockets that `ss` lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SocketKind {
+    Listeners,
+    /// TCP connections with their `tcp_info`.
+    Connections,
+    /// UDP sockets with their buffers.
+    Udp,
+}
+
+impl SocketKind {
+    /// Whether `ss` lists all of them, with these options as one word of letters, and numbers for ports.
+    fn is_listed(self, options: &str) -> bool {
+        let has = |option: char| options.contains(option);
+        let of_protocol = |this: char, other: char| has(this) || !has(other) && !has('x');
+        let letters = options.bytes().all(|b| b.is_ascii_alphabetic());
+        letters
+            && has('n')
+            && match self {
+                Self::Listeners => (has('a') || has('l')) && of_protocol('t', 'u'),
+                Self::Connections => has('i') && !has('l') && of_protocol('t', 'u'),
+                Self::Udp => has('m') && has('a') && of_protocol('u', 't'),
+            }
     }
 }
 
@@ -157,17 +203,17 @@ pub fn read(backing: &Backing) -> (Outputs, BTreeMap<String, Text>) {
             };
             let kernels = by_hand.then(|| kernels(&name)).flatten();
             if supportconfig && SUPPORTCONFIG.contains(&name.as_str()) {
-                of_supportconfig(&content(), &mut sections, &mut outputs, &mut files);
+                of_supportconfig((&name, &content()), &mut sections, &mut outputs, &mut files);
             } else if let Some(kernels) = kernels {
-                files.entry(kernels.to_owned()).or_insert(Text::File(path));
+                files.entry(kernels.to_owned()).or_insert(Text::file(&path));
             } else if by_hand && name == FILES {
                 let content = content();
                 let all = head_text::parse(&content).into_iter().take(MAX_SECTIONS);
                 for (path, text) in all.filter(|(path, _)| is_kernels(path)) {
-                    files.entry(path.to_owned()).or_insert(Text::Here(text.to_vec()));
+                    files.entry(path.to_owned()).or_insert(Text::of(FILES, text));
                 }
             } else {
-                outputs.insert(stem(&name).to_owned(), Text::File(path));
+                outputs.insert(stem(&name).to_owned(), Text::file(&path));
             }
         }
     }
@@ -184,7 +230,7 @@ fn is_kernels(path: &str) -> bool {
 /// Adds what a text of a supportconfig archive says. Of `/etc` it has no comments, so that lines have
 /// other numbers than on the host.
 fn of_supportconfig(
-    text: &[u8],
+    (file, text): (&str, &[u8]),
     sections: &mut usize,
     outputs: &mut Outputs,
     files: &mut BTreeMap<String, Text>,
@@ -195,12 +241,12 @@ fn of_supportconfig(
     for section in all {
         match section {
             Section::Command { command, text } => {
-                outputs.insert(command.to_owned(), Text::Here(text.to_vec()));
+                outputs.insert(command.to_owned(), Text::of(format!("{file}: {command}"), text));
             }
             // Where nothing is left, a value may have looked like a comment: `#1 SMP`.
             Section::File { text: [], .. } => {}
             Section::File { path, text } if is_kernels(path) || path == "/etc/os-release" => {
-                files.entry(path.to_owned()).or_insert(Text::Here(text.to_vec()));
+                files.entry(path.to_owned()).or_insert(Text::of(file, text));
             }
             Section::File { .. } => {}
         }
@@ -215,14 +261,9 @@ mod tests {
     fn separators_are_alike_but_those_of_an_interface() {
         let mut outputs = Outputs::default();
         for name in ["ethtool_-l_br-1", "ethtool-g-br_1", "ethtool S eth0.100", "ethtool-eth0"] {
-            outputs.insert(name.to_owned(), Text::Here(name.into()));
+            outputs.insert(name.to_owned(), Text::of(name, name));
         }
-        let of = |command, nic| {
-            outputs.find(&[command], nic).map(|text| match text {
-                Text::Here(text) => String::from_utf8_lossy(text).into_owned(),
-                Text::File(path) => path.clone(),
-            })
-        };
+        let of = |command, nic| outputs.find(&[command], nic).map(|text| text.origin.clone());
         assert_eq!(of("ethtool -l", "br-1").as_deref(), Some("ethtool_-l_br-1"));
         assert_eq!(of("ethtool -g", "br_1").as_deref(), Some("ethtool-g-br_1"));
         assert_eq!(of("ethtool -S", "eth0.100").as_deref(), Some("ethtool S eth0.100"));
@@ -234,6 +275,23 @@ mod tests {
             ("ethtool -s", "eth0.100"),
         ] {
             assert_eq!(of(command, nic), None, "{command} {nic}");
+        }
+    }
+
+    #[test]
+    fn sockets_come_from_the_text_that_lists_them() {
+        use SocketKind::{Connections, Listeners, Udp};
+        let mut outputs = Outputs::default();
+        for name in ["ss_-s", "ss -4tanim", "ss_-ltn", "ss_-ltnp", "ss-ti", "ss_-xan", "ss_-tuanp"]
+        {
+            outputs.insert(name.to_owned(), Text::of(name, name));
+        }
+        let of = |outputs: &Outputs, kind| outputs.sockets(kind).map(|text| text.origin.clone());
+        assert_eq!(of(&outputs, Listeners).as_deref(), Some("ss_-tuanp"));
+        assert_eq!((of(&outputs, Connections), of(&outputs, Udp)), (None, None));
+        outputs.insert("ss_-peaonmi".to_owned(), Text::of("ss_-peaonmi", ""));
+        for kind in [Listeners, Connections, Udp] {
+            assert_eq!(of(&outputs, kind).as_deref(), Some("ss_-peaonmi"), "{kind:?}");
         }
     }
 

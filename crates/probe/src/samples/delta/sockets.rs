@@ -25,14 +25,17 @@ type UdpKey = (u64, SocketAddr);
 pub(super) fn udp(readings: &[Raw]) -> Reading<Vec<UdpSocketSample>> {
     super::all_known(readings.iter().map(|r| r.udp.as_ref())).map(|all| {
         let mut found: Vec<UdpSocketSample> =
-            dropping(&all).into_values().map(|seen| udp_sample(&seen)).collect();
+            dropping(&all).into_values().map(|(new, seen)| udp_sample(new, &seen)).collect();
         found.sort_by_key(|s| Reverse(s.drops.get()));
         found
     })
 }
 
-/// The sockets that dropped anything, by inode and address, as each reading has them.
-fn dropping<'a>(all: &[&'a Vec<UdpSocket>]) -> BTreeMap<UdpKey, Vec<&'a UdpSocket>> {
+/// A socket as each reading has it, and whether it came within the window: then all that it dropped is new.
+type Dropping<'a> = (bool, Vec<&'a UdpSocket>);
+
+/// The sockets that dropped anything, by inode and address.
+fn dropping<'a>(all: &[&'a Vec<UdpSocket>]) -> BTreeMap<UdpKey, Dropping<'a>> {
     let mut sockets: BTreeMap<UdpKey, Vec<&UdpSocket>> = BTreeMap::new();
     for (n, reading) in all.iter().enumerate() {
         for socket in reading.iter() {
@@ -50,10 +53,10 @@ fn dropping<'a>(all: &[&'a Vec<UdpSocket>]) -> BTreeMap<UdpKey, Vec<&'a UdpSocke
         let after = seen.last().and_then(|s| s.drops);
         before.zip(after).is_some_and(|(before, after)| after > before)
     });
-    sockets
+    sockets.into_iter().map(|(key, seen)| (key, (!first.contains(&key), seen))).collect()
 }
 
-fn udp_sample(seen: &[&UdpSocket]) -> UdpSocketSample {
+fn udp_sample(new: bool, seen: &[&UdpSocket]) -> UdpSocketSample {
     let steps = |grew: fn(&UdpSocket, &UdpSocket) -> bool| {
         let pairs = seen.iter().zip(seen.iter().skip(1));
         pairs.filter(|(before, after)| grew(before, after)).count() as u32
@@ -64,7 +67,7 @@ fn udp_sample(seen: &[&UdpSocket]) -> UdpSocketSample {
     UdpSocketSample {
         address: seen.first().map(|s| s.address.to_string()).unwrap_or_default(),
         inode: seen.first().map(|s| s.inode).unwrap_or_default(),
-        drops: grown(seen.iter().map(|s| s.drops)),
+        drops: grown(new.then_some(Some(0)).into_iter().chain(seen.iter().map(|s| s.drops))),
         dropped_in: steps(|before, after| after.drops > before.drops),
         readings: seen.len() as u32,
         filled_readings: seen.iter().filter(filled).count() as u32,
