@@ -34,13 +34,6 @@ fn an_interval_tells_every_part_and_what_is_missing_once() {
 }
 
 #[test]
-fn an_interval_begins_with_its_time_cost_and_traffic_at_both_widths() {
-    crate::testing::golden!("interval", "14:13:20 UTC  1.00 s  watching costs 0.43%", |style| {
-        Teller::new(style, test_data::host(4, 2)).tell(&record(4, 0))
-    });
-}
-
-#[test]
 fn of_many_cpus_the_busiest_are_shown() {
     let text = teller(512).tell(&record(512, 0));
     assert!(text.contains("the busiest 16 of 512 CPUs"), "{text}");
