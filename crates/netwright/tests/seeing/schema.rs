@@ -40,6 +40,7 @@ documents! {
     measure_redis "measure-redis";
     measure_rtt "measure-rtt";
     measure_stream "measure-stream";
+    place "place";
     prove "prove";
     tune_apply "tune-apply";
     tune_journal "tune-journal";
@@ -153,6 +154,13 @@ fn lint() -> String {
     let file = folder.path().join("sysctl.conf");
     fs::write(&file, "net.ipv4.tcp_sack = 1\nnet.core.unheard_of = 1\n").expect("a file");
     run(NETWRIGHT, &["lint", "--json", file.to_str().expect("UTF-8")])
+}
+
+fn place() -> String {
+    let out = run(NETWRIGHT, &["place", "--json", "--pid", &std::process::id().to_string()]);
+    let document: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(document["services"][0]["pid"], std::process::id());
+    out
 }
 
 fn measure_connect() -> String {

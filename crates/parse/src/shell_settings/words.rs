@@ -208,18 +208,17 @@ impl Reader {
 fn expanded(mut all: Vec<Command>) -> Vec<Command> {
     let mut known: BTreeMap<String, Option<String>> = BTreeMap::new();
     for command in &all {
-        let words = command.words.iter();
-        let sets = match command.words.first().map(String::as_str) {
+        let skipped = match command.words.first().map(String::as_str) {
             Some("for" | "read" | "select") => {
                 if let Some(name) = command.words.get(1) {
                     known.insert(name.clone(), None);
                 }
                 continue;
             }
-            Some("export" | "local" | "readonly" | "declare") => words.skip(1),
-            _ => words.skip(0),
+            Some("export" | "local" | "readonly" | "declare") => 1,
+            _ => 0,
         };
-        for (name, value) in sets.map_while(|w| assignment(w)) {
+        for (name, value) in command.words.iter().skip(skipped).map_while(|w| assignment(w)) {
             let plain = !value.contains(['$', '`', '{']) && value.len() < 256;
             let value = plain.then(|| value.to_owned());
             known.entry(name.to_owned()).and_modify(|v| *v = None).or_insert(value);
