@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(of(&connect, "connect_mean_ns"), Some(11_924_000.0));
         let two = runs(include_str!("../tests/seeds/pgbench_text/two")).unwrap().unwrap();
         let tps: Vec<_> = two.iter().map(|r| of(r, "transactions_per_s").unwrap()).collect();
-        assert_eq!(tps, [1853.877_385, 2166.049_343]);
+        assert_eq!(tps, [1_853.877_385, 2_166.049_343]);
         // PostgreSQL 13 prints two lines.
         let old = "transaction type: x\ntps = 10.5 (including connections establishing)\n\
                    tps = 11.5 (excluding connections establishing)\n";

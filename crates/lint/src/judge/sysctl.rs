@@ -60,7 +60,7 @@ fn of_row(
     let like = default_text.or(shown.map(String::as_str)).unwrap_or_default();
     let value = match in_form(row, key, like, &plain) {
         Ok(value) => value,
-        Err(judged) => return judged,
+        Err(judged) => return *judged,
     };
     if default_text.is_some_and(|d| same_value(d, &value)) {
         return Judged::new(LineVerdict::Good, "this kernel starts with it", source_of(row));
@@ -101,37 +101,39 @@ fn not_for_the_value(judged: &JudgedValue) -> Option<Judged> {
 }
 
 /// The value as the kernel takes it, or the verdict on one that it does not take.
-fn in_form(row: &Setting, key: &str, like: &str, value: &str) -> Result<String, Judged> {
+fn in_form(row: &Setting, key: &str, like: &str, value: &str) -> Result<String, Box<Judged>> {
     let is_number = |w: &str| w.parse::<i128>().is_ok();
     let numeric = !like.is_empty() && like.split(' ').all(is_number);
     let (has, takes) = (value.split(' ').count(), like.split(' ').count());
     if numeric && has > takes {
-        return Err(Judged::unknown(format!("it has {has} numbers, and the setting {takes}")));
+        return Err(Box::new(Judged::unknown(format!(
+            "it has {has} numbers, and the setting {takes}"
+        ))));
     }
     // The kernel takes fewer numbers than there are, and leaves the others.
     let rest = like.split(' ').skip(has).filter(|_| numeric);
     let whole = value.split(' ').chain(rest).collect::<Vec<_>>().join(" ");
     match tune::knobs::sysctl_form(key, like, &whole) {
         // `4M` is a unit of ours, and none of the kernel's.
-        Ok(form) if numeric && !whole.split(' ').all(is_number) => Err(Judged::new(
+        Ok(form) if numeric && !whole.split(' ').all(is_number) => Err(Box::new(Judged::new(
             LineVerdict::WrongUnit,
             format!("the kernel takes plain numbers of {} and refuses {value:?}: {form}", row.unit),
             source_of(row),
-        )),
+        ))),
         Ok(form) => Ok(form),
-        Err(refusal) if is_taken_in_any_order(key, &refusal.why) => Err(Judged::new(
+        Err(refusal) if is_taken_in_any_order(key, &refusal.why) => Err(Box::new(Judged::new(
             LineVerdict::Harmful,
             format!("the kernel takes it, with {whole} then in force: {}", refusal.why),
             source_of(row),
-        )),
-        Err(refusal) => Err(Judged::new(
+        ))),
+        Err(refusal) => Err(Box::new(Judged::new(
             LineVerdict::NoEffect,
             format!(
                 "no value of this setting, the kernel refuses it or gives it no meaning: {}",
                 refusal.why
             ),
             source_of(row),
-        )),
+        ))),
     }
 }
 
