@@ -17,7 +17,6 @@ pub mod host;
 pub mod ids;
 pub mod irq;
 pub mod knob;
-pub mod lint;
 pub mod measure;
 pub mod napi;
 pub mod netns;

@@ -91,7 +91,6 @@ const SHOWN: &[(&str, &[&str])] = &[
             "rate",
             "duration",
             "precision",
-            "driver",
             "responder",
             "json",
         ],
@@ -121,7 +120,6 @@ const SHOWN: &[(&str, &[&str])] = &[
             "metric",
             "min-effect",
             "budget",
-            "record",
             "resume",
             "change",
             "json",
@@ -150,6 +148,10 @@ const SHOWN: &[(&str, &[&str])] = &[
     ("netwright tune rollback", &["all", "unfinished", "force", "dry-run", "responder", "json"]),
     ("netwright tune persist", &["remove", "dry-run", "format", "into", "json"]),
     ("netwright tune status", &["responder", "netns", "json"]),
+    (
+        "netwright lab up pair",
+        &["name", "preset", "queues", "mtu", "links", "rate", "delay", "loss"],
+    ),
     (
         "netwright lab up server",
         &["name", "preset", "topology", "cpus", "nodes", "queues", "nic", "disk", "memory"],

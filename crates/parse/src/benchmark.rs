@@ -4,28 +4,11 @@
 use model::compare::BenchmarkRun;
 use serde_json::Value;
 
+pub use crate::benchmark_runs::NoRuns;
 use crate::{
     fio_json, hyperfine_json, iperf3_json, netwright_json, number_table, pgbench_log, pgbench_text,
     prove_json, sockperf_text, wrk_text,
 };
-
-/// Why a file has no runs.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoRuns {
-    #[error(
-        "is no result of a known program (netwright, pgbench, wrk, iperf3 -J, fio, sockperf, \
-         hyperfine) and no table of numbers"
-    )]
-    UnknownFormat,
-    #[error("holds a run of {program} that failed: {why}")]
-    Failed { program: &'static str, why: String },
-    #[error("is of {program} and has no figure that can be compared")]
-    NoFigure { program: &'static str },
-    #[error("is no complete JSON: {why}")]
-    Json { why: String },
-    #[error("is empty")]
-    Empty,
-}
 
 /// All runs of a file, in its order. A file can hold several results of one program, one after the
 /// other, and JSON documents also as an array.
@@ -79,32 +62,10 @@ fn documents(bytes: &[u8]) -> Result<Vec<BenchmarkRun>, NoRuns> {
     if runs.is_empty() { Err(NoRuns::UnknownFormat) } else { Ok(runs) }
 }
 
-/// The runs of a program, without those that have no figure.
-pub(crate) fn with_figures(
-    program: &'static str,
-    runs: Vec<BenchmarkRun>,
-) -> Result<Vec<BenchmarkRun>, NoRuns> {
-    let runs: Vec<BenchmarkRun> = runs
-        .into_iter()
-        .map(|mut run| {
-            run.figures.retain(|f| is_figure(f.value));
-            run
-        })
-        .collect();
-    match runs.is_empty() || runs.iter().any(|r| r.figures.is_empty()) {
-        true => Err(NoRuns::NoFigure { program }),
-        false => Ok(runs),
-    }
-}
-
-/// A value that ratios can be formed of: 0, or a size from 1e-100 to 1e100.
-pub(crate) fn is_figure(value: f64) -> bool {
-    value == 0.0 || (1e-100..=1e100).contains(&value.abs())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::benchmark_runs::is_figure;
 
     #[test]
     fn what_is_no_result_is_said() {

@@ -5,7 +5,7 @@
 use model::compare::{BenchmarkFigure as Figure, BenchmarkRun};
 use serde_json::Value;
 
-use crate::benchmark::{NoRuns, with_figures};
+use crate::benchmark_runs::{NoRuns, with_figures};
 
 const PROGRAM: &str = "iperf3";
 

@@ -7,12 +7,12 @@
 
 pub mod acpi;
 pub mod benchmark;
+mod benchmark_runs;
 pub mod btf_enum;
 pub mod cache_size;
 pub mod cgroup;
 pub mod cgroup_cpu;
 pub mod cpuinfo;
-pub mod dockerfile;
 pub mod environ;
 pub mod error;
 pub mod ethtool_text;
@@ -61,7 +61,6 @@ pub mod rtnl_link;
 pub mod rtnl_qdisc;
 pub mod rtnl_stats;
 pub mod schedstat;
-pub mod shell_settings;
 pub mod shell_vars;
 pub mod sockperf_text;
 pub mod sockstat;
@@ -80,7 +79,6 @@ pub mod uptime_text;
 pub mod vlan_config;
 pub mod vmstat;
 pub mod wrk_text;
-pub mod yaml_settings;
 
 pub use error::ParseError;
 
@@ -98,7 +96,6 @@ pub const PARSERS: &[FuzzEntry] = &[
         let _ = (cgroup_cpu::stat(b), cgroup_cpu::max(b));
     }),
     ("cpuinfo", |b| drop(cpuinfo::parse(b))),
-    ("dockerfile", |b| drop(dockerfile::parse(b))),
     ("environ", |b| drop(environ::value(b, "container"))),
     ("ethtool_text", |b| {
         let _ = (ethtool_text::limits(b), ethtool_text::features(b), ethtool_text::coalesce(b));
@@ -139,8 +136,8 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("net_snmp", |b| drop(net_snmp::parse(b))),
     ("net_snmp6", |b| drop(net_snmp6::parse(b))),
     ("netlink", netlink::fuzz),
-    ("netwright_json", |b| document(b, netwright_json::runs)),
     ("netstat_text", |b| drop(netstat_text::parse(b))),
+    ("netwright_json", |b| document(b, netwright_json::runs)),
     ("nstat_text", |b| drop(nstat_text::parse(b))),
     ("numa_maps", |b| drop(numa_maps::memory_by_node(b))),
     ("number_table", |b| drop(number_table::rows(&String::from_utf8_lossy(b)))),
@@ -169,7 +166,6 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("rtnl_qdisc", |b| drop(rtnl_qdisc::parse(b))),
     ("rtnl_stats", |b| drop(rtnl_stats::parse(b))),
     ("schedstat", |b| drop(schedstat::parse(b))),
-    ("shell_settings", |b| drop(shell_settings::parse(b, model::lint::Place::Script))),
     ("shell_vars", |b| drop(shell_vars::parse(b))),
     ("sockperf_text", |b| drop(sockperf_text::runs(&String::from_utf8_lossy(b)))),
     ("sockstat", |b| drop(sockstat::parse(b))),
@@ -201,7 +197,6 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("vlan_config", |b| drop(vlan_config::parse(b))),
     ("vmstat", |b| drop(vmstat::parse(b))),
     ("wrk_text", |b| drop(wrk_text::runs(&String::from_utf8_lossy(b)))),
-    ("yaml_settings", |b| drop(yaml_settings::parse(b))),
 ];
 
 /// Feeds a parser of JSON documents.
@@ -223,7 +218,7 @@ mod tests {
             .unwrap()
             .map(|e| e.unwrap().file_name().into_string().unwrap())
             .filter_map(|n| n.strip_suffix(".rs").map(str::to_owned))
-            .filter(|n| n != "lib" && n != "error")
+            .filter(|n| !["lib", "error", "benchmark_runs"].contains(&n.as_str()))
             .collect();
         files.sort();
         let named: Vec<&str> = PARSERS.iter().map(|p| p.0).collect();

@@ -4,7 +4,7 @@
 use model::compare::{BenchmarkFigure as Figure, BenchmarkRun};
 use serde_json::Value;
 
-use crate::benchmark::{NoRuns, with_figures};
+use crate::benchmark_runs::{NoRuns, with_figures};
 
 /// The workloads of `measure`: their kind, their name, and the key of their times.
 const WORKLOADS: [(&str, &str, &str); 6] = [

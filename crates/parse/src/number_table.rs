@@ -4,7 +4,7 @@
 
 use model::compare::{BenchmarkFigure, BenchmarkRun};
 
-use crate::benchmark::is_figure;
+use crate::benchmark_runs::is_figure;
 
 /// A table: the names of its columns, and the cells of each row.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 
 use model::compare::{BenchmarkFigure as Figure, BenchmarkRun};
 
-use crate::benchmark::{NoRuns, with_figures};
+use crate::benchmark_runs::{NoRuns, with_figures};
 
 const PROGRAM: &str = "pgbench";
 

@@ -8,7 +8,7 @@ use model::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::benchmark::{NoRuns, with_figures};
+use crate::benchmark_runs::{NoRuns, with_figures};
 
 const PROGRAM: &str = "netwright prove";
 

@@ -8,7 +8,6 @@ pub mod doctor;
 pub mod explain;
 pub mod fix;
 pub mod inspect;
-pub mod lint;
 pub mod measure;
 mod notes;
 mod path;

@@ -31,8 +31,6 @@ mod rss_key;
 mod rss_table;
 mod sysctl;
 
-pub use sysctl::form as sysctl_form;
-
 use model::knob::Target;
 
 use crate::knob::{Kind, Knob};

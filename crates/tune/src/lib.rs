@@ -50,7 +50,6 @@ pub mod trial_setup;
 pub mod undo;
 mod undo_forecast;
 pub mod undo_result;
-pub mod value;
 mod verification;
 pub mod watchdog;
 

@@ -238,7 +238,7 @@ fn polling(nic: &Nic, open: &[&Setting]) -> Draft {
         .explain(
             "An application receives by busy polling on a full CPU, and interrupts are not \
              suspended meanwhile. Suspension needs an application that calls epoll_wait with \
-             prefer_busy_poll (EPIOCSPARAMS); whether this one does is not visible.",
+             prefer_busy_poll (EPIOCSPARAMS); whether this one does is not known.",
         )
         .gain(
             Gain::Improves,

@@ -250,12 +250,14 @@ fn every_rule_says_how_it_was_proven() {
             }
         }
     }
-    // A planted fault is a test that checks a figure or a subject of a finding; look-alikes do not.
+    // A planted fault is a test that checks a figure of a finding or applies its change; look-alikes
+    // do neither.
     for suite in ["planted_queues", "planted_settings"] {
         let source = text(&tests.join(format!("seeing/{suite}.rs")));
         for test in source.split("#[test]\nfn ").skip(1) {
             let name = test.split('(').next().unwrap();
-            let planted = test.split("\n}\n").next().unwrap().contains("figure(");
+            let body = test.split("\n}\n").next().unwrap();
+            let planted = body.contains("figure(") || body.contains("apply(");
             let listed = named.contains(&format!("{suite}::{name}"));
             assert_eq!(planted, listed, "{suite}::{name} in the table of rules");
         }

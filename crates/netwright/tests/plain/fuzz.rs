@@ -118,7 +118,6 @@ const READERS: &[(&str, Fed)] = &[
     ("probe/src/watch/permission.rs", Not(WORDS)),
     ("prove/src/conclude.rs", Not("levels of an experiment that `spec.rs` has read")),
     ("prove/src/placement.rs", Not("names of CPUs that this file has made of a CPU list")),
-    ("lab/src/server.rs", Not(WORDS)),
     ("lab/src/state/removal.rs", Not("PIDs of a pid file or of a cgroup of ours")),
     ("lab/src/thread_migration.rs", Not(WORDS)),
     ("traffic/src/control/secret.rs", By("proof")),

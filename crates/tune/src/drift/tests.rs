@@ -187,7 +187,8 @@ fn what_follows_its_knob_or_moves_by_itself_is_nobodys() {
     fs::write(tree.0.path().join("proc/77/comm"), "irqbalance\n").unwrap();
     fs::write(
         tree.0.path().join("proc/77/stat"),
-        "77 (irqbalance) S 1 77 77 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0\n",
+        "77 (irqbalance) S 1 77 77 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 \
+         17 3 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
     )
     .unwrap();
     assert_eq!(tree.found(&fold(events("24", "2"))), [], "irqbalance runs");

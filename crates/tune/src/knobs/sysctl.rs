@@ -4,8 +4,6 @@ mod coupled;
 mod judge;
 mod missing;
 
-pub use judge::form;
-
 use model::{
     knob::Target,
     settings::{self, ProposedValue, Verdict},

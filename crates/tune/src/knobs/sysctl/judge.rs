@@ -19,7 +19,14 @@ pub fn judge(
     old: &str,
     wanted: &str,
 ) -> Result<String, Refusal> {
-    let new = form(key, old, wanted)?;
+    let row = settings::find(key);
+    if row.and_then(|r| r.known).is_some_and(|k| matches!(k.default, KernelDefault::State)) {
+        return cannot("it shows a state of the kernel and cannot be set");
+    }
+    let new = in_form(old, wanted, row.map_or("", |r| r.unit))?;
+    if let Some(row) = row {
+        in_range(row, &new)?;
+    }
     fits(context, key, &new)?;
     let facts = context.facts;
     let asked = ProposedValue {
@@ -38,24 +45,6 @@ pub fn judge(
             _ => Err(judged.into()),
         },
     }
-}
-
-/// The value in the form, unit and range that the kernel takes for this setting, on any host. `like` is
-/// a value of the setting, for the number of words; empty where none is known.
-///
-/// # Errors
-/// The reason for which the kernel refuses it.
-pub fn form(key: &str, like: &str, wanted: &str) -> Result<String, Refusal> {
-    let row = settings::find(key);
-    if row.and_then(|r| r.known).is_some_and(|k| matches!(k.default, KernelDefault::State)) {
-        return cannot("it shows a state of the kernel and cannot be set");
-    }
-    let new = in_form(like, wanted, row.map_or("", |r| r.unit))?;
-    if let Some(row) = row {
-        in_range(row, &new)?;
-    }
-    ascends(key, &new)?;
-    Ok(new)
 }
 
 /// Requires as many words as the current value, numbers in place of numbers.
@@ -125,39 +114,34 @@ fn in_range(row: &Setting, new: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Refuses a name that this kernel does not offer.
+/// Refuses words that contradict each other, or this kernel.
 fn fits(context: &PlanContext<'_>, key: &str, new: &str) -> Result<(), Refusal> {
-    if key != "net.ipv4.tcp_congestion_control" {
-        return Ok(());
-    }
-    let known = context.facts.sysctls.get("net.ipv4.tcp_available_congestion_control");
-    let known = known.and_then(|f| f.value.known()).map_or("", String::as_str);
-    match known.split(' ').any(|k| k == new) {
-        true => Ok(()),
-        false => cannot(format!("this kernel offers {known}")),
-    }
-}
-
-/// Refuses numbers that contradict each other.
-fn ascends(key: &str, new: &str) -> Result<(), Refusal> {
     match (key, words(new).as_slice()) {
+        ("net.ipv4.tcp_congestion_control", _) => {
+            let known = context.facts.sysctls.get("net.ipv4.tcp_available_congestion_control");
+            let known = known.and_then(|f| f.value.known()).map_or("", String::as_str);
+            if !known.split(' ').any(|k| k == new) {
+                return cannot(format!("this kernel offers {known}"));
+            }
+        }
         ("net.ipv4.tcp_rmem" | "net.ipv4.tcp_wmem", [least, start, most])
             if !(least <= start && start <= most) =>
         {
-            usage("minimum, default and maximum must ascend")
+            return usage("minimum, default and maximum must ascend");
         }
         ("net.ipv4.tcp_mem" | "net.ipv4.udp_mem", [least, pressure, most])
             if !(least <= pressure && pressure <= most) =>
         {
-            usage("low, pressure and high must ascend")
+            return usage("low, pressure and high must ascend");
         }
         ("net.ipv4.ip_local_port_range", [low, high])
             if !(1 <= *low && low < high && *high <= 65535) =>
         {
-            usage("two ports are wanted, the lower one first, 1 to 65535")
+            return usage("two ports are wanted, the lower one first, 1 to 65535");
         }
-        _ => Ok(()),
+        _ => {}
     }
+    Ok(())
 }
 
 #[cfg(test)]
