@@ -347,10 +347,10 @@ fn evidence_names_the_text_that_was_read() {
     has("accept_queue_overflow", sysctl, "128");
     let duplex = format!("{networking}/ethtool_eth0 for /sys/class/net/eth0/duplex");
     has("link_faults", &duplex, "half");
+    let shown = run(NETWRIGHT, &["doctor", "-v", "--root", text(sos.path())]);
+    assert!(shown.contains("named[7]") && shown.contains("db[9]"), "{shown}");
     // Of a file that is there, nothing is said.
     put("proc/net/snmp", "Tcp: OutSegs RetransSegs\nTcp: 50000000 2000000\n");
     let d = doctor(&["--root", text(sos.path())]);
     assert!(sources(&d, "retransmits").iter().any(|(s, _)| *s == "/proc/net/snmp"), "{d:#}");
-    let shown = run(NETWRIGHT, &["doctor", "-v", "--root", text(sos.path())]);
-    assert!(shown.contains("named[7]") && shown.contains("db[9]"), "{shown}");
 }
