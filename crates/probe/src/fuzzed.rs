@@ -108,7 +108,7 @@ fn host_file(bytes: &[u8]) {
     let _ = facts::collect(&root, &facts::Request::default());
 }
 
-/// A host of which only these files are known; `None` where they do not fit [`LIMITS`].
+/// A host of which only these files are known; `None` where they do not fit `LIMITS`.
 pub fn host_of(files: &[(&str, &[u8])]) -> Option<Root> {
     let mut tar = tar::Builder::new(vec![]);
     for (path, text) in files {
