@@ -1,7 +1,7 @@
 //! Two groups of runs that exist already: what changed, with the words and the rate of error of
 //! `prove`. Pure: runs in, document out.
 //!
-//! [`metrics`] pairs the figures of both groups, `stats` judges them, `notes` says what a reader
+//! `metrics` pairs the figures of both groups, `stats` judges them, `notes` says what a reader
 //! must know beside the verdict, `noise_floor` what the host shows where nothing was changed.
 
 mod metrics;

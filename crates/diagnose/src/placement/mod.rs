@@ -36,7 +36,8 @@ use cores::FreeCores;
 pub struct PlacementOptions {
     /// Cores for each service; without it they share a node's cores evenly.
     pub cores: Option<usize>,
-    /// Cores for each NIC's interrupts; 0 leaves interrupts alone. Without it [`INTERRUPT_SHARE`].
+    /// Cores for each NIC's interrupts; 0 leaves interrupts alone. Without it a quarter of the
+    /// node's.
     pub interrupt_cores: Option<usize>,
 }
 

@@ -73,7 +73,7 @@ pub struct ExplainArgs {
     pub target: String,
     #[command(flatten)]
     pub passive: PassiveArgs,
-    /// `netwright serve` on the server's host; HOST[:PORT], the network is measured with it [default:
+    /// `netwright serve` on the server's host; `HOST[:PORT]`, the network is measured with it [default:
     /// started automatically where the server is on this host].
     #[arg(long, value_name = "TARGET", help_heading = "Server")]
     pub responder: Option<String>,
