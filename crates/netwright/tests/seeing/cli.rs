@@ -447,9 +447,11 @@ fn few_descriptors_are_no_host_without_nics() {
     for args in [&["inspect"][..], &["inspect", "--json"], &["doctor", "--window", "1s"]] {
         let mut command = Command::new(NETWRIGHT);
         command.args(args);
-        // SAFETY: setrlimit is async-signal-safe, and the limit holds for the child alone.
+        // A descriptor that another test's thread has open just now would be one too few.
+        // SAFETY: both calls are async-signal-safe, and hold for the child alone.
         unsafe {
             command.pre_exec(|| {
+                libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
                 let limit = libc::rlimit { rlim_cur: 4, rlim_max: 4 };
                 match libc::setrlimit(libc::RLIMIT_NOFILE, &limit) {
                     0 => Ok(()),

@@ -74,6 +74,8 @@ impl Smoke {
     fn looks(&mut self) {
         self.run(&["schema", "doctor"], &[0]);
         self.run(&["inspect", "--json"], &[0]);
+        let own = std::process::id().to_string();
+        self.run(&["place", "--json", "--pid", &own], &[0]);
         self.run(&["doctor", "--json", "--window", "300ms"], &[0]);
         self.run(&["watch", "--json", "--interval", "200ms", "--duration", "400ms"], &[0]);
         self.run(&["snapshot", "-o", "host.tar.zst", "--window", "200ms"], &[0]);
@@ -132,6 +134,16 @@ impl Smoke {
         self.run(&[&args[..], &more, &figure].concat(), &[0]);
     }
 
+    fn verdicts(&mut self) {
+        for (name, from) in [("before", 100), ("after", 90)] {
+            let rows: String = (from..from + 8).map(|n| format!("{n}\n")).collect();
+            std::fs::write(self.state.path().join(name), rows).unwrap();
+        }
+        let args = ["compare", "before", "after", "--metric", "value:lower", "--json"];
+        let document = self.run(&args, &[0]);
+        assert!(document.contains("\"better\""), "{document}");
+    }
+
     fn lab(&mut self) {
         let name = format!("t{}-smoke", std::process::id());
         self.run(&["lab", "up", "pair", "-q", "--name", &name], &[0]);
@@ -153,6 +165,7 @@ fn every_command_works_as_released() {
         smoke.changes();
         smoke.traffic();
         smoke.experiments();
+        smoke.verdicts();
     });
     let mut offered = BTreeSet::new();
     for command in commands(&run(NETWRIGHT, &["--help"])) {
