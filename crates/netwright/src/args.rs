@@ -52,7 +52,7 @@ pub struct ProcessArgs {
     /// By the port they listen on.
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Vec<u16>,
-    /// By systemd unit.
+    /// By systemd unit, such as 'ceph-osd@*'.
     #[arg(long, value_name = "UNIT")]
     pub unit: Vec<String>,
     /// By container name or id prefix.
