@@ -83,13 +83,15 @@ fn a_link_that_goes_and_comes_back_in_a_run_spoils_that_run_alone() {
     let found = proved(folder.path(), &["unshare", "-nm", "sh", "-c", world, "sh"]);
     // Other load on this host may disturb runs too.
     let all = discarded(&found);
-    let why: Vec<_> = all.iter().filter(|w| w.starts_with("links: v")).collect();
-    assert_eq!(why.len(), 1, "{all:?}");
     assert_eq!(found["discarded_runs"], all.len());
     let runs = found["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 32 + all.len(), "each was repeated");
     let changes = |r: &&Value| r["host"]["link_changes"].as_u64().unwrap() > 0;
-    assert_eq!(runs.iter().filter(changes).count(), 1);
+    let flipped: Vec<&Value> = runs.iter().filter(changes).collect();
+    assert_eq!(flipped.len(), 1);
+    // A run has one reason, and a hypervisor may have given an earlier one.
+    let why = flipped[0]["discarded"]["message"].as_str().unwrap();
+    assert!(why.starts_with("links: v") || why.starts_with("steal time"), "{why}");
     assert!(found["notes"].to_string().contains("were disturbed and repeated"), "{found}");
 }
 
