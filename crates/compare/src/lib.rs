@@ -48,7 +48,8 @@ pub struct Request {
 
 /// Compares the groups.
 ///
-/// **Errors**: no metric is in both groups, or a chosen one is not, or has no direction.
+/// # Errors
+/// No metric is in both groups, or a chosen one is not, or has no direction.
 pub fn compare(request: &Request) -> Result<CompareDocument, NoMetric> {
     let mut document = empty(request);
     document.noise_floor = noise_floor::of(&request.noise_floor, request)?;

@@ -98,7 +98,8 @@ impl Metric {
 /// Pairs the figures of both groups by case and metric, in the order in which they first appear.
 /// Where each group has but one case, these are compared also if they differ.
 ///
-/// **Errors**: nothing is left to compare.
+/// # Errors
+/// Nothing is left to compare.
 pub(crate) fn pair(
     before: &Group,
     after: &Group,
@@ -150,7 +151,8 @@ fn nothing(before: &Group, after: &Group) -> Result<Vec<Metric>, NoMetric> {
 
 /// The direction of a figure that is to be compared; `None` where it is not.
 ///
-/// **Errors**: it is chosen, and has no direction.
+/// # Errors
+/// It is chosen, and has no direction.
 pub(crate) fn chosen(
     figure: &BenchmarkFigure,
     request: &Request,

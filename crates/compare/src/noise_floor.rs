@@ -35,7 +35,8 @@ const MOST_RUNS: usize = 100;
 
 /// The noise of each metric of these runs; empty of no runs.
 ///
-/// **Errors**: the runs have no metric that can be compared.
+/// # Errors
+/// The runs have no metric that can be compared.
 pub(crate) fn of(runs: &[BenchmarkRun], request: &Request) -> Result<Vec<NoiseFloor>, NoMetric> {
     let mut floors = Vec::new();
     for case in cases(runs) {
@@ -104,7 +105,8 @@ fn floor(values: &[f64], first: usize, second: usize) -> f64 {
     let mut effects: Vec<f64> =
         (0..DRAWS).map(|_| rank_sum::estimate(&draw(first), &draw(second)).abs()).collect();
     effects.sort_unstable_by(f64::total_cmp);
-    // What is drawn from n values varies by (n - 1) / n of what is meant.
+    // A resample of n values varies less than new runs, by (n - 1) / n (Efron and Tibshirani, An
+    // Introduction to the Bootstrap, 1993, section 5.3).
     let n = values.len().max(2) as f64;
     let at = (SHARE * DRAWS as f64) as usize;
     effects.get(at).copied().unwrap_or(0.0) * (n / (n - 1.0)).sqrt()

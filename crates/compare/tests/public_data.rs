@@ -70,7 +70,7 @@ fn a_setting_against_itself_is_called_in_at_most_a_twentieth() {
     assert!(all == 720 && rate.1 <= 0.05, "{wrong} of {all}");
 }
 
-/// Two settings at one load, whose runs do not overlap and whose medians are a fifth apart.
+/// Two settings at one load. Their runs do not overlap, and their medians are a fifth apart.
 #[test]
 fn a_large_effect_is_called_with_its_sign() {
     let measured = measured();

@@ -5,6 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, CpuSet, Nanos, Reading};
 
+/// Major and minor version of a kernel's release, such as `6.1.0-18-amd64`; `None` for another text.
+pub fn kernel_version(release: &str) -> Option<(u32, u32)> {
+    let mut parts = release.split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
 /// The host as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {

@@ -7,6 +7,8 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
+use crate::host::kernel_version;
+
 /// Major and minor version of a kernel.
 pub type Kernel = (u32, u32);
 
@@ -227,7 +229,9 @@ fn table(text: &'static str) -> Table {
     let mut table = Table { rows: BTreeMap::new(), oldest: (0, 0), newest: (0, 0), gone: vec![] };
     for line in text.lines() {
         if let Some(read) = line.strip_prefix("# read ") {
-            let Some(v) = version(read.split(' ').next().unwrap_or_default()) else { continue };
+            let Some(v) = kernel_version(read.split(' ').next().unwrap_or_default()) else {
+                continue;
+            };
             if table.oldest == (0, 0) {
                 table.oldest = v;
             }
@@ -307,13 +311,7 @@ fn history(text: &'static str) -> History {
 /// `5.3<5.4`; `None` for `-` and for `4.18-`, which is the oldest of the table.
 fn boundary(text: &str) -> Option<Boundary> {
     let (after, by) = text.split_once('<')?;
-    Some(Boundary { after: version(after)?, by: version(by)? })
-}
-
-/// Major and minor of `5.10.223`.
-fn version(text: &str) -> Option<Kernel> {
-    let mut parts = text.split('.');
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    Some(Boundary { after: kernel_version(after)?, by: kernel_version(by)? })
 }
 
 #[cfg(test)]

@@ -13,7 +13,8 @@ use crate::{
 /// All runs of a file, in its order. A file can hold several results of one program, one after the
 /// other, and JSON documents also as an array.
 ///
-/// **Errors**: the format is unknown, a run failed, or it has no figure.
+/// # Errors
+/// The format is unknown, a run failed, or it has no figure.
 pub fn parse(bytes: &[u8]) -> Result<Vec<BenchmarkRun>, NoRuns> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii();
     match bytes.first() {

@@ -98,7 +98,7 @@ fn read(
     with_figures(PROGRAM, all)
 }
 
-/// The direction of a metric of ours, whose name ends with its unit.
+/// The direction of one of netwright's metrics, by the unit that ends its name.
 fn by_unit(name: &str) -> Option<Direction> {
     match name {
         n if n.ends_with("_per_s") => Some(Direction::HigherIsBetter),

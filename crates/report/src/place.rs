@@ -37,10 +37,17 @@ fn head(d: &PlacementDocument) -> Line {
         many(d.nodes.len(), "node"),
         match d.changes.len() {
             _ if placed == 0 => "none could be placed".into(),
+            0 if placed < d.services.len() || !d.services.iter().all(is_there) => {
+                "no change can be proposed".into()
+            }
             0 => "all is in place".into(),
             n => many(n, "change"),
         }
     ))
+}
+
+fn is_there(service: &PlacedService) -> bool {
+    service.cpus_now.known() == Some(&service.cpus)
 }
 
 /// How many are with their devices, as proposed.

@@ -61,7 +61,7 @@ pub fn of_quantile(series: &Series, all: &Histogram, q: f64) -> Result<Interval,
         .collect();
     results.sort_unstable_by(f64::total_cmp);
     let blocks = (batches as f64 / block as f64).max(2.0);
-    // What is drawn from n blocks varies by (n - 1) / n of what is meant (Efron and Tibshirani,
+    // A resample of n blocks varies less than a new sample, by (n - 1) / n (Efron and Tibshirani,
     // An Introduction to the Bootstrap, 1993, section 5.3).
     let outward = (blocks / (blocks - 1.0)).sqrt();
     let at = |share: f64| results.get((share * results.len() as f64) as usize).copied();

@@ -21,8 +21,8 @@ fn cost(costs: &[Vec<Option<u64>>], service: usize, node: usize) -> Option<i64> 
     costs.get(service)?.get(node)?.and_then(|c| i64::try_from(c).ok())
 }
 
-/// Adds one service by the cheapest chain: it takes a place, whose service takes another one, and
-/// so on, until a node with a free place.
+/// Adds one service by the cheapest chain of moves: it takes a place, the service there moves to
+/// another node, and so on up to a node with a free place.
 fn add(
     costs: &[Vec<Option<u64>>],
     places: &[usize],

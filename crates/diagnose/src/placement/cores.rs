@@ -38,6 +38,11 @@ impl FreeCores {
         self.by_l3.values().flatten().fold(CpuSet::new(), |all, core| all.union(core))
     }
 
+    /// How many of them a service may use whole.
+    pub(super) fn usable(&self, allowed: &CpuSet) -> usize {
+        self.by_l3.values().flatten().filter(|c| c.is_subset(allowed)).count()
+    }
+
     /// Takes cores that the service may use: of the L3 with the fewest that suffice, else of as few
     /// L3s as will do. Fewer than asked for, where no more are left.
     pub(super) fn take(&mut self, wanted: usize, allowed: &CpuSet) -> CpuSet {

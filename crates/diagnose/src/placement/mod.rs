@@ -5,8 +5,7 @@
 //! ```
 //!
 //! A service costs on a node what the firmware's distances (ACPI SLIT) to its NIC and its disks
-//! say. The sum over all services is the least that the nodes' cores allow. That a NIC's packets and
-//! the service that reads them belong on one node is measured: see `docs/place.md`.
+//! say. The sum over all services is the least that the nodes' cores allow.
 
 mod assign;
 mod cores;
@@ -17,7 +16,7 @@ mod used;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Change, CpuId, CpuSet, NumaNode, SCHEMA_VERSION,
+    CpuId, CpuSet, NumaNode, SCHEMA_VERSION,
     nic::Nic,
     placement::{
         PlacedInterrupts, PlacedNode, PlacedService, PlacementDocument, ProcessUse, UsedDevice,
@@ -27,7 +26,9 @@ use model::{
 use crate::{
     Case,
     assignments::{self, Group},
-    knob, queues, spread,
+    knob, queues,
+    rule::Proposal,
+    spread,
 };
 use cores::FreeCores;
 
@@ -42,7 +43,7 @@ pub struct PlacementOptions {
 }
 
 /// The share of a node's cores that its interrupts get without a request: one of so many. Our
-/// proposal: at 100 Gbit/s a quarter of a 16-core node receives what the rest answers.
+/// proposal, which no measurement supports yet.
 const INTERRUPT_SHARE: usize = 4;
 
 /// Distance of two nodes whose distance the firmware does not name: ACPI's 10 is the node itself,
@@ -67,11 +68,18 @@ pub fn place(
         groups.iter().map(|g| unplaced(case, g, uses, &mut notes)).collect();
     let mut free: BTreeMap<NumaNode, CpuSet> =
         nodes.iter().map(|n| (*n, case.node_cpus(*n).intersection(&case.housekeeping()))).collect();
-    let (interrupts, mut changes) =
+    let (interrupts, mut proposals) =
         place_interrupts(case, &services, options, &mut free, &mut notes);
     let services = place_services(case, &groups, services, options, free.clone(), &mut notes);
     for (group, service) in groups.iter().zip(&services).filter(|(_, s)| !s.cpus.is_empty()) {
-        changes.extend(move_service(group, service));
+        proposals.extend(move_service(group, service));
+    }
+    let mut changes = vec![];
+    for proposal in proposals {
+        match proposal {
+            Ok(change) => changes.push(change),
+            Err(missing) => notes.push(format!("no change is proposed: {}", missing.0)),
+        }
     }
     let given = services.iter().fold(CpuSet::new(), |all, s| all.union(&s.cpus));
     let nodes = nodes.into_iter().map(|id| PlacedNode {
@@ -117,9 +125,9 @@ fn unplaced(
     let own: Vec<&ProcessUse> = uses.iter().filter(|u| pids.contains(&u.pid)).collect();
     let disks = used::disks(case, &own);
     let nics = used::nics(case, &own);
-    for missing in own.iter().filter_map(|u| u.disks.why_not().or(u.addresses.why_not())).take(1) {
-        notes.push(format!("{name}: its disks and addresses are not known: {missing}"));
-    }
+    let missing = |what: &str, why: Option<&str>| why.map(|w| format!("{name}: {what}: {w}"));
+    notes.extend(missing("its disks are not known", own.iter().find_map(|u| u.disks.why_not())));
+    notes.extend(missing("its NICs are not known", own.iter().find_map(|u| u.addresses.why_not())));
     PlacedService {
         pid: pids.first().copied().unwrap_or(leader.pid),
         pids,
@@ -143,7 +151,7 @@ fn place_interrupts(
     options: PlacementOptions,
     free: &mut BTreeMap<NumaNode, CpuSet>,
     notes: &mut Vec<String>,
-) -> (Vec<PlacedInterrupts>, Vec<Change>) {
+) -> (Vec<PlacedInterrupts>, Vec<Proposal>) {
     let used: BTreeSet<&str> =
         services.iter().flat_map(|s| &s.nics).map(|n| n.name.as_str()).collect();
     let nics: Vec<&Nic> =
@@ -154,7 +162,7 @@ fn place_interrupts(
             of_node.entry(node).or_default().push(nic);
         }
     }
-    let (mut placed, mut changes) = (vec![], vec![]);
+    let (mut placed, mut proposals) = (vec![], vec![]);
     for nic in nics {
         let irqs = queues::queue_irqs(case, nic).unwrap_or_default();
         let movable: Vec<_> =
@@ -171,8 +179,8 @@ fn place_interrupts(
         let neighbours = nic.numa_node.get().and_then(|n| of_node.get(&n)).map_or(1, Vec::len);
         if let Some((node, cpus)) = on_node.filter(|_| !movable.is_empty()) {
             let whole = FreeCores::new(case, &case.node_cpus(node)).len();
-            let share = (whole / INTERRUPT_SHARE / neighbours).max(1).min(movable.len());
-            let wanted = options.interrupt_cores.unwrap_or(share);
+            let share = (whole / INTERRUPT_SHARE / neighbours).max(1);
+            let wanted = options.interrupt_cores.unwrap_or(share).min(movable.len());
             // With so few cores an interrupt in the application's own time costs least.
             if wanted > 0 && (whole >= INTERRUPT_SHARE || options.interrupt_cores.is_some()) {
                 let cores = FreeCores::new(case, &cpus).take(wanted, &cpus);
@@ -182,7 +190,7 @@ fn place_interrupts(
                 let firsts: Vec<CpuId> = cores.iter().filter(is_first).collect();
                 one.cpus = firsts.iter().copied().collect();
                 free.insert(node, cpus.difference(&cores));
-                changes.extend(move_interrupts(case, &movable, &firsts));
+                proposals.extend(move_interrupts(case, &movable, &firsts));
             } else if options.interrupt_cores.is_none() {
                 notes.push(format!(
                     "{}: node {node} has {whole} cores, too few to keep some for interrupts alone",
@@ -192,29 +200,33 @@ fn place_interrupts(
         }
         placed.push(one);
     }
-    if case.running_tuner("irqbalance").is_some() && !changes.is_empty() {
+    if case.running_tuner("irqbalance").is_some() && !proposals.is_empty() {
         notes.push(
             "irqbalance runs and would move interrupts again: stop it \
              (irqbalance.running=stopped), or ban them there (--banirq)"
                 .into(),
         );
     }
-    (placed, changes)
+    (placed, proposals)
 }
 
 /// One change for each queue's interrupt that is not on its CPU.
-fn move_interrupts(case: &Case<'_>, irqs: &[queues::QueueIrq<'_>], cpus: &[CpuId]) -> Vec<Change> {
+fn move_interrupts(
+    case: &Case<'_>,
+    irqs: &[queues::QueueIrq<'_>],
+    cpus: &[CpuId],
+) -> Vec<Proposal> {
     let numbers = irqs.iter().filter_map(queues::QueueIrq::number);
     let places = model::spread::assignments(numbers, cpus, &mut BTreeMap::new());
-    let mut changes = vec![];
+    let mut proposals = vec![];
     for i in irqs {
         let Some(cpu) = i.number().and_then(|n| places.get(&n)) else { continue };
         let there = i.irq.affinity.known().is_some_and(|a| *a == [*cpu].into_iter().collect());
         if !there {
-            changes.extend(knob::irq_affinity(case, i.irq, *cpu));
+            proposals.push(knob::irq_affinity(case, i.irq, *cpu));
         }
     }
-    changes
+    proposals
 }
 
 /// Nodes, then cores, for each service.
@@ -229,24 +241,23 @@ fn place_services(
     let nodes: Vec<NumaNode> = free.keys().copied().collect();
     let mut cores: Vec<FreeCores> = free.values().map(|cpus| FreeCores::new(case, cpus)).collect();
     let allowed: Vec<CpuSet> = groups.iter().map(|g| may_use(case, g)).collect();
-    let costs: Vec<Vec<Option<u64>>> = services
-        .iter()
-        .zip(&allowed)
-        .map(|(s, may)| {
+    // What each service costs on each node that has so many whole cores for it.
+    let costs = |each: usize| -> Vec<Vec<Option<u64>>> {
+        let row = |(s, may): (&PlacedService, &CpuSet)| {
             let of_node = |(node, left): (&NumaNode, &FreeCores)| {
-                let usable = !left.cpus().intersection(may).is_empty();
-                usable.then(|| cost(case, s, *node))
+                (left.usable(may) >= each).then(|| cost(case, s, *node))
             };
             nodes.iter().zip(&cores).map(of_node).collect()
-        })
-        .collect();
+        };
+        services.iter().zip(&allowed).map(row).collect()
+    };
     // The most cores for each with which all find a place.
     let sizes: Vec<usize> = cores.iter().map(FreeCores::len).collect();
     let even = sizes.iter().sum::<usize>() / services.len().max(1);
     let most = options.cores.unwrap_or(even).max(1);
     let fit = (1..=most).rev().find_map(|each| {
         let places: Vec<usize> = sizes.iter().map(|n| n / each).collect();
-        Some((each, assign::assign(&costs, &places)?))
+        Some((each, assign::assign(&costs(each), &places)?))
     });
     if let Some(asked) = options.cores.filter(|c| fit.as_ref().is_none_or(|f| f.0 < *c)) {
         let free = sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -258,13 +269,24 @@ fn place_services(
     match fit {
         Some((each, at)) => {
             for ((service, node), may) in services.iter_mut().zip(at).zip(&allowed) {
-                if let (Some(left), Some(id)) = (cores.get_mut(node), nodes.get(node)) {
-                    service.cpus = left.take(each, may);
-                    service.node = Some(*id);
+                let (Some(left), Some(id)) = (cores.get_mut(node), nodes.get(node)) else {
+                    continue;
+                };
+                let usable = left.usable(may).min(each);
+                service.cpus = left.take(each, may);
+                service.node = Some(*id).filter(|_| usable > 0);
+                if usable < each {
+                    notes.push(format!(
+                        "{}: {usable} of {each} cores: its cpuset allows no more that are free",
+                        service.name
+                    ));
                 }
             }
         }
-        None => share(&mut services, &nodes, &cores, &costs, &allowed, notes),
+        None => {
+            let costs = costs(1);
+            share(&mut services, &nodes, &cores, &costs, &allowed, notes);
+        }
     }
     services
 }
@@ -333,23 +355,30 @@ fn cost(case: &Case<'_>, service: &PlacedService, node: NumaNode) -> u64 {
 
 fn distance(case: &Case<'_>, from: NumaNode, to: NumaNode) -> u32 {
     let of = case.facts.numa_nodes.iter().find(|n| n.id == from);
-    let told = of.and_then(|n| n.distances.known()?.get(&to).copied());
-    told.unwrap_or(if from == to { 10 } else { REMOTE })
+    let named = of.and_then(|n| n.distances.known()?.get(&to).copied());
+    named.unwrap_or(if from == to { 10 } else { REMOTE })
 }
 
 /// The change that keeps a service on its CPUs, and its memory on their node where its control
 /// group can say so.
-fn move_service(group: &Group<'_>, service: &PlacedService) -> Option<Change> {
+fn move_service(group: &Group<'_>, service: &PlacedService) -> Option<Proposal> {
     const RISK: &str = "low; threads move at once, and memory that is elsewhere stays or is moved \
                         by the kernel in the background";
-    if service.cpus_now.known() == Some(&service.cpus) {
+    let node: Option<CpuSet> = service.node.map(|n| [CpuId(n.0)].into_iter().collect());
+    let memory = node.filter(|n| group.confined && group.leader.cpuset_mems.known() != Some(n));
+    if service.cpus_now.known() == Some(&service.cpus) && memory.is_none() {
         return None;
     }
-    let mut change = assignments::place(group, &service.cpus, RISK).ok()?;
-    if let Some(node) = service.node.filter(|_| group.confined) {
-        change.new = format!("{} mems {node}", service.cpus);
-    }
-    Some(change)
+    let proposal = assignments::place(group, &service.cpus, RISK);
+    Some(proposal.map(|mut change| {
+        if let Some(node) = memory {
+            let cpus = format!("echo {} ", service.cpus);
+            let mems = change.command.replacen(&cpus, &format!("echo {node} "), 1);
+            change.command += &format!(" && {}", mems.replace("cpuset.cpus", "cpuset.mems"));
+            change.new = format!("{} mems {node}", service.cpus);
+        }
+        change
+    }))
 }
 
 /// NICs and storage controllers of a node.

@@ -82,6 +82,7 @@ fn service(facts: &mut Value, pid: u32, name: &str) {
     p["container"] = json!("none");
     p["cgroup"] = json!(format!("/system.slice/{name}.service"));
     p["cpuset_cpus"] = json!(all);
+    p["cpuset_mems"] = json!(format!("0-{}", facts["numa_nodes"].as_array().unwrap().len() - 1));
     for thread in p["threads"].as_array_mut().unwrap() {
         thread["affinity"] = json!(all);
     }
@@ -220,4 +221,34 @@ fn too_many_cores_asked_for_are_reduced_and_said() {
     let d = placed(facts, &all, options);
     assert!(d.notes.iter().any(|n| n.contains("cannot have 8 cores each")), "{:?}", d.notes);
     assert!(d.services.iter().all(|s| !s.cpus.is_empty()));
+}
+
+#[test]
+fn what_may_not_use_a_whole_core_is_not_called_in_place() {
+    let mut facts = host(2, 4, 2, &[("eth0", Some(0))]);
+    service(&mut facts, 10, "web");
+    let p = &mut facts["processes"][0];
+    p["unit"] = json!({"absent": "in no unit"});
+    p["cpuset_cpus"] = json!("3");
+    for thread in p["threads"].as_array_mut().unwrap() {
+        thread["affinity"] = json!("3");
+    }
+    let options = PlacementOptions { cores: Some(1), interrupt_cores: Some(0) };
+    let d = placed(facts, &[uses(10, "", "10.0.0.1")], options);
+    assert!(d.services[0].cpus.is_empty() && d.services[0].node.is_none(), "{:?}", d.services);
+    assert!(!d.notes.is_empty() && d.changes.is_empty(), "{:?}", d.notes);
+}
+
+#[test]
+fn a_change_from_an_unknown_value_is_said_to_be_missing() {
+    let mut facts = host(2, 4, 1, &[("eth0", Some(1))]);
+    service(&mut facts, 10, "web");
+    facts["processes"][0]["cpuset_cpus"] = json!({"denied": "needs root"});
+    for thread in facts["processes"][0]["threads"].as_array_mut().unwrap() {
+        thread["affinity"] = json!({"denied": "needs root"});
+    }
+    let options = PlacementOptions { cores: Some(2), interrupt_cores: Some(0) };
+    let d = placed(facts, &[uses(10, "", "10.0.0.1")], options);
+    assert_eq!(d.services[0].node, Some(NumaNode(1)));
+    assert!(d.notes.iter().any(|n| n.contains("no change is proposed")), "{:?}", d.notes);
 }

@@ -52,9 +52,11 @@ pub(super) fn nics(case: &Case<'_>, uses: &[&ProcessUse]) -> Vec<UsedDevice> {
     }
     if found.is_empty() {
         let all = queues::running_physical(case);
+        let read = uses.iter().all(|u| u.addresses.is_known());
         let known_by = match all.len() {
             1 => "the only NIC that is up",
-            _ => "no socket has an address of a NIC: all that are up",
+            _ if read => "no socket has an address of a NIC: all that are up",
+            _ => "its addresses are not known: all NICs that are up",
         };
         return all
             .into_iter()

@@ -6,6 +6,7 @@
 
 use model::{
     Confidence, CpuId, Nanos, Severity,
+    host::kernel_version,
     napi::{Napi, names},
     nic::Nic,
 };
@@ -160,9 +161,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
 /// The kernel's release, where it is known to be older than 6.13.
 fn older_kernel<'a>(case: &Case<'a>) -> Option<&'a str> {
     let release = case.facts.host.kernel.known()?;
-    let mut parts = release.split(|c: char| !c.is_ascii_digit());
-    let version: (u32, u32) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    (version < (6, 13)).then_some(release)
+    (kernel_version(release)? < (6, 13)).then_some(release)
 }
 
 /// The settings of the instances that receive.
@@ -187,7 +186,7 @@ fn settings(nic: &str, napis: &[Napi]) -> Result<Vec<Setting>, Missing> {
 }
 
 fn busy_polled_per_s(case: &Case<'_>) -> Result<f64, Missing> {
-    Ok(case.protocol("TcpExt.BusyPollRxPackets")? as f64 / case.window_s()?)
+    Ok(case.protocol(COUNTER)? as f64 / case.window_s()?)
 }
 
 /// The busiest CPU that serves the receive queues, by all of its work: the application's counts.

@@ -388,7 +388,7 @@ fn a_bystander_pays_for_packets_that_its_cpu_is_handed() {
         spent.push(paid(&one));
     }
     let (share, typical) = (median(&shares), median(&spent));
-    println!("it paid {shares:.2?} of what it should have; {spent:?} ns, {quiet} ns in quiet");
+    println!("shares of the softirq time: {shares:.2?}; {spent:?} ns, {quiet} ns without load");
     assert!(typical > 3.0 * quiet && typical > 1e6, "{spent:?} ns, {quiet} ns in quiet");
     assert!((0.7..1.4).contains(&share), "{shares:?}");
 }

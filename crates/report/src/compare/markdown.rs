@@ -49,7 +49,7 @@ pub fn markdown(d: &CompareDocument) -> String {
     page
 }
 
-/// A text without what Markdown or HTML would act upon: names come from files of others.
+/// A text without the characters of Markdown and HTML: names come from other people's files.
 fn cell(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in clean(text).chars() {

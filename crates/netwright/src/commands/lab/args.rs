@@ -217,7 +217,7 @@ pub struct ServerArgs {
     /// NICs [default: as many as --nic names].
     #[arg(long, value_name = "N", help_heading = "NICs and disks")]
     pub nics: Option<u32>,
-    /// Node of the NICs; not with aarch64, whose board reports none [default: the last].
+    /// Node of the NICs; not for aarch64: its board reports none [default: the last].
     #[arg(long, value_name = "NODE", help_heading = "NICs and disks")]
     pub nic_node: Option<u32>,
     /// NIC model, or one for each NIC, such as virtio,e1000e.

@@ -20,12 +20,22 @@ pub fn read(root: &Root, pid: u32) -> ProcessUse {
     let open = open_paths(root, pid);
     ProcessUse {
         pid,
-        disks: open.as_ref().map(|paths| disks(root, pid, paths)),
-        addresses: match sockets::inodes(root, pid) {
-            Ok(inodes) => Reading::Known(addresses(root, pid, &inodes)),
-            Err(e) => e.into_reading(),
+        disks: open.as_ref().and_then(|paths| disks(root, pid, paths)),
+        addresses: match (sockets::inodes(root, pid), elsewhere(root, pid)) {
+            (_, true) => Reading::Absent(format!(
+                "/proc/{pid}/ns/net: another network namespace, whose addresses are no NIC's here"
+            )),
+            (Ok(inodes), false) => Reading::Known(addresses(root, pid, &inodes)),
+            (Err(e), false) => e.into_reading(),
         },
     }
+}
+
+/// Whether the process is known to be in another network namespace than the reader, whose NICs the
+/// facts have. A container may use an address that a NIC of the host has, too.
+fn elsewhere(root: &Root, pid: u32) -> bool {
+    let own = root.link("/proc/self/ns/net");
+    matches!((own, root.link(&format!("/proc/{pid}/ns/net"))), (Ok(own), Ok(its)) if own != its)
 }
 
 /// Absolute paths of a process's open files, each once.
@@ -41,7 +51,7 @@ fn open_paths(root: &Root, pid: u32) -> Reading<BTreeSet<String>> {
 
 /// Whole disks with how each is known. A service that opens block devices itself, as an OSD does,
 /// uses those; its log files say nothing then.
-fn disks(root: &Root, pid: u32, paths: &BTreeSet<String>) -> Vec<(String, String)> {
+fn disks(root: &Root, pid: u32, paths: &BTreeSet<String>) -> Reading<Vec<(String, String)>> {
     let mut found = BTreeMap::new();
     for path in paths.iter().filter(|p| p.starts_with("/dev/")) {
         for disk in whole_disks(root, path) {
@@ -49,8 +59,10 @@ fn disks(root: &Root, pid: u32, paths: &BTreeSet<String>) -> Vec<(String, String
         }
     }
     if found.is_empty() {
-        let mounts = root.read(&format!("/proc/{pid}/mountinfo")).unwrap_or_default();
-        let mounts = mountinfo::parse(&mounts);
+        let mounts = match root.read(&format!("/proc/{pid}/mountinfo")) {
+            Ok(text) => mountinfo::parse(&text),
+            Err(e) => return e.into_reading(),
+        };
         for mount in paths.iter().filter_map(|path| mount_of(&mounts, path)) {
             for disk in whole_disks(root, &mount.source) {
                 let known_by = format!("open files on {}", mount.mount_point);
@@ -58,7 +70,7 @@ fn disks(root: &Root, pid: u32, paths: &BTreeSet<String>) -> Vec<(String, String
             }
         }
     }
-    found.into_iter().collect()
+    Reading::Known(found.into_iter().collect())
 }
 
 /// The mount that a path is on: the last one with the longest fitting mount point.

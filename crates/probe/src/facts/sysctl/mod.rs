@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use model::{
     Bytes, Reading,
     facts::NoAccess,
-    host::Host,
+    host::{Host, kernel_version},
     settings::{self, KernelDefault, Known, Scope, TABLE, UNSURE},
     sysctl::{DefaultFrom, Origin, Sysctl},
 };
@@ -231,7 +231,7 @@ fn basis<'a>(
     let release = host.kernel.known().map_or("", String::as_str);
     let positive = |n: &u64| *n > 0;
     Basis {
-        version: version(release),
+        version: kernel_version(release),
         backports: carries_changes_back(release),
         memory: memory.known().map(|b| b.0),
         page: host.page_size_bytes.known().map(|b| b.0),
@@ -240,12 +240,6 @@ fn basis<'a>(
         nodes: root.list("/sys/devices/system/node/online").known().map(|n| n.len()),
         config,
     }
-}
-
-/// Major and minor of `6.1.0-18-amd64`.
-pub fn version(release: &str) -> Option<(u32, u32)> {
-    let mut parts = release.split(|c: char| !c.is_ascii_digit());
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 /// Vendors with kernels that have years of later changes under an old number: Red Hat and its

@@ -33,7 +33,7 @@ pub fn judge(
         value: &new,
         now: Some(old),
         default: facts.sysctls.get(key).and_then(|f| f.default.known()).map(String::as_str),
-        kernel: facts.host.kernel.known().and_then(|k| probe::facts::sysctl::version(k)),
+        kernel: facts.host.kernel.known().and_then(|k| model::host::kernel_version(k)),
         memory: facts.memory_bytes.known().map(|b| b.0),
         page: facts.host.page_size_bytes.known().map(|b| b.0),
     };

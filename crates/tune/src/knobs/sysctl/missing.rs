@@ -16,7 +16,7 @@ const DEEPEST: usize = 8;
 pub fn missing(host: &Host, path: &str) -> Option<Refusal> {
     let key = sysctl_conf::dotted(path);
     let release = host.text("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let kernel = probe::facts::sysctl::version(&release);
+    let kernel = model::host::kernel_version(&release);
     if let Some(gone @ JudgedValue { verdict: Verdict::Gone, .. }) =
         settings::judge(&key, &ProposedValue { kernel, ..ProposedValue::default() })
     {
