@@ -13,7 +13,7 @@ use model::{
         SocketOptions, Transport,
     },
 };
-use traffic::{Error, Result, is_here};
+use traffic::{Error, LEAST_WITH_OVERRUN, Result, is_here};
 use workloads::{RedisUrl, Url};
 
 use crate::{
@@ -192,10 +192,10 @@ pub fn network(request: &Request, responder: &Responder, exchange: Exchange) -> 
     alone.secret = responder.secret.clone();
     alone.spec.service_ns = Some(Nanos(0));
     let trips = exchange.round_trips.max(1.0);
-    let each = |bytes: u64| vec![((bytes as f64 / trips).round() as u64).max(1)];
+    let each = |bytes: u64, least: u64| vec![((bytes as f64 / trips).round() as u64).max(least)];
     alone.trips = trips;
-    alone.spec.request_bytes = each(exchange.request_bytes);
-    alone.spec.response_bytes = each(exchange.response_bytes);
+    alone.spec.request_bytes = each(exchange.request_bytes, 1);
+    alone.spec.response_bytes = each(exchange.response_bytes, LEAST_WITH_OVERRUN);
     if let Target::Http(name) | Target::Redis(name) | Target::Pg(name) = &request.target {
         let Common { peer_pin, .. } = common(request, name.clone(), PeerProgram::Server);
         alone.spec.common.peer_pin = peer_pin;

@@ -32,19 +32,10 @@ impl Rtt {
     }
 }
 
-/// What a slow CPU's server may spin beyond its service time: one reading of its clock,
-/// nanoseconds.
-const CLOCK_NS: f64 = 2_000.0;
-
-/// Quantiles of a transaction of `trips` round trips, less what the server spun. Exact for the
-/// mean; for quantiles it assumes that the trips of a transaction are alike.
-///
-/// `spun` is the mean spin, which a few preempted spins raise. Quantiles do not contain those, so
-/// at most `reported` and [`CLOCK_NS`] is subtracted from them.
-fn times(q: &Quantiles, spun: f64, reported: f64, trips: f64) -> Quantiles {
-    let typical = spun.min(reported + CLOCK_NS);
-    let less =
-        |value: u64| (value.saturating_sub(typical.round() as u64) as f64 * trips).round() as u64;
+/// Quantiles of a transaction of `trips` round trips, less the service time that each was asked to
+/// take. Exact for the mean; for quantiles it assumes that the trips of a transaction are alike.
+fn times(q: &Quantiles, service: Nanos, trips: f64) -> Quantiles {
+    let less = |value: u64| (value.saturating_sub(service.0) as f64 * trips).round() as u64;
     Quantiles {
         count: (q.count as f64 / trips) as u64,
         min: less(q.min),
@@ -55,7 +46,7 @@ fn times(q: &Quantiles, spun: f64, reported: f64, trips: f64) -> Quantiles {
         p999: less(q.p999),
         p9999: less(q.p9999),
         max: less(q.max),
-        mean: (q.mean - spun) * trips,
+        mean: (q.mean - service.0 as f64) * trips,
         // Standard deviation of independent trips.
         sd: q.sd * trips.sqrt(),
     }
@@ -78,15 +69,15 @@ impl Workload for Rtt {
         })?;
         let (peer, trips) = (done.cpu.peer.known(), self.trips);
         let rtt_ns = done.rtt_from_send_ns.clone().unwrap_or_else(|| done.rtt_ns.clone());
-        // The requested spin is not part of the network.
-        let reported = spec.service_ns.map_or(0.0, |ns| ns.0 as f64);
-        let spun = spec.service_ns.and(done.peer_service_ns).unwrap_or(0.0);
+        // The requested service time is not part of the network. What it took longer is not in the
+        // round trips (`RttSpec::service_ns`).
+        let service = spec.service_ns.unwrap_or_default();
         Ok(Observed {
             round: Round {
                 clients,
                 transactions: ((done.transactions as f64 / trips) as u64).max(1),
                 window_ns: done.window_ns.0 as f64,
-                mean_ns: (rtt_ns.mean - spun) * trips,
+                mean_ns: (rtt_ns.mean - service.0 as f64) * trips,
                 disconnected_ns: 0.0,
             },
             client_cpu_ns: done.cpu.local.threads_per_unit_ns.known().map(|ns| ns * trips),
@@ -107,7 +98,7 @@ impl Workload for Rtt {
             pinned: done.placement.local.pinned.clone(),
             steal_ns: steal(&done.cpu.local),
             server: spec.common.target,
-            quantiles: times(&rtt_ns, spun, reported, trips),
+            quantiles: times(&rtt_ns, service, trips),
             warnings: done.warnings,
             ..Observed::default()
         })
@@ -149,14 +140,10 @@ fn receiving(done: &RttRun, trips: f64) -> Option<Receiving> {
 mod tests {
     use super::*;
 
-    /// One spin of a hundred is preempted for 40 ms: this raises the mean by 400 µs, which the
-    /// others did not take.
     #[test]
-    fn a_spin_that_lost_its_cpu_takes_nothing_from_the_median() {
-        let at = |ns| Quantiles { p50: ns, mean: ns as f64 + 400_000.0, ..Quantiles::default() };
-        let network = times(&at(3_090_500), 3_400_500.0, 3_000_000.0, 1.0);
-        assert_eq!((network.p50, network.mean), (88_500, 90_000.0));
-        // The additional spin by a slow clock is the server's own.
-        assert_eq!(times(&at(90_500), 500.0, 0.0, 2.0).p50, 180_000);
+    fn a_transaction_excludes_the_service_time_of_each_of_its_round_trips() {
+        let q = Quantiles { p50: 90_500, mean: 91_000.0, ..Quantiles::default() };
+        let network = times(&q, Nanos(60_000), 2.0);
+        assert_eq!((network.p50, network.mean), (61_000, 62_000.0));
     }
 }

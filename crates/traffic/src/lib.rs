@@ -38,7 +38,7 @@ pub use net::{
     exact_timers,
     target::{PORT, Target, resolve as addresses},
 };
-pub use rtt::measure::measure as measure_rtt;
+pub use rtt::{exchange::LEAST_WITH_OVERRUN, measure::measure as measure_rtt};
 pub use stream::{measure::measure as measure_stream, stream_window::OnInterval};
 
 /// Name and version of this program, as sent to the other end.

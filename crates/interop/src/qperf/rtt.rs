@@ -199,6 +199,7 @@ fn exchange(
         wait: spec.common.wait,
         timeout_ns: spec.timeout_ns.0,
         service_ns: 0,
+        without_overrun: false,
         echo: true,
     };
     let work = |worker: &Worker| {

@@ -137,7 +137,9 @@ pub struct RttSpec {
     /// I/O engine for many streams, for comparisons.
     #[serde(default)]
     pub engine: Engine,
-    /// Time that the server spins before each response, instead of its own `--service-time`.
+    /// Time that the server spins before each response, instead of its own `--service-time`. Where
+    /// it takes longer (another task or the hypervisor has its CPU), the round trips of TCP and Unix
+    /// sockets exclude what it takes longer, with responses of 4 bytes or more.
     #[serde(default)]
     pub service_ns: Option<Nanos>,
     /// Closed loop: think time, for which each local thread computes after a response before it

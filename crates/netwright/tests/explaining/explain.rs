@@ -141,7 +141,10 @@ fn a_service_time_is_recovered() {
             assert_eq!((d.exchange.request_bytes, d.exchange.response_bytes), (64, 64));
             let t = d.typical.unwrap();
             seen.push(t);
-            (t.service_ns - truth).abs() < bound + unsure(&d, &since)
+            // What the server says that its service times took longer, as another task or the
+            // hypervisor had its CPU, is the server's time.
+            let overrun = d.injected_service_ns.unwrap() - truth;
+            (t.service_ns - truth).abs() < bound + overrun + unsure(&d, &since)
         });
         assert!(good, "{typed}: {seen:?}");
     }

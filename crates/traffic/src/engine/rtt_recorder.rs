@@ -90,14 +90,14 @@ impl RttRecorder {
         }
     }
 
-    /// Open loop: records send latency and lag.
+    /// Open loop: records the round trip from its sending, and the lag of the sending.
     #[inline]
-    pub fn record_open(&mut self, window: &Window, due_ns: u64, sent_ns: u64, now: u64) {
+    pub fn record_open(&mut self, window: &Window, due_ns: u64, sent_ns: u64, rtt: u64, now: u64) {
         if window.counts(Some(due_ns), now) == Inclusion::None {
             return;
         }
         if let (Some(s), Some(l)) = (&mut self.from_send, &mut self.lag) {
-            s.record(now.saturating_sub(sent_ns));
+            s.record(rtt);
             l.record(sent_ns.saturating_sub(due_ns));
         }
     }

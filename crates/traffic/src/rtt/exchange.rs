@@ -2,7 +2,8 @@
 //! they fit.
 //!
 //! A TCP or Unix response begins with the CPU of its sender (16 bits, little-endian; only the low 8
-//! in a one-byte response). A UDP request begins with its sequence number (32 bits, little-endian).
+//! in a one-byte response), and by how much its simulated service time took longer than requested
+//! (16 bits, little-endian, microseconds; the io_uring engine leaves it 0). A UDP request begins with its sequence number (32 bits, little-endian).
 //! The response returns that number around the CPU: number's low byte, CPU, the number's other
 //! bytes.
 
@@ -34,6 +35,30 @@ pub fn read_cpu(transport: Transport, length: u64, head: &[u8]) -> u16 {
         (Some(low), Some(high)) => u16::from_le_bytes([*low, *high]),
         (Some(low), None) if length == 1 => u16::from(*low),
         _ => UNKNOWN_CPU,
+    }
+}
+
+/// The shortest response that has room for its overrun, bytes.
+pub const LEAST_WITH_OVERRUN: u64 = 4;
+/// Position of the overrun in a TCP or Unix response.
+const OVERRUN_AT: usize = 2;
+
+/// Writes into a TCP or Unix response by how much its service time took longer; at most 65 ms.
+#[inline]
+pub fn stamp_overrun(response: &mut [u8], ns: u64) {
+    let us = u16::try_from(ns.saturating_add(500) / 1000).unwrap_or(u16::MAX);
+    if let Some(room) = response.get_mut(OVERRUN_AT..OVERRUN_AT + 2) {
+        room.copy_from_slice(&us.to_le_bytes());
+    }
+}
+
+/// By how much the service time of a TCP or Unix response took longer, nanoseconds, given its first
+/// bytes; 0 where it has no room to say so.
+#[inline]
+pub fn read_overrun(head: &[u8]) -> u64 {
+    match head.get(OVERRUN_AT..OVERRUN_AT + 2) {
+        Some([low, high]) => u64::from(u16::from_le_bytes([*low, *high])) * 1000,
+        _ => 0,
     }
 }
 
@@ -81,7 +106,12 @@ mod tests {
             let got = read_cpu(Transport::Udp, resp as u64, &response);
             prop_assert_eq!(got, if resp >= 3 { cpu } else { UNKNOWN_CPU });
             stamp_cpu(Transport::Tcp, &mut response, cpu);
+            stamp_overrun(&mut response, u64::from(n));
             prop_assert_eq!(read_cpu(Transport::Tcp, resp as u64, &response), cpu);
+            let overrun = u64::from(n).min(65_535_000);
+            let room = resp as u64 >= LEAST_WITH_OVERRUN;
+            let written = if room { overrun } else { 0 };
+            prop_assert!(read_overrun(&response).abs_diff(written) <= 500);
         }
     }
 }

@@ -42,6 +42,8 @@ pub struct Flow {
 pub struct Answer {
     pub asked: PendingRequest,
     pub peer_cpu: u16,
+    /// What its round trip is to exclude, nanoseconds ([`RttShape::overrun`]).
+    pub overrun_ns: u64,
 }
 
 #[derive(Debug)]
@@ -140,7 +142,7 @@ impl Flow {
             match self.answered(shape, bytes) {
                 Some(asked) => {
                     let peer_cpu = read_cpu(shape.transport, shape.response_bytes, bytes);
-                    hear(Answer { asked, peer_cpu });
+                    hear(Answer { asked, peer_cpu, overrun_ns: 0 });
                 }
                 None => *late += 1,
             }
@@ -184,9 +186,10 @@ impl Flow {
                 0 => UNKNOWN_CPU,
                 _ => read_cpu(shape.transport, shape.response_bytes, head),
             };
+            let overrun_ns = shape.overrun(head);
             // Responses without a request are not counted.
             if let Some(asked) = self.asked.pop_front() {
-                hear(Answer { asked, peer_cpu });
+                hear(Answer { asked, peer_cpu, overrun_ns });
             }
         }
     }

@@ -201,19 +201,24 @@ impl RttClient<'_> {
         let mut heard = 0u32;
         let mut now = 0;
         let (recorder, window, open) = (&mut *state.recorder, self.window, self.schedule.is_some());
-        let read =
-            flow.read(self.shape, &mut state.room, &mut late, |Answer { asked, peer_cpu }| {
+        let read = flow.read(
+            self.shape,
+            &mut state.room,
+            &mut late,
+            |Answer { asked, peer_cpu, overrun_ns }| {
                 if now == 0 {
                     now = now_ns();
                 }
                 heard += 1;
                 let (sent, due) = (asked.sent_ns, asked.due_ns);
                 let scheduled = open.then_some(due);
-                recorder.record(window, scheduled, now, now.saturating_sub(due), peer_cpu);
+                let since = |start: u64| now.saturating_sub(start).saturating_sub(overrun_ns);
+                recorder.record(window, scheduled, now, since(due), peer_cpu);
                 if open {
-                    recorder.record_open(window, due, sent, now);
+                    recorder.record_open(window, due, sent, since(sent), now);
                 }
-            });
+            },
+        );
         match read {
             Read::Some | Read::Nothing => {}
             Read::End => return Err(server_gone(None)),

@@ -331,6 +331,7 @@ fn shape_of(spec: &RttSpec, test: &Test) -> RttShape {
         wait: spec.common.wait,
         timeout_ns: spec.timeout_ns.0,
         service_ns: think_time_ns(spec),
+        without_overrun: spec.service_ns.is_some(),
         echo: false,
     }
 }

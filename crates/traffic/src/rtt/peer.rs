@@ -11,7 +11,7 @@ use model::measure::Engine;
 use socket2::{SockAddr, Socket};
 
 use super::{
-    exchange::{echo_number, stamp_cpu},
+    exchange::{echo_number, stamp_cpu, stamp_overrun},
     single::{self, RttShape},
     uring,
 };
@@ -167,12 +167,13 @@ impl Streams<'_> {
         }
         flow.got %= self.shape.request_bytes;
         flow.unsent += whole * self.shape.response_bytes;
-        serve_for(self.shape.service_ns.saturating_mul(whole), pool);
+        let overrun = serve_for(self.shape.service_ns.saturating_mul(whole), pool) / whole;
         self.done += whole;
         let cpu = current_cpu();
         (0..whole).for_each(|_| self.ran_on.on(cpu));
         for response in self.responses.chunks_mut(self.shape.response_bytes as usize) {
             stamp_cpu(self.shape.transport, response, cpu);
+            stamp_overrun(response, overrun);
         }
         self.push(key);
     }

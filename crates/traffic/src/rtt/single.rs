@@ -5,7 +5,9 @@ use std::{io, os::fd::RawFd};
 
 use model::measure::{Transport, Wait};
 
-use super::exchange::{NUMBER, answers, echo_number, read_cpu, stamp_cpu, stamp_number};
+use super::exchange::{
+    NUMBER, answers, echo_number, read_cpu, read_overrun, stamp_cpu, stamp_number, stamp_overrun,
+};
 use crate::{
     Error,
     engine::{
@@ -34,6 +36,9 @@ pub struct RttShape {
     /// Time this end spins for each message: the service time at the server, the think time between
     /// a response and the next request at the client.
     pub service_ns: u64,
+    /// Whether round trips exclude by how much the server's service time took longer than requested,
+    /// as its responses say (client; not for UDP).
+    pub without_overrun: bool,
     /// Whether the server is another program that echoes each request.
     pub echo: bool,
 }
@@ -51,6 +56,12 @@ impl RttShape {
         } else {
             read_cpu(self.transport, self.response_bytes, response)
         }
+    }
+
+    /// What a response of a stream says that its round trip is to exclude, nanoseconds.
+    #[inline]
+    pub fn overrun(&self, head: &[u8]) -> u64 {
+        if self.without_overrun { read_overrun(head) } else { 0 }
     }
 
     /// Whether a datagram answers the last request, by its number.
@@ -116,7 +127,8 @@ fn local_stream(
         }
         let now = now_ns();
         let peer = shape.peer_cpu(&room);
-        recorder.record(window, None, now, now - sent_at, peer);
+        let rtt = (now - sent_at).saturating_sub(shape.overrun(&room));
+        recorder.record(window, None, now, rtt, peer);
         done += 1;
         worker.handled(done);
         let looked = done.is_multiple_of(LOOK_EVERY);
@@ -223,9 +235,12 @@ pub fn peer(fd: RawFd, shape: &RttShape, greeting: &[u8], pool: &WorkerPool, wor
                 break 'requests;
             }
         }
-        serve_for(shape.service_ns, pool);
+        let overrun = serve_for(shape.service_ns, pool);
         let cpu = current_cpu();
         stamp_cpu(shape.transport, &mut response, cpu);
+        if shape.stream() {
+            stamp_overrun(&mut response, overrun);
+        }
         if send_all(fd, &response, pool).is_err() && shape.stream() {
             break;
         }

@@ -179,6 +179,7 @@ impl<'a> PeerTest<'a> {
                     wait: self.test.wait,
                     timeout_ns: 0,
                     service_ns: self.service_ns,
+                    without_overrun: false,
                     echo: false,
                 };
                 let (engine, greeting) = (self.test.engine, &self.greeting);

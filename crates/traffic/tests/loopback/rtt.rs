@@ -278,3 +278,57 @@ fn a_server_that_dies_is_one_line_with_both_engines() {
         death.join().unwrap();
     }
 }
+
+/// A task that computes on one CPU until it is dropped.
+struct Hog(Arc<AtomicBool>, Option<JoinHandle<()>>);
+
+impl Hog {
+    fn on(cpu: usize) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = stop.clone();
+        let thread = std::thread::spawn(move || {
+            // SAFETY: a set of bits, for which all zeros are an empty one; the CPU is within it.
+            unsafe {
+                let mut mask: libc::cpu_set_t = std::mem::zeroed();
+                libc::CPU_SET(cpu, &mut mask);
+                assert_eq!(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &mask), 0);
+            }
+            while !flag.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        Self(stop, Some(thread))
+    }
+}
+
+impl Drop for Hog {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        let _ = self.1.take().unwrap().join();
+    }
+}
+
+/// Another task takes the CPU of a server that computes. The round trips of a closed loop are the
+/// clients over the rate; the server's own clock says by how much its service times took longer.
+#[test]
+fn round_trips_exclude_by_how_much_a_requested_service_time_took_longer() {
+    const SERVICE: f64 = 10e6;
+    let end = PeerEnd::loopback();
+    // SAFETY: it only reads this thread's CPU.
+    let cpu = usize::try_from(unsafe { libc::sched_getcpu() }).unwrap();
+    let _hog = Hog::on(cpu);
+    for flows in [1, 2] {
+        let mut spec = spec(&end.target, Transport::Tcp);
+        spec.common.duration_ns = Nanos(2_000_000_000);
+        spec.common.peer_pin = Pin::List([model::CpuId(cpu as u32)].into_iter().collect());
+        spec.engine = Engine::PerMessage;
+        spec.flows = vec![flows];
+        spec.service_ns = Some(Nanos(SERVICE as u64));
+        let run = &measure(&spec, None).unwrap()[0];
+        let whole = f64::from(flows) * 1e9 / run.transactions_per_s;
+        let overrun = run.peer_service_ns.unwrap() - SERVICE;
+        let off = run.rtt_ns.mean - (whole - overrun);
+        assert!(overrun > 0.03 * SERVICE, "the task took nothing: {run:?}");
+        assert!(off.abs() < 0.3 * overrun, "{flows}: {off} of {overrun} in {whole}: {run:?}");
+    }
+}

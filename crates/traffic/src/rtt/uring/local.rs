@@ -73,7 +73,7 @@ fn hear(local: &RttClient<'_>, state: &mut UringLoop<'_>, key: usize, buffer: u1
     let recorder = &mut *state.recorder;
     let (mut heard, now) = (0u32, now_ns());
     let bytes = state.uring.bytes(buffer, length);
-    flow.take(local.shape, bytes, |Answer { asked, peer_cpu }| {
+    flow.take(local.shape, bytes, |Answer { asked, peer_cpu, .. }| {
         heard += 1;
         recorder.record(local.window, None, now, now.saturating_sub(asked.due_ns), peer_cpu);
     });
