@@ -254,6 +254,15 @@ pub struct FrozenHost {
     pub not_frozen: Vec<NotHeld>,
 }
 
+/// What a change may cost, and whether it is shown to cost less.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Limit {
+    /// A share of the first level (0.05 is 5%).
+    pub share: f64,
+    /// Whether the harmful end of each metric's 95% interval is within it.
+    pub held: bool,
+}
+
 /// The document of `netwright prove --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProveDocument {
@@ -276,6 +285,9 @@ pub struct ProveDocument {
     /// factors' levels`. Empty before the first block, and where the first level is the best.
     #[serde(default)]
     pub verdict_of: String,
+    /// A/B with `--limit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
     /// A/B: each metric. Other designs: the guard metrics, for the comparison that `verdict_of`
     /// names.
     pub metrics: Vec<MetricVerdict>,

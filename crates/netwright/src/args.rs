@@ -123,6 +123,16 @@ pub struct HostArgs {
     pub allow_disconnect: bool,
 }
 
+/// A share as typed: `5%` is 0.05.
+///
+/// # Errors
+/// It is no number with a percent sign, or out of range.
+pub fn share(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok());
+    let within = number.filter(|n| (0.0..=1000.0).contains(n)).map(|n| n / 100.0);
+    within.ok_or_else(|| "a share from 0% to 1000%, such as 5%".to_owned())
+}
+
 /// `netwright inspect`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(

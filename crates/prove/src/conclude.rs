@@ -271,6 +271,7 @@ pub fn conclude(
         goal: experiment.goal().map_or(String::new(), |m| m.name.clone()),
         verdict: nothing(complete(experiment, runs)),
         verdict_of: String::new(),
+        limit: None,
         metrics: vec![],
         levels: levels(experiment, runs),
         best: None,

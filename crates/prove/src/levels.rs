@@ -25,6 +25,8 @@ pub(crate) struct Setting {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Level {
     pub(crate) name: String,
+    /// What placeholders of it stand for.
+    pub(crate) text: String,
     pub(crate) args: Vec<String>,
     pub(crate) set: Option<Setting>,
     /// Knobs of `tune`, with their values.
@@ -96,7 +98,7 @@ impl Cell {
         let cpu = self.cpu.map(|c| c.to_string());
         let filled = |text: &str| {
             self.of(factors).fold(text.to_owned(), |text, (f, l)| {
-                let own = cpu.as_ref().filter(|_| f.name == CPU).unwrap_or(&l.name);
+                let own = cpu.as_ref().filter(|_| f.name == CPU).unwrap_or(&l.text);
                 text.replace(&format!("{{{}}}", f.name), own)
             })
         };
@@ -261,8 +263,10 @@ fn level(factor: &FactorSpec, spec: &LevelSpec) -> Result<Level, String> {
         LevelSpec::Fraction(n) => (format!("{n:?}"), None),
         LevelSpec::Full(full) => (full.name.clone(), Some(full)),
     };
+    let own_text = own.and_then(|o| o.text.as_ref());
+    let text = own_text.unwrap_or(&name).clone();
     let pick = |own: Option<&String>, common: &Option<String>| {
-        own.or(common.as_ref()).map(|text| text.replace(LEVEL, &name))
+        own.or(common.as_ref()).map(|line| line.replace(LEVEL, &text))
     };
     let set = pick(own.and_then(|o| o.set.as_ref()), &factor.set);
     let unset = pick(own.and_then(|o| o.unset.as_ref()), &factor.unset);
@@ -276,7 +280,7 @@ fn level(factor: &FactorSpec, spec: &LevelSpec) -> Result<Level, String> {
     let args = pick(own.and_then(|o| o.args.as_ref()), &factor.args);
     let args = args.as_deref().map(command_line::split).transpose()?.unwrap_or_default();
     let knobs = knobs(factor, own, &name)?;
-    Ok(Level { name, args, set, knobs })
+    Ok(Level { name, text, args, set, knobs })
 }
 
 /// The level that leaves a knob unchanged.
@@ -312,6 +316,7 @@ fn matrix(placement: &PlacementSpec, workload: &Workload) -> Result<Vec<Factor>,
     }
     let level = |name: String, option: Option<&str>, knobs| Level {
         args: option.filter(|_| ours).map_or(vec![], |o| vec![o.to_owned(), name.clone()]),
+        text: name.clone(),
         name,
         set: None,
         knobs,

@@ -3,6 +3,7 @@
 //! [`spec`] (what was written) → [`experiment`] (checked) → [`conduct`] (interleaved runs, each
 //! written to the [`record`]) → [`conclude`] (pure: runs in, document out).
 
+pub mod builds;
 mod child;
 mod command_line;
 pub mod conclude;
@@ -16,6 +17,7 @@ pub mod figure;
 mod fuzzed;
 mod host_observer;
 mod levels;
+pub mod limit;
 pub mod metric;
 mod notes;
 mod pipe_reader;

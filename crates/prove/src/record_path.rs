@@ -15,7 +15,7 @@ pub fn usual(experiment: &Experiment, of_file: bool) -> PathBuf {
         .chars()
         .map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' })
         .collect();
-    folder().join(format!("{}.jsonl", file.trim_start_matches('.')))
+    state_folder("prove").join(format!("{}.jsonl", file.trim_start_matches('.')))
 }
 
 /// A hash of the workload, factors and metrics (FNV-1a, folded to 32 bits).
@@ -33,17 +33,18 @@ fn what(spec: &Spec) -> u32 {
     (hash ^ hash >> 32) as u32
 }
 
-fn folder() -> PathBuf {
+/// The folder of records, `prove`, or of builds.
+pub(crate) fn state_folder(of: &str) -> PathBuf {
     if let Some(state) = std::env::var_os("NETWRIGHT_STATE").filter(|s| !s.is_empty()) {
-        return PathBuf::from(state).join("prove");
+        return PathBuf::from(state).join(of);
     }
     if rustix::process::geteuid().is_root() {
-        return PathBuf::from("/var/lib/netwright/prove");
+        return Path::new("/var/lib/netwright").join(of);
     }
     let var = |name| std::env::var_os(name).filter(|v: &std::ffi::OsString| !v.is_empty());
     let state = var("XDG_STATE_HOME").map(PathBuf::from);
     let home = || PathBuf::from(var("HOME").unwrap_or_else(|| ".".into())).join(".local/state");
-    state.unwrap_or_else(home).join("netwright/prove")
+    state.unwrap_or_else(home).join("netwright").join(of)
 }
 
 /// Checks that a new record can be written. Creates folders for the default path only.

@@ -141,6 +141,9 @@ pub enum LevelSpec {
 #[serde(deny_unknown_fields)]
 pub struct FullLevelSpec {
     pub name: String,
+    /// What the factor's placeholder stands for at this level [default: the name].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// Arguments appended to the workload.
     pub args: Option<String>,
     /// A command that sets the level.

@@ -9,6 +9,7 @@ mod explain_pg;
 mod fix;
 mod fix_attacked;
 mod prove;
+mod prove_builds;
 mod prove_host;
 mod prove_knobs;
 mod prove_still;

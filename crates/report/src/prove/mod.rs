@@ -53,6 +53,14 @@ fn head(d: &ProveDocument, page: &mut Page) {
         .text(detail(&d.verdict).map_or(String::new(), |detail| format!(" · {} {detail}", d.goal)))
         .text(factors::beside(d));
     page.line(title, 2);
+    if let Some(limit) = &d.limit {
+        let of = share(limit.share, false, false);
+        let line = match limit.held {
+            true => Line::plain(format!("Within the limit: shown to cost less than {of}.")),
+            false => Line::new().ink(Ink::Warn, format!("Not shown to cost less than {of}.")),
+        };
+        page.line(line, 2);
+    }
     let blocks = many(d.verdict.blocks, "block");
     let runs =
         format!("{blocks} in random mirrored order, {}; {}.", many(d.runs.len(), "run"), d.ended);

@@ -42,6 +42,7 @@ fn document(design: Design) -> ProveDocument {
         goal: "p50".into(),
         verdict: verdict(Outcome::Worse, 0.05),
         verdict_of: "b against a".into(),
+        limit: None,
         metrics: vec![],
         levels: vec![level("a", &[], 200_000.0), level("b", &[], 210_000.0)],
         best: None,

@@ -6,7 +6,7 @@ use clap::Args;
 use compare::Choice;
 use model::prove::Direction;
 
-use crate::args::OutputArgs;
+use crate::args::{OutputArgs, share};
 
 /// `netwright compare`.
 #[derive(Debug, Args)]
@@ -74,10 +74,4 @@ fn choice(text: &str) -> Result<Choice, String> {
         true => Err("a metric has a name: p99_ms:lower".into()),
         false => Ok(Choice { metric: metric.to_owned(), direction }),
     }
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok());
-    let within = number.filter(|n| (0.0..=1000.0).contains(n)).map(|n| n / 100.0);
-    within.ok_or_else(|| "a share from 0% to 1000%, such as 5%".to_owned())
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::{HostArgs, OutputArgs, WorkloadArgs};
+use crate::args::{HostArgs, OutputArgs, WorkloadArgs, share};
 
 const WORKLOAD: &str = "A netwright measurement to run; `measure …` or `rtt://HOST`, `stream://`, \
                         `connect://`, `http://`, `pg://`, `redis://`, followed by its options; \
@@ -29,18 +29,22 @@ const HEADING: &str = "Instead of a file";
       --level 8 --level 16 \\
       --metric 'tps=/tps = ([0-9.]+)/:higher' --budget 3m
   netwright prove --change nic.eth0.channels=4 --workload pg://db1/bench
+  # did this commit cost anything? exit code 0: shown to cost less than 3%
+  netwright prove --builds main HEAD --build-command 'cargo build --release' \\
+      --command '{build}/target/release/bench' --metric 's=time:lower' \\
+      --limit 3%
   # a knob of the server
   netwright prove --change peer:sysctl.net.ipv4.tcp_rmem='4096 131072 8388608' \\
       --workload stream://db1 --responder ssh://db1
   netwright prove channels.toml --status   # its state, from another shell
   netwright prove channels.toml --resume   # go on with one that was interrupted
 
-Exit code 0 says better.",
-    "worse, mixed, undecided, or no difference of that size"
+Exit code 0 says better; with --limit, within the limit.",
+    "worse, mixed, undecided, or no difference of that size; not within --limit"
 ))]
 pub struct ProveArgs {
     /// The experiment: factors and levels, workload, metrics, budget.
-    #[arg(value_name = "FILE.toml", conflicts_with_all = ["workload", "command", "level", "metric", "change"])]
+    #[arg(value_name = "FILE.toml", conflicts_with_all = ["workload", "command", "level", "metric", "change", "builds"])]
     pub file: Option<PathBuf>,
     #[command(flatten)]
     pub run: WorkloadArgs,
@@ -61,6 +65,20 @@ pub struct ProveArgs {
         help_heading = HEADING
     )]
     pub change: Vec<String>,
+    /// Two builds to compare: paths, or git revisions; a revision is in a worktree of its own that is
+    /// kept; `{build}` in the workload is the path or the worktree.
+    #[arg(
+        long,
+        value_names = ["A", "B"],
+        num_args = 2,
+        conflicts_with_all = ["level", "change"],
+        help_heading = HEADING
+    )]
+    pub builds: Vec<String>,
+    /// The command that builds a revision, run by `sh -c` in its worktree, once for each commit
+    /// [default: nothing is built].
+    #[arg(long, value_name = "LINE", requires = "builds", help_heading = HEADING)]
+    pub build_command: Option<String>,
     /// Time budget of the experiment [default: 60s; the file's before that].
     #[arg(long, value_name = "DURATION", conflicts_with = "runs", help_heading = "Extent")]
     pub budget: Option<String>,
@@ -71,6 +89,10 @@ pub struct ProveArgs {
     /// [default: the file's; without one it does not end for that].
     #[arg(long, value_name = "SHARE%", help_heading = "Extent")]
     pub min_effect: Option<String>,
+    /// Exit with code 0 only if each metric is shown to be worse by less than this share (two levels);
+    /// also the --min-effect where none is given.
+    #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Extent")]
+    pub limit: Option<f64>,
     /// Seed of the random order of the runs [default: the clock].
     #[arg(long, value_name = "N", help_heading = "Extent")]
     pub seed: Option<u64>,

@@ -5,12 +5,12 @@ pub mod spec;
 
 use std::{path::Path, time::Duration};
 
-use model::prove::{FrozenHost, Outcome, ProveDocument};
+use model::prove::{FrozenHost, Limit, Outcome, ProveDocument};
 use prove::{
     Experiment, Knobs, ProveError,
     conclude::{self, Ending},
     conduct::{self, Conducted, Means},
-    record, record_path, start,
+    limit, record, record_path, start,
 };
 use remote::tuned::{Consent, Tuned};
 use tune::{
@@ -33,7 +33,7 @@ pub fn run(args: &ProveArgs) -> Result<CommandEnd, Failure> {
     if let Some(path) = args.record.as_ref().filter(|_| args.status) {
         return print_status(path, &answer);
     }
-    let experiment = spec::experiment(args)?;
+    let Some(experiment) = spec::experiment(args)? else { return Ok(nothing_reported(false)) };
     let path = spec::record(args, &experiment);
     if args.status || args.resume {
         spec::begun(args, &path)?;
@@ -51,6 +51,7 @@ pub fn run(args: &ProveArgs) -> Result<CommandEnd, Failure> {
     };
     if let Some(document) = &mut conducted.document {
         document.frozen_host = held;
+        args.limit.iter().for_each(|share| limit::hold(document, *share));
     }
     let done = match &conducted.document {
         Some(document) => show(document, &answer)?,
@@ -136,8 +137,8 @@ fn nothing_reported(broken: bool) -> CommandEnd {
 
 fn show(document: &ProveDocument, answer: &Answer<'_>) -> Result<CommandEnd, Failure> {
     answer.tell(document, report::prove::text)?;
-    Ok(match document.verdict.outcome {
-        Outcome::Better => CommandEnd::Yes,
+    Ok(match (document.limit, document.verdict.outcome) {
+        (Some(Limit { held: true, .. }), _) | (None, Outcome::Better) => CommandEnd::Yes,
         _ => CommandEnd::No,
     })
 }

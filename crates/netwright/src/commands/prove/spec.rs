@@ -3,28 +3,34 @@
 use model::quote;
 use std::path::{Path, PathBuf};
 
+use model::prove::Design;
 use probe::{Root, facts, given};
 use prove::{
-    Experiment, placement,
+    Experiment, builds, placement,
     spec::{FactorSpec, LevelSpec, PlacementSpec, Spec},
 };
 
 use super::args::ProveArgs;
-use crate::failure::Failure;
+use crate::{failure::Failure, session::Session};
 
 /// The name of an experiment by flags.
 const BY_FLAGS: &str = "prove";
 
-pub fn experiment(args: &ProveArgs) -> Result<Experiment, Failure> {
+/// The experiment, its builds made. `None` where the operator ended a build.
+pub fn experiment(args: &ProveArgs) -> Result<Option<Experiment>, Failure> {
     let (mut spec, name, of) = match (&args.file, &args.record) {
         (Some(path), _) => (read(path)?, stem(path), format!("{}: ", path.display())),
         (None, Some(path)) if args.resume && !any_flag(args) => recorded(path)?,
-        (None, _) => (flags(args)?, BY_FLAGS.to_owned(), String::new()),
+        (None, _) => match flags(args)? {
+            Some(spec) => (spec, BY_FLAGS.to_owned(), String::new()),
+            None => return Ok(None),
+        },
     };
     if args.budget.is_some() || args.runs.is_some() {
         (spec.budget, spec.runs) = (args.budget.clone(), args.runs);
     }
-    spec.min_effect = args.min_effect.clone().or(spec.min_effect);
+    let limit = args.limit.filter(|share| *share > 0.0).map(|share| format!("{}%", share * 100.0));
+    spec.min_effect = args.min_effect.clone().or(spec.min_effect).or(limit);
     spec.seed = args.seed.or(spec.seed);
     spec.freeze_host |= args.host.freeze_host;
     if spec.placement.as_ref().is_some_and(PlacementSpec::by_class) {
@@ -41,7 +47,10 @@ pub fn experiment(args: &ProveArgs) -> Result<Experiment, Failure> {
         let facts = facts::collect(&Root::live(), &facts::Request::default());
         placement::there(&placed, &facts).map_err(|e| Failure::Usage(format!("{of}{e}")))?;
     }
-    Ok(checked)
+    if args.limit.is_some() && checked.design != Design::Ab {
+        return Err(Failure::Usage("--limit is for two levels of one factor".into()));
+    }
+    Ok(Some(checked))
 }
 
 fn stem(path: &Path) -> String {
@@ -57,7 +66,7 @@ fn read(path: &Path) -> Result<Spec, Failure> {
 
 /// Whether flags define the experiment, without a file.
 fn any_flag(args: &ProveArgs) -> bool {
-    let all = [&args.level, &args.change, &args.run.metric];
+    let all = [&args.level, &args.change, &args.run.metric, &args.builds];
     args.run.workload.is_some()
         || args.run.command.is_some()
         || all.iter().any(|flag| !flag.is_empty())
@@ -69,19 +78,23 @@ fn recorded(path: &Path) -> Result<(Spec, String, String), Failure> {
     Ok((begun.spec, begun.name, format!("{}: ", path.display())))
 }
 
-fn flags(args: &ProveArgs) -> Result<Spec, Failure> {
+fn flags(args: &ProveArgs) -> Result<Option<Spec>, Failure> {
     if args.run.workload.is_none() && args.run.command.is_none() {
         return Err(Failure::Usage(
-            "prove needs an experiment: FILE.toml, or --workload or --command with --change or --level"
+            "prove needs an experiment: FILE.toml, or --workload or --command with --change, --level \
+             or --builds"
                 .into(),
         ));
     }
-    let factor = if args.change.is_empty() {
-        of_levels(args)
-    } else {
-        prove::spec::of_changes(&args.change)
+    let factor = match (args.change.as_slice(), args.builds.as_slice()) {
+        ([], []) => of_levels(args),
+        ([], _) => match of_builds(args)? {
+            Some(factor) => factor,
+            None => return Ok(None),
+        },
+        (change, _) => prove::spec::of_changes(change),
     };
-    Ok(Spec {
+    Ok(Some(Spec {
         workload: args.run.workload.clone(),
         command: args.run.command.clone(),
         factors: vec![factor],
@@ -92,7 +105,19 @@ fn flags(args: &ProveArgs) -> Result<Spec, Failure> {
             .map(|m| prove::spec::metric(m))
             .collect::<Result<_, _>>()?,
         ..Spec::default()
-    })
+    }))
+}
+
+/// The builds as levels, made where that is asked for. `None` where the operator ended it.
+fn of_builds(args: &ProveArgs) -> Result<Option<FactorSpec>, Failure> {
+    let found = builds::find(&args.builds)?;
+    if let Some(command) = args.build_command.as_ref().filter(|_| !args.status) {
+        let session = Session::open(&args.output.talk);
+        if builds::make(&found, command, &session)?.is_none() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(builds::factor(&found)))
 }
 
 fn of_levels(args: &ProveArgs) -> FactorSpec {
