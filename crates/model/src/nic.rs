@@ -171,6 +171,15 @@ pub struct PciFunction {
     pub pcix_mmrbc_bytes: Reading<Bytes>,
     /// Capacity of the link in each direction after encoding, before packet overhead.
     pub usable_bps: Reading<BitsPerSec>,
+    /// How an IOMMU translates its DMA: `DMA` (strict since Linux 5.15, strict or lazy before), `DMA-FQ`
+    /// (lazy), `identity`, `none` without an IOMMU. **Source**: `iommu_group/type`, since 5.11.
+    #[serde(default = "iommu_not_read")]
+    pub iommu: Reading<String>,
+}
+
+/// The document is older than this fact.
+fn iommu_not_read() -> Reading<String> {
+    Reading::absent("not read")
 }
 
 /// PCI vendors of functions implemented in software: virtio, QEMU, VMware.

@@ -18,6 +18,7 @@ pub(crate) mod driver_starvation;
 pub(crate) mod few_channels;
 pub(crate) mod flow_skew;
 pub(crate) mod governor_idle_states;
+pub(crate) mod iommu_strict;
 pub(crate) mod irq_off_node;
 pub(crate) mod irq_suspension;
 pub(crate) mod irqs_piled_up;
@@ -97,4 +98,5 @@ pub static ALL: &[&Rule] = &[
     &slow_clocksource::RULE,
     &memory_pressure::RULE,
     &irq_suspension::RULE,
+    &iommu_strict::RULE,
 ];

@@ -51,6 +51,16 @@ pub fn read(root: &Root, dir: &str) -> PciFunction {
         read_request_bytes: config.express(|e| e.read_request_bytes),
         max_payload_bytes: config.express(|e| e.max_payload_bytes),
         pcix_mmrbc_bytes: config.field("no PCI-X capability", |c| c.pcix_mmrbc_bytes),
+        iommu: iommu(root, dir),
+    }
+}
+
+/// Without a group no IOMMU translates the function's DMA. A copied tree may lack the link.
+fn iommu(root: &Root, dir: &str) -> Reading<String> {
+    let group = format!("{dir}/iommu_group");
+    match root.link(&group) {
+        Err(ReadError::Absent { .. }) if root.is_whole() => Reading::Known("none".to_owned()),
+        _ => root.word(&format!("{group}/type")),
     }
 }
 

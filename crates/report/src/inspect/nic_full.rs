@@ -92,6 +92,7 @@ fn pci(p: &PciFunction) -> Line {
         fact("usable", &p.usable_bps, ToString::to_string),
         fact("read request", &p.read_request_bytes, ToString::to_string),
         fact("payload", &p.max_payload_bytes, ToString::to_string),
+        fact("IOMMU", &p.iommu, ToString::to_string),
     ])
 }
 
