@@ -34,7 +34,10 @@ pub fn announce(args: &ServeArgs, server: &Option<Server>) -> Result<(), Failure
     }
     match args.talk.quiet {
         true => Ok(()),
-        false => Sink::Stdout.text(&format!("serving iperf3 clients on {}\n", names.join(", "))),
+        false => {
+            let look = Sink::Stdout.look(false);
+            Sink::Stdout.text(&report::serve::listening(Some("iperf3"), &names, look))
+        }
     }
 }
 

@@ -37,7 +37,10 @@ pub fn announce(args: &ServeArgs, listeners: &[TcpListener]) -> Result<(), Failu
     }
     match args.talk.quiet {
         true => Ok(()),
-        false => Sink::Stdout.text(&format!("serving qperf clients on {}\n", names.join(", "))),
+        false => {
+            let look = Sink::Stdout.look(false);
+            Sink::Stdout.text(&report::serve::listening(Some("qperf"), &names, look))
+        }
     }
 }
 
