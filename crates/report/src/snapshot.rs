@@ -10,7 +10,7 @@ use crate::{
 /// An archive that is on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// Its file.
+    /// Path of the file, as given.
     pub path: String,
     /// How many sources it holds: files and answers of the kernel.
     pub sources: usize,
