@@ -50,6 +50,10 @@ fn within(path: &Path, why: Error) -> Error {
 }
 
 /// Each requested path, as far as it was measured.
+///
+/// # Errors
+/// None: a path that breaks ends the list, and `broken` has its error. An unmeasured path must not
+/// look like one that adds nothing.
 pub fn others(
     synthetic: &SyntheticWorkload<'_>,
     broken: &mut Option<Error>,

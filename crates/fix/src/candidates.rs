@@ -108,6 +108,9 @@ fn candidate(title: &str, change_requests: &[ChangeRequest]) -> Candidate {
 
 /// Plans a candidate on the hosts as they are now, by `plan`. A refusal has the words of `tune
 /// plan`.
+///
+/// # Errors
+/// What `plan` returns. A refused change is no error, but the candidate's status.
 pub fn planned(
     plan: impl FnOnce(Vec<ChangeRequest>) -> Result<Plan>,
     own_connection: bool,

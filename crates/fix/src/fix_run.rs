@@ -106,6 +106,10 @@ impl FixRun<'_> {
     }
 
     /// Compares the host with and without a plan, with all kept changes in force.
+    ///
+    /// # Errors
+    /// The record cannot be written, or a change could not be put back. A workload or a change that
+    /// fails is [`ExperimentEnd::Failed`].
     pub fn experiment(
         &mut self,
         plan: Plan,
@@ -175,6 +179,9 @@ impl FixRun<'_> {
     }
 
     /// Tries one candidate: plan, consent, experiment, keep or revert. `false` when interrupted.
+    ///
+    /// # Errors
+    /// As [`FixRun::experiment`]; or the hosts cannot be planned again to keep the change.
     pub fn candidate(&mut self, attempt: &mut Attempt, slice: Allotment) -> Result<bool> {
         let Some(plan) = attempt.plan.take() else { return Ok(true) };
         let name = attempt.name();
@@ -228,6 +235,9 @@ impl FixRun<'_> {
     }
 
     /// Reverts what was kept, the last first.
+    ///
+    /// # Errors
+    /// The first change that could not be put back; the others are reverted all the same.
     pub fn undo_kept(&mut self) -> Result<()> {
         // If one cannot be reverted, the earlier ones stay.
         let mut undone = Ok(());

@@ -21,6 +21,10 @@ use crate::{
 
 /// Diagnoses and tries candidates; again whenever something helped, as other findings may show
 /// then.
+///
+/// # Errors
+/// The hosts cannot be diagnosed, or as [`FixRun::candidate`]. What was kept so far stays in
+/// `course`.
 pub fn rounds(
     course: &mut FixRun<'_>,
     also: &[ChangeRequest],
@@ -148,6 +152,9 @@ fn tried(course: &mut FixRun<'_>, fresh: Vec<Attempt>, document: &mut FixDocumen
 }
 
 /// The final step: compares everything kept with the state before, then makes one change set of it.
+///
+/// # Errors
+/// A kept change cannot be reverted, planned or set again, or the change set cannot be written.
 pub fn settle(course: &mut FixRun<'_>, document: &mut FixDocument) -> Result<()> {
     if course.kept.is_empty() {
         return Ok(());

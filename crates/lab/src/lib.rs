@@ -17,7 +17,6 @@ mod fuzzed;
 pub mod host;
 pub mod image;
 pub mod link;
-pub mod listing;
 mod modules;
 pub mod netns;
 pub mod package;

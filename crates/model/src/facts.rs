@@ -52,7 +52,7 @@ pub struct Facts {
     pub sysctls: BTreeMap<String, Sysctl>,
     /// Programs and files that also change the settings that Netwright judges.
     pub tuners: Vec<Tuner>,
-    /// The requested processes.
+    /// The processes asked for (`--pid`, `--process`, `--port`), empty without such an option.
     pub processes: Vec<Process>,
     /// Listening TCP sockets of this network namespace.
     pub listeners: Reading<Vec<Listener>>,

@@ -69,7 +69,7 @@ pub struct FixDocument {
     pub schema_version: u32,
     /// Start, in seconds since 1970.
     pub started_unix_s: u64,
-    /// Duration.
+    /// Time from the start to this document, seconds.
     pub took_s: f64,
     /// The workload that is run repeatedly.
     pub workload: String,
@@ -96,7 +96,8 @@ pub struct FixDocument {
     pub frozen_host: Option<FrozenHost>,
     /// Whether nothing was tried, only listed.
     pub dry_run: bool,
+    /// Why the search ended, in words: `no further remedy helps`, `interrupted`.
     pub ended: String,
-    /// Further remarks.
+    /// What the reader must know beside the table: what was not tried, and why.
     pub notes: Vec<FixNote>,
 }

@@ -196,9 +196,13 @@ impl PciFunction {
 /// Present and maximum channels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Channels {
+    /// Receive-only channels.
     pub rx: u32,
+    /// Transmit-only channels.
     pub tx: u32,
+    /// Channels that receive and transmit.
     pub combined: u32,
+    /// Channels for link interrupts and other control.
     pub other: u32,
     pub max_rx: u32,
     pub max_tx: u32,
@@ -226,9 +230,11 @@ pub struct Rings {
 pub struct Coalesce {
     /// Delay of a receive interrupt, µs.
     pub rx_usecs: Reading<u32>,
+    /// Packets after which a receive interrupt is raised without the delay.
     pub rx_max_frames: Reading<u32>,
     /// Delay of a transmit interrupt, µs.
     pub tx_usecs: Reading<u32>,
+    /// Packets after which a transmit interrupt is raised without the delay.
     pub tx_max_frames: Reading<u32>,
     pub adaptive_rx: Reading<bool>,
     pub adaptive_tx: Reading<bool>,
@@ -298,12 +304,18 @@ pub struct Qdisc {
     pub handle: String,
     /// Parent, `root` or `8001:1`.
     pub parent: String,
+    /// Bytes handed to the driver, since it was attached.
     pub sent_bytes: Reading<u64>,
+    /// Packets handed to the driver, since it was attached.
     pub sent_packets: Reading<u64>,
+    /// Packets that it dropped, since it was attached.
     pub drops: Reading<u64>,
+    /// How often it had to delay a packet to keep a rate.
     pub overlimits: Reading<u64>,
+    /// Packets that the driver could not take and that went back into the queue.
     pub requeues: Reading<u64>,
     /// Bytes in the queue at the time of the reading.
     pub backlog_bytes: Reading<u64>,
+    /// Packets in the queue at the time of the reading.
     pub backlog_packets: Reading<u64>,
 }

@@ -15,9 +15,9 @@ pub struct PassiveDocument {
     pub kind: String,
     /// Start of the observation, seconds since 1970.
     pub started_unix_s: u64,
-    /// The requested ports.
+    /// The TCP ports asked for (`--port`); empty where processes were.
     pub ports: Vec<u16>,
-    /// The requested processes.
+    /// The process ids asked for (`--pid`); empty where ports were.
     pub pids: Vec<u32>,
     /// Length of the observation.
     pub window_ns: Nanos,
@@ -82,8 +82,9 @@ pub struct ConnectionClass {
 pub struct TimesNs {
     /// Number of values, 1 or more.
     pub count: u64,
+    /// The arithmetic mean.
     pub mean: f64,
-    /// The median.
+    /// The 50% quantile, the median.
     pub p50: u64,
     /// The 90% quantile; `None` with less than 10 values.
     pub p90: Option<u64>,

@@ -49,12 +49,14 @@ pub struct Verdict {
     pub effect: Option<f64>,
     /// The lower end of its 95% interval; absent with fewer than 6 blocks.
     pub low: Option<f64>,
+    /// The upper end of its 95% interval; absent where `low` is.
     pub high: Option<f64>,
     /// Whether `effect` is a difference in the metric's unit, because the metric was 0 or below
     /// in a run and has no ratio.
     pub difference: bool,
-    /// Method.
+    /// How the interval and the p-value were computed, in words.
     pub method: String,
+    /// Complete blocks that the verdict is based on.
     pub blocks: usize,
     /// p-value: the probability of this or stronger evidence if the change had no effect; corrected
     /// for interim analyses and for several goals; `null` where `effect` is.
@@ -134,7 +136,7 @@ pub struct Run {
     pub block: usize,
     /// Level of the run: an index into `levels`.
     pub level: usize,
-    /// Duration.
+    /// Duration of the workload of this run, seconds.
     pub took_s: f64,
     /// The figures, by metric.
     pub figures: BTreeMap<String, f64>,

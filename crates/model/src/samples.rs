@@ -323,7 +323,7 @@ pub struct IrqSample {
 /// `ndisc_cache`, of the first network namespace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NeighbourTable {
-    /// `ipv4` or `ipv6`.
+    /// Protocol of the table: `ipv4` (ARP) or `ipv6` (NDP).
     pub family: String,
     /// Entries at the last reading, of all network namespaces.
     pub entries: Reading<u64>,
@@ -387,8 +387,10 @@ pub struct ThreadSample {
     pub run_queue_ns: Delta,
     /// Migrations between CPUs. **Source**: `sched`.
     pub migrations: Delta,
-    /// Voluntary context switches.
+    /// Context switches because the thread slept. **Source**: `status`, `voluntary_ctxt_switches`.
     pub voluntary_switches: Delta,
+    /// Context switches because the kernel took the CPU away. **Source**: `status`,
+    /// `nonvoluntary_ctxt_switches`.
     pub involuntary_switches: Delta,
     /// CPU at each reading.
     pub on_cpus: Vec<CpuId>,

@@ -27,7 +27,7 @@ pub struct Tuner {
     pub evidence: Vec<String>,
     /// irqbalance: banned CPUs, and the source of that list.
     pub banned_cpus: Reading<CpuSet>,
-    /// irqbalance: banned IRQs.
+    /// irqbalance: interrupts that it leaves alone.
     pub banned_irqs: Reading<Vec<IrqId>>,
     /// tuned: the active profile.
     pub profile: Reading<String>,

@@ -52,6 +52,9 @@ pub struct Lines {
 
 impl Lines {
     /// Writes one document and a line end, and flushes.
+    ///
+    /// # Errors
+    /// [`Failure::ClosedPipe`] where the reader has gone; else the file and the reason.
     pub fn json(&mut self, document: &impl Serialize) -> Result<(), Failure> {
         let written = serde_json::to_writer(&mut self.to, document)
             .map_err(io::Error::from)
@@ -61,6 +64,9 @@ impl Lines {
     }
 
     /// Writes text for people, and flushes.
+    ///
+    /// # Errors
+    /// As [`Lines::json`].
     pub fn text(&mut self, text: &str) -> Result<(), Failure> {
         let written = self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush());
         written.map_err(|e| Failure::io(&self.name, &e))
@@ -78,6 +84,9 @@ impl Sink {
     }
 
     /// Checks that the output can be written, before a long measurement.
+    ///
+    /// # Errors
+    /// It is a folder, or neither it nor its folder may be written.
     pub fn check(&self) -> Result<(), Failure> {
         let Self::File(path) = self else { return Ok(()) };
         let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
@@ -97,11 +106,17 @@ impl Sink {
     }
 
     /// Writes text for people; replaces a file.
+    ///
+    /// # Errors
+    /// [`Failure::ClosedPipe`] where the reader has gone; else the file and the reason.
     pub fn text(&self, text: &str) -> Result<(), Failure> {
         self.with(|w| w.write_all(text.as_bytes()))
     }
 
     /// Writes one JSON document and a line end, indented on a terminal.
+    ///
+    /// # Errors
+    /// As [`Sink::text`].
     pub fn json(&self, document: &impl Serialize) -> Result<(), Failure> {
         let pretty = self.is_terminal();
         // Not through `with`: thousands of small writes through a trait object are slower.
@@ -119,6 +134,9 @@ impl Sink {
     }
 
     /// Opens the sink for many documents, one per line.
+    ///
+    /// # Errors
+    /// The file cannot be created.
     pub fn lines(&self) -> Result<Lines, Failure> {
         let (name, to) = match self {
             Self::Stdout => (PathBuf::from("standard output"), Out::Stdout(io::stdout().lock())),
@@ -191,6 +209,9 @@ impl<'a> Answer<'a> {
     }
 
     /// Writes a document as JSON, or as text for people.
+    ///
+    /// # Errors
+    /// As [`Sink::text`].
     pub fn tell<D: Serialize>(
         &self,
         document: &D,

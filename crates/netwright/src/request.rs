@@ -194,6 +194,10 @@ impl Snapshot {
 const MOST_INTERFACES: usize = 20_000;
 
 impl Source {
+    /// The host that is running, or that of `--root`: a folder, a snapshot or a support archive.
+    ///
+    /// # Errors
+    /// `--root /` (exit code 2); what it names cannot be read (3 or 4) or holds no host (4).
     pub fn open(root: Option<PathBuf>, processes: ProcessArgs) -> Result<Self, Failure> {
         let request = Request { processes: selectors(processes) };
         let Some(path) = root else {

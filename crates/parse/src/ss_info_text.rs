@@ -14,7 +14,10 @@ pub struct PrintedSocket {
     pub local: SocketAddr,
     /// The other end; of an unconnected UDP socket none.
     pub remote: Option<SocketAddr>,
+    /// `Recv-Q`: bytes that the application has not read; of a listening socket, connections that
+    /// wait for `accept`.
     pub receive_queue: u32,
+    /// `Send-Q`: bytes that are not acknowledged; of a listening socket, its backlog.
     pub send_queue: u32,
     /// `ino:`, 0 without `-e`.
     pub inode: u64,

@@ -45,6 +45,10 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Plans change requests for both hosts in their present state; with the number of the server's
 /// plan, where it has a part.
+///
+/// # Errors
+/// A knob of the server without a server; this host cannot be planned; the server does not answer,
+/// or refuses the request.
 pub fn plan(
     host: &Host,
     peer: Option<&PeerEnd>,

@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod explain;
 pub mod fix;
 pub mod inspect;
+pub mod lab;
 pub mod measure;
 mod notes;
 mod path;
@@ -16,6 +17,8 @@ pub mod place;
 mod places;
 pub mod prove;
 pub mod senders;
+pub mod serve;
+pub mod snapshot;
 #[cfg(test)]
 mod testing;
 pub mod text;

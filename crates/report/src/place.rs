@@ -13,7 +13,8 @@ use crate::{
     words::{many, reading},
 };
 
-/// The page.
+/// The page: how many services are with their devices, where each should run, a picture of the
+/// nodes, and the changes.
 pub fn text(d: &PlacementDocument, look: TextStyle) -> String {
     let mut page = Page::new(look);
     page.line(head(d), 2);

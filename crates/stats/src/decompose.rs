@@ -24,7 +24,9 @@ const NOW_AND_THEN: f64 = 0.01;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Round {
+    /// Clients that sent at the same time.
     pub clients: u32,
+    /// Transactions that ended within the window.
     pub transactions: u64,
     pub window_ns: f64,
     /// The mean response time.

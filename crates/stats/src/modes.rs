@@ -47,6 +47,7 @@ const LEAST_SAMPLES: u64 = 50;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mode {
+    /// How many samples belong to it.
     pub samples: u64,
     /// Its share of all, 0 to 1.
     pub share: f64,
@@ -54,6 +55,7 @@ pub struct Mode {
     pub low: u64,
     /// Where its last sample's bucket ends.
     pub high: u64,
+    /// The median of its samples, in their unit.
     pub median: u64,
     /// What belongs to it: values from `begin`, before `end`.
     begin: u64,

@@ -38,6 +38,9 @@ impl Error {
 /// Adds the operation to an `io::Error`.
 pub trait ErrorContext<T> {
     /// Converts the error by [`Error::io`]; `what` names the operation and runs only on an error.
+    ///
+    /// # Errors
+    /// The error that there was, with its operation.
     fn doing<D: std::fmt::Display>(self, what: impl FnOnce() -> D) -> Result<T>;
 }
 

@@ -78,6 +78,10 @@ pub fn to_finish(target: &mut JournalTarget, id: u64) -> Result<(), TuneError> {
 }
 
 /// Starts a watchdog that undoes the set after this time.
+///
+/// # Errors
+/// Of the returned function: the watchdog cannot be started, or does not report in time. Without it
+/// nothing may be changed.
 pub fn watchdog_for(
     target: &JournalTarget,
     wait: Nanos,

@@ -15,12 +15,18 @@ use crate::{
 };
 
 /// The plan for the host's current state, and the facts it is based on.
+///
+/// # Errors
+/// As [`of_session`].
 pub fn make(host: &Host, change_requests: ChangeRequests) -> Result<(Plan, Facts), TuneError> {
     let facts = facts(host, &change_requests);
     Ok((of_facts(host, &facts, change_requests)?, facts))
 }
 
 /// The plan for the host's current state, from given facts.
+///
+/// # Errors
+/// As [`of_session`].
 pub fn of_facts(
     host: &Host,
     facts: &Facts,
@@ -31,6 +37,11 @@ pub fn of_facts(
 }
 
 /// The same for an operator with this connection: `REMOTE PORT LOCAL PORT`, as in `SSH_CONNECTION`.
+///
+/// # Errors
+/// `/proc` and `/sys` belong to another network namespace than the process; the findings are of
+/// another host; a NIC of the profile does not exist. A change that cannot be made is no error, but
+/// in the plan as refused.
 pub fn of_session(
     host: &Host,
     facts: &Facts,

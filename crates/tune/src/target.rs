@@ -112,6 +112,9 @@ impl JournalTarget {
     }
 
     /// Enters the network namespace of a set; returns whether that is gone.
+    ///
+    /// # Errors
+    /// The set was made on another host, or its namespace cannot be found or entered.
     pub fn go_there(&mut self, set: &JournaledSet) -> Result<bool, TuneError> {
         let here = self.host.id();
         let away = !netns::same(&set.host, &here);
@@ -138,6 +141,9 @@ impl JournalTarget {
 
     /// Sets with their states, while we hold the lock, so no set counts as in progress. The second
     /// list holds messages on damaged journals.
+    ///
+    /// # Errors
+    /// The state directory cannot be read.
     pub fn sets(&self) -> Result<Standing, TuneError> {
         let boot = self.host.id().boot_id;
         let (sets, damaged) = self.store.sets()?;
@@ -149,6 +155,9 @@ impl JournalTarget {
     }
 
     /// The same, with messages on damaged journals sent to `operator`.
+    ///
+    /// # Errors
+    /// The state directory cannot be read.
     pub fn readable(
         &self,
         operator: &dyn Operator,

@@ -23,6 +23,7 @@ pub struct Results {
 /// CPU use in percent of wall time, as in [`Results::cpu`].
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cpu {
+    /// User and system time together.
     pub total: f64,
     pub user: f64,
     pub system: f64,
@@ -35,7 +36,9 @@ pub struct Stream {
     pub id: u64,
     /// Bytes sent or received, without the warm-up.
     pub bytes: u64,
+    /// TCP: segments retransmitted by this end; `None` where it receives, or does not know.
     pub retransmits: Option<u64>,
+    /// UDP: interarrival jitter by RFC 1889, seconds.
     pub jitter_s: f64,
     /// UDP: datagrams lost. Includes the warm-up's if [`Stream::omitted`] is set.
     pub errors: u64,

@@ -18,6 +18,9 @@ use traffic::{
 use super::params::{Code, Params, Refused};
 
 /// A bound, non-blocking socket.
+///
+/// # Errors
+/// The kernel's error: the address is in use, not of this host, or not permitted.
 pub fn bound(
     address: SocketAddr,
     kind: Type,
@@ -39,6 +42,9 @@ pub fn bound(
 /// iperf3: figures under other options would mislead. A feature that it may lack is a warning.
 ///
 /// `connecting` is set by the client, before `connect`: an MSS only has an effect then.
+///
+/// # Errors
+/// The first option that the kernel refused, with iperf3's error number for it.
 pub fn apply(
     socket: &Socket,
     asked: &Params,
@@ -137,9 +143,13 @@ pub fn congestion(socket: &Socket) -> Option<String> {
 /// The fields of `TCP_INFO` used here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpInfo {
+    /// Payload of a full segment, bytes.
     pub snd_mss: u32,
+    /// Smoothed round trip, µs.
     pub rtt_us: u32,
+    /// Congestion window, segments.
     pub snd_cwnd: u32,
+    /// Segments retransmitted since the connection began.
     pub retransmits: u32,
     /// Payload bytes that the other end's kernel has acknowledged.
     pub bytes_acked: u64,
@@ -160,6 +170,9 @@ pub fn tcp_info(socket: &impl AsRawFd) -> Option<TcpInfo> {
 }
 
 /// A memory file with the payload, for `sendfile`.
+///
+/// # Errors
+/// The kernel's error, for example a limit of memory or of descriptors.
 pub fn in_memory(payload: &[u8]) -> io::Result<File> {
     let mut file = File::from(rustix::fs::memfd_create("payload", MemfdFlags::CLOEXEC)?);
     file.write_all(payload)?;

@@ -144,6 +144,9 @@ impl<'a> Until<'a> {
 }
 
 /// Waits until `fd` has one of `events`, or for `time`. A signal ends the wait early.
+///
+/// # Errors
+/// The kernel's error of `poll`.
 pub fn wait(fd: RawFd, events: i16, time: Duration) -> io::Result<bool> {
     let mut one = [libc::pollfd { fd, events, revents: 0 }];
     // Rounded up: a wait of 0 ms in a loop would spin.
@@ -161,6 +164,11 @@ pub struct Control {
 }
 
 impl Control {
+    /// A control connection on a connected socket, which becomes non-blocking and sends without
+    /// delay.
+    ///
+    /// # Errors
+    /// The kernel's error of an option.
     pub fn new(socket: TcpStream) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         socket.set_nodelay(true)?;
@@ -171,6 +179,11 @@ impl Control {
         &self.socket
     }
 
+    /// Fills `into`; `what` names the message in an error.
+    ///
+    /// # Errors
+    /// [`Broken::Late`] after the deadline, [`Broken::Stopped`] once the flag is set, and the other
+    /// end's close or the kernel's error.
     pub fn read_exact(
         &self,
         mut into: &mut [u8],
@@ -193,6 +206,10 @@ impl Control {
 
     /// Writes all bytes by the deadline, even if the other end does not read. Ignores the stop
     /// flag, since this may be the final message.
+    ///
+    /// # Errors
+    /// [`Broken::Late`] if not all is written within 5 s, and the other end's close or the kernel's
+    /// error.
     pub fn write_all(&self, mut bytes: &[u8]) -> Result<(), Broken> {
         let never = AtomicBool::new(false);
         let until = Until::after(Duration::from_secs(5), &never);
@@ -210,10 +227,18 @@ impl Control {
         Ok(())
     }
 
+    /// Sends a state, one byte.
+    ///
+    /// # Errors
+    /// As [`Control::write_all`].
     pub fn say(&self, state: IperfState) -> Result<(), Broken> {
         self.write_all(&[state as i8 as u8])
     }
 
+    /// Waits for the next state.
+    ///
+    /// # Errors
+    /// As [`Control::read_exact`]; [`Broken::Garbage`] for a byte that is no state.
     pub fn hear(&self, until: Until) -> Result<IperfState, Broken> {
         let mut byte = [0];
         self.read_exact(&mut byte, "the next state", until)?;
@@ -222,6 +247,9 @@ impl Control {
     }
 
     /// The next state, if one arrives within `time`.
+    ///
+    /// # Errors
+    /// As [`Control::hear`]. Silence is no error.
     pub fn listen(&self, time: Duration) -> Result<Option<IperfState>, Broken> {
         if !wait(self.socket.as_raw_fd(), libc::POLLIN, time)? {
             return Ok(None);
@@ -230,6 +258,10 @@ impl Control {
         self.hear(Until::after(Duration::from_secs(1), &never)).map(Some)
     }
 
+    /// Sends a JSON message: its length in four bytes, most significant first, then its text.
+    ///
+    /// # Errors
+    /// As [`Control::write_all`].
     pub fn write_json(&self, value: &Value) -> Result<(), Broken> {
         let text = value.to_string();
         let mut bytes = Vec::with_capacity(text.len() + 4);
@@ -239,6 +271,10 @@ impl Control {
     }
 
     /// Reads a JSON message. Allocates nothing for a length above `limit`.
+    ///
+    /// # Errors
+    /// As [`Control::read_exact`]; [`Broken::Garbage`] for a length of 0 or above `limit`, and for
+    /// text that is no JSON.
     pub fn read_json(
         &self,
         limit: usize,
@@ -258,6 +294,9 @@ impl Control {
 }
 
 /// Parses a message's text. Some versions count the final NUL too.
+///
+/// # Errors
+/// [`Broken::Garbage`] for text that is no JSON.
 pub fn json(text: &[u8], what: &'static str) -> Result<Value, Broken> {
     serde_json::from_slice(text.strip_suffix(b"\0").unwrap_or(text))
         .map_err(|e| Broken::Garbage(format!("{what} that are no JSON ({e})")))

@@ -133,6 +133,9 @@ impl<'a> Watch<'a> {
     }
 
     /// Handles received data; fails if it arrived too late to count.
+    ///
+    /// # Errors
+    /// The test is over by its time or by the stop flag.
     #[inline]
     pub fn heard(&mut self) -> Result<(), Over> {
         let now = monotonic_ns();
@@ -148,6 +151,10 @@ impl<'a> Watch<'a> {
     }
 
     /// Handles a timeout; fails if the test must end.
+    ///
+    /// # Errors
+    /// Why the test is over: its time, the stop flag, the other end's close, or too long without
+    /// data.
     pub fn quiet(&mut self) -> Result<(), Over> {
         let now = monotonic_ns();
         self.step(now);

@@ -45,6 +45,9 @@ pub fn ready(fd: &impl AsRawFd, events: i16, wait_ns: u64) -> io::Result<i16> {
 
 impl Control {
     /// A control connection on a connected socket; a silent peer is detected within half a minute.
+    ///
+    /// # Errors
+    /// The kernel's error of an option.
     pub fn new(stream: TcpStream, who: String) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
@@ -56,11 +59,18 @@ impl Control {
         Ok(Self { stream, who })
     }
 
+    /// Address of this end.
+    ///
+    /// # Errors
+    /// The kernel's error; the socket may have been reset.
     pub fn local(&self) -> io::Result<SocketAddr> {
         self.stream.local_addr()
     }
 
     /// Address of the other end.
+    ///
+    /// # Errors
+    /// The kernel's error; the socket may have been reset.
     pub fn peer(&self) -> io::Result<SocketAddr> {
         self.stream.peer_addr()
     }

@@ -264,6 +264,7 @@ pub struct Counts {
 /// The block of counters that the server sends after a test.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stat {
+    /// CPUs of the host that the times are of.
     pub cpus: u32,
     /// Unit of all [`Times`]. The real server reports 100; the client divides by this number.
     pub ticks_per_s: u32,

@@ -16,6 +16,7 @@ use crate::{CpuId, CpuSet, Nanos, Reading};
 /// exact.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantiles {
+    /// Number of samples.
     pub count: u64,
     pub min: u64,
     pub p50: u64,
@@ -25,6 +26,7 @@ pub struct Quantiles {
     pub p999: u64,
     pub p9999: u64,
     pub max: u64,
+    /// The arithmetic mean.
     pub mean: f64,
     /// The sample standard deviation, exact; 0 with fewer than two samples.
     pub sd: f64,
@@ -33,8 +35,11 @@ pub struct Quantiles {
 /// A value with its confidence interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
+    /// The estimate, in the unit of the field that has the interval.
     pub value: f64,
+    /// The lower end, in the same unit.
     pub low: f64,
+    /// The upper end, in the same unit.
     pub high: f64,
     /// Confidence level: the share of such intervals that contain the true value, 0.95.
     pub level: f64,

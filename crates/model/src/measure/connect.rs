@@ -35,9 +35,9 @@ pub struct ConnectDocument {
 /// One run of connections.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectRun {
-    /// Transport.
+    /// How the two ends were connected.
     pub transport: Transport,
-    /// Concurrent connection attempts.
+    /// Connections that are attempted at the same time, at most.
     pub flows: u32,
     /// Threads of the client.
     pub threads: u32,

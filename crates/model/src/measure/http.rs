@@ -119,8 +119,9 @@ pub struct HttpDocument {
 /// time (open loop).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HttpRun {
-    /// Transport.
+    /// How the client was connected to the server.
     pub transport: Transport,
+    /// Connections at the same time.
     pub clients: u32,
     /// Threads of the client.
     pub threads: u32,

@@ -190,8 +190,9 @@ pub struct PgStatement {
 /// A transaction counts at its end (closed loop) or at its scheduled time (open loop).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PgRun {
-    /// Transport.
+    /// How the client was connected to the server.
     pub transport: Transport,
+    /// Connections at the same time.
     pub clients: u32,
     /// Threads of the client.
     pub threads: u32,

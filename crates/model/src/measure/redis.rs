@@ -75,8 +75,9 @@ pub struct RedisDocument {
 /// (open loop).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RedisRun {
-    /// Transport.
+    /// How the client was connected to the server.
     pub transport: Transport,
+    /// Connections at the same time.
     pub clients: u32,
     /// Threads of the client.
     pub threads: u32,

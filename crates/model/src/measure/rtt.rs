@@ -35,10 +35,13 @@ pub struct RttDocument {
 /// One run of request and response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RttRun {
-    /// Transport.
+    /// How the two ends were connected.
     pub transport: Transport,
+    /// Payload of a request, bytes.
     pub request_bytes: u64,
+    /// Payload of a response, bytes.
     pub response_bytes: u64,
+    /// Connections, or UDP sockets, at the same time.
     pub flows: u32,
     /// Threads of the client.
     pub threads: u32,

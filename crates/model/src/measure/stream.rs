@@ -32,7 +32,7 @@ pub struct StreamDocument {
 /// One run of one direction, as the receiver measured it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamRun {
-    /// Transport.
+    /// How the two ends were connected.
     pub transport: Transport,
     /// Direction: `forward` or `reverse`.
     pub direction: Direction,
@@ -53,7 +53,7 @@ pub struct StreamRun {
     pub trimmed_ns: Nanos,
     /// Bytes received within the window (payload).
     pub bytes: u64,
-    /// Bits per second.
+    /// Payload received, bits per second of the window; headers are not counted.
     pub bits_per_s: f64,
     pub bits_per_s_interval: Option<Interval>,
     /// Retransmitted segments, where the sender's kernel counts them.
@@ -127,13 +127,16 @@ pub struct ZeroCopyCount {
 /// Delivery of datagrams.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Datagrams {
+    /// Datagrams that the kernel took.
     pub sent: u64,
+    /// Datagrams that arrived, duplicates not counted.
     pub received: u64,
     /// Sent and never received.
     pub lost: u64,
     /// Received after a later datagram. Absent, as the next two, where the receiver is another
     /// program that does not report it.
     pub reordered: Reading<u64>,
+    /// Received a second time.
     pub duplicates: Reading<u64>,
     /// Interarrival jitter, RFC 3550 section 6.4.1.
     pub jitter_ns: Reading<u64>,
@@ -146,11 +149,14 @@ pub struct Datagrams {
 pub struct StreamInterval {
     /// Start of the interval, from the beginning of the window.
     pub start_s: f64,
+    /// End of the interval, from the beginning of the window.
     pub end_s: f64,
     /// Bytes that the receiver got within the interval.
     pub bytes: u64,
-    /// Bits per second.
+    /// Payload received, bits per second of the interval.
     pub bits_per_s: f64,
+    /// Segments retransmitted in the interval, summed over flows. **Source**: `TCP_INFO` of the
+    /// sender.
     pub retransmits: Reading<u64>,
     /// Congestion window at its end, summed over flows. **Source**: `TCP_INFO` of the sender.
     pub cwnd_bytes: Reading<u64>,

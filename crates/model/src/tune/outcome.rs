@@ -57,11 +57,11 @@ pub struct Now {
     /// The knob whose write changed it as a side effect; empty where it was written itself.
     #[serde(default)]
     pub beside: String,
-    /// Value before.
+    /// The value before the set wrote it, in the kernel's form.
     pub before: String,
     /// The written value, or the value after the side effect.
     pub written: String,
-    /// The present value.
+    /// The value that the host has now, in the kernel's form; absent where its object is gone.
     pub now: Reading<String>,
     /// Unit of the values, for people; empty where they have none.
     pub unit: String,

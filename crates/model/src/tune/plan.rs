@@ -95,16 +95,16 @@ pub enum Basis {
 /// Impact of a change on traffic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Impact {
-    /// The impact.
+    /// What the change disturbs while it is written.
     pub disruption: Disruption,
     /// The reason, in words; empty where nothing is disturbed.
     pub why: String,
-    /// Basis of both.
+    /// What `disruption` and `why` are known from.
     #[serde(default)]
     pub basis: Basis,
     /// Whether the operator's own connection may be disturbed.
     pub own_connection: bool,
-    /// Further risks.
+    /// What else is at stake, beside the interruption of traffic.
     pub also: Vec<AtStake>,
 }
 
@@ -195,7 +195,7 @@ pub struct Refused {
     pub knob: String,
     /// The value as given.
     pub new: String,
-    /// Reason class.
+    /// What kind of refusal it is.
     pub kind: RefusedAs,
     pub why: String,
     /// Judgement of the value of a kernel setting, where that is the reason.

@@ -110,12 +110,13 @@ impl ByContext {
 pub struct ProcStatNs {
     /// User mode, low priority and guests included.
     pub user: Delta,
+    /// Kernel mode, without interrupts and softirqs.
     pub system: Delta,
     pub softirq: Delta,
     pub irq: Delta,
     /// Idle, I/O pending included.
     pub idle: Delta,
-    /// Steal time.
+    /// Time in which the hypervisor ran something else (`steal`).
     pub steal: Delta,
 }
 

@@ -12,8 +12,9 @@ pub struct WaitNs {
     /// Number of values, 1 or more.
     #[schemars(range(min = 1))]
     pub count: u64,
+    /// The arithmetic mean.
     pub mean: f64,
-    /// The median.
+    /// The 50% quantile, the median.
     pub p50: u64,
     pub p90: u64,
     pub p99: u64,

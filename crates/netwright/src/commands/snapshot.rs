@@ -8,6 +8,7 @@ use probe::{
     samples,
     snapshot::{Options, SnapshotError, Summary, redact::Key, take},
 };
+use report::snapshot::Written;
 
 use crate::{
     failure::{CommandEnd, Failure},
@@ -35,7 +36,8 @@ pub fn run(request: &Snapshot) -> Result<CommandEnd, Failure> {
     drop((window, progress));
     let summary = taken.map_err(failure)?;
     if !request.quiet {
-        Sink::Stdout.text(&said(request, &summary, interrupted))?;
+        let written = written(request, &summary, interrupted);
+        Sink::Stdout.text(&report::snapshot::text(&written, Sink::Stdout.look(false)))?;
         not_permitted(&summary);
     }
     Ok(CommandEnd::Yes)
@@ -53,17 +55,16 @@ fn failure(e: SnapshotError) -> Failure {
     Failure::Environment(e.to_string())
 }
 
-fn said(request: &Snapshot, s: &Summary, interrupted: bool) -> String {
-    let cut = if interrupted { ", window interrupted" } else { "" };
-    let redacted = if request.redact { ", redacted" } else { "" };
-    format!(
-        "wrote {}: {} sources in {} ({} unpacked), {} readings of the counters{cut}{redacted}\n",
-        report::clean(&s.path.display().to_string()),
-        s.files,
-        Bytes(s.archive_bytes),
-        Bytes(s.bytes),
-        s.samples
-    )
+fn written(request: &Snapshot, s: &Summary, interrupted: bool) -> Written {
+    Written {
+        path: s.path.display().to_string(),
+        sources: s.files,
+        archive: Bytes(s.archive_bytes),
+        unpacked: Bytes(s.bytes),
+        readings: s.samples,
+        interrupted,
+        redacted: request.redact,
+    }
 }
 
 /// Notes how many sources could not be read for lack of permission; the archive records each.

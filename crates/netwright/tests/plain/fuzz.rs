@@ -122,6 +122,7 @@ const READERS: &[(&str, Fed)] = &[
     ("lab/src/thread_migration.rs", Not(WORDS)),
     ("traffic/src/control/secret.rs", By("proof")),
     ("tune/src/change_request/setpci.rs", By("changes")),
+    ("tune/src/change_request/several_knobs.rs", By("changes")),
     ("tune/src/cpu_attribute.rs", Not(WORDS)),
     ("tune/src/host.rs", By("kernel_file")),
     ("tune/src/journal.rs", Not("the number in the name of a journal of ours")),

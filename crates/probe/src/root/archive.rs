@@ -91,6 +91,11 @@ pub struct ArchiveRoot {
 }
 
 impl ArchiveRoot {
+    /// Reads an archive into memory: a tar file, plain or compressed by zstd, xz or gzip.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no regular file, or is damaged, not of a known format, or larger
+    /// than `limits`.
     pub fn open(path: &Path, limits: &Limits) -> Result<Self, ArchiveError> {
         // O_NONBLOCK: a FIFO must not make us wait for a writer.
         let file = File::options()
@@ -107,6 +112,10 @@ impl ArchiveRoot {
     }
 
     /// Reads an archive from a stream, compressed or not. The error is one line.
+    ///
+    /// # Errors
+    /// The stream cannot be read, is empty or damaged, not of a known format, or larger than
+    /// `limits`.
     pub fn read(mut from: impl Read, limits: &Limits) -> Result<Self, String> {
         let mut head = Vec::new();
         (&mut from).take(6).read_to_end(&mut head).map_err(|e| one_line(&e))?;
@@ -232,11 +241,21 @@ impl ArchiveRoot {
         }
     }
 
+    /// The whole file, through links.
+    ///
+    /// # Errors
+    /// An errno: the one that the recorded host gave for this path, else `ENOENT`, `EISDIR`, or
+    /// `ELOOP` for a link of the kernel.
     pub fn read_file(&self, path: &str) -> Result<&[u8], i32> {
         self.recorded_error(Op::Read, path)?;
         self.file(path)
     }
 
+    /// Names in a folder: as the recorded host listed them where the manifest has that, else those
+    /// in the archive.
+    ///
+    /// # Errors
+    /// An errno: the one that the recorded host gave for this path, else `ENOENT` or `ENOTDIR`.
     pub fn entries(&self, path: &str) -> Result<Vec<String>, i32> {
         self.recorded_error(Op::List, path)?;
         if let Some(names) = self.manifest.as_ref().and_then(|m| m.listings.get(path)) {
@@ -264,6 +283,11 @@ impl ArchiveRoot {
         Ok(names)
     }
 
+    /// The target of a link.
+    ///
+    /// # Errors
+    /// An errno: the one that the recorded host gave for this path, else `ENOENT`, or `EINVAL` for
+    /// what is no link.
     pub fn link(&self, path: &str) -> Result<String, i32> {
         self.recorded_error(Op::Link, path)?;
         match self.find(path, false)?.1 {
@@ -272,6 +296,11 @@ impl ArchiveRoot {
         }
     }
 
+    /// The path without links, from the root of the archive.
+    ///
+    /// # Errors
+    /// An errno: the one that the recorded host gave for this path, else `ENOENT`, or `ELOOP` for
+    /// links in a circle.
     pub fn resolve(&self, path: &str) -> Result<String, i32> {
         self.recorded_error(Op::Resolve, path)?;
         let (real, _) = self.find(path, true)?;

@@ -115,6 +115,11 @@ fn split(path: &str) -> Option<(&str, &str)> {
 }
 
 impl DirRoot {
+    /// The host whose `/proc` and `/sys` are in this folder. No path leads out of it, whatever its
+    /// links say.
+    ///
+    /// # Errors
+    /// The folder cannot be opened, or the manifest in it is damaged.
     pub fn open(path: &Path) -> Result<Self, ArchiveError> {
         Self::open_with(path, true)
     }
@@ -216,11 +221,20 @@ impl DirRoot {
         }
     }
 
+    /// Reads a file piece by piece.
+    ///
+    /// # Errors
+    /// An errno: the one that the recorded host gave for this path, else that of opening or
+    /// reading; `EFBIG` beyond the size limit.
     pub fn pieces(&self, path: &str, piece: &mut dyn FnMut(&[u8])) -> Result<(), i32> {
         Op::Read.recorded(self.manifest.as_ref(), path)?;
         super::live::drain(self.open_file(path)?.0, piece)
     }
 
+    /// Reads a whole file.
+    ///
+    /// # Errors
+    /// As [`DirRoot::pieces`].
     pub fn read(&self, path: &str) -> Result<Vec<u8>, i32> {
         Op::Read.recorded(self.manifest.as_ref(), path)?;
         if let Some(settled) = self.read_quickly(path) {
@@ -245,6 +259,12 @@ impl DirRoot {
         }
     }
 
+    /// Names in a folder: as the recorded host listed them where the manifest has that, else those
+    /// on disk.
+    ///
+    /// # Errors
+    /// An errno: the one that the recorded host gave for this path, else that of opening or
+    /// listing; `EFBIG` for too many names.
     pub fn entries(&self, path: &str) -> Result<Vec<String>, i32> {
         Op::List.recorded(self.manifest.as_ref(), path)?;
         if let Some(names) = self.manifest.as_ref().and_then(|m| m.listings.get(path)) {
@@ -257,6 +277,11 @@ impl DirRoot {
         names(fd)
     }
 
+    /// The target of a link, as it stands there.
+    ///
+    /// # Errors
+    /// An errno: the one that the recorded host gave for this path, `EINVAL` for what is no link,
+    /// `EILSEQ` for a target that is no text.
     pub fn link(&self, path: &str) -> Result<String, i32> {
         Op::Link.recorded(self.manifest.as_ref(), path)?;
         let (folder, name) = split(path).ok_or(libc::EINVAL)?;
@@ -264,6 +289,11 @@ impl DirRoot {
         walk::target(&dir, name)
     }
 
+    /// The path without links, from the folder as root.
+    ///
+    /// # Errors
+    /// An errno: the one that the recorded host gave for this path, else `ENOENT`, or `ELOOP` for
+    /// links in a circle.
     pub fn resolve(&self, path: &str) -> Result<String, i32> {
         Op::Resolve.recorded(self.manifest.as_ref(), path)?;
         if let Some(settled) = self.resolve_quickly(path) {

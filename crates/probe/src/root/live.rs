@@ -11,6 +11,9 @@ fn errno(e: &std::io::Error) -> i32 {
 /// Reads a whole file. The kernel generates its files while they are read, so each read asks for as
 /// much as the kernel gives at a time, first into the stack: most are one line. The standard
 /// library would begin with 32 bytes.
+///
+/// # Errors
+/// An errno; `EFBIG` beyond the size limit.
 pub fn read(path: &str) -> Result<Vec<u8>, i32> {
     let mut file = fs::File::open(path).map_err(|e| errno(&e))?;
     let mut buffer = [0u8; 4096];
@@ -39,6 +42,9 @@ fn once(file: &mut fs::File, buffer: &mut [u8]) -> Result<usize, i32> {
 }
 
 /// The first `most` bytes of a file, and no byte more is asked for.
+///
+/// # Errors
+/// An errno.
 pub fn read_head(path: &str, most: usize) -> Result<Vec<u8>, i32> {
     let file = fs::File::open(path).map_err(|e| errno(&e))?;
     let mut bytes = Vec::with_capacity(most);
@@ -47,11 +53,17 @@ pub fn read_head(path: &str, most: usize) -> Result<Vec<u8>, i32> {
 }
 
 /// A whole file piece by piece.
+///
+/// # Errors
+/// An errno; `EFBIG` beyond the size limit, after the pieces until there.
 pub fn pieces(path: &str, piece: &mut dyn FnMut(&[u8])) -> Result<(), i32> {
     drain(fs::File::open(path).map_err(|e| errno(&e))?, piece)
 }
 
 /// What is left of a file, piece by piece, through one buffer that stays in the CPU's cache.
+///
+/// # Errors
+/// An errno; `EFBIG` beyond the size limit, after the pieces until there.
 pub fn drain(mut file: fs::File, piece: &mut dyn FnMut(&[u8])) -> Result<(), i32> {
     let mut buffer = vec![0u8; 256 << 10];
     let mut total = 0u64;
@@ -70,6 +82,9 @@ pub fn drain(mut file: fs::File, piece: &mut dyn FnMut(&[u8])) -> Result<(), i32
 
 /// Names in a folder; an entry that vanishes while listing is not there, and a listing that
 /// breaks off is no list.
+///
+/// # Errors
+/// An errno.
 pub fn entries(path: &str) -> Result<Vec<String>, i32> {
     let mut names = vec![];
     for entry in fs::read_dir(path).map_err(|e| errno(&e))? {
@@ -82,6 +97,10 @@ pub fn entries(path: &str) -> Result<Vec<String>, i32> {
     Ok(names)
 }
 
+/// The target of a link, as it stands there.
+///
+/// # Errors
+/// An errno; `EINVAL` for what is no link, `EILSEQ` for a target that is no text.
 pub fn link(path: &str) -> Result<String, i32> {
     fs::read_link(path)
         .map_err(|e| errno(&e))
@@ -89,6 +108,9 @@ pub fn link(path: &str) -> Result<String, i32> {
 }
 
 /// The path without links.
+///
+/// # Errors
+/// An errno; `EILSEQ` for a path that is no text.
 pub fn resolve(path: &str) -> Result<String, i32> {
     fs::canonicalize(path)
         .map_err(|e| errno(&e))

@@ -17,11 +17,13 @@ use crate::{
 /// One cgroup with a quota at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawCgroup {
+    /// Its folder below the root of the hierarchy.
     pub folder: String,
     /// The chosen processes in it or below it.
     pub pids: Vec<u32>,
     /// This program is in it or below it.
     pub own: bool,
+    /// `cpu.max` as a number of CPUs: quota by period.
     pub quota_cpus: Reading<f64>,
     pub stat: Reading<CpuStat>,
 }

@@ -31,6 +31,10 @@ pub struct Pending {
 
 impl Pending {
     /// Begins a file that only its owner may read.
+    ///
+    /// # Errors
+    /// The file exists and is not to be replaced, the path names no file, or its folder cannot be
+    /// written.
     pub fn create(out: &Path, overwrite: bool) -> Result<Self, SnapshotError> {
         refuse_existing(out, overwrite)?;
         let name = out.file_name().ok_or_else(|| not_written(out, "is no file name"))?;
@@ -48,6 +52,10 @@ impl Pending {
     }
 
     /// Writes everything and gives the file its name.
+    ///
+    /// # Errors
+    /// The sources are more than a reader accepts, or the file cannot be written. No partial file
+    /// remains.
     pub fn write(
         mut self,
         recording: &Recording,

@@ -36,7 +36,7 @@ pub struct DoctorDocument {
     #[serde(default = "no_senders")]
     pub senders: Reading<Vec<Sender>>,
     pub findings: Vec<Finding>,
-    /// Rules that passed.
+    /// Rules that had all evidence and found nothing.
     pub passed: Vec<Passed>,
     /// Rules that were skipped because evidence was missing.
     pub skipped: Vec<SkippedRule>,

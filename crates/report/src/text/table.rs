@@ -21,11 +21,20 @@ struct Column {
 pub struct Table {
     columns: Vec<Column>,
     body: Vec<Vec<Line>>,
+    folds: bool,
 }
 
 impl Table {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same table, whose heads are broken at blanks where it is wider than the
+    /// page. They end above the cells.
+    #[must_use]
+    pub fn folding_heads(mut self) -> Self {
+        self.folds = true;
+        self
     }
 
     /// A column of names.
@@ -68,47 +77,44 @@ impl Table {
         if self.columns.iter().any(|c| !c.head.is_empty()) {
             let head: Vec<Line> =
                 self.columns.iter().map(|c| Line::new().ink(Ink::Faint, &c.head)).collect();
-            lines.extend(self.lay_out(&head, &widths));
+            lines.extend(self.lay_out(&head, &widths, self.folds));
         }
         for row in &self.body {
-            lines.extend(self.lay_out(row, &widths));
+            lines.extend(self.lay_out(row, &widths, false));
         }
         lines
     }
 
     fn widths(&self, page: usize) -> Vec<usize> {
-        let mut widths: Vec<usize> = self
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(i, c)| {
-                let cells = self.body.iter().filter_map(|r| r.get(i)).map(Line::width);
-                cells.chain([super::width(&c.head)]).max().unwrap_or(0)
-            })
-            .collect();
-        let words: Vec<usize> = self
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(i, c)| {
-                let cells = self.body.iter().filter_map(|r| r.get(i)).map(Line::longest_word);
-                cells.chain([super::width(&c.head)]).max().unwrap_or(0)
-            })
-            .collect();
-        self.narrow(&mut widths, page, &words);
-        let heads = |least| -> Vec<usize> {
-            self.columns.iter().map(|c| super::width(&c.head).max(least)).collect()
+        let whole = self.widest(Line::width, super::width);
+        let folds = self.folds && total(&whole) > page;
+        let head = |head: &str| match folds {
+            true => head.split(' ').map(super::width).max().unwrap_or(0),
+            false => super::width(head),
         };
-        self.narrow(&mut widths, page, &heads(NAME));
+        let mut widths = if folds { self.widest(Line::width, head) } else { whole };
+        let words = self.widest(Line::longest_word, head);
+        self.narrow(&mut widths, page, &words);
+        let heads: Vec<usize> = self.columns.iter().map(|c| head(&c.head).max(NAME)).collect();
+        self.narrow(&mut widths, page, &heads);
         self.narrow(&mut widths, page, &vec![NARROWEST; self.columns.len()]);
         widths
+    }
+
+    /// The widest of each column, its head among its cells.
+    fn widest(&self, cell: fn(&Line) -> usize, head: impl Fn(&str) -> usize) -> Vec<usize> {
+        let of = |(i, c): (usize, &Column)| {
+            let cells = self.body.iter().filter_map(|r| r.get(i)).map(cell);
+            cells.chain([head(&c.head)]).max().unwrap_or(0)
+        };
+        self.columns.iter().enumerate().map(of).collect()
     }
 
     /// Takes from the widest of the columns that may wrap, none below its floor, until the page is
     /// wide enough or nothing is left to take.
     fn narrow(&self, widths: &mut [usize], page: usize, floors: &[usize]) {
         loop {
-            let total = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+            let total = total(widths);
             let widest = widths
                 .iter_mut()
                 .zip(&self.columns)
@@ -123,10 +129,15 @@ impl Table {
         }
     }
 
-    fn lay_out(&self, row: &[Line], widths: &[usize]) -> Vec<Line> {
-        let cells: Vec<Vec<Line>> =
+    /// The lines of a row; its cells begin in the first line, or with `at_bottom` end in the last.
+    fn lay_out(&self, row: &[Line], widths: &[usize], at_bottom: bool) -> Vec<Line> {
+        let mut cells: Vec<Vec<Line>> =
             row.iter().zip(widths).map(|(cell, &w)| cell.wrap(w, w, true)).collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+        for parts in cells.iter_mut().filter(|_| at_bottom) {
+            let missing = height - parts.len();
+            parts.splice(0..0, vec![Line::new(); missing]);
+        }
         (0..height)
             .map(|y| {
                 let mut line = Line::new();
@@ -146,6 +157,11 @@ impl Table {
             })
             .collect()
     }
+}
+
+/// The columns of all cells of a line and of the gaps between them.
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub fn interrupted_tasks(interval: &WatchInterval, threads: bool) -> Listing {
         true => by_thread(all),
         false => by_process(all),
     });
-    Listing::new(&heads).of(&rows, |p| {
+    Listing::new(&heads).keyed(who.len()).of(&rows, |p| {
         let mut row = vec![Cell::id(p.pid), Cell::text(&p.name)];
         if threads {
             row = vec![

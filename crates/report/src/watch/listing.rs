@@ -4,10 +4,7 @@ use std::{cmp::Ordering, fmt::Display};
 
 use model::Reading;
 
-use crate::{
-    text::{Line, Table, clean},
-    words::grouped,
-};
+use crate::{text::clean, words::grouped};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
@@ -91,6 +88,8 @@ pub struct Listing {
     pub rows: Vec<Vec<Cell>>,
     /// Why the list is empty, or a further note.
     pub note: Option<String>,
+    /// How many of the first columns say what a row is about.
+    pub keys: usize,
 }
 
 impl Listing {
@@ -100,7 +99,14 @@ impl Listing {
             Some(head) => Column { head, right: true },
             None => Column { head, right: false },
         };
-        Self { columns: heads.iter().map(column).collect(), rows: vec![], note: None }
+        Self { columns: heads.iter().map(column).collect(), rows: vec![], note: None, keys: 1 }
+    }
+
+    /// The list with this many key columns.
+    #[must_use]
+    pub fn keyed(mut self, keys: usize) -> Self {
+        self.keys = keys;
+        self
     }
 
     /// A list with a row for each item, or the reason why there are none.
@@ -142,12 +148,28 @@ impl Listing {
 
     /// Removes empty columns; the reason is shown elsewhere.
     #[must_use]
-    pub fn without_empty_columns(mut self) -> Self {
-        let said = |column: usize| {
-            let cell = |row: &Vec<Cell>| row.get(column).is_some_and(Cell::says);
-            self.rows.is_empty() || self.rows.iter().any(cell)
+    pub fn without_empty_columns(self) -> Self {
+        self.with_columns(|_, cell| cell.says())
+    }
+
+    /// Removes the columns of these heads in which every cell has the text beside the head.
+    #[must_use]
+    pub fn without(self, usual: &[(&str, &str)]) -> Self {
+        self.with_columns(|column, cell| {
+            usual.iter().all(|(head, text)| column.head != *head || cell.text != *text)
+        })
+    }
+
+    /// Keeps the columns in which at least one cell `says` something.
+    fn with_columns(mut self, says: impl Fn(&Column, &Cell) -> bool) -> Self {
+        if self.rows.is_empty() {
+            return self;
+        }
+        let said = |(at, column): (usize, &Column)| {
+            self.rows.iter().filter_map(|row| row.get(at)).any(|cell| says(column, cell))
         };
-        let keep: Vec<bool> = (0..self.columns.len()).map(said).collect();
+        let keep: Vec<bool> = self.columns.iter().enumerate().map(said).collect();
+        self.keys = keep.iter().take(self.keys).filter(|k| **k).count();
         let mut at = keep.iter();
         self.columns.retain(|_| at.next() == Some(&true));
         for row in &mut self.rows {
@@ -155,19 +177,6 @@ impl Listing {
             row.retain(|_| at.next() == Some(&true));
         }
         self
-    }
-
-    /// The first `most` rows for a page.
-    pub fn table(&self, most: usize) -> Table {
-        let table = Table::new();
-        let mut table = self.columns.iter().fold(table, |t, c| match c.right {
-            true => t.right(c.head),
-            false => t.left(c.head),
-        });
-        for row in self.rows.iter().take(most) {
-            table.row(row.iter().map(|c| Line::plain(&c.text)));
-        }
-        table
     }
 }
 

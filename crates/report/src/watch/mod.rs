@@ -1,5 +1,6 @@
 //! `watch` for people: its tables, and intervals as text without a terminal.
 
+mod blocks;
 pub mod contexts;
 pub mod counters;
 pub mod interrupted_tasks;
@@ -9,14 +10,20 @@ mod missing;
 pub mod panes;
 mod traffic;
 
-use model::watch::{EndedProcess, WatchHost, WatchInterval, WatchRecord};
+use model::{
+    CpuId,
+    watch::{CpuWatch, EndedProcess, WatchHost, WatchInterval, WatchRecord},
+};
 
 use self::counters::counters;
 pub use self::{
     missing::{Missing, missing},
     traffic::traffic,
 };
-use crate::text::{Ink, Line, Page, TextStyle};
+use crate::{
+    text::{Ink, Line, Page, TextStyle},
+    words::many,
+};
 
 /// The most rows of a table without `-v`.
 const ROWS: usize = 8;
@@ -37,6 +44,9 @@ pub struct Teller {
     some_cpus: bool,
 }
 
+/// What a column says in most intervals. A column that says only this is left out without `-v`.
+const USUAL: [(&str, &str); 2] = [("SAMPLE %", "100.0%"), ("THREADED", "no")];
+
 impl Teller {
     pub fn new(look: TextStyle, host: WatchHost) -> Self {
         Self { look, host, missing: vec![], accounting: None, found: vec![], some_cpus: false }
@@ -53,17 +63,18 @@ impl Teller {
     pub fn tell(&mut self, record: &WatchRecord) -> String {
         let interval = &record.interval;
         let mut page = Page::new(self.look);
-        page.raw(&heading(interval));
-        if let Some(line) = traffic(interval) {
+        page.line(heading(interval), 2);
+        if let Some(line) = busiest(interval) {
             page.line(Line::plain(line), 2);
         }
+        self.finds(&mut page, record);
         for process in &interval.ended_processes {
-            page.raw(&Line::new().ink(Ink::Warn, ended(process)));
+            page.line(Line::new().ink(Ink::Warn, ended(process)), 2);
         }
         self.cpus(&mut page, interval);
         self.tables(&mut page, interval);
         self.lacks(&mut page, interval);
-        self.finds(&mut page, record);
+        page.line(Line::new().ink(Ink::Faint, costs(interval)), 2);
         page.gap();
         page.finish()
     }
@@ -75,7 +86,7 @@ impl Teller {
         if all > most {
             list.sort(2);
         }
-        page.table(&list.without_empty_columns().table(most), 0);
+        blocks::print(page, &list.without_empty_columns(), most, 0);
         if all > most {
             page.line(Line::new().ink(Ink::Faint, format!("the busiest {most} of {all} CPUs")), 0);
         }
@@ -113,7 +124,8 @@ impl Teller {
             let of_all = self.some_cpus && OF_ALL_CPUS.contains(&title);
             let of_all = if of_all { ", on all CPUs" } else { "" };
             page.raw(&Line::new().ink(Ink::Strong, title).text(of_all).ink(Ink::Faint, more));
-            page.table(&list.table(most), 2);
+            let list = if self.look.verbose { list } else { list.without(&USUAL) };
+            blocks::print(page, &list, most, 2);
         }
     }
 
@@ -154,12 +166,33 @@ pub fn accounting(interval: &WatchInterval) -> Option<&'static str> {
     interval.softirq_accounting.get().filter(|_| both).map(|a| a.why())
 }
 
-/// The time, the interval's length, and the probe overhead.
+/// The time, the interval's length, and its traffic; a line ends only between two of its figures.
 fn heading(interval: &WatchInterval) -> Line {
-    Line::new().ink(Ink::Strong, clock(interval.ended_unix_ns.0)).text(format!(
-        "  {:.2} s  {}",
-        interval.interval_s,
-        costs(interval)
+    let traffic = traffic(interval).unwrap_or_else(|| "RX, TX: not sampled".into());
+    let mut line = Line::new().ink(Ink::Strong, clock(interval.ended_unix_ns.0)).unbroken();
+    line.push(Ink::Plain, format!("  {:.2}\u{a0}s", interval.interval_s));
+    for part in traffic.split("  ") {
+        line.push(Ink::Plain, "  ");
+        line.extend(Line::plain(part).unbroken());
+    }
+    line
+}
+
+/// The softirq time of the busiest CPU and of all, as shares of the interval; none where it was
+/// not measured.
+fn busiest(interval: &WatchInterval) -> Option<String> {
+    let s = interval.interval_s.max(1e-9);
+    let of = |c: &CpuWatch| c.softirq_ns.known().map(|by| by.softirq_ns() as f64 / 1e9 / s);
+    let shares: Vec<(CpuId, f64)> =
+        interval.cpus.iter().filter_map(|c| of(c).map(|share| (c.id, share))).collect();
+    let (cpu, most) = shares.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let mean = shares.iter().map(|s| s.1).sum::<f64>() / shares.len() as f64;
+    let cpus = many(shares.len(), "CPU");
+    let percent = |share: f64| format!("{:.1}%", share * 100.0);
+    Some(format!(
+        "softirq {} of CPU {cpu}, the busiest; {} of {cpus}",
+        percent(*most),
+        percent(mean)
     ))
 }
 

@@ -91,6 +91,7 @@ pub fn queues(interval: &WatchInterval) -> Listing {
         "THREADED",
         ">SAMPLE %",
     ])
+    .keyed(5)
     .of(&interval.napi, |_| vec![]);
     let s = interval.interval_s.max(1e-9);
     list.rows.clear();
@@ -157,7 +158,7 @@ pub fn waits(interval: &WatchInterval) -> Listing {
     ];
     let p50 = |w: &Reading<WaitNs>| Cell::reading(w, |w| Cell::time(w.p50));
     let p99 = |w: &Reading<WaitNs>| Cell::reading(w, |w| Cell::time(w.p99));
-    Listing::new(&heads).of(&interval.waits, |w| {
+    Listing::new(&heads).keyed(2).of(&interval.waits, |w| {
         vec![
             Cell::id(w.pid),
             Cell::text(&w.name),
@@ -192,7 +193,7 @@ pub fn migrated_threads(interval: &WatchInterval) -> Listing {
     ];
     let s = interval.interval_s.max(1e-9);
     let count = |n: &Reading<u64>| Cell::reading(n, |n| Cell::count(*n));
-    Listing::new(&heads).of(&interval.migrated_threads, |m| {
+    Listing::new(&heads).keyed(3).of(&interval.migrated_threads, |m| {
         let way = |w: &model::watch::MigrationPath| format!("{}>{} {}", w.from, w.to, w.count);
         let transitions: Vec<String> = m.transitions.iter().take(4).map(way).collect();
         let per_s = m.migrations as f64 / s;
@@ -228,7 +229,7 @@ pub fn messages(interval: &WatchInterval) -> Listing {
         0 => Cell::text("-"),
         n => Cell::count(bytes / n),
     };
-    Listing::new(&heads).of(&interval.messages, |m| {
+    Listing::new(&heads).keyed(3).of(&interval.messages, |m| {
         vec![
             Cell::id(m.pid),
             Cell::text(&m.name),

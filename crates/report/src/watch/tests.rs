@@ -1,9 +1,10 @@
 use model::{
-    Reading,
+    Reading, Samples,
     watch::{WatchRecord, test_data},
 };
 
 use super::*;
+use crate::testing::golden;
 
 fn record(cpus: u32, turn: u64) -> WatchRecord {
     WatchRecord { interval: test_data::interval(cpus, turn), findings: vec![] }
@@ -17,7 +18,10 @@ fn teller(cpus: u32) -> Teller {
 fn an_interval_tells_every_part_and_what_is_missing_once() {
     let mut teller = teller(4);
     let text = teller.tell(&record(4, 0));
-    assert!(text.starts_with("14:13:20 UTC  1.00 s  watching costs 0.43% of the host, 1 of 2"));
+    assert!(
+        text.starts_with("14:13:20 UTC  1.00 s  RX, TX: not sampled\nsoftirq 36.1% of CPU 0, the ")
+    );
+    assert!(text.ends_with("\nwatching costs 0.43% of the host, 1 of 2 programs attached\n\n"));
     for part in
         ["interrupted tasks", "queues", "waits", "migrations", "messages", "counters that grew"]
     {
@@ -30,7 +34,20 @@ fn an_interval_tells_every_part_and_what_is_missing_once() {
     assert!(text.contains("/proc si: this kernel charges whole ticks"), "{text}");
     let again = teller.tell(&record(4, 1));
     assert!(!again.contains("whole ticks"), "the reason is said once: {again}");
+    assert!(!text.contains("SAMPLE %") && !text.contains("THREADED"), "the usual needs -v: {text}");
     assert!(!again.contains("not seen"), "what is missing is said when it changes: {again}");
+}
+
+#[test]
+fn what_is_unusual_has_its_column() {
+    let mut record = record(2, 0);
+    if let Reading::Known(all) = &mut record.interval.napi {
+        all[0].threaded = Reading::Known(true);
+        all[1].observed_share = 0.5;
+    }
+    let text = teller(2).tell(&record);
+    assert!(text.contains("THREADED  SAMPLE %") && text.contains("yes         100.0%"), "{text}");
+    assert!(text.contains("no           50.0%"), "{text}");
 }
 
 #[test]
@@ -149,4 +166,57 @@ fn eleven_ticks_of_ten_are_no_more_than_the_whole() {
     assert_eq!(claims(66, 44, 0).map(|s| (s * 1000.0).round()), [600.0, 400.0]);
     // A share below the whole is not scaled up: some CPUs' time is not counted.
     assert_eq!(claims(30, 20, 0).map(|s| (s * 1000.0).round()), [300.0, 200.0]);
+}
+
+/// What an idle host's counters do not show: bytes, losses and addresses of full length.
+fn full(cpus: u32) -> WatchRecord {
+    use model::samples::NicSample;
+    let mut record = record(cpus, 0);
+    let statistic = |(name, n): (&str, u64)| (name.to_owned(), Reading::Known(n));
+    let nic = NicSample {
+        name: "enp65s0f1np1".into(),
+        statistics: Reading::Known(
+            [
+                ("rx_bytes", 1_176_250_000),
+                ("rx_packets", 812_345),
+                ("tx_bytes", 11_000_000),
+                ("tx_packets", 98_765),
+                ("rx_dropped", 1_234),
+            ]
+            .map(statistic)
+            .into(),
+        ),
+        driver_stats: Reading::absent("no driver"),
+        queues: Reading::absent("not read"),
+        qdiscs: Reading::absent("not read"),
+        carrier_changes: Reading::Known(0),
+    };
+    let again = model::watch::Retransmits {
+        local: "[2001:db8:1111:2222:3333:4444:5555:6666]:5432".into(),
+        remote: "[2001:db8:1111:2222:3333:4444:5555:7777]:40000".into(),
+        segments: 4_321,
+    };
+    let interval = &mut record.interval;
+    interval.samples = Reading::Known(Samples { nics: vec![nic], ..test_data::samples() });
+    interval.retransmits = Reading::Known(vec![again]);
+    let ended = model::watch::EndedProcess { pid: 4_194_304, name: "postgres".into() };
+    interval.ended_processes = vec![ended];
+    interval.drops_observed_share = 0.97;
+    record
+}
+
+#[test]
+fn an_interval_fits_80_and_120_columns() {
+    let print = |style, record| Teller::new(style, test_data::host(4, 2)).tell(&record);
+    let answer = "enp65s0f1np1 RX 9.41 Gbit/s 812,345 pkt/s";
+    golden!("interval", answer, |style| print(style, full(4)));
+    let all = |style| print(TextStyle { verbose: true, ..style }, full(4));
+    golden!("interval_v", answer, all);
+    let without = |style| {
+        let mut record = record(4, 0);
+        record.interval.cpus.iter_mut().for_each(|c| c.softirq_ns = Reading::denied("CAP_BPF"));
+        record.interval.interrupted_tasks = Reading::denied("CAP_BPF");
+        print(style, record)
+    };
+    golden!("interval_no_bpf", "RX, TX: not sampled", without);
 }

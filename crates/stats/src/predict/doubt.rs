@@ -18,7 +18,7 @@ use crate::{queueing::NoNetwork, student::two_sided_t};
 /// 95% of a normal distribution.
 const NORMAL: f64 = 1.96;
 /// The 95% error of a prediction for another path that no run can see: the root mean square of
-/// 24 cells in a guest where nothing disturbs (docs/explain-accuracy.md) is 4.2%.
+/// 24 cells in a guest where nothing disturbs (docs/explain-accuracy-guest.md) is 4.2%.
 const MODEL: f64 = NORMAL * 0.042;
 /// Anything from none to twice as much, evenly: its standard deviation in parts of the middle.
 const EVENLY: f64 = 0.577;

@@ -27,7 +27,8 @@ pub struct Groups<'a> {
     pub min_effect: Option<f64>,
 }
 
-/// Judges metrics together.
+/// Judges metrics together: rank sum tests, corrected by Holm's method for their number. One finding
+/// a metric, in their order.
 pub fn judge(metrics: &[Groups<'_>]) -> Decision {
     let raw: Vec<f64> = metrics.iter().map(|m| rank_sum::p_value(m.before, m.after)).collect();
     let corrected = holm::corrected(&raw);

@@ -55,6 +55,9 @@ impl Link {
     }
 
     /// Result of connecting: the errno on failure.
+    ///
+    /// # Errors
+    /// The errno of the attempt; `ENOTCONN` without a socket.
     pub fn outcome(&self) -> Result<(), i32> {
         match self.socket.as_ref().map(Socket::take_error) {
             Some(Ok(None)) => Ok(()),

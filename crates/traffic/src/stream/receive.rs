@@ -63,6 +63,10 @@ fn recv(fd: RawFd, room: &mut [u8], flags: i32) -> Result<usize, Nothing> {
 
 /// Receives in the given way; returns [`Nothing::Yet`] at times, so that the caller can check the
 /// time.
+///
+/// # Errors
+/// [`Nothing::Yet`] when a receive found no data or was interrupted; [`Nothing::Broken`] with the
+/// kernel's error of the socket.
 #[inline]
 pub fn wait_for(fd: RawFd, room: &mut [u8], flags: i32, wait: Wait) -> Result<usize, Nothing> {
     if matches!(wait, Wait::Block | Wait::BusyPoll) {

@@ -159,6 +159,9 @@ fn check(spec: &PgSpec) -> Result<()> {
 }
 
 /// The servers that a connection string names.
+///
+/// # Errors
+/// The string is malformed, or names an option that is not supported; one line for the user.
 pub fn address_of(spec: &PgSpec, password: Option<&str>) -> Result<Address> {
     let variable = |name: &str| std::env::var(name).ok();
     let environment = Environment { variable: &variable, who: &entry };

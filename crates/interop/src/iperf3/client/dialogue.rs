@@ -62,6 +62,10 @@ pub struct Dialogue {
 
 impl Dialogue {
     /// Connects and sends the parameters.
+    ///
+    /// # Errors
+    /// In one line for the user, with whether a retry may help: the server cannot be reached, is
+    /// busy with another test, refuses the parameters, or does not speak iperf3's protocol.
     pub fn begin(
         to: SocketAddr,
         spec: &StreamSpec,
@@ -131,6 +135,10 @@ impl Dialogue {
     }
 
     /// Opens the data connections, in iperf3's order.
+    ///
+    /// # Errors
+    /// A connection fails, an option is refused by this kernel, the local address is of the other
+    /// family, or the first datagram of UDP gets no answer.
     pub fn streams(&self, spec: &StreamSpec, asked: &Params) -> Result<Vec<Socket>> {
         (0..asked.streams())
             .map(|_| match asked.udp {
@@ -168,6 +176,11 @@ impl Dialogue {
         Err(Error::Environment(format!("{}: {why}", self.remote)))
     }
 
+    /// Waits until the server says that the test runs.
+    ///
+    /// # Errors
+    /// The server ended or refused the test, sent another state, or none within its time; `stop`
+    /// was set.
     pub fn await_running(&self, stop: &AtomicBool) -> Result<()> {
         for awaited in [IperfState::TestStart, IperfState::TestRunning] {
             let until = Until::after(STEP, stop);
@@ -180,6 +193,10 @@ impl Dialogue {
     }
 
     /// Ends the test and exchanges results.
+    ///
+    /// # Errors
+    /// The server ended the test, sent no results in time, or some that are not iperf3's. What
+    /// follows the results is ignored.
     pub fn exchange(&self, ours: impl FnOnce() -> Results) -> Result<Results> {
         let never = AtomicBool::new(false);
         let until = || Until::after(STEP, &never);

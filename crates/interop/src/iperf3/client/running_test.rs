@@ -53,6 +53,10 @@ pub struct FinishedTest {
 }
 
 /// Runs one test with a server that waits for its streams.
+///
+/// # Errors
+/// The streams cannot be opened, the server does not begin, or this host gives no memory or no
+/// thread. A test that breaks later is a result, with the error in [`FinishedTest::broken`].
 pub fn run(
     spec: &StreamSpec,
     point: Point,

@@ -164,7 +164,9 @@ fn cpu_ns(flow: &Flow) -> u64 {
 /// Counters of all flows at one time; they only grow.
 #[derive(Debug, Clone)]
 pub struct FlowSnapshot {
+    /// When they were read, by [`now_ns`].
     pub at_ns: u64,
+    /// In the order of the streams.
     pub flows: Vec<FlowCounters>,
     /// CPU time of the data threads and of the reading thread.
     pub cpu_ns: u64,
@@ -174,11 +176,13 @@ pub struct FlowSnapshot {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FlowCounters {
     pub sends: bool,
+    /// Payload sent or received.
     pub bytes: u64,
     /// UDP: datagrams sent, or received without duplicates.
     pub datagrams: u64,
     /// UDP: the highest sequence number received.
     pub highest: u64,
+    /// UDP: datagrams that arrived after a later one.
     pub reordered: u64,
     pub duplicates: u64,
     pub jitter_ns: u64,

@@ -6,7 +6,9 @@ const WINDOW: u64 = 4096;
 /// Sequence numbers received, counted from 1.
 #[derive(Debug)]
 pub struct Sequence {
+    /// The highest number that was received; 0 before the first.
     pub highest: u64,
+    /// Datagrams received, duplicates not counted.
     pub received: u64,
     /// Datagrams that arrived after a later one.
     pub reordered: u64,

@@ -54,6 +54,11 @@ struct Acceptor<'s, 'e> {
     complained: Option<Instant>,
 }
 
+/// Serves until `stop` is set: accepts connections and first datagrams, and starts a thread for
+/// each test.
+///
+/// # Errors
+/// The kernel's error of waiting. Errors of one client are events.
 pub fn run(
     listeners: &Listeners,
     limits: &Limits,

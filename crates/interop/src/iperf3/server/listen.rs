@@ -23,6 +23,10 @@ pub struct Listeners {
 }
 
 impl Listeners {
+    /// Binds TCP and UDP at the same port of each address; port 0 takes one that is free for both.
+    ///
+    /// # Errors
+    /// There is no address, or one cannot be bound: in use, not of this host, not permitted.
     pub fn bind(listen: &[SocketAddr]) -> Result<Self> {
         if listen.is_empty() {
             return Err(Error::Usage("no address to listen on".into()));

@@ -55,6 +55,10 @@ struct Window {
 
 impl Running<'_> {
     /// Runs the data phase until the client ends the test, and exchanges results.
+    ///
+    /// # Errors
+    /// Why the test ended early, always as [`End::Reported`]: the client was told, where that was
+    /// still possible.
     pub fn run(&self, longest: Duration) -> Result<Event, End> {
         self.measure(longest).map_err(|end| {
             let gone = matches!(end, End::Broken(Broken::Closed) | End::Terminated);

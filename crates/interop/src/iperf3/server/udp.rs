@@ -28,6 +28,11 @@ pub struct UdpPort {
 }
 
 impl UdpPort {
+    /// The port of a bound socket, which from now on reports the address that each datagram was
+    /// sent to.
+    ///
+    /// # Errors
+    /// The kernel's error of an option.
     pub fn new(socket: Socket) -> io::Result<Self> {
         let local = address(&socket.local_addr()?)?;
         // The answer must come from the address that the client used.
@@ -112,6 +117,9 @@ fn address(of: &SockAddr) -> io::Result<SocketAddr> {
 }
 
 /// A socket connected to `stray.from`, and datagrams that others sent to it before.
+///
+/// # Errors
+/// The kernel's error, for example no free descriptor.
 pub fn connected(stray: &Stray) -> io::Result<(Socket, Vec<Stray>)> {
     // An IPv4-mapped address becomes IPv4, which has other socket options.
     let (to, from) = (canonical(stray.to), canonical(stray.from));

@@ -5,7 +5,14 @@ mod up;
 
 use std::path::Path;
 
-use lab::{LabError, Registry, channel::Channel, host, link::LinkSpec, state::NodeAccess};
+use lab::{
+    LabError, Registry,
+    channel::Channel,
+    host,
+    link::LinkSpec,
+    state::{HostState, LabState, NodeAccess},
+};
+use report::lab::{ShownHost, ShownLab};
 
 use crate::failure::{CommandEnd, Failure};
 use args::{DownArgs, ExecArgs, LabArgs, LabCommand, ListArgs};
@@ -81,8 +88,23 @@ fn list(args: &ListArgs) -> Result<CommandEnd, Failure> {
         sink.json(&document)?;
         return Ok(CommandEnd::Yes);
     }
-    sink.text(&lab::listing::text(&registry, &labs, &broken))?;
+    let labs: Vec<ShownLab> = labs.into_iter().map(|lab| shown(&registry, lab)).collect();
+    sink.text(&report::lab::text(&labs, &broken, sink.look(false)))?;
     Ok(CommandEnd::Yes)
+}
+
+/// A lab with what its links count now.
+fn shown(registry: &Registry, lab: LabState) -> ShownLab {
+    let links = lab::link::lines(&registry.folder_of(&lab.name));
+    let host = |h: HostState| ShownHost { name: h.name, addresses: h.addresses, about: h.about };
+    ShownLab {
+        name: lab.name,
+        topology: lab.topology,
+        preset: lab.preset,
+        complete: lab.complete,
+        hosts: lab.hosts.into_iter().map(host).collect(),
+        notes: lab.notes.into_iter().chain(links).collect(),
+    }
 }
 
 fn down(args: DownArgs) -> Result<CommandEnd, Failure> {

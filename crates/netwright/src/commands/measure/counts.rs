@@ -37,6 +37,9 @@ impl FromStr for PerSecond {
 }
 
 /// A whole number from `LOW` to `HIGH`.
+///
+/// # Errors
+/// The text is no whole number, or outside the range; one line for clap.
 pub fn within<const LOW: u32, const HIGH: u32>(text: &str) -> Result<u32, String> {
     let n = text.trim().parse::<u32>().ok().filter(|n| (LOW..=HIGH).contains(n));
     n.ok_or_else(|| format!("write a whole number from {LOW} to {HIGH}"))

@@ -73,6 +73,10 @@ const MOST_SECRET: u64 = 64 << 10;
 const MOST_RESULT: u64 = 64 << 20;
 
 /// The secret from a file or from the environment; `None` where neither has one.
+///
+/// # Errors
+/// The file cannot be read or is no text (exit code 3 or 4); the secret has less than 8
+/// characters (2).
 pub fn secret(args: &SecretArgs) -> Result<Option<Secret>, Failure> {
     let text = match &args.secret_file {
         Some(path) => Some(given::text(path, MOST_SECRET).map_err(|e| Failure::io(path, &e))?),
@@ -82,6 +86,9 @@ pub fn secret(args: &SecretArgs) -> Result<Option<Secret>, Failure> {
 }
 
 /// A path as the request stores it.
+///
+/// # Errors
+/// The name is not UTF-8, and the result's JSON could not have it (exit code 2).
 pub fn named(path: Option<&Path>) -> Result<Option<String>, Failure> {
     let name = |p: &Path| {
         p.to_str().map(str::to_owned).ok_or_else(|| {

@@ -81,6 +81,9 @@ fn common(args: &CommonArgs, peer: PeerProgram) -> Result<Common, Failure> {
 }
 
 /// The specification of `measure rtt`; refuses flags that `--peer` does not support.
+///
+/// # Errors
+/// A flag that does not go with another one or with `--peer` (exit code 2).
 pub fn rtt(args: &RttArgs) -> Result<RttSpec, Failure> {
     let peer = match args.peer {
         RttPeer::Netwright => PeerProgram::Netwright,
@@ -107,6 +110,9 @@ pub fn rtt(args: &RttArgs) -> Result<RttSpec, Failure> {
 }
 
 /// The specification of `measure stream`; UDP and foreign peers have other defaults.
+///
+/// # Errors
+/// A flag that does not go with another one or with `--peer` (exit code 2).
 pub fn stream(args: &StreamArgs) -> Result<StreamSpec, Failure> {
     let peer = match args.peer {
         StreamPeer::Netwright => PeerProgram::Netwright,

@@ -156,6 +156,9 @@ pub fn go_on(args: &ProveArgs, path: &Path) -> String {
 
 /// Refuses an experiment by flags that was never begun: the flags name its record. A record named
 /// by a file or by `--record` has an error of its own when it is read.
+///
+/// # Errors
+/// There is no such record (exit code 4).
 pub fn begun(args: &ProveArgs, path: &Path) -> Result<(), Failure> {
     if args.file.is_some() || args.record.is_some() || !matches!(path.try_exists(), Ok(false)) {
         return Ok(());

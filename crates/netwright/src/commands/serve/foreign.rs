@@ -14,6 +14,10 @@ use super::{args::ServeArgs, log::Log};
 use crate::{failure::Failure, output::Sink};
 
 /// Binds the server for stock iperf3 clients; `None` where it was not asked for.
+///
+/// # Errors
+/// A secret would be demanded, which a stock client cannot give (exit code 2), or an address cannot
+/// be bound (3 or 4).
 pub fn iperf3(args: &ServeArgs, ips: &[IpAddr]) -> Result<Option<Server>, Failure> {
     let Some(port) = args.iperf3 else { return Ok(None) };
     if !args.open && ips.iter().any(|ip| !ip.is_loopback()) {
@@ -34,7 +38,10 @@ pub fn announce(args: &ServeArgs, server: &Option<Server>) -> Result<(), Failure
     }
     match args.talk.quiet {
         true => Ok(()),
-        false => Sink::Stdout.text(&format!("serving iperf3 clients on {}\n", names.join(", "))),
+        false => {
+            let look = Sink::Stdout.look(false);
+            Sink::Stdout.text(&report::serve::listening(Some("iperf3"), &names, look))
+        }
     }
 }
 

@@ -138,12 +138,9 @@ fn announce(args: &ServeArgs, listening: &[Listen], secret: Option<&str>) -> Res
         return Sink::Stdout.text(&format!("{line}\n"));
     }
     if !args.talk.quiet {
-        let mut text = format!("serving on {}\n", names.join(", "));
-        if let Some(secret) = secret {
-            text += &format!(
-                "the client needs this secret: NETWRIGHT_SECRET={secret} netwright measure …\n"
-            );
-        }
+        let look = Sink::Stdout.look(false);
+        let mut text = report::serve::listening(None, &names, look);
+        text += &secret.map(|s| report::serve::secret(s, look)).unwrap_or_default();
         Sink::Stdout.text(&text)?;
     }
     Ok(())

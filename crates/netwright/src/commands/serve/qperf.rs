@@ -14,6 +14,10 @@ use super::{args::ServeArgs, log::Log};
 use crate::{failure::Failure, output::Sink};
 
 /// Binds the sockets for stock qperf clients; empty where not asked for.
+///
+/// # Errors
+/// A secret would be demanded, which a stock client cannot give (exit code 2), or an address cannot
+/// be bound (3 or 4).
 pub fn listen(args: &ServeArgs, ips: &[IpAddr]) -> Result<Vec<TcpListener>, Failure> {
     let Some(port) = args.qperf else { return Ok(vec![]) };
     if !args.open && ips.iter().any(|ip| !ip.is_loopback()) {
@@ -37,7 +41,10 @@ pub fn announce(args: &ServeArgs, listeners: &[TcpListener]) -> Result<(), Failu
     }
     match args.talk.quiet {
         true => Ok(()),
-        false => Sink::Stdout.text(&format!("serving qperf clients on {}\n", names.join(", "))),
+        false => {
+            let look = Sink::Stdout.look(false);
+            Sink::Stdout.text(&report::serve::listening(Some("qperf"), &names, look))
+        }
     }
 }
 

@@ -12,6 +12,9 @@ pub fn filter(args: &OnlyArgs) -> WatchFilter {
 }
 
 /// Refuses a NIC, CPU or process that this host does not have.
+///
+/// # Errors
+/// Exit code 4, with what there is instead.
 pub fn on_this_host(args: &OnlyArgs) -> Result<(), Failure> {
     let root = Root::live();
     nics(args, &probe::facts::nic::names(&root), "here")?;
@@ -24,6 +27,9 @@ pub fn on_this_host(args: &OnlyArgs) -> Result<(), Failure> {
 }
 
 /// Refuses a NIC that is not in this list.
+///
+/// # Errors
+/// Exit code 4, with a name that is alike or all there are.
 pub fn nics(args: &OnlyArgs, there: &[String], place: &str) -> Result<(), Failure> {
     match args.nic.iter().find(|name| !there.contains(name)) {
         None => Ok(()),
@@ -35,6 +41,9 @@ pub fn nics(args: &OnlyArgs, there: &[String], place: &str) -> Result<(), Failur
 }
 
 /// Refuses a CPU that is not in this set.
+///
+/// # Errors
+/// Exit code 4, with the CPUs that there are.
 pub fn cpus(args: &OnlyArgs, there: &CpuSet, place: &str) -> Result<(), Failure> {
     let asked = args.cpu.as_ref();
     match asked.map(|asked| asked.difference(there)).filter(|none| !none.is_empty()) {
@@ -46,6 +55,9 @@ pub fn cpus(args: &OnlyArgs, there: &CpuSet, place: &str) -> Result<(), Failure>
 }
 
 /// Refuses a process that is in no interval of a recording.
+///
+/// # Errors
+/// Exit code 4; also where the recording is damaged before such an interval.
 pub fn pids_of(args: &OnlyArgs, recording: &mut Recording) -> Result<(), Failure> {
     let mut missing = args.pid.clone();
     for number in 0..recording.len() {

@@ -7,6 +7,9 @@ pub struct Reply<'a>(pub &'a [u8]);
 
 impl<'a> Reply<'a> {
     /// `len` bytes from `at`.
+    ///
+    /// # Errors
+    /// `EIO` where the answer is shorter.
     pub fn bytes(self, at: usize, len: usize) -> Result<&'a [u8], i32> {
         at.checked_add(len).and_then(|end| self.0.get(at..end)).ok_or(libc::EIO)
     }
@@ -15,21 +18,34 @@ impl<'a> Reply<'a> {
         self.bytes(at, N)?.try_into().map_err(|_| libc::EIO)
     }
 
+    /// One byte.
+    ///
+    /// # Errors
+    /// `EIO` where the answer is shorter.
     pub fn u8(self, at: usize) -> Result<u8, i32> {
         self.array::<1>(at).map(|[b]| b)
     }
 
     /// Four bytes in the host's order.
+    ///
+    /// # Errors
+    /// `EIO` where the answer is shorter.
     pub fn u32(self, at: usize) -> Result<u32, i32> {
         self.array(at).map(u32::from_ne_bytes)
     }
 
     /// Eight bytes in the host's order.
+    ///
+    /// # Errors
+    /// `EIO` where the answer is shorter.
     pub fn u64(self, at: usize) -> Result<u64, i32> {
         self.array(at).map(u64::from_ne_bytes)
     }
 
     /// A text of at most `len` bytes, ended by a zero if shorter, without blanks around it.
+    ///
+    /// # Errors
+    /// `EIO` where the answer is shorter.
     pub fn text(self, at: usize, len: usize) -> Result<String, i32> {
         let bytes = self.bytes(at, len)?;
         let end = bytes.iter().position(|&b| b == 0).unwrap_or(len);

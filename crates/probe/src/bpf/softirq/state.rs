@@ -39,7 +39,9 @@ pub fn text(name: &Name) -> String {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Sum {
+    /// Their time, from entry to exit.
     pub ns: u64,
+    /// How many there were.
     pub count: u64,
 }
 

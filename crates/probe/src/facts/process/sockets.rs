@@ -70,6 +70,9 @@ fn summary(inodes: &BTreeSet<u64>, kinds: &HashMap<u64, SocketKind>) -> SocketSu
 }
 
 /// The inodes of a process's socket descriptors; one closed meanwhile is left out.
+///
+/// # Errors
+/// The process has ended, or is of another user.
 pub fn inodes(root: &Root, pid: u32) -> Result<BTreeSet<u64>, ReadError> {
     let folder = format!("/proc/{pid}/fd");
     let names = root.entries(&folder)?;

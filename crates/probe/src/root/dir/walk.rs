@@ -28,6 +28,9 @@ impl End {
     }
 
     /// The end itself as a folder.
+    ///
+    /// # Errors
+    /// An errno: `ENOTDIR` where it is no folder.
     pub fn folder(mut self, root: &Arc<OwnedFd>) -> Result<Arc<OwnedFd>, i32> {
         if self.name.is_empty() {
             return Ok(self.dirs.pop().map_or_else(|| root.clone(), |d| Arc::new(d.1)));
@@ -37,6 +40,9 @@ impl End {
 }
 
 /// The target of a link; `EINVAL` where the name is not a link.
+///
+/// # Errors
+/// An errno; `EILSEQ` where the target is no text.
 pub fn target(dir: &OwnedFd, name: &str) -> Result<String, i32> {
     let target = rustix::fs::readlinkat(dir, name, Vec::new()).map_err(|e| e.raw_os_error())?;
     target.into_string().map_err(|_| libc::EILSEQ)

@@ -65,12 +65,18 @@ impl Ring {
     }
 
     /// Starts receiving on a flow.
+    ///
+    /// # Errors
+    /// The kernel's error of submitting, where the queue is full.
     pub fn receive(&mut self, key: usize) -> io::Result<()> {
         let entry = opcode::RecvMulti::new(Fixed(key as u32), GROUP).build();
         self.push(entry.user_data(RECEIVE << 60 | key as u64))
     }
 
     /// Sends at once or not at all; no completion if all was sent.
+    ///
+    /// # Errors
+    /// The kernel's error of submitting, where the queue is full. A failed send is a completion.
     ///
     /// # Safety
     /// The bytes must stay in place until the next call that enters the kernel has returned.
@@ -86,6 +92,9 @@ impl Ring {
     }
 
     /// Sends when there is room, and reports a completion.
+    ///
+    /// # Errors
+    /// The kernel's error of submitting, where the queue is full. A failed send is a completion.
     ///
     /// # Safety
     /// The bytes must stay in place until the completion, or until this is dropped.
@@ -108,12 +117,18 @@ impl Ring {
     }
 
     /// Submits queued operations without waiting.
+    ///
+    /// # Errors
+    /// The kernel's error of submitting.
     pub fn flush(&mut self) -> io::Result<()> {
         self.enter(0, EnterFlags::empty())
     }
 
     /// Submits queued operations and waits for completions in the given way. If interrupted, or
     /// after spinning in vain, returns with none.
+    ///
+    /// # Errors
+    /// The kernel's error of submitting or waiting; a signal is none.
     #[inline]
     pub fn wait(&mut self, wait: Wait) -> io::Result<()> {
         self.buffers.publish();

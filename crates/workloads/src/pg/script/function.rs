@@ -99,6 +99,10 @@ impl Function {
     }
 
     /// Its value for the number of arguments that [`Function::lacks_seed`] requires.
+    ///
+    /// # Errors
+    /// As pgbench words it: an argument of the wrong type, a division by zero, an overflow, or a
+    /// parameter outside its range.
     pub fn apply(self, arguments: &[Scalar], rng: &mut Rng) -> Result<Scalar, String> {
         let null = arguments.contains(&Scalar::Null);
         if null && !matches!(self, Self::Is | Self::Debug) {

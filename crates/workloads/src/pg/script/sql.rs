@@ -190,6 +190,9 @@ impl<'a> Scanner<'a> {
     }
 
     /// The next statement with its offset, if there is one, and its end.
+    ///
+    /// # Errors
+    /// The statement is malformed, with its place: an unclosed quote or comment, a bad variable.
     pub fn next(&mut self) -> Result<(Option<(SqlText, usize)>, End), Fault> {
         self.statement.clear();
         self.cuts.clear();

@@ -49,6 +49,10 @@ impl<'a> Tokens<'a> {
         self.next.1
     }
 
+    /// Returns the next token and reads the one after it.
+    ///
+    /// # Errors
+    /// The token after it is invalid.
     pub fn take(&mut self) -> Result<Token<'a>, Fault> {
         let following = self.read()?;
         Ok(std::mem::replace(&mut self.next, following).0)

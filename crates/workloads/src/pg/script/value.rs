@@ -17,6 +17,9 @@ pub enum Value {
 
 impl Value {
     /// Whether `\if` counts it as true: numbers other than 0 do, `NULL` does not.
+    ///
+    /// # Errors
+    /// Its text is neither a number nor a truth value.
     pub fn is_true(&self) -> Result<bool, String> {
         Ok(Scalar::read("", self)?.is_true())
     }
@@ -57,6 +60,10 @@ impl From<Scalar> for Value {
 
 impl Scalar {
     /// A variable's value for a computation.
+    ///
+    /// # Errors
+    /// Its text is neither a number, a truth value nor `null`; the message has pgbench's words and
+    /// `name`.
     pub fn read(name: &str, value: &Value) -> Result<Self, String> {
         Ok(match value {
             Value::Null => Self::Null,
@@ -111,6 +118,10 @@ impl Scalar {
         }
     }
 
+    /// The truth value; a number is none.
+    ///
+    /// # Errors
+    /// The value is of another type; the message has pgbench's words.
     pub fn boolean(self) -> Result<bool, String> {
         match self {
             Self::Bool(b) => Ok(b),
@@ -139,6 +150,10 @@ impl Scalar {
         }
     }
 
+    /// The number as a double; beyond 2^53 an integer loses digits, as in pgbench.
+    ///
+    /// # Errors
+    /// The value is no number; the message has pgbench's words.
     #[expect(clippy::cast_precision_loss, reason = "as pgbench computes")]
     pub fn double(self) -> Result<f64, String> {
         match self {
