@@ -142,11 +142,12 @@ fn name(d: &Document, form: &Form, n: usize) -> String {
         .filter(|p| !p.is_empty())
         .collect();
     // Request and response of one size are said once.
-    if let [a, b, ..] = parts.as_slice() {
-        if a.strip_prefix("request ") == b.strip_prefix("response ") {
-            let size = a.trim_start_matches("request ").to_owned();
-            parts.splice(0..2, [size]);
-        }
+    let sizes = match parts.as_slice() {
+        [a, b, ..] => a.strip_prefix("request ").zip(b.strip_prefix("response ")),
+        _ => None,
+    };
+    if let Some(size) = sizes.filter(|(a, b)| a == b).map(|(a, _)| a.to_owned()) {
+        parts.splice(0..2, [size]);
     }
     match (parts.is_empty(), d.len("/runs")) {
         (true, 0..=1) => "all".into(),

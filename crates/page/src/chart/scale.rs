@@ -23,7 +23,7 @@ pub struct Axis {
 /// The named quantiles.
 const QUANTILES: [(f64, &str); 7] = [
     (0.0, "min"),
-    (0.301_03, "p50"),
+    (std::f64::consts::LOG10_2, "p50"),
     (1.0, "p90"),
     (2.0, "p99"),
     (3.0, "p99.9"),
