@@ -62,10 +62,10 @@ enum FormatArg {
 /// Reads the results, makes the page and writes it.
 pub fn run(args: &ReportArgs) -> Result<CommandEnd, Failure> {
     let sink = Sink::new(args.output.clone());
-    if let (Sink::File(path), false) = (&sink, args.force) {
-        if path.symlink_metadata().is_ok() {
-            return Err(exists(path));
-        }
+    if let (Sink::File(path), false) = (&sink, args.force)
+        && path.symlink_metadata().is_ok()
+    {
+        return Err(exists(path));
     }
     let documents = args.runs.iter().map(|run| document(run)).collect::<Result<Vec<_>, _>>()?;
     let page = page::page(&documents, args.title.as_deref(), format(args));
