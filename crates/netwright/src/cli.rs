@@ -4,7 +4,9 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     args::{DoctorArgs, InspectArgs, SchemaArgs, SnapshotArgs},
-    commands::{compare, explain, fix, lab, measure, place, prove, remote, serve, tune, watch},
+    commands::{
+        compare, explain, fix, lab, measure, place, prove, remote, report, serve, tune, watch,
+    },
 };
 
 /// Finds the network bottleneck of a Linux host.
@@ -52,6 +54,8 @@ pub enum Command {
     /// Answer another host's `fix`, `prove` or `tune`, which start this over ssh.
     #[command(hide = true)]
     Remote(remote::RemoteArgs),
+    /// Make one page of results, for people: HTML with charts, or Markdown for a ticket.
+    Report(report::ReportArgs),
     /// Run the measurement server.
     Serve(serve::args::ServeArgs),
     /// Write the host's facts and raw sources into one archive, for use elsewhere.

@@ -61,6 +61,7 @@ fn run(command: Command) -> Result<CommandEnd, Failure> {
         Command::Place(args) => commands::place::run(args),
         Command::Prove(args) => commands::prove::run(&args),
         Command::Remote(args) => commands::remote::run(args),
+        Command::Report(args) => commands::report::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
         Command::Snapshot(args) => commands::snapshot::run(&request::Snapshot::check(args)?),
         Command::Tune(args) => commands::tune::run(args),

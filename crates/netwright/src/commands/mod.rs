@@ -10,6 +10,7 @@ pub mod measure;
 pub mod place;
 pub mod prove;
 pub mod remote;
+pub mod report;
 pub mod schema;
 pub mod serve;
 pub mod snapshot;

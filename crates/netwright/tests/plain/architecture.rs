@@ -15,6 +15,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("compare", &["model", "stats"]),
     ("diagnose", &["model", "stats"]),
     ("report", &["model"]),
+    ("page", &["model", "report"]),
     ("probe", &["model", "parse"]),
     ("traffic", &["model", "stats", "probe"]),
     ("workloads", &["model", "stats", "probe", "traffic"]),
@@ -35,6 +36,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "compare",
             "diagnose",
             "report",
+            "page",
             "probe",
             "traffic",
             "workloads",
@@ -51,7 +53,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 ];
 
 /// Crates without access to files, processes, the network or a clock.
-const PURE: &[&str] = &["model", "parse", "stats", "compare", "diagnose", "report"];
+const PURE: &[&str] = &["model", "parse", "stats", "compare", "diagnose", "report", "page"];
 
 /// Pure crates may only use these outside libraries; others could bring I/O.
 const PURE_MAY_USE: &[&str] = &["serde", "serde_json", "schemars", "thiserror", "unicode-width"];

@@ -12,6 +12,7 @@ mod planted_drops;
 mod planted_memory;
 mod planted_queues;
 mod planted_settings;
+mod report;
 mod schema;
 mod smoke;
 mod snapshot;

@@ -142,6 +142,9 @@ impl Smoke {
         let args = ["compare", "before", "after", "--metric", "value:lower", "--json"];
         let document = self.run(&args, &[0]);
         assert!(document.contains("\"better\""), "{document}");
+        std::fs::write(self.state.path().join("compare.json"), document).unwrap();
+        let page = self.run(&["report", "compare.json"], &[0]);
+        assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
     }
 
     fn lab(&mut self) {

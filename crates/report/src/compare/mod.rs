@@ -42,7 +42,7 @@ fn title(d: &CompareDocument) -> Line {
 }
 
 /// The verdict on all metrics in words.
-fn headline(d: &CompareDocument) -> String {
+pub fn headline(d: &CompareDocument) -> String {
     match d.outcome.unwrap_or(Outcome::Undecided) {
         Outcome::Mixed => "mixed: one metric better, another worse".into(),
         _ => telling(d).map_or_else(|| "undecided".into(), says),
@@ -50,14 +50,14 @@ fn headline(d: &CompareDocument) -> String {
 }
 
 /// The metric behind the verdict: the first that is called as the whole is.
-fn telling(d: &CompareDocument) -> Option<&Comparison> {
+pub fn telling(d: &CompareDocument) -> Option<&Comparison> {
     let same = d.comparisons.iter().find(|c| Some(c.outcome) == d.outcome);
     same.or_else(|| d.comparisons.iter().find(|c| c.outcome == Outcome::Worse))
         .or_else(|| d.comparisons.first())
 }
 
 /// What is said of a metric.
-fn says(c: &Comparison) -> String {
+pub fn says(c: &Comparison) -> String {
     match (c.outcome, c.low.zip(c.high)) {
         (Outcome::Better, _) => "better".into(),
         (Outcome::Worse, _) => "worse".into(),
