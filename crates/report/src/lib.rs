@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod explain;
 pub mod fix;
 pub mod inspect;
+pub mod lint;
 pub mod measure;
 mod notes;
 mod path;
