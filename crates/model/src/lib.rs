@@ -17,6 +17,7 @@ pub mod host;
 pub mod ids;
 pub mod irq;
 pub mod knob;
+pub mod lint;
 pub mod measure;
 pub mod napi;
 pub mod netns;

@@ -6,7 +6,7 @@ mod judge;
 mod rules;
 mod table;
 
-pub use judge::{JudgedValue, ProposedValue, command, judge};
+pub use judge::{JudgedValue, ProposedValue, command, further_reasons, judge};
 pub use table::{FAMILIES, TABLE};
 
 use schemars::JsonSchema;

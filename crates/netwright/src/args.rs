@@ -301,6 +301,8 @@ pub enum Document {
     Explain,
     /// `explain --port PORT --json`, `explain --pid PID --json`.
     ExplainPassive,
+    /// `lint --json`.
+    Lint,
     /// `measure rtt --json`.
     MeasureRtt,
     /// `measure connect --json`.

@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::{
     args::{DoctorArgs, InspectArgs, SchemaArgs, SnapshotArgs},
     commands::{
-        compare, explain, fix, lab, measure, place, prove, remote, report, serve, tune, watch,
+        compare, explain, fix, lab, lint, measure, place, prove, remote, report, serve, tune, watch,
     },
 };
 
@@ -45,6 +45,8 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Practice hosts on this machine: namespaces, containers, a guest with NUMA and queues.
     Lab(lab::args::LabArgs),
+    /// Judge lines of inherited tuning, each with its reason: sysctl files, profiles, scripts.
+    Lint(lint::args::LintArgs),
     /// Send defined traffic to a server, and report the results.
     Measure(measure::args::MeasureArgs),
     /// Propose CPUs for services: with their NIC and disks, interrupts on CPUs of their own.

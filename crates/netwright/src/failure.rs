@@ -2,6 +2,7 @@
 
 use std::{fmt, io, path::Path};
 
+use lint::LintError;
 use prove::ProveError;
 use tune::TuneError;
 use view::error::ViewError;
@@ -97,6 +98,15 @@ impl From<TuneError> for Failure {
             | TuneError::Unread(_)
             | TuneError::Changed(_)
             | TuneError::Journal(_)) => Self::Environment(e.to_string()),
+        }
+    }
+}
+
+impl From<LintError> for Failure {
+    fn from(e: LintError) -> Self {
+        match e {
+            LintError::Read { path, source } => Self::io(&path, &source),
+            e @ LintError::NoText { .. } => Self::Usage(e.to_string()),
         }
     }
 }

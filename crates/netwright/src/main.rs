@@ -57,6 +57,7 @@ fn run(command: Command) -> Result<CommandEnd, Failure> {
         Command::Fix(args) => commands::fix::run(&args),
         Command::Inspect(args) => commands::inspect::run(&request::Inspect::check(args)?),
         Command::Lab(args) => commands::lab::run(args),
+        Command::Lint(args) => commands::lint::run(args),
         Command::Measure(args) => commands::measure::run(&args),
         Command::Place(args) => commands::place::run(args),
         Command::Prove(args) => commands::prove::run(&args),

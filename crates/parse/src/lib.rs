@@ -13,6 +13,7 @@ pub mod cache_size;
 pub mod cgroup;
 pub mod cgroup_cpu;
 pub mod cpuinfo;
+pub mod dockerfile;
 pub mod environ;
 pub mod error;
 pub mod ethtool_text;
@@ -61,6 +62,7 @@ pub mod rtnl_link;
 pub mod rtnl_qdisc;
 pub mod rtnl_stats;
 pub mod schedstat;
+pub mod shell_settings;
 pub mod shell_vars;
 pub mod sockperf_text;
 pub mod sockstat;
@@ -79,6 +81,7 @@ pub mod uptime_text;
 pub mod vlan_config;
 pub mod vmstat;
 pub mod wrk_text;
+pub mod yaml_settings;
 
 pub use error::ParseError;
 
@@ -96,6 +99,7 @@ pub const PARSERS: &[FuzzEntry] = &[
         let _ = (cgroup_cpu::stat(b), cgroup_cpu::max(b));
     }),
     ("cpuinfo", |b| drop(cpuinfo::parse(b))),
+    ("dockerfile", |b| drop(dockerfile::parse(b))),
     ("environ", |b| drop(environ::value(b, "container"))),
     ("ethtool_text", |b| {
         let _ = (ethtool_text::limits(b), ethtool_text::features(b), ethtool_text::coalesce(b));
@@ -166,6 +170,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("rtnl_qdisc", |b| drop(rtnl_qdisc::parse(b))),
     ("rtnl_stats", |b| drop(rtnl_stats::parse(b))),
     ("schedstat", |b| drop(schedstat::parse(b))),
+    ("shell_settings", |b| drop(shell_settings::parse(b, model::lint::Place::Script))),
     ("shell_vars", |b| drop(shell_vars::parse(b))),
     ("sockperf_text", |b| drop(sockperf_text::runs(&String::from_utf8_lossy(b)))),
     ("sockstat", |b| drop(sockstat::parse(b))),
@@ -197,6 +202,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("vlan_config", |b| drop(vlan_config::parse(b))),
     ("vmstat", |b| drop(vmstat::parse(b))),
     ("wrk_text", |b| drop(wrk_text::runs(&String::from_utf8_lossy(b)))),
+    ("yaml_settings", |b| drop(yaml_settings::parse(b))),
 ];
 
 /// Feeds a parser of JSON documents.

@@ -9,6 +9,7 @@ pub mod explain;
 pub mod fix;
 pub mod inspect;
 pub mod lab;
+pub mod lint;
 pub mod measure;
 mod notes;
 mod path;

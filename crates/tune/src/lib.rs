@@ -50,6 +50,7 @@ pub mod trial_setup;
 pub mod undo;
 mod undo_forecast;
 pub mod undo_result;
+pub mod value;
 mod verification;
 pub mod watchdog;
 

@@ -25,6 +25,8 @@ pub struct JudgedValue {
     pub why: String,
     /// What that rests on.
     pub source: &'static str,
+    /// The values that the rule is about; `None` without a rule.
+    pub when: Option<ValueMatch>,
 }
 
 /// What a value of a setting is; `None` for a setting that is not in the table.
@@ -33,10 +35,18 @@ pub fn judge(key: &str, asked: &ProposedValue<'_>) -> Option<JudgedValue> {
     if let Some(gone) = row.gone.filter(|g| asked.now.is_none() && reached(asked, g.since)) {
         let (major, minor) = gone.since;
         let why = format!("Linux {major}.{minor} took it away: {}", gone.why);
-        return Some(JudgedValue { verdict: Verdict::Gone, why, source: gone.source });
+        return Some(JudgedValue { verdict: Verdict::Gone, why, source: gone.source, when: None });
     }
-    let good = JudgedValue { verdict: Verdict::Good, why: String::new(), source: source(row) };
+    let good =
+        JudgedValue { verdict: Verdict::Good, why: String::new(), source: source(row), when: None };
     Some(row.rules.iter().find_map(|rule| by(row, rule, asked)).unwrap_or(good))
+}
+
+/// The reasons of all rules that hold for a value beside the first, which [`judge`] returns.
+pub fn further_reasons(key: &str, asked: &ProposedValue<'_>) -> Vec<String> {
+    let Some(row) = find(key) else { return vec![] };
+    let all = row.rules.iter().filter_map(|rule| by(row, rule, asked));
+    all.skip(1).map(|judged| judged.why).collect()
 }
 
 /// What a line of a recipe is that is a command and no setting; `None` for one that is not known.
@@ -48,6 +58,7 @@ pub fn command(line: &str) -> Option<JudgedValue> {
         verdict: rule.verdict,
         why: rule.why.to_owned(),
         source: rule.source,
+        when: Some(rule.when),
     })
 }
 
@@ -68,7 +79,7 @@ fn by(row: &Setting, rule: &Rule, asked: &ProposedValue<'_>) -> Option<JudgedVal
         (false, false) => format!("{text}: {}", rule.why),
     };
     let source = if rule.source.is_empty() { source(row) } else { rule.source };
-    Some(JudgedValue { verdict: rule.verdict, why, source })
+    Some(JudgedValue { verdict: rule.verdict, why, source, when: Some(rule.when) })
 }
 
 /// What a rule has to say of the value itself, if it holds for it; `None` where it does not.

@@ -6,6 +6,7 @@ pub mod explain;
 pub mod fix;
 pub mod inspect;
 pub mod lab;
+pub mod lint;
 pub mod measure;
 pub mod place;
 pub mod prove;

@@ -25,6 +25,7 @@ pub fn run(args: &SchemaArgs) -> Result<CommandEnd, Failure> {
         Document::Compare => schemars::schema_for!(model::compare::CompareDocument),
         Document::Explain => schemars::schema_for!(model::explain::ExplainDocument),
         Document::ExplainPassive => schemars::schema_for!(model::passive::PassiveDocument),
+        Document::Lint => schemars::schema_for!(model::lint::LintDocument),
         Document::MeasureRtt => schemars::schema_for!(model::measure::RttDocument),
         Document::MeasureConnect => schemars::schema_for!(model::measure::ConnectDocument),
         Document::MeasureStream => schemars::schema_for!(model::measure::StreamDocument),

@@ -22,6 +22,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("interop", &["model", "stats", "probe", "traffic"]),
     ("lab", &["model", "parse", "probe"]),
     ("tune", &["model", "parse", "probe"]),
+    ("lint", &["model", "parse", "probe", "tune"]),
     ("prove", &["model", "stats", "probe", "tune"]),
     ("remote", &["model", "diagnose", "probe", "tune", "prove"]),
     ("explain", &["model", "stats", "probe", "traffic", "workloads"]),
@@ -43,6 +44,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "interop",
             "lab",
             "tune",
+            "lint",
             "prove",
             "remote",
             "explain",
@@ -56,7 +58,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 const PURE: &[&str] = &["model", "parse", "stats", "compare", "diagnose", "report", "page"];
 
 /// Pure crates may only use these outside libraries; others could bring I/O.
-const PURE_MAY_USE: &[&str] = &["serde", "serde_json", "schemars", "thiserror", "unicode-width"];
+const PURE_MAY_USE: &[&str] =
+    &["saphyr-parser", "serde", "serde_json", "schemars", "thiserror", "unicode-width"];
 
 pub fn crates() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use crate::support::{NETWRIGHT, output};
 
 /// A command for each kind of file argument; `FILE` is the name.
-const COMMANDS: [&[&str]; 9] = [
+const COMMANDS: [&[&str]; 10] = [
+    &["lint", "FILE"],
     &["measure", "rtt", "127.0.0.1:9", "--secret-file", "FILE"],
     &["measure", "http", "https://127.0.0.1:9/", "--ca", "FILE"],
     &["measure", "http", "http://127.0.0.1:9/", "--body-file", "FILE"],

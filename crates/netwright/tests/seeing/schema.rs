@@ -32,6 +32,7 @@ documents! {
     explain_passive "explain-passive";
     fix "fix";
     inspect "inspect";
+    lint "lint";
     measure_connect "measure-connect";
     measure_http "measure-http";
     measure_pg "measure-pg";
@@ -146,6 +147,13 @@ fn doctor() -> String {
         assert!(schema.pointer(&at).is_some(), "evidence[].{key} is missing");
     }
     out
+}
+
+fn lint() -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("sysctl.conf");
+    fs::write(&file, "net.ipv4.tcp_sack = 1\nnet.core.unheard_of = 1\n").expect("a file");
+    run(NETWRIGHT, &["lint", "--json", file.to_str().expect("UTF-8")])
 }
 
 fn place() -> String {

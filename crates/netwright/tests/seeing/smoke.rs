@@ -81,6 +81,9 @@ impl Smoke {
         self.run(&["snapshot", "-o", "host.tar.zst", "--window", "200ms"], &[0]);
         let of_snapshot = self.run(&["inspect", "--json", "--root", "host.tar.zst"], &[0]);
         assert!(of_snapshot.contains("\"nics\""), "{of_snapshot}");
+        std::fs::write(self.state.path().join("old.conf"), "net.ipv4.tcp_sack = 0\n").unwrap();
+        let judged = self.run(&["lint", "--json", "--root", "host.tar.zst", "old.conf"], &[1]);
+        assert!(judged.contains("\"harmful\""), "{judged}");
     }
 
     fn changes(&mut self) {

@@ -67,7 +67,9 @@ fn document(asked: &[&str], line: &str) -> Option<String> {
         value["kind"].as_str().unwrap_or_else(|| panic!("no kind in {line}")).replace('_', "-")
     };
     Some(match command {
-        "compare" | "inspect" | "doctor" | "fix" | "place" | "prove" | "watch" => command.into(),
+        "compare" | "inspect" | "doctor" | "fix" | "lint" | "place" | "prove" | "watch" => {
+            command.into()
+        }
         "explain" => kind(),
         "measure" => format!("measure-{}", kind()),
         "tune" => match *words.next().unwrap_or(&"") {

@@ -23,6 +23,30 @@ pub struct Profile {
     pub reapplies_sysctl_files: bool,
     /// Files that were named and are not there.
     pub missing: Vec<String>,
+    /// The first circle of profiles that include each other: their names with arrows between.
+    pub circle: Option<String>,
+}
+
+/// A profile's file that lies elsewhere than in tuned's folders: its path and bytes, by name.
+pub type Beside<'a> = &'a mut dyn FnMut(&str) -> Option<(String, Vec<u8>)>;
+
+/// A profile whose own file has these bytes. Profiles that it includes are looked up by `beside`,
+/// then in tuned's folders.
+pub fn of_file(root: &Root, name: &str, path: &str, bytes: &[u8], beside: Beside<'_>) -> Profile {
+    let mut profile = empty(root, name);
+    let mut walk = Walk { root, beside, seen: BTreeSet::from([name.to_owned()]), stack: vec![] };
+    walk.add(name, path, bytes, &mut profile);
+    profile
+}
+
+fn empty(root: &Root, name: &str) -> Profile {
+    Profile {
+        name: name.to_owned(),
+        lines: vec![],
+        reapplies_sysctl_files: reapplies(root),
+        missing: vec![],
+        circle: None,
+    }
 }
 
 /// One line of a profile.
@@ -36,6 +60,8 @@ pub struct Line {
     pub key: String,
     /// Value; variables (`${…}`) stand unexpanded.
     pub value: String,
+    /// Whether its section names the hosts that it is for.
+    pub conditional: bool,
 }
 
 /// Where the active profile's name stands.
@@ -44,15 +70,11 @@ pub const ACTIVE: &str = "/etc/tuned/active_profile";
 /// The active profile; `None` where tuned has none.
 pub fn active(root: &Root) -> Option<Profile> {
     let name = root.word(ACTIVE).into_known()?;
-    let mut profile = Profile {
-        name: name.clone(),
-        lines: vec![],
-        reapplies_sysctl_files: reapplies(root),
-        missing: vec![],
-    };
-    let mut seen = BTreeSet::new();
+    let mut profile = empty(root, &name);
+    let beside = &mut |_: &str| None;
+    let mut walk = Walk { root, beside, seen: BTreeSet::new(), stack: vec![] };
     for one in name.split_whitespace() {
-        include(root, one, &mut profile, &mut seen);
+        walk.include(one, &mut profile);
     }
     Some(profile)
 }
@@ -68,34 +90,61 @@ fn reapplies(root: &Root) -> bool {
     })
 }
 
-/// Reads a profile after those it includes.
-fn include(root: &Root, name: &str, profile: &mut Profile, seen: &mut BTreeSet<String>) {
-    // A name is one component: it cannot lead out of tuned's folders.
-    if name.contains('/') || name.starts_with('.') || seen.len() >= MOST_FILES {
-        return;
-    }
-    if !seen.insert(name.to_owned()) {
-        return;
-    }
-    let found = ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"]
-        .iter()
-        .map(|dir| format!("{dir}/{name}/tuned.conf"))
-        .find_map(|path| root.read(&path).ok().map(|bytes| (path, bytes)));
-    let Some((path, bytes)) = found else {
-        profile.missing.push(name.to_owned());
-        return;
-    };
-    let conf = ini::parse(&bytes);
-    if let Some(names) = conf.get("main", "include") {
-        for parent in ini::without_comment(&names.value).split([',', ';', ' ']) {
-            let parent = parent.trim().trim_start_matches('-');
-            if !parent.is_empty() && !parent.contains("${") {
-                include(root, parent, profile, seen);
-            }
+/// The way through profiles that include each other.
+struct Walk<'a> {
+    root: &'a Root,
+    beside: Beside<'a>,
+    seen: BTreeSet<String>,
+    /// The profiles that are being read, each included by the one before.
+    stack: Vec<String>,
+}
+
+impl Walk<'_> {
+    /// Reads a profile after those it includes.
+    fn include(&mut self, name: &str, profile: &mut Profile) {
+        // A name is one component: it cannot lead out of tuned's folders.
+        if name.contains('/') || name.starts_with('.') || self.seen.len() >= MOST_FILES {
+            return;
+        }
+        if let Some(from) = self.stack.iter().position(|n| n == name) {
+            let names = self.stack.iter().skip(from).map(String::as_str).chain([name]);
+            let circle = names.collect::<Vec<_>>().join(" -> ");
+            profile.circle.get_or_insert(circle);
+        }
+        if !self.seen.insert(name.to_owned()) {
+            return;
+        }
+        let installed = || {
+            ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"]
+                .iter()
+                .map(|dir| format!("{dir}/{name}/tuned.conf"))
+                .find_map(|path| self.root.read(&path).ok().map(|bytes| (path, bytes)))
+        };
+        match (self.beside)(name).or_else(installed) {
+            Some((path, bytes)) => self.add(name, &path, &bytes, profile),
+            None => profile.missing.push(name.to_owned()),
         }
     }
-    add(&path, &conf, profile);
+
+    /// The lines of a file, after those of the profiles that it includes.
+    fn add(&mut self, name: &str, path: &str, bytes: &[u8], profile: &mut Profile) {
+        let conf = ini::parse(bytes);
+        self.stack.push(name.to_owned());
+        if let Some(names) = conf.get("main", "include") {
+            for parent in ini::without_comment(&names.value).split([',', ';', ' ']) {
+                let parent = parent.trim().trim_start_matches('-');
+                if !parent.is_empty() && !parent.contains("${") {
+                    self.include(parent, profile);
+                }
+            }
+        }
+        self.stack.pop();
+        add(path, &conf, profile);
+    }
 }
+
+/// Options of a section whose settings hold only for hosts that match.
+const CONDITIONS: [&str; 2] = ["uname_regex", "cpuinfo_regex"];
 
 fn add(path: &str, conf: &ini::Ini, profile: &mut Profile) {
     let plugin_of = |section: &str| {
@@ -103,7 +152,8 @@ fn add(path: &str, conf: &ini::Ini, profile: &mut Profile) {
     };
     for e in &conf.entries {
         let own = ["main", "variables"].contains(&e.section.as_str());
-        let about = ["type", "replace", "enabled", "devices", "priority"].contains(&e.key.as_str());
+        let about = ["type", "replace", "enabled", "devices", "priority"].contains(&e.key.as_str())
+            || CONDITIONS.contains(&e.key.as_str());
         let off =
             conf.get(&e.section, "enabled").is_some_and(|e| e.value == "0" || e.value == "false");
         let plugin = plugin_of(&e.section);
@@ -120,6 +170,7 @@ fn add(path: &str, conf: &ini::Ini, profile: &mut Profile) {
             plugin,
             key: e.key.clone(),
             value: ini::without_comment(&e.value).to_owned(),
+            conditional: CONDITIONS.iter().any(|c| conf.get(&e.section, c).is_some()),
         });
     }
 }

@@ -26,7 +26,7 @@ impl Refusal {
 /// Converts the setting table's judgement of a value.
 impl From<JudgedValue> for Refusal {
     fn from(judged: JudgedValue) -> Self {
-        let JudgedValue { verdict, why, source } = judged;
+        let JudgedValue { verdict, why, source, when: _ } = judged;
         let kind = match verdict {
             Verdict::NoEffect => RefusedAs::NoEffect,
             Verdict::Gone => RefusedAs::Environment,

@@ -59,6 +59,42 @@ pub fn read(
     entries().map(|e| (e.key.to_owned(), setting(root, &e, &setters, &basis, &fresh))).collect()
 }
 
+/// The settings as a kernel of another version, or on a host of another memory, starts with them: the
+/// table's defaults alone. No value is known.
+pub fn of_another(
+    host: &Host,
+    nodes: Option<usize>,
+    memory: &Reading<Bytes>,
+) -> BTreeMap<String, Sysctl> {
+    let release = host.kernel.known().map_or("", String::as_str);
+    let basis = Basis {
+        version: kernel_version(release),
+        backports: carries_changes_back(release),
+        memory: memory.known().map(|b| b.0),
+        page: host.page_size_bytes.known().map(|b| b.0),
+        hz: host.build.hz.get(),
+        nodes,
+        ..Basis::default()
+    };
+    let one = |e: Entry| {
+        let default = from_table(&e, &basis, "");
+        let (default_from, default_source) = match &default {
+            Ok(_) => (DefaultFrom::VersionTable, source(&e, &basis)),
+            Err(why) => (DefaultFrom::Unknown, why.clone()),
+        };
+        let sysctl = Sysctl {
+            value: Reading::absent("another host"),
+            default: default.map_or_else(Reading::absent, Reading::Known),
+            default_from,
+            default_source,
+            origin: Origin::Unknown,
+            unit: e.unit.to_owned(),
+        };
+        (e.key.to_owned(), sysctl)
+    };
+    entries().map(one).collect()
+}
+
 /// Lines of the boot's sysctl files that set what Netwright knows: file, line from 1, dotted
 /// name (or pattern), value.
 pub fn file_lines(root: &Root) -> Vec<(String, u32, String, String)> {
@@ -244,6 +280,6 @@ fn basis<'a>(
 
 /// Vendors with kernels that have years of later changes under an old number: Red Hat and its
 /// rebuilds (`.el8`), SUSE (`-150500.55-default`).
-fn carries_changes_back(release: &str) -> bool {
+pub fn carries_changes_back(release: &str) -> bool {
     release.contains(".el") || release.ends_with("-default") && release.contains("-1")
 }
