@@ -4,7 +4,9 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     args::{DoctorArgs, InspectArgs, SchemaArgs, SnapshotArgs},
-    commands::{compare, explain, fix, lab, measure, place, prove, remote, serve, tune, watch},
+    commands::{
+        compare, explain, fix, history, lab, measure, place, prove, remote, serve, tune, watch,
+    },
 };
 
 /// Finds the network bottleneck of a Linux host.
@@ -39,6 +41,8 @@ pub enum Command {
     /// Diagnose, try each remedy, prove it under a workload, keep those that help and undo the
     /// rest.
     Fix(Box<fix::args::FixArgs>),
+    /// Show, compare, export and remove the runs that were kept.
+    History(history::args::HistoryArgs),
     /// Show the host: NICs, queues, IRQs, CPUs, nodes, settings.
     Inspect(InspectArgs),
     /// Practice hosts on this machine: namespaces, containers, a guest with NUMA and queues.

@@ -11,7 +11,7 @@ use report::TextStyle;
 use rustix::fs::Access;
 use serde::Serialize;
 
-use crate::{args::OutputArgs, failure::Failure};
+use crate::{answered, args::OutputArgs, failure::Failure};
 
 /// The destination of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -196,6 +196,7 @@ impl<'a> Answer<'a> {
         document: &D,
         text: impl FnOnce(&D, TextStyle) -> String,
     ) -> Result<(), Failure> {
+        answered::document(document);
         match self.output.json {
             true => self.sink.json(document),
             false => self.sink.text(&text(document, self.sink.look(self.output.talk.verbose))),

@@ -31,6 +31,7 @@ documents! {
     explain "explain";
     explain_passive "explain-passive";
     fix "fix";
+    history_list "history-list";
     inspect "inspect";
     measure_connect "measure-connect";
     measure_http "measure-http";
@@ -146,6 +147,18 @@ fn doctor() -> String {
         assert!(schema.pointer(&at).is_some(), "evidence[].{key} is missing");
     }
     out
+}
+
+/// A store with one run of this host, which is removed with the folder.
+fn kept(folder: &std::path::Path) -> String {
+    let store = folder.join("history.sqlite").display().to_string();
+    run(NETWRIGHT, &["doctor", "--window", "200ms", "--store", &store]);
+    store
+}
+
+fn history_list() -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    run(NETWRIGHT, &["history", "list", "--json", "--store", &kept(folder.path())])
 }
 
 fn place() -> String {

@@ -12,7 +12,7 @@ use crate::support::{
 };
 
 /// Commands with subcommands of their own.
-const FAMILIES: [&str; 3] = ["lab", "measure", "tune"];
+const FAMILIES: [&str; 4] = ["history", "lab", "measure", "tune"];
 
 /// The commands in a help text.
 fn commands(help: &str) -> Vec<String> {
@@ -144,6 +144,14 @@ impl Smoke {
         assert!(document.contains("\"better\""), "{document}");
     }
 
+    fn history(&mut self) {
+        let own = ["--store", "history.sqlite"];
+        self.run(&[&["doctor", "--window", "200ms", "--tag", "t"][..], &own].concat(), &[0]);
+        let listed = self.run(&[&["history", "list", "--json"][..], &own].concat(), &[0]);
+        assert!(listed.contains("\"tag\":\"t\""), "{listed}");
+        self.run(&[&["history", "show", "1"][..], &own].concat(), &[0]);
+    }
+
     fn lab(&mut self) {
         let name = format!("t{}-smoke", std::process::id());
         self.run(&["lab", "up", "pair", "-q", "--name", &name], &[0]);
@@ -166,6 +174,7 @@ fn every_command_works_as_released() {
         smoke.traffic();
         smoke.experiments();
         smoke.verdicts();
+        smoke.history();
     });
     let mut offered = BTreeSet::new();
     for command in commands(&run(NETWRIGHT, &["--help"])) {

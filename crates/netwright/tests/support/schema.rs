@@ -68,6 +68,11 @@ fn document(asked: &[&str], line: &str) -> Option<String> {
     };
     Some(match command {
         "compare" | "inspect" | "doctor" | "fix" | "place" | "prove" | "watch" => command.into(),
+        // What `show` prints keeps to the schema of the run's kind, which its own command is held to.
+        "history" => match *words.next().unwrap_or(&"") {
+            "show" => return None,
+            what => format!("history-{what}"),
+        },
         "explain" => kind(),
         "measure" => format!("measure-{}", kind()),
         "tune" => match *words.next().unwrap_or(&"") {

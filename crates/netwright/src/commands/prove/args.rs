@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::{HostArgs, OutputArgs, WorkloadArgs};
+use crate::{
+    args::{HostArgs, OutputArgs, WorkloadArgs},
+    record_args::RecordArgs,
+};
 
 const WORKLOAD: &str = "A netwright measurement to run; `measure …` or `rtt://HOST`, `stream://`, \
                         `connect://`, `http://`, `pg://`, `redis://`, followed by its options; \
@@ -96,4 +99,6 @@ pub struct ProveArgs {
     pub status: bool,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub keep: RecordArgs,
 }
