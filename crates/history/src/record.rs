@@ -1,5 +1,6 @@
 //! What a run leaves.
 
+use model::history::HistoryRun;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -32,6 +33,31 @@ pub struct Record {
     pub document: String,
     /// The host's facts as in `inspect --json`; empty where they could not be read.
     pub facts: String,
+}
+
+impl Record {
+    /// Its line in a list, under this number.
+    pub fn listed(&self, id: u64) -> HistoryRun {
+        HistoryRun {
+            id,
+            ended_unix_ms: self.ended_unix_ms,
+            host: self.host.clone(),
+            host_fingerprint: self.host_fingerprint.clone(),
+            kernel: self.kernel.clone(),
+            netwright: self.netwright.clone(),
+            command: self.command.clone(),
+            kind: self.kind.clone(),
+            tag: self.tag.clone(),
+            exit_code: self.exit_code,
+            headline: self.headline.clone(),
+            change: self.change,
+        }
+    }
+
+    /// The SHA-256 of all that it has, in hex: equal records are one run.
+    pub fn content_id(&self) -> String {
+        hex(&Sha256::digest(serde_json::to_vec(self).unwrap_or_default()))
+    }
 }
 
 /// Sixteen hex digits that tell hosts apart and do not reveal the machine id.

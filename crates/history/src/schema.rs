@@ -2,15 +2,17 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
+use crate::rows;
+
 /// Marks a file as ours: `NWHI`.
 pub(crate) const APPLICATION: i64 = 0x4e57_4849;
 
 /// The schema that this program writes.
-pub(crate) const CURRENT: i64 = 1;
+pub(crate) const CURRENT: i64 = 2;
 
 /// The tables of version 1. Numbers are never used again, so that a removed run's number does not
 /// come to mean another run.
-pub(crate) const FIRST: &str = "
+const FIRST: &str = "
 CREATE TABLE run (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     ended_unix_ms INTEGER NOT NULL,
@@ -63,5 +65,25 @@ pub(crate) fn bring_up_to_date(connection: &mut Connection) -> rusqlite::Result<
         change.pragma_update(None, "application_id", APPLICATION)?;
         change.pragma_update(None, "user_version", 1)?;
     }
+    if let Found::Ours(1) = look(&change)? {
+        to_2(&change)?;
+        change.pragma_update(None, "user_version", 2)?;
+    }
     change.commit()
+}
+
+/// Version 2 (import): each record has the hash of its content, so that it is there once.
+fn to_2(change: &Connection) -> rusqlite::Result<()> {
+    change.execute_batch("ALTER TABLE run ADD COLUMN content_id TEXT")?;
+    let mut ids = change.prepare("SELECT id FROM run")?;
+    let ids = ids.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
+    for id in ids {
+        // A damaged record keeps its row and has no hash.
+        if let Some(record) = rows::record(change, id)? {
+            let content = record.content_id();
+            let set = "UPDATE OR IGNORE run SET content_id = ?1 WHERE id = ?2";
+            change.execute(set, rusqlite::params![content, id])?;
+        }
+    }
+    change.execute_batch("CREATE UNIQUE INDEX run_by_content ON run (content_id)")
 }

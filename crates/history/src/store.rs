@@ -8,14 +8,14 @@ use std::{
 };
 
 use model::history::HistoryRun;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, config::DbConfig, named_params};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig, named_params};
 
 use crate::{
     error::HistoryError,
     filter::Filter,
     record::Record,
+    rows,
     schema::{self, CURRENT, Found},
-    zip,
 };
 
 /// Other users may not read what was measured.
@@ -24,10 +24,6 @@ const FILE: u32 = 0o600;
 
 /// How long one waits for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// The columns of a record without its texts.
-const ROW: &str = "id, ended_unix_ms, host, host_fingerprint, kernel, netwright, command, kind, tag, \
-                   exit_code, headline, change";
 
 const WHERE: &str = "(:host IS NULL OR host = :host OR host_fingerprint = :host)
     AND (:kind IS NULL OR kind = :kind OR substr(kind, 1, length(:kind) + 1) = :kind || '-')
@@ -93,25 +89,44 @@ impl Store {
     /// # Errors
     /// The system refuses, or another process holds the store for more than 2 s.
     pub fn add(&mut self, record: &Record) -> Result<u64, HistoryError> {
+        rows::add(&self.connection, record).map(|(id, _)| id).map_err(|e| self.failed(&e))
+    }
+
+    /// Keeps records, all of them or none. Those that are there already stay as they are; returns
+    /// how many were new.
+    ///
+    /// # Errors
+    /// As of [`Store::add`].
+    pub fn add_all(&mut self, records: &[Record]) -> Result<usize, HistoryError> {
         let path = self.path.clone();
-        let packed = |text: &str| zip::packed(text).map_err(|e| HistoryError::io(&path, &e));
-        let (document, facts) = (packed(&record.document)?, packed(&record.facts)?);
-        let command = serde_json::to_string(&record.command).unwrap_or_default();
-        let added = self.connection.execute(
-            "INSERT INTO run (ended_unix_ms, host, host_fingerprint, kernel, netwright, command, kind, \
-             tag, exit_code, headline, change, document, facts) VALUES (:ended, :host, :fingerprint, \
-             :kernel, :netwright, :command, :kind, :tag, :exit_code, :headline, :change, :document, \
-             :facts)",
-            named_params! {
-                ":ended": signed(record.ended_unix_ms), ":host": record.host,
-                ":fingerprint": record.host_fingerprint, ":kernel": record.kernel,
-                ":netwright": record.netwright, ":command": command, ":kind": record.kind,
-                ":tag": record.tag, ":exit_code": record.exit_code, ":headline": record.headline,
-                ":change": record.change.map(signed), ":document": document, ":facts": facts,
-            },
-        );
-        added.map_err(|e| self.failed(&e))?;
-        Ok(self.connection.last_insert_rowid().unsigned_abs())
+        let add = |connection: &mut Connection| {
+            let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let mut new = 0;
+            for record in records {
+                new += usize::from(rows::add(&all, record)?.1);
+            }
+            all.commit().map(|()| new)
+        };
+        add(&mut self.connection).map_err(|e| HistoryError::sqlite(&path, &e))
+    }
+
+    /// Removes runs, all of them or none, and gives their room back.
+    ///
+    /// # Errors
+    /// As of [`Store::add`].
+    pub fn remove(&mut self, ids: &[u64]) -> Result<(), HistoryError> {
+        let path = self.path.clone();
+        let remove = |connection: &mut Connection| {
+            let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            for id in ids {
+                all.execute("DELETE FROM run WHERE id = ?1", [rows::signed(*id)])?;
+            }
+            all.commit()
+        };
+        remove(&mut self.connection).map_err(|e| HistoryError::sqlite(&path, &e))?;
+        // Without room for the copy that this takes, the file stays as large as it was.
+        let _ = self.connection.execute_batch("VACUUM");
+        Ok(())
     }
 
     /// The wanted runs, the newest first, without their documents.
@@ -120,15 +135,15 @@ impl Store {
     /// The file cannot be read or is damaged.
     pub fn list(&self, filter: &Filter) -> Result<Vec<HistoryRun>, HistoryError> {
         let list = || {
-            let query = format!("SELECT {ROW} FROM run WHERE {WHERE}");
+            let query = format!("SELECT {} FROM run WHERE {WHERE}", rows::ROW);
             let mut statement = self.connection.prepare(&query)?;
             let wanted = named_params! {
                 ":host": filter.host, ":kind": filter.kind, ":tag": filter.tag,
-                ":since": filter.since_unix_ms.map(signed),
-                ":until": filter.until_unix_ms.map(signed),
-                ":newest": filter.newest.map_or(-1, signed),
+                ":since": filter.since_unix_ms.map(rows::signed),
+                ":until": filter.until_unix_ms.map(rows::signed),
+                ":newest": filter.newest.map_or(-1, rows::signed),
             };
-            let rows = statement.query_map(wanted, of_row)?;
+            let rows = statement.query_map(wanted, rows::of_row)?;
             rows.collect::<rusqlite::Result<Vec<HistoryRun>>>()
         };
         list().map_err(|e| self.failed(&e))
@@ -139,35 +154,17 @@ impl Store {
     /// # Errors
     /// The file cannot be read, or the record is damaged.
     pub fn get(&self, id: u64) -> Result<Option<Record>, HistoryError> {
-        let query = format!("SELECT {ROW}, document, facts FROM run WHERE id = ?1");
-        let row = self.connection.query_row(&query, [signed(id)], |row| {
-            Ok((of_row(row)?, row.get::<_, Vec<u8>>(12)?, row.get::<_, Vec<u8>>(13)?))
-        });
-        let Some((run, document, facts)) = row.optional().map_err(|e| self.failed(&e))? else {
+        let there = "SELECT count(*) FROM run WHERE id = ?1";
+        let there = self.connection.query_row(there, [rows::signed(id)], |r| r.get::<_, i64>(0));
+        if there.map_err(|e| self.failed(&e))? == 0 {
             return Ok(None);
-        };
-        let (Some(document), Some(facts)) = (zip::unpacked(&document), zip::unpacked(&facts))
-        else {
-            return Err(HistoryError::Damaged {
-                path: self.path.display().to_string(),
-                why: format!("the document of run {id} cannot be unpacked"),
-            });
-        };
-        Ok(Some(Record {
-            ended_unix_ms: run.ended_unix_ms,
-            host: run.host,
-            host_fingerprint: run.host_fingerprint,
-            kernel: run.kernel,
-            netwright: run.netwright,
-            command: run.command,
-            kind: run.kind,
-            tag: run.tag,
-            exit_code: run.exit_code,
-            headline: run.headline,
-            change: run.change,
-            document,
-            facts,
-        }))
+        }
+        let record = rows::record(&self.connection, rows::signed(id));
+        let record = record.map_err(|e| self.failed(&e))?;
+        record.map(Some).ok_or_else(|| HistoryError::Damaged {
+            path: self.path.display().to_string(),
+            why: format!("the document of run {id} cannot be unpacked"),
+        })
     }
 
     /// Where it is.
@@ -201,28 +198,4 @@ fn careful(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.pragma_update(None, "cell_size_check", true)
-}
-
-fn of_row(row: &Row<'_>) -> rusqlite::Result<HistoryRun> {
-    let unsigned = |n: i64| n.unsigned_abs();
-    let command: String = row.get(6)?;
-    Ok(HistoryRun {
-        id: unsigned(row.get(0)?),
-        ended_unix_ms: unsigned(row.get(1)?),
-        host: row.get(2)?,
-        host_fingerprint: row.get(3)?,
-        kernel: row.get(4)?,
-        netwright: row.get(5)?,
-        command: serde_json::from_str(&command).unwrap_or_else(|_| vec![command]),
-        kind: row.get(7)?,
-        tag: row.get(8)?,
-        exit_code: row.get(9)?,
-        headline: row.get(10)?,
-        change: row.get::<_, Option<i64>>(11)?.map(unsigned),
-    })
-}
-
-/// SQLite's numbers are signed.
-fn signed(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
 }

@@ -44,3 +44,65 @@ pub struct HistoryList {
     /// The runs, the newest first.
     pub runs: Vec<HistoryRun>,
 }
+
+/// A fact that differs between two runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FactChange {
+    /// Its path in `inspect --json`; an element of a list by its id: `nics.eth0.channels.combined`.
+    pub fact: String,
+    /// Its value; `absent` or `denied` where it could not be read, `null` where the host has no such
+    /// thing.
+    pub before: Option<String>,
+    pub after: Option<String>,
+}
+
+/// What two runs, or two groups of runs, say about a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureVerdict {
+    /// Shown by the test of `compare`, over the runs of both groups.
+    Better,
+    Worse,
+    NoDifferenceShown,
+    /// One run on each side: their 95% intervals do not overlap. The difference is larger than the
+    /// noise within the runs; what the host does from run to run is unknown.
+    BeyondNoiseWithinRuns,
+    /// One run on each side, and their 95% intervals overlap.
+    WithinNoise,
+    /// Too few runs, and no intervals.
+    Undecided,
+}
+
+/// A figure of two runs, or of two groups of runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FigureChange {
+    /// What was measured: `tcp, 64/64 B, 1 flow`; empty where the run says nothing.
+    pub case: String,
+    /// Its name, with the unit in it.
+    pub metric: String,
+    /// The median over the runs.
+    pub before: f64,
+    pub after: f64,
+    /// The change as a share of `before`; absent where that is 0.
+    pub change: Option<f64>,
+    pub runs_before: usize,
+    pub runs_after: usize,
+    pub verdict: FigureVerdict,
+}
+
+/// The document of `history diff --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HistoryDiff {
+    /// [`crate::SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// Kind of the document: always `history_diff`.
+    pub kind: String,
+    /// The runs, the newest first.
+    pub before: Vec<HistoryRun>,
+    pub after: Vec<HistoryRun>,
+    /// Facts that differ between the newest run before and the newest run after; absent where a run
+    /// has no facts.
+    pub facts: Option<Vec<FactChange>>,
+    /// The figures that both have.
+    pub figures: Vec<FigureChange>,
+}

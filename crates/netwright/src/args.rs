@@ -311,6 +311,8 @@ pub enum Document {
     MeasureRedis,
     /// `fix --json`.
     Fix,
+    /// `history diff --json`.
+    HistoryDiff,
     /// `history list --json`.
     HistoryList,
     /// `place --json`.

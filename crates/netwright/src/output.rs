@@ -118,6 +118,14 @@ impl Sink {
         self.to(write)
     }
 
+    /// Writes what `write` makes; replaces a file.
+    pub fn bytes(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        self.to(|to| write(to))
+    }
+
     /// Opens the sink for many documents, one per line.
     pub fn lines(&self) -> Result<Lines, Failure> {
         let (name, to) = match self {

@@ -310,3 +310,90 @@ fn no_secret_is_kept_and_hostile_words_are_shown_as_text() {
     let hostile = doctor(&store, &["--tag", "a\u{1b}b"]).output().unwrap();
     assert_eq!(hostile.status.code(), Some(2), "{}", said(&hostile));
 }
+
+/// The tables of version 1, as its netwright made them.
+const VERSION_1: &str = "
+CREATE TABLE run (id INTEGER PRIMARY KEY AUTOINCREMENT, ended_unix_ms INTEGER NOT NULL,
+    host TEXT NOT NULL, host_fingerprint TEXT NOT NULL, kernel TEXT NOT NULL, netwright TEXT NOT NULL,
+    command TEXT NOT NULL, kind TEXT NOT NULL, tag TEXT NOT NULL, exit_code INTEGER NOT NULL,
+    headline TEXT NOT NULL, change INTEGER, document BLOB NOT NULL, facts BLOB NOT NULL) STRICT;
+CREATE INDEX run_by_time ON run (ended_unix_ms);
+CREATE INDEX run_by_tag ON run (tag) WHERE tag <> '';
+PRAGMA application_id = 1314342985; PRAGMA user_version = 1;";
+
+#[test]
+fn an_older_schema_is_migrated_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("h.sqlite");
+    let file = Connection::open(&store).unwrap();
+    file.execute_batch(VERSION_1).unwrap();
+    for n in 1..=3 {
+        let document = zstd::encode_all(format!("{{\"n\": {n}.0}}").as_bytes(), 3).unwrap();
+        let facts = zstd::encode_all(&b"{}"[..], 3).unwrap();
+        let row = "INSERT INTO run VALUES (NULL, ?1, 'h', '', '6.1', '0.1.0', '[\"doctor\"]', \
+                   'doctor', 'old', 0, '', NULL, ?2, ?3)";
+        file.execute(row, rusqlite::params![1000 * n, document, facts]).unwrap();
+    }
+    drop(file);
+    ended(doctor(&store, &[]));
+    assert_eq!(runs(&store, &["--tag", "old"]).len(), 3);
+    assert_eq!(history(&store, &["show", "2", "--json"]).stdout, b"{\"n\": 2.0}\n");
+    let file = Connection::open(&store).unwrap();
+    let number = |q: &str| file.query_row(q, [], |r| r.get::<_, i64>(0)).unwrap();
+    assert_eq!(number("PRAGMA user_version"), 2);
+    assert_eq!(number("SELECT count(DISTINCT content_id) FROM run"), 4);
+    whole(&store);
+}
+
+#[test]
+fn an_export_is_imported_once_and_prune_removes_what_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (store, other, file) = (path("h.sqlite"), path("o.sqlite"), path("runs.ndjson.gz"));
+    for tag in ["a", "b", "a"] {
+        ended(doctor(&store, &["--tag", tag]));
+    }
+    let name = file.to_str().unwrap();
+    assert_eq!(history(&store, &["export", "-o", name]).status.code(), Some(0));
+    for says in ["3 new of 3 runs\n", "0 new of 3 runs\n"] {
+        assert_eq!(history(&other, &["import", name]).stdout, says.as_bytes());
+    }
+    let shown = |store: &Path, id: &str| history(store, &["show", id, "--json"]).stdout;
+    assert_eq!(shown(&store, "2"), shown(&other, "2"));
+    // A damaged export leaves the store as it is.
+    let bytes = fs::read(&file).unwrap();
+    fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
+    let out = history(&other, &["import", name]);
+    assert_eq!((out.status.code(), said(&out).lines().count()), (Some(4), 1), "{}", said(&out));
+    let dry = history(&other, &["prune", "--tag", "a", "--keep", "1", "--dry-run"]);
+    assert!(String::from_utf8(dry.stdout).unwrap().ends_with("1 run would be removed\n"));
+    assert_eq!(runs(&other, &[]).len(), 3);
+    let day = history(&other, &["prune", "--keep", "0", "--older-than", "1d"]);
+    assert_eq!(day.stdout, b"0 runs removed\n");
+    let pruned = history(&other, &["prune", "--tag", "a", "--keep", "1"]);
+    assert_eq!(pruned.stdout, b"1 run removed\n", "{}", said(&pruned));
+    let left: Vec<u64> = runs(&other, &[]).iter().map(|r| r["id"].as_u64().unwrap()).collect();
+    assert_eq!(left, [3, 2], "the older run with the tag went");
+    assert_eq!(history(&other, &["prune"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_difference_names_the_facts_that_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("h.sqlite");
+    ended(doctor(&store, &[]));
+    let mut second = Command::new(NETWRIGHT);
+    second.args(["doctor", "--json", "--root", &host().replace("bond", "queues"), "--store"]);
+    second.arg(&store);
+    ended(second);
+    let diff = |ids: [&str; 2]| -> Value {
+        let out = history(&store, &["diff", ids[0], ids[1], "--json"]);
+        assert_eq!(out.status.code(), Some(0), "{}", said(&out));
+        serde_json::from_slice(&out.stdout).unwrap()
+    };
+    assert_eq!(diff(["1", "1"])["facts"], serde_json::json!([]));
+    let facts = diff(["1", "2"])["facts"].as_array().unwrap().clone();
+    let of = |name: &str| facts.iter().find(|f| f["fact"] == name);
+    assert!(of("nics.bond0.kind").is_some_and(|f| f["after"].is_null()), "{facts:#?}");
+    assert_eq!(history(&store, &["diff", "1", "tag:none"]).status.code(), Some(2));
+}

@@ -31,6 +31,7 @@ documents! {
     explain "explain";
     explain_passive "explain-passive";
     fix "fix";
+    history_diff "history-diff";
     history_list "history-list";
     inspect "inspect";
     measure_connect "measure-connect";
@@ -154,6 +155,12 @@ fn kept(folder: &std::path::Path) -> String {
     let store = folder.join("history.sqlite").display().to_string();
     run(NETWRIGHT, &["doctor", "--window", "200ms", "--store", &store]);
     store
+}
+
+fn history_diff() -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = kept(folder.path());
+    run(NETWRIGHT, &["history", "diff", "1", "1", "--json", "--store", &store])
 }
 
 fn history_list() -> String {

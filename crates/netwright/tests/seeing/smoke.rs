@@ -150,6 +150,10 @@ impl Smoke {
         let listed = self.run(&[&["history", "list", "--json"][..], &own].concat(), &[0]);
         assert!(listed.contains("\"tag\":\"t\""), "{listed}");
         self.run(&[&["history", "show", "1"][..], &own].concat(), &[0]);
+        self.run(&[&["history", "diff", "1", "1"][..], &own].concat(), &[0]);
+        self.run(&[&["history", "export", "-o", "runs.ndjson.gz"][..], &own].concat(), &[0]);
+        self.run(&[&["history", "import", "runs.ndjson.gz"][..], &own].concat(), &[0]);
+        self.run(&[&["history", "prune", "--keep", "0"][..], &own].concat(), &[0]);
     }
 
     fn lab(&mut self) {

@@ -1,5 +1,6 @@
 //! Runs that were made before: their list, and each as its command printed it.
 
+mod diff;
 mod headline;
 mod page;
 #[cfg(test)]
@@ -7,6 +8,7 @@ mod tests;
 
 use model::history::{HistoryList, HistoryRun};
 
+pub use diff::diff;
 pub use headline::headline;
 pub use page::page;
 

@@ -45,6 +45,19 @@ fn numbers(text: &str, between: char) -> Option<Vec<u64>> {
     text.split(between).map(number).collect()
 }
 
+/// Milliseconds of `90d`, `12h`, `30m` or `8w`.
+///
+/// # Errors
+/// The text is no such duration.
+pub fn age_ms(text: &str) -> Result<u64, String> {
+    const UNITS: [(char, u64); 4] = [('m', 60), ('h', 3600), ('d', 86_400), ('w', 604_800)];
+    let of = |(unit, s): &(char, u64)| {
+        let number: u64 = text.strip_suffix(*unit)?.parse().ok()?;
+        number.checked_mul(s * 1000)
+    };
+    UNITS.iter().find_map(of).ok_or_else(|| "a duration such as 90d, 12h or 8w".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +78,10 @@ mod tests {
             ["", "2026", "2026-13-01", "2026-02-30", "2100-02-29", "yesterday", "2026-11-26T24:00"]
         {
             assert!(unix_ms(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(age_ms("90d"), Ok(90 * 86_400_000));
+        for wrong in ["", "d", "90", "-1d", "1.5h", "99999999999999999w"] {
+            assert!(age_ms(wrong).is_err(), "{wrong}");
         }
     }
 }

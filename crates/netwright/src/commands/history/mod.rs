@@ -1,14 +1,15 @@
 //! `netwright history`: runs that were made before.
 
 pub mod args;
+pub mod chosen;
 mod date;
+mod diff;
+mod exchange;
 pub mod place;
+mod prune;
 
 use history::{Filter, HistoryError, Store};
-use model::{
-    SCHEMA_VERSION,
-    history::{HistoryList, HistoryRun},
-};
+use model::{SCHEMA_VERSION, history::HistoryList};
 
 use self::args::{HistoryArgs, HistoryCommand, ListArgs, ShowArgs};
 use crate::{
@@ -32,6 +33,10 @@ pub fn run(args: &HistoryArgs) -> Result<CommandEnd, Failure> {
     match &args.command {
         HistoryCommand::List(a) => list(a, store.as_ref(), &path),
         HistoryCommand::Show(a) => show(a, store.as_ref(), &path),
+        HistoryCommand::Diff(a) => diff::run(a, store.as_ref(), &path),
+        HistoryCommand::Prune(a) => prune::run(a, store, &path),
+        HistoryCommand::Export(a) => exchange::export(a, store.as_ref()),
+        HistoryCommand::Import(a) => exchange::import(a, &path),
     }
 }
 
@@ -72,20 +77,7 @@ fn show(
     let look = sink.look(args.output.talk.verbose);
     let page = report::history::page(&record.kind, &record.document, look);
     let page = page.unwrap_or_else(|| format!("{}\n", record.document));
-    let run = HistoryRun {
-        id: args.id,
-        ended_unix_ms: record.ended_unix_ms,
-        host: record.host,
-        host_fingerprint: record.host_fingerprint,
-        kernel: record.kernel,
-        netwright: record.netwright,
-        command: record.command,
-        kind: record.kind,
-        tag: record.tag,
-        exit_code: record.exit_code,
-        headline: record.headline,
-        change: record.change,
-    };
+    let run = record.listed(args.id);
     sink.text(&(report::history::head(&run, look) + &page))?;
     Ok(CommandEnd::Yes)
 }
