@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use model::Nanos;
 
+use crate::record_args::RecordArgs;
+
 /// Appends the exit codes to a command's examples; for a command that answers a question, also what
 /// its "no" means.
 macro_rules! examples {
@@ -228,6 +230,8 @@ pub struct DoctorArgs {
     pub processes: ProcessArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub keep: RecordArgs,
 }
 
 /// The optimisation goal of the host.
@@ -319,6 +323,10 @@ pub enum Document {
     MeasureRedis,
     /// `fix --json`.
     Fix,
+    /// `history diff --json`.
+    HistoryDiff,
+    /// `history list --json`.
+    HistoryList,
     /// `place --json`.
     Place,
     /// `prove --json`.

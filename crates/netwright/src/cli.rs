@@ -5,7 +5,8 @@ use clap::{Parser, Subcommand};
 use crate::{
     args::{DoctorArgs, InspectArgs, SchemaArgs, SnapshotArgs},
     commands::{
-        compare, explain, fix, lab, lint, measure, place, prove, remote, report, serve, tune, watch,
+        compare, explain, fix, history, lab, lint, measure, place, prove, remote, report, serve,
+        tune, watch,
     },
 };
 
@@ -41,6 +42,8 @@ pub enum Command {
     /// Diagnose, try each remedy, prove it under a workload, keep those that help and undo the
     /// rest.
     Fix(Box<fix::args::FixArgs>),
+    /// Show, compare, export and remove the runs that were kept.
+    History(history::args::HistoryArgs),
     /// Show the host: NICs, queues, IRQs, CPUs, nodes, settings.
     Inspect(InspectArgs),
     /// Practice hosts on this machine: namespaces, containers, a guest with NUMA and queues.

@@ -9,18 +9,24 @@ use crate::{
 
 /// Prints the line of a failure, and returns the exit code.
 pub fn code(result: Result<CommandEnd, Failure>) -> ExitCode {
-    let failure = match result {
-        Ok(CommandEnd::Yes) | Err(Failure::ClosedPipe) => return ExitCode::SUCCESS,
-        Ok(CommandEnd::No) => return ExitCode::from(1),
-        Err(failure) => failure,
-    };
-    note(&failure.to_string());
-    ExitCode::from(match failure {
-        Failure::Usage(_) => 2,
-        Failure::Denied(_) => 3,
-        Failure::Environment(_) => 4,
-        Failure::Bug(_) | Failure::ClosedPipe => 5,
-    })
+    if let Err(failure) = &result
+        && !matches!(failure, Failure::ClosedPipe)
+    {
+        note(&failure.to_string());
+    }
+    ExitCode::from(number(&result))
+}
+
+/// The exit code of a command's end.
+pub fn number(end: &Result<CommandEnd, Failure>) -> u8 {
+    match end {
+        Ok(CommandEnd::Yes) | Err(Failure::ClosedPipe) => 0,
+        Ok(CommandEnd::No) => 1,
+        Err(Failure::Usage(_)) => 2,
+        Err(Failure::Denied(_)) => 3,
+        Err(Failure::Environment(_)) => 4,
+        Err(Failure::Bug(_)) => 5,
+    }
 }
 
 /// Turns a panic into one line and exit code 5. The hook itself ends the process, as the release

@@ -2,6 +2,7 @@
 
 use std::{fmt, io, path::Path};
 
+use history::HistoryError;
 use lint::LintError;
 use prove::ProveError;
 use tune::TuneError;
@@ -117,6 +118,15 @@ impl From<ProveError> for Failure {
             ProveError::Spec(why) => Self::Usage(why),
             ProveError::File { path, source } => Self::io(Path::new(&path), &source),
             ProveError::Tune(e) => e.into(),
+            e => Self::Environment(e.to_string()),
+        }
+    }
+}
+
+impl From<HistoryError> for Failure {
+    fn from(e: HistoryError) -> Self {
+        match e {
+            e @ HistoryError::Denied { .. } => Self::Denied(e.to_string()),
             e => Self::Environment(e.to_string()),
         }
     }

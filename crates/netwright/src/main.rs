@@ -6,6 +6,7 @@
 #[macro_use]
 mod args;
 mod announce;
+mod answered;
 mod cli;
 mod commands;
 mod exit;
@@ -13,6 +14,8 @@ mod failure;
 mod help;
 mod interrupt;
 mod output;
+mod record_args;
+mod recorder;
 mod request;
 mod session;
 mod starved;
@@ -50,11 +53,21 @@ fn typed() -> clap::error::Result<Cli> {
 
 fn run(command: Command) -> Result<CommandEnd, Failure> {
     announce::announce(&command);
+    let recorder = recorder::begin(&command);
+    let end = obey(command);
+    if let Some(recorder) = recorder {
+        recorder.end(&end);
+    }
+    end
+}
+
+fn obey(command: Command) -> Result<CommandEnd, Failure> {
     match command {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Doctor(args) => commands::doctor::run(&request::Doctor::check(args)?),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Fix(args) => commands::fix::run(&args),
+        Command::History(args) => commands::history::run(&args),
         Command::Inspect(args) => commands::inspect::run(&request::Inspect::check(args)?),
         Command::Lab(args) => commands::lab::run(args),
         Command::Lint(args) => commands::lint::run(args),

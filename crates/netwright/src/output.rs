@@ -11,7 +11,7 @@ use report::TextStyle;
 use rustix::fs::Access;
 use serde::Serialize;
 
-use crate::{args::OutputArgs, failure::Failure};
+use crate::{answered, args::OutputArgs, failure::Failure};
 
 /// The destination of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,6 +133,14 @@ impl Sink {
         self.to(write)
     }
 
+    /// Writes what `write` makes; replaces a file.
+    pub fn bytes(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        self.to(|to| write(to))
+    }
+
     /// Opens the sink for many documents, one per line.
     ///
     /// # Errors
@@ -217,6 +225,7 @@ impl<'a> Answer<'a> {
         document: &D,
         text: impl FnOnce(&D, TextStyle) -> String,
     ) -> Result<(), Failure> {
+        answered::document(document);
         match self.output.json {
             true => self.sink.json(document),
             false => self.sink.text(&text(document, self.sink.look(self.output.talk.verbose))),

@@ -106,6 +106,8 @@ pub(crate) fn run(
         }
         Workload::Shell(line) => shell(line),
     };
+    // Its runs stand in the experiment's own document.
+    command.env("NETWRIGHT_STORE", "off");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let began = Instant::now();
     let before = children();

@@ -66,7 +66,7 @@ fn remedies(n: usize) -> String {
 }
 
 /// The answer: how much is kept and what it gained.
-fn head(d: &FixDocument) -> Line {
+pub(crate) fn head(d: &FixDocument) -> Line {
     if d.dry_run {
         let would = d.candidates.iter().filter(|c| c.status == CandidateStatus::NotTried).count();
         let would = remedies(would);

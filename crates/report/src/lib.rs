@@ -7,6 +7,7 @@ pub mod compare;
 pub mod doctor;
 pub mod explain;
 pub mod fix;
+pub mod history;
 pub mod inspect;
 pub mod lab;
 pub mod lint;

@@ -11,6 +11,7 @@ use probe::{
 use report::{DoctorDocument, doctor::document::Source};
 
 use crate::{
+    answered,
     failure::{CommandEnd, Failure},
     interrupt::Window,
     output::{Progress, note},
@@ -34,6 +35,8 @@ pub fn run(request: &Doctor) -> Result<CommandEnd, Failure> {
         source(request),
         diagnosis,
     );
+    answered::facts(&facts);
+    answered::document(&document);
     if request.json {
         request.sink.json(&document)?;
     } else {

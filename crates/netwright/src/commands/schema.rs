@@ -34,6 +34,8 @@ pub fn run(args: &SchemaArgs) -> Result<CommandEnd, Failure> {
         Document::MeasurePgInit => schemars::schema_for!(model::measure::PgInitDocument),
         Document::MeasureRedis => schemars::schema_for!(model::measure::RedisDocument),
         Document::Fix => schemars::schema_for!(model::fix::FixDocument),
+        Document::HistoryDiff => schemars::schema_for!(model::history::HistoryDiff),
+        Document::HistoryList => schemars::schema_for!(model::history::HistoryList),
         Document::Place => schemars::schema_for!(model::placement::PlacementDocument),
         Document::Prove => schemars::schema_for!(model::prove::ProveDocument),
         Document::Watch => schemars::schema_for!(model::watch::WatchInterval),

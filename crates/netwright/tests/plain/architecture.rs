@@ -27,6 +27,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("remote", &["model", "diagnose", "probe", "tune", "prove"]),
     ("explain", &["model", "stats", "probe", "traffic", "workloads"]),
     ("fix", &["model", "diagnose", "report", "probe", "tune", "prove", "remote"]),
+    ("history", &["model"]),
     ("view", &["model", "diagnose", "report", "probe"]),
     (
         "netwright",
@@ -49,6 +50,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "remote",
             "explain",
             "fix",
+            "history",
             "view",
         ],
     ),

@@ -33,6 +33,13 @@ const OWN: &str = "serde's reading of a document of ours: nothing is taken apart
 const READERS: &[(&str, Fed)] = &[
     ("explain/src/request.rs", Not(TYPED)),
     ("explain/src/responder.rs", Not("what this program prints in its own child")),
+    ("netwright/src/commands/history/", Not(TYPED)),
+    ("netwright/src/recorder.rs", Not("the document that this process has just made")),
+    ("report/src/history/", Not("what this program kept, by the types of its documents")),
+    (
+        "history/src/",
+        Not("what this program kept; damaged, cut, changed and foreign files are its suite's"),
+    ),
     ("interop/src/iperf3/client/", By("iperf3_client")),
     ("interop/src/iperf3/flow/udp.rs", By("iperf3_datagram")),
     ("interop/src/iperf3/wire.rs", By("iperf3_client iperf3_server")),

@@ -9,6 +9,7 @@ mod circles;
 mod compare;
 mod docs;
 mod fuzz;
+mod history;
 mod licences;
 mod looks;
 mod prose;

@@ -31,6 +31,8 @@ documents! {
     explain "explain";
     explain_passive "explain-passive";
     fix "fix";
+    history_diff "history-diff";
+    history_list "history-list";
     inspect "inspect";
     lint "lint";
     measure_connect "measure-connect";
@@ -154,6 +156,24 @@ fn lint() -> String {
     let file = folder.path().join("sysctl.conf");
     fs::write(&file, "net.ipv4.tcp_sack = 1\nnet.core.unheard_of = 1\n").expect("a file");
     run(NETWRIGHT, &["lint", "--json", file.to_str().expect("UTF-8")])
+}
+
+/// A store with one run of this host, which is removed with the folder.
+fn kept(folder: &std::path::Path) -> String {
+    let store = folder.join("history.sqlite").display().to_string();
+    run(NETWRIGHT, &["doctor", "--window", "200ms", "--store", &store]);
+    store
+}
+
+fn history_diff() -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = kept(folder.path());
+    run(NETWRIGHT, &["history", "diff", "1", "1", "--json", "--store", &store])
+}
+
+fn history_list() -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    run(NETWRIGHT, &["history", "list", "--json", "--store", &kept(folder.path())])
 }
 
 fn place() -> String {

@@ -12,7 +12,7 @@ use crate::support::{
 };
 
 /// Commands with subcommands of their own.
-const FAMILIES: [&str; 3] = ["lab", "measure", "tune"];
+const FAMILIES: [&str; 4] = ["history", "lab", "measure", "tune"];
 
 /// The commands in a help text.
 fn commands(help: &str) -> Vec<String> {
@@ -150,6 +150,18 @@ impl Smoke {
         assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
     }
 
+    fn history(&mut self) {
+        let own = ["--store", "history.sqlite"];
+        self.run(&[&["doctor", "--window", "200ms", "--tag", "t"][..], &own].concat(), &[0]);
+        let listed = self.run(&[&["history", "list", "--json"][..], &own].concat(), &[0]);
+        assert!(listed.contains("\"tag\":\"t\""), "{listed}");
+        self.run(&[&["history", "show", "1"][..], &own].concat(), &[0]);
+        self.run(&[&["history", "diff", "1", "1"][..], &own].concat(), &[0]);
+        self.run(&[&["history", "export", "-o", "runs.ndjson.gz"][..], &own].concat(), &[0]);
+        self.run(&[&["history", "import", "runs.ndjson.gz"][..], &own].concat(), &[0]);
+        self.run(&[&["history", "prune", "--keep", "0"][..], &own].concat(), &[0]);
+    }
+
     fn lab(&mut self) {
         let name = format!("t{}-smoke", std::process::id());
         self.run(&["lab", "up", "pair", "-q", "--name", &name], &[0]);
@@ -172,6 +184,7 @@ fn every_command_works_as_released() {
         smoke.traffic();
         smoke.experiments();
         smoke.verdicts();
+        smoke.history();
     });
     let mut offered = BTreeSet::new();
     for command in commands(&run(NETWRIGHT, &["--help"])) {

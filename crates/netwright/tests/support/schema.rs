@@ -70,6 +70,11 @@ fn document(asked: &[&str], line: &str) -> Option<String> {
         "compare" | "inspect" | "doctor" | "fix" | "lint" | "place" | "prove" | "watch" => {
             command.into()
         }
+        // What `show` prints keeps to the schema of the run's kind, which its own command is held to.
+        "history" => match *words.next().unwrap_or(&"") {
+            "show" => return None,
+            what => format!("history-{what}"),
+        },
         "explain" => kind(),
         "measure" => format!("measure-{}", kind()),
         "tune" => match *words.next().unwrap_or(&"") {

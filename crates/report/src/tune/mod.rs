@@ -8,6 +8,7 @@ use model::tune::{
 };
 
 pub use plan::plan;
+pub(crate) use standing::utc;
 pub use standing::{log, status};
 
 use crate::text::{Ink, Line, Page, Table, TextStyle};

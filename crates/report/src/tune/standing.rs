@@ -214,7 +214,7 @@ pub fn log(log: &Log, look: TextStyle) -> String {
 
 /// `2026-11-21 12:05:00 UTC`: days to a date by Howard Hinnant's `civil_from_days`
 /// (chrono-compatible low-level date algorithms).
-pub(super) fn utc(unix_ms: u64) -> String {
+pub(crate) fn utc(unix_ms: u64) -> String {
     let s = unix_ms / 1000;
     let z = (s / 86_400) as i64 + 719_468;
     let era = z.div_euclid(146_097);

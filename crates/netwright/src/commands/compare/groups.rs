@@ -11,7 +11,10 @@ use parse::{benchmark, number_table};
 use probe::given;
 
 use super::args::CompareArgs;
-use crate::failure::Failure;
+use crate::{
+    commands::history::{args::RunsOf, chosen},
+    failure::Failure,
+};
 
 /// The largest file that is read.
 const MOST_BYTES: u64 = 256 << 20;
@@ -74,12 +77,34 @@ fn name(paths: &[PathBuf], or: &str) -> String {
 /// ones, in the order of their names.
 pub fn runs(paths: &[PathBuf]) -> Result<(usize, Vec<BenchmarkRun>), Failure> {
     let files = files(paths)?;
-    let mut all = Vec::new();
+    let (mut read, mut all) = (0, Vec::new());
     for file in &files {
-        let bytes = given::read(file, MOST_BYTES).map_err(|e| Failure::io(file, &e))?;
-        all.extend(benchmark::parse(&bytes).map_err(|e| unusable(file, &e))?);
+        for document in documents(file)? {
+            all.extend(benchmark::parse(&document).map_err(|e| unusable(file, &e))?);
+            read += 1;
+        }
     }
-    Ok((files.len(), all))
+    Ok((read, all))
+}
+
+/// A file; or of `history:ID` and `tag:WORD` the documents in the history, the oldest first. A file
+/// of such a name comes first.
+fn documents(file: &Path) -> Result<Vec<Vec<u8>>, Failure> {
+    let name = file.to_str().filter(|_| !file.exists()).unwrap_or_default();
+    let wanted = match name.strip_prefix("history:") {
+        Some(id) => Some(id.parse::<RunsOf>().map_err(|e| unusable(file, &e))?),
+        None => name
+            .starts_with("tag:")
+            .then(|| name.parse())
+            .transpose()
+            .map_err(|e: String| unusable(file, &e))?,
+    };
+    let Some(wanted) = wanted else {
+        let bytes = given::read(file, MOST_BYTES).map_err(|e| Failure::io(file, &e))?;
+        return Ok(vec![bytes]);
+    };
+    let runs = chosen::of_usual_store(&wanted)?;
+    Ok(runs.into_iter().rev().map(|(_, record)| record.document.into_bytes()).collect())
 }
 
 fn unusable(file: &Path, why: &impl std::fmt::Display) -> Failure {

@@ -12,6 +12,7 @@ use crate::{
             FlowsArgs, HeaderArgs, PlacementArgs, ScriptArgs, SecretArgs, TrustArgs, VariableArgs,
         },
     },
+    record_args::RecordArgs,
 };
 
 const HEADER: &str = "http: a header line of each request: 'Name: value'; repeat for more";
@@ -137,6 +138,8 @@ pub struct ExplainArgs {
     pub peer_cpu: Option<CpuSet>,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub keep: RecordArgs,
 }
 
 impl ExplainArgs {

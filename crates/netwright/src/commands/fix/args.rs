@@ -4,7 +4,10 @@ use clap::{Args, ValueEnum};
 use model::Nanos;
 use prove::figure::Goal;
 
-use crate::args::{HostArgs, OutputArgs, WorkloadArgs};
+use crate::{
+    args::{HostArgs, OutputArgs, WorkloadArgs},
+    record_args::RecordArgs,
+};
 
 const WORKLOAD: &str = "The workload to improve; a netwright measurement, `measure …` or \
                         `rtt://HOST`, `stream://`, `connect://`, `http://`, `pg://`, `redis://`, \
@@ -71,6 +74,8 @@ pub struct FixArgs {
     pub dry_run: bool,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub keep: RecordArgs,
 }
 
 /// The goal.

@@ -15,7 +15,7 @@ use super::{
     pg::PgArgs,
     redis::RedisArgs,
 };
-use crate::args::OutputArgs;
+use crate::{args::OutputArgs, record_args::RecordArgs};
 
 /// `netwright measure`.
 #[derive(Debug, Args)]
@@ -39,6 +39,8 @@ pub struct MeasureArgs {
     pub secret: SecretArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub keep: RecordArgs,
 }
 
 /// The kinds.

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::{HostArgs, OutputArgs, WorkloadArgs, share};
+use crate::{
+    args::{HostArgs, OutputArgs, WorkloadArgs, share},
+    record_args::RecordArgs,
+};
 
 const WORKLOAD: &str = "A netwright measurement to run; `measure …` or `rtt://HOST`, `stream://`, \
                         `connect://`, `http://`, `pg://`, `redis://`, followed by its options; \
@@ -118,4 +121,6 @@ pub struct ProveArgs {
     pub status: bool,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub keep: RecordArgs,
 }

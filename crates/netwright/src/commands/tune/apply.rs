@@ -19,8 +19,9 @@ use tune::{
     undo_result::{self, UndoResult},
 };
 
-use super::{args::ApplyArgs, plan, sentences, tell, tell_all};
+use super::{args::ApplyArgs, outcome, plan, sentences, tell, tell_all};
 use crate::{
+    answered,
     failure::{CommandEnd, Failure},
     interrupt,
     output::{Answer, Sink, note},
@@ -207,13 +208,11 @@ fn conclude(
         Applied::Undone { id, why, report } => {
             let (notes, drifted) = undo_result::failed(target, id, &why, &report);
             let text = sentences(&notes);
-            if args.output.json {
-                let set = target.standing(id).into_iter().collect();
-                tell_all(
-                    &args.output,
-                    set,
-                    UndoResult { notes, drifted, ..UndoResult::default() },
-                )?;
+            let set = target.standing(id).into_iter().collect();
+            let reported = UndoResult { notes, drifted, ..UndoResult::default() };
+            match args.output.json {
+                true => tell_all(&args.output, set, reported)?,
+                false => answered::document(&outcome(set, reported)),
             }
             Err(match why {
                 TuneError::Denied(_) => Failure::Denied(text),

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use model::Nanos;
 use tune::target::TargetNames;
 
-use crate::args::OutputArgs;
+use crate::{args::OutputArgs, record_args::RecordArgs};
 
 /// `netwright tune`.
 #[derive(Debug, Args)]
@@ -236,6 +236,8 @@ pub struct ApplyArgs {
     pub place: PlaceArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub keep: RecordArgs,
 }
 
 /// `netwright tune confirm`.
@@ -301,6 +303,8 @@ pub struct RollbackArgs {
     pub place: PlaceArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub keep: RecordArgs,
 }
 
 /// `netwright tune status`.

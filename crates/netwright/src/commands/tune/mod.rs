@@ -59,15 +59,7 @@ fn tell_all(
     sets: Vec<ChangeSet>,
     reported: UndoResult,
 ) -> Result<(), Failure> {
-    let nothing = || Reading::absent("nothing was to be done");
-    let outcome = Outcome {
-        schema_version: model::SCHEMA_VERSION,
-        set: sets.first().cloned().map_or_else(nothing, Reading::Known),
-        sets,
-        drifted: reported.drifted,
-        done: reported.done,
-        notes: reported.notes,
-    };
+    let outcome = outcome(sets, reported);
     let written = Answer::of(output).tell(&outcome, report::tune::outcome);
     // The change is made whether or not the answer was written, so the error includes it.
     written.map_err(|e| match e {
@@ -76,6 +68,18 @@ fn tell_all(
         }
         e => e,
     })
+}
+
+fn outcome(sets: Vec<ChangeSet>, reported: UndoResult) -> Outcome {
+    let nothing = || Reading::absent("nothing was to be done");
+    Outcome {
+        schema_version: model::SCHEMA_VERSION,
+        set: sets.first().cloned().map_or_else(nothing, Reading::Known),
+        sets,
+        drifted: reported.drifted,
+        done: reported.done,
+        notes: reported.notes,
+    }
 }
 
 /// Notes in one line.

@@ -1,0 +1,135 @@
+//! Keeps each run in the history. The answer is printed first; a store that cannot be written costs
+//! one line and changes nothing.
+
+use std::{
+    path::PathBuf,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use ::history::{Record, Store, fingerprint, secrets};
+use model::Reading;
+use probe::{Root, facts::Request};
+use serde_json::Value;
+
+use crate::{
+    answered::{self, Answered},
+    cli::Command,
+    commands::{history::place, tune::args::TuneCommand},
+    exit,
+    failure::{CommandEnd, Failure},
+    output::note,
+    record_args::RecordArgs,
+};
+
+/// A run that is recorded.
+pub struct Recorder {
+    store: PathBuf,
+    tag: String,
+    /// The kind of its document; `None` where the document says it.
+    kind: Option<&'static str>,
+}
+
+/// Begins to record a command; `None` for a command that is not kept, and where nothing shall be.
+pub fn begin(command: &Command) -> Option<Recorder> {
+    let (kind, args) = wanted(command)?;
+    if args.no_store {
+        return None;
+    }
+    let Some(store) = place::of(args.store.as_deref()) else {
+        if args.tag.is_some() {
+            note("--tag: this run is not kept, as the environment names no store");
+        }
+        return None;
+    };
+    answered::wanted();
+    Some(Recorder { store, tag: args.tag.clone().unwrap_or_default(), kind })
+}
+
+/// The kind of a command's document, and how to keep it. What only looks is not kept: a dry run, the
+/// state of an experiment.
+fn wanted(command: &Command) -> Option<(Option<&'static str>, &RecordArgs)> {
+    match command {
+        Command::Doctor(a) => Some((Some("doctor"), &a.keep)),
+        Command::Explain(a) => Some((None, &a.keep)),
+        Command::Measure(a) => Some((None, &a.keep)),
+        Command::Prove(a) if !a.status => Some((Some("prove"), &a.keep)),
+        Command::Fix(a) if !a.dry_run => Some((Some("fix"), &a.keep)),
+        Command::Tune(a) => match &a.command {
+            TuneCommand::Apply(a) if !a.dry_run => Some((Some("tune-apply"), &a.keep)),
+            TuneCommand::Rollback(a) if !a.dry_run => Some((Some("tune-rollback"), &a.keep)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+impl Recorder {
+    /// Keeps the answer of a command that ended. A command without an answer leaves nothing.
+    pub fn end(self, end: &Result<CommandEnd, Failure>) {
+        let answered = answered::take();
+        let Some(document) = answered.document.as_deref() else { return };
+        // The store is opened before the host is read, which takes longer.
+        let added = Store::open(&self.store).and_then(|mut store| {
+            let record = self.record(document, &answered, end);
+            store.add(&record)
+        });
+        if let Err(e) = added {
+            note(&format!("this run is not in the history: {e}"));
+        }
+    }
+
+    fn record(
+        &self,
+        document: &str,
+        answered: &Answered,
+        end: &Result<CommandEnd, Failure>,
+    ) -> Record {
+        let value: Value = serde_json::from_str(document).unwrap_or_default();
+        let kind = self.kind.map_or_else(|| kind_of(&value), str::to_owned);
+        let facts = answered.facts.clone().unwrap_or_else(facts_of_now);
+        let of_facts: Value = serde_json::from_str(&facts).unwrap_or_default();
+        let fact = |pointer: &str| {
+            of_facts.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        // The machine id is the running host's: not of an archive.
+        let elsewhere = value.pointer("/source/kind").is_some_and(|k| k != "live");
+        let machine_id = match elsewhere {
+            true => Reading::absent("an archive"),
+            false => Root::live().word("/etc/machine-id"),
+        };
+        let words: Vec<String> =
+            std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned()).collect();
+        let id = |pointer: &str| value.pointer(pointer).and_then(Value::as_u64);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        Record {
+            ended_unix_ms: now.map_or(0, |t| t.as_millis() as u64),
+            host: answered.host.clone().unwrap_or_else(|| fact("/host/name")),
+            host_fingerprint: machine_id.get().map(|id| fingerprint(&id)).unwrap_or_default(),
+            kernel: fact("/host/kernel"),
+            netwright: env!("CARGO_PKG_VERSION").into(),
+            command: secrets::of_words(words.iter().map(String::as_str)),
+            tag: self.tag.clone(),
+            exit_code: exit::number(end),
+            headline: secrets::of_text(&report::history::headline(&kind, document)),
+            change: id("/set/id").or_else(|| id("/kept")),
+            document: secrets::of_document(document),
+            facts: secrets::of_document(&facts),
+            kind,
+        }
+    }
+}
+
+/// The document's own kind, of `measure` with the command's name.
+fn kind_of(document: &Value) -> String {
+    let kind = document.get("kind").and_then(Value::as_str).unwrap_or_default().replace('_', "-");
+    match kind.starts_with("explain") {
+        true => kind,
+        false => format!("measure-{kind}"),
+    }
+}
+
+/// The running host's facts; empty where they cannot be read.
+fn facts_of_now() -> String {
+    let facts = probe::facts::collect(&Root::live(), &Request::default());
+    serde_json::to_string(&facts).unwrap_or_default()
+}
