@@ -4,7 +4,7 @@
 mod command;
 mod depends;
 mod nic;
-mod sysctl;
+pub mod sysctl;
 
 use model::{
     Facts, Reading,
@@ -74,7 +74,11 @@ pub fn line(context: &Context<'_>, file: &str, set: &SetLine, all: &[Placed<'_>]
         line: set.line,
         place: set.place,
         setting: set.setting.clone(),
-        value: set.value.clone(),
+        value: match set.setting.as_str() {
+            // A key is a secret.
+            "sysctl.net.ipv4.tcp_fastopen_key" => "***".to_owned(),
+            _ => set.value.clone(),
+        },
         verdict: judged.verdict,
         why: judged.why,
         find_out: judged.find_out,
@@ -107,14 +111,14 @@ fn in_its_place(context: &Context<'_>, set: &SetLine, judged: Judged) -> Judged 
     match set.place {
         Place::ImageBuild if is_kernels => no_effect(
             judged,
-            "RUN sets it while the image is built; a container starts with the values of its own \
-             network namespace and of its host",
+            "RUN acts while the image is built; a container starts with the values of its own network \
+             namespace and of its host",
             "the kernel keeps it, no file of the image does",
         ),
         Place::ImageBuild => Judged::unknown("netwright does not know what a build makes of it"),
         Place::Pod if sysctl::is_of_host(context, &set.setting) => no_effect(
             judged,
-            "it is the whole node's, and no pod's network namespace has it: such a pod does not start",
+            "it is the whole node's, and cannot be set in a pod's network namespace: such a pod does not start",
             "Kubernetes: Using sysctls in a Kubernetes Cluster",
         ),
         Place::PodCommand if sysctl::is_of_host(context, &set.setting) => Judged {
@@ -144,7 +148,9 @@ fn in_its_place(context: &Context<'_>, set: &SetLine, judged: Judged) -> Judged 
 }
 
 /// Settings that a kubelet of some version takes from every pod; an older one takes fewer. **Source**:
-/// Kubernetes: Using sysctls in a Kubernetes Cluster (safe sysctls); pkg/kubelet/sysctl/safe_sysctls.go.
+/// Kubernetes: Using sysctls in a Kubernetes Cluster (safe sysctls); pkg/kubelet/sysctl/safe_sysctls.go:
+/// the keepalive ones and `tcp_fin_timeout` since 1.29 (pull request 121240), `tcp_rmem` and `tcp_wmem`
+/// since 1.32 (127489), `tcp_slow_start_after_idle` and `tcp_notsent_lowat` since 1.37 (138389).
 fn is_safe(setting: &str) -> bool {
     const SAFE: &[&str] = &[
         "kernel.shm_rmid_forced",
@@ -156,7 +162,9 @@ fn is_safe(setting: &str) -> bool {
         "net.ipv4.tcp_keepalive_intvl",
         "net.ipv4.tcp_keepalive_probes",
         "net.ipv4.tcp_keepalive_time",
+        "net.ipv4.tcp_notsent_lowat",
         "net.ipv4.tcp_rmem",
+        "net.ipv4.tcp_slow_start_after_idle",
         "net.ipv4.tcp_syncookies",
         "net.ipv4.tcp_wmem",
     ];

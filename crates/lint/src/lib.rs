@@ -1,6 +1,6 @@
 //! What the lines of inherited tuning are worth on a host.
 //!
-//! [`files`] reads the named files and takes them apart by the parsers of `parse` → [`order`] finds
+//! [`files`] reads the named files and takes them apart by the parsers of `parse` → `order` finds
 //! the line that wins → [`judge`] gives each line its verdict, by the table of settings and the
 //! knobs of `tune` → [`fix`] shows the files without the lines that should go.
 
@@ -30,7 +30,8 @@ pub fn lint(facts: &Facts, host: LintHost, files: &[ReadFile]) -> LintDocument {
     let sets = order::by_boot(files);
     let mut lines: Vec<LintLine> =
         sets.iter().map(|s| judge::line(&context, s.file, s.set, &sets)).collect();
-    for (line, winner) in lines.iter_mut().zip(order::winners(&sets)) {
+    let refused = |set: &model::lint::SetLine| judge::sysctl::is_refused(&context, set, &sets);
+    for (line, winner) in lines.iter_mut().zip(order::winners(&sets, &refused)) {
         if let Some((place, what)) = winner {
             overridden(line, place, &what);
         }

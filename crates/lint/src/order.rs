@@ -94,7 +94,11 @@ pub fn by_boot(files: &[ReadFile]) -> Vec<Placed<'_>> {
 }
 
 /// For each setting in this order the later line that sets it to another value, and what that line does.
-pub fn winners(sets: &[Placed<'_>]) -> Vec<Option<(LinePlace, String)>> {
+/// A line whose value the kernel refuses replaces nothing.
+pub fn winners(
+    sets: &[Placed<'_>],
+    refused: &dyn Fn(&SetLine) -> bool,
+) -> Vec<Option<(LinePlace, String)>> {
     let mut last: BTreeMap<(usize, String), &Placed<'_>> = BTreeMap::new();
     let mut out: Vec<Option<(LinePlace, String)>> = Vec::with_capacity(sets.len());
     for placed in sets.iter().rev() {
@@ -117,7 +121,7 @@ pub fn winners(sets: &[Placed<'_>]) -> Vec<Option<(LinePlace, String)>> {
             Some(_) => out.push(None),
             None => {
                 // Commands that act on a process or a device again are no second value of one setting.
-                if tune::knobs::find(&placed.set.setting).is_some() {
+                if tune::knobs::find(&placed.set.setting).is_some() && !refused(placed.set) {
                     last.insert(key, placed);
                 }
                 out.push(None);

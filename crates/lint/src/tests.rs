@@ -213,12 +213,17 @@ fn memory_decides_on_units() {
     ]);
 }
 
-/// Rules of RULES' kinds that hold on every host, with the value beside each that they leave alone.
+/// Rules that hold on every host, with the value beside each that they leave alone.
 #[test]
 fn harmful_values_and_those_beside_them() {
     each(&[
         ("6.1.0", "net.ipv4.tcp_sack = 0", V::Harmful),
         ("6.1.0", "net.ipv4.tcp_sack = 1", V::Good),
+        ("6.1.0", "net.ipv4.vs.conn_reuse_mode = 0", V::Unknown),
+        ("6.1.0", "net.core.rmem_max = 4294967295", V::NoEffect),
+        ("6.1.0", "net.core.rmem_max = 2147483647", V::Depends),
+        ("6.1.0", "net.ipv4.tcp_rmem = 4096 131072 4294967295", V::NoEffect),
+        ("6.1.0", "net.ipv4.tcp_congestion_control = reno # x", V::NoEffect),
         ("6.1.0", "net.ipv4.tcp_timestamps = 0", V::Harmful),
         ("6.1.0", "net.ipv4.tcp_timestamps = 2", V::Unknown),
         ("6.1.0", "net.ipv4.tcp_window_scaling = 0", V::Harmful),
@@ -323,6 +328,7 @@ fn the_place_of_a_line_counts() {
     let why = |name: &str, text: &str| judged("6.1.0", &[(name, text)]).lines[0].why.clone();
     assert!(why("pod.yaml", &pod("net.core.somaxconn")).contains("--allowed-unsafe-sysctls"));
     assert!(!why("pod.yaml", &pod("net.ipv4.tcp_fin_timeout")).contains("unsafe"));
+    assert!(!why("pod.yaml", &pod("net.ipv4.tcp_slow_start_after_idle")).contains("unsafe"));
     let conntrack = "net.netfilter.nf_conntrack_max = 9000000";
     assert!(why("a.conf", conntrack).contains("module is loaded"));
     assert!(!why("x.sh", &format!("sysctl -w {}", conntrack.replace(' ', ""))).contains("module"));
@@ -357,6 +363,12 @@ fn the_line_that_wins_at_boot_is_seen() {
     assert_eq!(hidden[1].2.as_deref(), Some("/etc/sysctl.d/50-a.conf:1"), "{hidden:?}");
     let last = by(&[("/etc/sysctl.conf", "net.ipv4.tcp_sack = 0\n"), b]);
     assert_eq!(last[1].2.as_deref(), Some("/etc/sysctl.conf:1"), "{last:?}");
+    // What the kernel refuses replaces nothing.
+    for refused in ["yes", "99999999999", "\"0\""] {
+        let text = format!("net.core.somaxconn = 9000\nnet.core.somaxconn = {refused}\n");
+        let said = judged("6.1.0", &[("a.conf", &text)]).lines;
+        assert_eq!((&said[0].overridden_by, said[1].verdict), (&None, V::NoEffect), "{said:?}");
+    }
     // tuned comes after the files of /usr/lib, and those of /etc come again after it.
     let tuned = ("/x/p/tuned.conf", "[sysctl]\nnet.ipv4.tcp_sack=1\n");
     let said = by(&[a, tuned]);

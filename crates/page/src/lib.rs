@@ -1,7 +1,7 @@
 //! Documents of Netwright as one page for people: HTML with charts, or Markdown for a ticket. Pure:
 //! texts in, a text out.
 //!
-//! Documents ([`read`]) → chapters ([`chapter`]) → a tree of blocks ([`block`]) → HTML or Markdown.
+//! Documents ([`read`]) → chapters (`chapter`) → a tree of blocks (`block`) → HTML or Markdown.
 
 mod block;
 mod chapter;

@@ -70,9 +70,36 @@ fn spans(t: &Text) -> String {
         _ if text.trim().is_empty() => text.clone(),
         Tone::Plain => plain(text),
         Tone::Code => code(text),
-        Tone::Strong | Tone::Good | Tone::Warn | Tone::Bad => format!("**{}**", plain(text)),
+        Tone::Strong | Tone::Good | Tone::Warn | Tone::Bad => strong(text),
     };
-    t.0.iter().map(span).collect()
+    merged(t).iter().map(span).collect()
+}
+
+/// Neighbouring spans that Markdown prints alike, as one: marks that touch are no marks.
+fn merged(t: &Text) -> Vec<(Tone, String)> {
+    let alike = |tone: Tone| match tone {
+        Tone::Good | Tone::Warn | Tone::Bad => Tone::Strong,
+        other => other,
+    };
+    let mut all: Vec<(Tone, String)> = vec![];
+    for (tone, text) in &t.0 {
+        match all.last_mut() {
+            Some((before, whole)) if *before == alike(*tone) && *before != Tone::Code => {
+                whole.push_str(text);
+            }
+            _ => all.push((alike(*tone), text.clone())),
+        }
+    }
+    all
+}
+
+/// Strong text: a blank beside a mark makes it no mark, so blanks at the ends stay outside.
+fn strong(text: &str) -> String {
+    let begin = text.len() - text.trim_start().len();
+    let end = text.trim_end().len();
+    let (before, after) = (text.get(..begin), text.get(end..));
+    let inner = text.get(begin..end).unwrap_or_default();
+    format!("{}**{}**{}", before.unwrap_or_default(), plain(inner), after.unwrap_or_default())
 }
 
 /// A text as code: it ends only with as many backquotes as it began with.

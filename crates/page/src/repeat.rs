@@ -28,6 +28,19 @@ pub fn commands(d: &Document) -> Repeat {
         | Kind::Connect(_)
         | Kind::Http(_)
         | Kind::Pg(_)
+        | Kind::Redis(_)
+            if d.name == "standard input" =>
+        {
+            (
+                vec![],
+                "Save the document in a file: `netwright measure --rerun FILE` has every parameter.",
+            )
+        }
+        Kind::Rtt(_)
+        | Kind::Stream(_)
+        | Kind::Connect(_)
+        | Kind::Http(_)
+        | Kind::Pg(_)
         | Kind::Redis(_) => (
             vec![format!("netwright measure --rerun {} --json", shell(&d.name))],
             "The document has every parameter of the measurement, and --rerun reads them from it. A \
@@ -66,7 +79,7 @@ fn doctor(t: &DoctorDocument) -> String {
         line += &format!(" --window {}ms", (ns.0 + 50_000_000) / 100_000_000 * 100);
     }
     if t.goal == model::Goal::Latency {
-        line += " --goal latency";
+        line += " --for latency";
     }
     line + " --json"
 }

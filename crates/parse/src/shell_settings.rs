@@ -285,6 +285,10 @@ impl Lines<'_> {
     }
 
     fn setpci(&mut self, words: &[&str]) {
+        // setpci(8): with -D nothing is written.
+        if words.contains(&"-D") {
+            return;
+        }
         let writes = |w: &&&str| w.contains('=');
         let (sets, which): (Vec<&str>, Vec<&str>) = words.iter().copied().partition(|w| writes(&w));
         for (register, value) in sets.iter().filter_map(|w| w.split_once('=')) {

@@ -190,6 +190,10 @@ fn command(value: &Node) -> Vec<SetLine> {
 
 /// Text that a task writes into a sysctl file.
 fn written(value: &Node) -> Vec<SetLine> {
+    // `lineinfile` and `blockinfile` that take the text away.
+    if value.get("state").and_then(Node::text) == Some("absent") {
+        return vec![];
+    }
     let path = ["dest", "path", "name", "destfile"].iter().find_map(|k| value.get(k)?.text());
     if !path.is_some_and(|p| p.contains("sysctl")) {
         return vec![];
@@ -223,7 +227,8 @@ mod tests {
             \x20   - command:\n        argv: [sysctl, -w, net.core.e=5]\n\
             \x20   - name: loop\n      sysctl:\n        name: \"{{ item.key }}\"\n        value: \"{{ item.value }}\"\n      loop:\n\
             \x20       - { key: net.core.f, value: 6 }\n\
-            \x20   - lineinfile:\n        path: /etc/sysctl.conf\n        line: net.core.g = 7\n",
+            \x20   - lineinfile:\n        path: /etc/sysctl.conf\n        line: net.core.g = 7\n\
+            \x20   - lineinfile:\n        path: /etc/sysctl.conf\n        line: net.core.h = 8\n        state: absent\n",
             &[
                 (5, "sysctl.net.core.a", "1"),
                 (7, "sysctl.net.core.b", "1 2"),

@@ -124,17 +124,16 @@ pub fn sysctl(context: &Context<'_>, key: &str, value: &str) -> Option<Judged> {
 
 /// A limit for what programs ask for. TCP that sizes its buffers itself does not see it.
 fn asked_for(key: &str) -> Judged {
-    let (option, own) = match key {
-        "net.core.rmem_max" => ("SO_RCVBUF, as UDP receivers do", "tcp_rmem"),
-        _ => ("SO_SNDBUF", "tcp_wmem"),
+    let (option, own, counter) = match key {
+        "net.core.rmem_max" => ("SO_RCVBUF, as UDP receivers do", "tcp_rmem", "UdpRcvbufErrors"),
+        _ => ("SO_SNDBUF", "tcp_wmem", "UdpSndbufErrors"),
     };
     let why = format!(
         "depends on whether a program asks for a buffer ({option}): TCP that sizes its own follows \
          {own} instead"
     );
     Judged {
-        find_out: "`nstat -az UdpRcvbufErrors`; `ss -tunm` shows rb and tb, the limits in force"
-            .into(),
+        find_out: format!("`nstat -az {counter}`; `ss -tunm` shows rb and tb, the limits in force"),
         ..Judged::new(LineVerdict::Depends, why, format!("{IP} {own}; socket(7)"))
     }
 }

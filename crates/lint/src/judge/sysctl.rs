@@ -40,19 +40,41 @@ pub fn is_of_host(context: &Context<'_>, setting: &str) -> bool {
     of_host && matches!(scope, Some(ScopeAt::Host | ScopeAt::Shared))
 }
 
-pub fn judge(context: &Context<'_>, key: &str, set: &SetLine, all: &[Placed<'_>]) -> Judged {
+/// What is known of a setting by any of its names.
+fn known<'a>(context: &'a Context<'_>, key: &'a str) -> Known<'a> {
     // Two names of one value.
     let key = match key {
         "net.nf_conntrack_max" => "net.netfilter.nf_conntrack_max",
         other => other,
     };
-    let known = Known {
+    Known {
         key,
         facts: sysctl_facts::of(key),
         row: settings::find(key),
         shown: context.facts.sysctls.get(key),
         default: default(context, key),
-    };
+    }
+}
+
+/// Whether the kernel refuses the line's value, so that an earlier one stays in force.
+pub fn is_refused(context: &Context<'_>, set: &SetLine, all: &[Placed<'_>]) -> bool {
+    let Some(key) = set.setting.strip_prefix("sysctl.") else { return false };
+    let text = text(set);
+    let value = form::in_decimal(text);
+    let refused = form::judge(context, &known(context, key), &value, all).err();
+    !is_computed(text) && refused.is_some_and(|judged| judged.verdict != LineVerdict::Harmful)
+}
+
+/// The value as the kernel gets it: sysctl(8) and systemd-sysctl hand quotes of a sysctl file on to it.
+fn text(set: &SetLine) -> &str {
+    match set.place {
+        Place::SysctlFile => set.value.as_str(),
+        _ => set.value.trim_matches(['"', '\'']),
+    }
+}
+
+pub fn judge(context: &Context<'_>, key: &str, set: &SetLine, all: &[Placed<'_>]) -> Judged {
+    let known = known(context, key);
     let judged = of_known(context, &known, set, all);
     let unit = known.facts.and_then(|f| f.unit).or_else(|| known.row.map(|r| r.unit));
     Judged { default: known.default, unit: unit.unwrap_or_default().to_owned(), ..judged }
@@ -100,11 +122,7 @@ fn default(context: &Context<'_>, key: &str) -> Reading<String> {
 }
 
 fn of_known(context: &Context<'_>, known: &Known<'_>, set: &SetLine, all: &[Placed<'_>]) -> Judged {
-    // sysctl(8) and systemd-sysctl hand quotes of a sysctl file on to the kernel.
-    let text = match set.place {
-        Place::SysctlFile => set.value.as_str(),
-        _ => set.value.trim_matches(['"', '\'']),
-    };
+    let text = text(set);
     if is_computed(text) {
         return Judged::unknown("the value is computed when the line runs");
     }
@@ -226,9 +244,7 @@ fn of_table(
         ("fs.file-max", Verdict::Lowers, _) if value.parse().is_ok_and(|n: u64| n < NR_OPEN) => {
             Judged::new(
                 LineVerdict::Harmful,
-                format!(
-                    "{why}; one process alone may hold more (fs.nr_open), and then all opens fail"
-                ),
+                format!("{why}; one process alone may hold more (fs.nr_open)"),
                 "Documentation/admin-guide/sysctl/fs.rst file-max, nr_open",
             )
         }

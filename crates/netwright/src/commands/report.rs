@@ -67,6 +67,12 @@ pub fn run(args: &ReportArgs) -> Result<CommandEnd, Failure> {
     {
         return Err(exists(path));
     }
+    if let Sink::File(path) = &sink
+        && args.runs.iter().any(|run| same_file(run, path))
+    {
+        let why = format!("{}: is one of the results; name another file with -o", path.display());
+        return Err(Failure::Usage(why));
+    }
     let documents = args.runs.iter().map(|run| document(run)).collect::<Result<Vec<_>, _>>()?;
     let page = page::page(&documents, args.title.as_deref(), format(args));
     match &sink {
@@ -74,6 +80,11 @@ pub fn run(args: &ReportArgs) -> Result<CommandEnd, Failure> {
         Sink::Stdout => sink.text(&page)?,
     }
     Ok(CommandEnd::Yes)
+}
+
+/// Whether both names are of one file that exists.
+fn same_file(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// The document of a run.

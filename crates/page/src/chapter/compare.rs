@@ -26,19 +26,25 @@ pub fn write(d: &Document, typed: &CompareDocument) -> Written {
         _ => (String::new(), String::new()),
     };
     let title =
-        if before.is_empty() { "Noise floor".into() } else { format!("{before} against {after}") };
+        if before.is_empty() { "Noise floor".into() } else { format!("{before} → {after}") };
     let mut w = Written { chapter: Chapter::new("", title), ..Written::default() };
     if typed.before.is_some() {
         let runs = |at: &str| many(d.number(at).unwrap_or(0.0) as usize, "run");
-        let text = format!(": {} against {}.", runs("/before/runs"), runs("/after/runs"));
-        w.tell(Part::Changed, Text::strong(format!("{before} against {after}")).and(text));
+        let text = format!(": {} and {}.", runs("/before/runs"), runs("/after/runs"));
+        w.tell(Part::Changed, Text::strong(format!("{before} → {after}")).and(text));
         let answer = Text::default()
             .then(typed.outcome.map_or(Tone::Plain, tone), report::compare::headline(typed))
             .and(telling(typed));
-        w.tell(
-            Part::Gained,
-            Text::strong(format!("{before} against {after}: ")).also(answer.clone()),
-        );
+        w.tell(Part::Gained, Text::strong(format!("{before} → {after}: ")).also(answer.clone()));
+        if let Some(limit) = typed.limit {
+            let of = format!("to be worse by less than {:.1}%.", 100.0 * limit);
+            let text = match typed.passed {
+                true => Text::default().then(Tone::Good, format!("Each metric is shown {of}")),
+                false => Text::default().then(Tone::Warn, format!("Not each metric is shown {of}")),
+            };
+            w.tell(Part::Gained, text.clone());
+            w.chapter.say(text);
+        }
         w.chapter.say(answer);
         let order = match typed.order {
             RunOrder::Unknown => "The files do not say when each run was made.",

@@ -68,7 +68,7 @@ fn answer(d: &Document, typed: &ExplainDocument, most: usize) -> Text {
     let Some(n) = largest else { return Text::plain(format!("{measured} on average.")) };
     let at = |key: &str| format!("/components/{n}/{key}");
     let mut text = Text::strong(format!(
-        "{} is the largest component, {} of {measured} ({})",
+        "The {} is the largest component: {} of a mean of {measured} ({} of all components)",
         d.text(&at("name")),
         d.shown(&at("ns"), Unit::Nanos),
         d.shown(&at("share"), Unit::Share)

@@ -180,7 +180,20 @@ fn story(d: &Document, form: &Form, target: &str, names: &[String], w: &mut Writ
             format!("{first}: {}; {last}: {}", figure(0), figure(names.len() - 1))
         }
     };
-    let text = Text::strong(format!("{} to {target}", form.what)).and(format!(": {figures}"));
+    let lost: f64 =
+        (0..names.len()).filter_map(|n| d.number(&format!("/runs/{n}/datagrams/lost"))).sum();
+    let sent: f64 =
+        (0..names.len()).filter_map(|n| d.number(&format!("/runs/{n}/datagrams/sent"))).sum();
+    let mut text = Text::strong(format!("{} to {target}", form.what)).and(format!(": {figures}"));
+    if lost > 0.0 {
+        let share = Unit::Share.show(lost / sent.max(1.0));
+        let count = format!(
+            "{} of {} datagrams were lost ({share})",
+            Unit::Count.show(lost),
+            Unit::Count.show(sent)
+        );
+        text = text.and("; ").then(Tone::Warn, count);
+    }
     w.chapter.say(text.clone().and("."));
     w.tell(Part::Measured, text.and("."));
     if d.at("/interrupted").and_then(serde_json::Value::as_bool) == Some(true) {
@@ -223,6 +236,8 @@ fn rates(d: &Document, form: &Form, names: &[String], chapter: &mut Chapter) {
         .figures("to")
         .figures("target")
         .figures("lost")
+        .figures("datagrams sent")
+        .figures("datagrams lost")
         .figures("failed")
         .figures("retransmits");
     for (n, name) in names.iter().enumerate() {
@@ -237,7 +252,8 @@ fn rates(d: &Document, form: &Form, names: &[String], chapter: &mut Chapter) {
             None => row.extend([(); 3].map(|()| Cell::none())),
         }
         row.push(d.cell(&at("target_per_s"), Unit::PerSecond));
-        row.extend(["lost", "failed", "retransmits"].map(|key| d.cell(&at(key), Unit::Count)));
+        let counts = ["lost", "datagrams/sent", "datagrams/lost", "failed", "retransmits"];
+        row.extend(counts.map(|key| d.cell(&at(key), Unit::Count)));
         table.row(row);
     }
     chapter.heading("Rate");

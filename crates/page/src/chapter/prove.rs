@@ -20,7 +20,7 @@ pub fn write(d: &Document, typed: &ProveDocument) -> Written {
     };
     let levels: Vec<&str> = typed.levels.iter().map(|l| l.level.as_str()).collect();
     let compared = match levels.len() {
-        0..=6 => levels.join(" against "),
+        0..=6 => levels.join(" → "),
         n => format!("{n} levels, {} first", levels.first().copied().unwrap_or_default()),
     };
     w.tell(Part::Changed, Text::strong(format!("{}: ", typed.name)).and(format!("{compared}.")));
@@ -28,6 +28,10 @@ pub fn write(d: &Document, typed: &ProveDocument) -> Written {
         .then(tone(typed.verdict.outcome), report::prove::headline(typed))
         .and(effect(d, typed));
     w.tell(Part::Gained, Text::strong(format!("{}: ", typed.name)).also(answer.clone()));
+    if let Some(limit) = limit(typed) {
+        w.tell(Part::Gained, Text::strong(format!("{}: ", typed.name)).also(limit.clone()));
+        w.chapter.say(limit);
+    }
     let chapter = &mut w.chapter;
     chapter.say(answer);
     let how = format!(
@@ -49,6 +53,16 @@ pub fn write(d: &Document, typed: &ProveDocument) -> Written {
         chapter,
     );
     w
+}
+
+/// Whether the change is shown to cost less than the limit that was asked for.
+fn limit(typed: &ProveDocument) -> Option<Text> {
+    let limit = typed.limit?;
+    let of = format!("cost less than {:.1}%.", 100.0 * limit.share);
+    Some(match limit.held {
+        true => Text::default().then(Tone::Good, format!("Shown to {of}")),
+        false => Text::default().then(Tone::Warn, format!("Not shown to {of}")),
+    })
 }
 
 fn effect(d: &Document, typed: &ProveDocument) -> String {

@@ -25,6 +25,24 @@ pub fn in_decimal(text: &str) -> String {
     folded(text).split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
+/// Settings whose text is the name of an algorithm: what follows it, such as a comment, reaches the kernel.
+const ONE_WORD: [&str; 2] = ["net.core.default_qdisc", "net.ipv4.tcp_congestion_control"];
+
+/// Settings of type `int` that lists often raise: a number beyond it is refused whatever the range. The
+/// table does not have the type of the others. **Source**: `proc_dointvec` of kernel/sysctl.c.
+const INTS: [&str; 10] = [
+    "net.core.netdev_max_backlog",
+    "net.core.rmem_default",
+    "net.core.rmem_max",
+    "net.core.somaxconn",
+    "net.core.wmem_default",
+    "net.core.wmem_max",
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_max_syn_backlog",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+];
+
 /// The value that is in force after the line, or the verdict on one that the kernel does not take.
 pub fn judge(
     context: &Context<'_>,
@@ -40,6 +58,14 @@ pub fn judge(
         like => numbers(like),
     };
     if !numeric {
+        if ONE_WORD.contains(&known.key) && value.split(' ').count() > 1 {
+            let why = format!("the kernel takes one word, and refuses {value:?}");
+            return Err(Box::new(Judged::new(
+                LineVerdict::NoEffect,
+                why,
+                "kernel/sysctl.c proc_dostring",
+            )));
+        }
         return Ok(value.to_owned());
     }
     let takes = like.split(' ').filter(|w| !w.is_empty()).count().max(1);
@@ -88,7 +114,11 @@ fn in_range(context: &Context<'_>, known: &Known<'_>, word: &str) -> Result<(), 
     else {
         return Ok(());
     };
-    let (least, most) = facts.range_at(kernel);
+    let (mut least, mut most) = facts.range_at(kernel);
+    if INTS.contains(&known.key) {
+        least = least.or(Some(i32::MIN.into()));
+        most = most.or(Some(i32::MAX.into()));
+    }
     if least.is_none_or(|l| number >= l) && most.is_none_or(|m| number <= m) {
         return Ok(());
     }

@@ -86,6 +86,10 @@ fn flags(args: &ProveArgs) -> Result<Option<Spec>, Failure> {
                 .into(),
         ));
     }
+    // clap leaves out `requires` where what is required conflicts with another flag.
+    if args.build_command.is_some() && args.builds.is_empty() {
+        return Err(Failure::Usage("--build-command needs --builds A B".into()));
+    }
     let factor = match (args.change.as_slice(), args.builds.as_slice()) {
         ([], []) => of_levels(args),
         ([], _) => match of_builds(args)? {
