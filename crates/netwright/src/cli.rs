@@ -33,37 +33,36 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Compare two groups of runs that exist already, with the verdict of `prove`.
+    /// Compare two groups of runs that exist already.
     Compare(Box<compare::args::CompareArgs>),
-    /// Diagnose: read the host, sample its counters, judge, list findings and a plan.
+    /// Diagnose: read the host, sample its counters, list findings.
     Doctor(DoctorArgs),
-    /// Explain the components of a workload's response time, and predict other paths and loads.
+    /// Explain a response time by its components; predict other loads.
     Explain(Box<explain::args::ExplainArgs>),
-    /// Diagnose, try each remedy, prove it under a workload, keep those that help and undo the
-    /// rest.
+    /// Diagnose, try each remedy under a workload, keep what helps.
     Fix(Box<fix::args::FixArgs>),
     /// Show, compare, export and remove the runs that were kept.
     History(history::args::HistoryArgs),
     /// Show the host: NICs, queues, IRQs, CPUs, nodes, settings.
     Inspect(InspectArgs),
-    /// Practice hosts on this machine: namespaces, containers, a guest with NUMA and queues.
+    /// Practice hosts on this machine: namespaces, containers, a guest.
     Lab(lab::args::LabArgs),
-    /// Judge lines of inherited tuning, each with its reason: sysctl files, profiles, scripts.
+    /// Judge each line of inherited tuning, with the reason.
     Lint(lint::args::LintArgs),
     /// Send defined traffic to a server, and report the results.
     Measure(measure::args::MeasureArgs),
-    /// Propose CPUs for services: with their NIC and disks, interrupts on CPUs of their own.
+    /// Propose CPUs for services, beside their NIC and disks.
     Place(place::PlaceArgs),
-    /// Run an experiment: interleaved runs, and a statistically controlled verdict.
+    /// Run an experiment: interleaved runs, and a verdict.
     Prove(Box<prove::args::ProveArgs>),
     /// Answer another host's `fix`, `prove` or `tune`, which start this over ssh.
     #[command(hide = true)]
     Remote(remote::RemoteArgs),
-    /// Make one page of results, for people: HTML with charts, or Markdown for a ticket.
+    /// Make one page of results: HTML with charts, or Markdown.
     Report(report::ReportArgs),
     /// Run the measurement server.
     Serve(serve::args::ServeArgs),
-    /// Write the host's facts and raw sources into one archive, for use elsewhere.
+    /// Write the host's facts and raw sources into one archive.
     Snapshot(SnapshotArgs),
     /// Change the host, reversibly: plan, apply, confirm, roll back.
     Tune(tune::args::TuneArgs),

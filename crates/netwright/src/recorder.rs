@@ -86,10 +86,17 @@ impl Recorder {
     ) -> Record {
         let value: Value = serde_json::from_str(document).unwrap_or_default();
         let kind = self.kind.map_or_else(|| kind_of(&value), str::to_owned);
-        let facts = answered.facts.clone().unwrap_or_else(facts_of_now);
+        // A change waits for nothing that it does not need: where it may cut the connection, the time to
+        // confirm it runs already.
+        let facts = match &answered.facts {
+            Some(facts) => facts.clone(),
+            None if kind.starts_with("tune-") => "{}".to_owned(),
+            None => facts_of_now(),
+        };
         let of_facts: Value = serde_json::from_str(&facts).unwrap_or_default();
-        let fact = |pointer: &str| {
-            of_facts.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+        let fact = |pointer: &str, file: &str| match of_facts.pointer(pointer) {
+            Some(fact) => fact.as_str().unwrap_or_default().to_owned(),
+            None => Root::live().word(file).get().unwrap_or_default(),
         };
         // The machine id is the running host's: not of an archive.
         let elsewhere = value.pointer("/source/kind").is_some_and(|k| k != "live");
@@ -103,9 +110,12 @@ impl Recorder {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Record {
             ended_unix_ms: now.map_or(0, |t| t.as_millis() as u64),
-            host: answered.host.clone().unwrap_or_else(|| fact("/host/name")),
+            host: answered
+                .host
+                .clone()
+                .unwrap_or_else(|| fact("/host/name", "/proc/sys/kernel/hostname")),
             host_fingerprint: machine_id.get().map(|id| fingerprint(&id)).unwrap_or_default(),
-            kernel: fact("/host/kernel"),
+            kernel: fact("/host/kernel", "/proc/sys/kernel/osrelease"),
             netwright: env!("CARGO_PKG_VERSION").into(),
             command: secrets::of_words(words.iter().map(String::as_str)),
             tag: self.tag.clone(),

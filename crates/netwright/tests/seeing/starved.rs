@@ -93,7 +93,7 @@ fn little_memory_is_reported() {
     let serve = Serve::start(&[]);
     // Each command waits more than it works: the four sizes run in parallel.
     std::thread::scope(|scope| {
-        for mega in [80, 100, 130, 200] {
+        for mega in [100, 115, 130, 200] {
             let lines = commands(&serve);
             scope.spawn(move || {
                 for line in lines {
@@ -164,7 +164,7 @@ fn serves_or_tells(under: &str, starve: impl Fn() -> std::io::Result<()> + Send 
 
 #[test]
 fn a_server_serves_or_tells_why_not() {
-    for mega in [80, 100, 130, 200] {
+    for mega in [100, 115, 130, 200] {
         let starve = move || limit(libc::RLIMIT_AS, mega << 20);
         serves_or_tells(&format!("with {mega} MiB of address space"), starve);
     }

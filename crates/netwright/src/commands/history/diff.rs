@@ -41,8 +41,9 @@ pub fn run(args: &DiffArgs, store: Option<&Store>, path: &Path) -> Result<Comman
 }
 
 fn changed(before: &[Numbered], after: &[Numbered]) -> Option<Vec<model::history::FactChange>> {
+    // The record of a change has none: `{}`.
     let facts =
-        |side: &[Numbered]| side.first().map(|(_, r)| r.facts.clone()).filter(|f| !f.is_empty());
+        |side: &[Numbered]| side.first().map(|(_, r)| r.facts.clone()).filter(|f| f.len() > 2);
     Some(facts::changes(&facts(before)?, &facts(after)?))
 }
 
