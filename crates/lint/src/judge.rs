@@ -74,11 +74,7 @@ pub fn line(context: &Context<'_>, file: &str, set: &SetLine, all: &[Placed<'_>]
         line: set.line,
         place: set.place,
         setting: set.setting.clone(),
-        value: match set.setting.as_str() {
-            // A key is a secret.
-            "sysctl.net.ipv4.tcp_fastopen_key" => "***".to_owned(),
-            _ => set.value.clone(),
-        },
+        value: crate::shown::shown(set).to_owned(),
         verdict: judged.verdict,
         why: judged.why,
         find_out: judged.find_out,

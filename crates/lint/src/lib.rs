@@ -10,6 +10,7 @@ pub mod fix;
 pub mod judge;
 mod kind;
 mod order;
+mod shown;
 mod tuned;
 
 #[cfg(test)]

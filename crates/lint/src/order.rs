@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::lint::{LinePlace, Place, SetLine};
 use parse::sysctl_conf::same_value;
 
-use crate::files::ReadFile;
+use crate::{files::ReadFile, shown::shown};
 
 /// A setting with its file.
 #[derive(Debug, Clone, Copy)]
@@ -134,7 +134,7 @@ pub fn winners(
 
 /// What a later line does to a setting, which it may know by another name.
 fn overrides(later: &SetLine, line: &SetLine) -> String {
-    let value = &later.value;
+    let value = shown(later);
     match later.setting == line.setting {
         true => format!("sets it to {value} later"),
         false => {

@@ -4,13 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// How a run is kept in the history.
+/// Where the history is.
 #[derive(Debug, Clone, Default, Args)]
-pub struct RecordArgs {
-    /// Keep the run in the history under this word: `history list --tag WORD` finds it.
-    #[arg(long, global = true, hide_short_help = true, value_name = "WORD", value_parser = word,
-          help_heading = "History")]
-    pub tag: Option<String>,
+pub struct StoreArgs {
     /// The history's file [default: NETWRIGHT_STORE; else history.sqlite in NETWRIGHT_STATE, as root
     /// in /var/lib/netwright, otherwise in $XDG_DATA_HOME/netwright or ~/.local/share/netwright].
     #[arg(
@@ -21,6 +17,17 @@ pub struct RecordArgs {
         help_heading = "History"
     )]
     pub store: Option<PathBuf>,
+}
+
+/// How a run is kept in the history.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RecordArgs {
+    /// Keep the run in the history under this word: `history list --tag WORD` finds it.
+    #[arg(long, global = true, hide_short_help = true, value_name = "WORD", value_parser = word,
+          help_heading = "History")]
+    pub tag: Option<String>,
+    #[command(flatten)]
+    pub at: StoreArgs,
     /// Keep nothing; NETWRIGHT_STORE=off in the environment does it for every command.
     #[arg(long, global = true, hide_short_help = true, conflicts_with_all = ["tag", "store"],
           help_heading = "History")]

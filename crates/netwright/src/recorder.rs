@@ -35,7 +35,7 @@ pub fn begin(command: &Command) -> Option<Recorder> {
     if args.no_store {
         return None;
     }
-    let Some(store) = place::of(args.store.as_deref()) else {
+    let Some(store) = place::of(args.at.store.as_deref()) else {
         if args.tag.is_some() {
             note("--tag: this run is not kept, as the environment names no store");
         }

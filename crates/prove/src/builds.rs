@@ -30,22 +30,22 @@ pub struct Build {
     pub name: String,
     /// An absolute path.
     pub path: PathBuf,
-    /// Whether it is a worktree that the build command makes.
-    is_worktree: bool,
+    /// The commit of a worktree; `None` of a path as it is.
+    commit: Option<String>,
 }
 
 /// The builds that were typed: a path where there is one, otherwise a revision of the git repository
-/// of the current folder, checked out in a folder of ours.
+/// of the current folder, whose worktree [`make`] makes in a folder of ours. Changes nothing.
 ///
 /// # Errors
-/// [`ProveError::Spec`]: it is neither. [`ProveError::Setting`]: git does not make the worktree.
+/// [`ProveError::Spec`]: it is neither.
 pub fn find(typed: &[String]) -> Result<Vec<Build>, ProveError> {
     typed.iter().map(|text| one(text)).collect()
 }
 
 fn one(text: &str) -> Result<Build, ProveError> {
     if let Ok(path) = fs::canonicalize(text) {
-        return Ok(Build { name: text.to_owned(), path, is_worktree: false });
+        return Ok(Build { name: text.to_owned(), path, commit: None });
     }
     let neither = |why: String| {
         ProveError::Spec(format!(
@@ -59,8 +59,7 @@ fn one(text: &str) -> Result<Build, ProveError> {
     let short = commit.get(..12).unwrap_or(&commit);
     let repository = Path::new(&top).file_name().map_or("builds".into(), |n| n.to_string_lossy());
     let path = record_path::state_folder("builds").join(format!("{repository}-{short}"));
-    check_out(&path, &commit)?;
-    Ok(Build { name: format!("{text} ({short})"), path, is_worktree: true })
+    Ok(Build { name: format!("{text} ({short})"), path, commit: Some(commit) })
 }
 
 /// Makes the worktree, unless it is there with that commit.
@@ -96,17 +95,21 @@ fn git(args: &[&str]) -> Result<String, String> {
     }
 }
 
-/// Builds each worktree with this command, unless it was built with it before. `None` where the
-/// operator ended it. The output of a build is in a file beside its worktree.
+/// Makes each worktree, and builds it with the command, unless it was built with it before. `None`
+/// where the operator ended it. The output of a build is in a file beside its worktree.
 ///
 /// # Errors
-/// [`ProveError::Setting`]: the command failed; its last line and the file of its output.
+/// [`ProveError::Setting`]: git does not make the worktree, or the command failed; its last line and
+/// the file of its output.
 pub fn make(
     builds: &[Build],
-    command: &str,
+    command: Option<&str>,
     operator: &dyn Operator,
 ) -> Result<Option<()>, ProveError> {
-    for build in builds.iter().filter(|b| b.is_worktree) {
+    for build in builds {
+        let Some(commit) = &build.commit else { continue };
+        check_out(&build.path, commit)?;
+        let Some(command) = command else { continue };
         let beside = |ending: &str| PathBuf::from(format!("{}.{ending}", build.path.display()));
         let (log, done) = (beside("log"), beside("built"));
         if fs::read_to_string(&done).is_ok_and(|by| by == command) {

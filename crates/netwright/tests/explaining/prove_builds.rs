@@ -108,6 +108,13 @@ fn what_cannot_be_built_is_one_line_and_is_tried_again() {
         assert!(text.contains("exit code 3: a word is missing") && text.contains(".log"), "{text}");
     }
     assert_eq!(fs::read_to_string(all.made()).unwrap().lines().count(), 3);
+    // Whoever only looks makes no worktree.
+    let out = all.commits(["second", "first"], &["--status"]);
+    assert_eq!(out.status.code(), Some(4), "{}", said(&out));
+    assert!(
+        !git(all.repository.path(), &["worktree", "list"])
+            .contains(&git(all.repository.path(), &["rev-parse", "second"])[..12])
+    );
     let out = all.commits(["first", "no-such"], &[]);
     let text = said(&out);
     assert_eq!((out.status.code(), text.lines().count()), (Some(2), 1), "{text}");

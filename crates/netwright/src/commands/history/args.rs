@@ -4,22 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::{args::OutputArgs, commands::history::date};
-
-/// Where the history is.
-#[derive(Debug, Clone, Default, Args)]
-pub struct StoreArgs {
-    /// The history's file [default: NETWRIGHT_STORE; else history.sqlite in NETWRIGHT_STATE, as root
-    /// in /var/lib/netwright, otherwise in $XDG_DATA_HOME/netwright or ~/.local/share/netwright].
-    #[arg(
-        long,
-        global = true,
-        hide_short_help = true,
-        value_name = "FILE",
-        help_heading = "History"
-    )]
-    pub store: Option<PathBuf>,
-}
+use crate::{args::OutputArgs, commands::history::date, record_args::StoreArgs};
 
 /// `netwright history`.
 #[derive(Debug, Args)]

@@ -115,9 +115,9 @@ fn flags(args: &ProveArgs) -> Result<Option<Spec>, Failure> {
 /// The builds as levels, made where that is asked for. `None` where the operator ended it.
 fn of_builds(args: &ProveArgs) -> Result<Option<FactorSpec>, Failure> {
     let found = builds::find(&args.builds)?;
-    if let Some(command) = args.build_command.as_ref().filter(|_| !args.status) {
+    if !args.status {
         let session = Session::open(&args.output.talk);
-        if builds::make(&found, command, &session)?.is_none() {
+        if builds::make(&found, args.build_command.as_deref(), &session)?.is_none() {
             return Ok(None);
         }
     }
