@@ -108,8 +108,8 @@ pub fn is_worked(lab: &TestLab) {
     let (mut said, mut reported) = (String::new(), String::new());
     for steps in [FIND_AND_APPLY, SPREAD_AND_UNDO] {
         let steps = format!("NETWRIGHT={NETWRIGHT}\n{steps}");
-        let argv = ["timeout", "100", "bash", "-c", &steps];
-        let out = lab.output_within("server", &argv, Duration::from_secs(110)).unwrap();
+        let argv = ["timeout", "200", "bash", "-c", &steps];
+        let out = lab.output_within("server", &argv, Duration::from_secs(210)).unwrap();
         said += &String::from_utf8_lossy(&out.stdout);
         reported += &String::from_utf8_lossy(&out.stderr);
         flood.in_bursts();
