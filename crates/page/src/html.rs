@@ -6,7 +6,7 @@ use crate::{
     markup::Markup,
 };
 
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// Nothing is loaded: pictures and styles stand in the file.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
