@@ -129,7 +129,7 @@ fn headline(interval: &WatchInterval) -> Vec<Figure> {
             }
         }
         let drops = Cell::count(traffic.drops).text;
-        add("Drops", drops, "backlogs, NICs, UDP sockets".into(), traffic.drops as f64);
+        add("Drops", drops, "packets, datagrams".into(), traffic.drops as f64);
         if let Some(again) = traffic.retransmits {
             let value = again.segments as f64;
             add("Retransmits", again.to_string(), "TCP segments".into(), value);

@@ -105,7 +105,7 @@
         if (open) opened.add(t.title);
         table(place, part.shown);
       });
-      part.append(make("h3", t.title), make("div", undefined, attributes), make("p"), more);
+      part.append(make("h3", t.title), make("div", undefined, attributes), make("p", "", { class: "missing" }), more);
       place.append(part);
     }
     part.shown = t;
