@@ -10,6 +10,9 @@ use crate::record::Record;
 /// The longest line that is read, bytes.
 const LONGEST: u64 = 512 << 20;
 
+/// The most bytes that an export may unpack to: its records are in memory until all are checked.
+pub const MOST: u64 = 1 << 30;
+
 /// The first bytes of gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -63,6 +66,10 @@ pub enum NoExport {
     Line { line: usize, why: String },
     #[error("line {line}: damaged: its content is not what content_id says")]
     Changed { line: usize },
+    #[error(
+        "unpacks to more than {} MiB; export fewer runs at once (--since, --until, --tag)", .most >> 20
+    )]
+    TooLarge { most: u64 },
     #[error("damaged after line {line}: {why}")]
     Broken { line: usize, why: String },
 }
@@ -70,20 +77,29 @@ pub enum NoExport {
 /// The records of an export, packed or plain.
 ///
 /// # Errors
-/// A line is no record, was changed, or cannot be unpacked.
+/// A line is no record, was changed, or cannot be unpacked; all lines have more than [`MOST`] bytes.
 pub fn records(bytes: &[u8]) -> Result<Vec<Record>, NoExport> {
+    records_within(bytes, MOST)
+}
+
+fn records_within(bytes: &[u8], most: u64) -> Result<Vec<Record>, NoExport> {
     let mut lines: Box<dyn BufRead> = match bytes.starts_with(&GZIP) {
         true => Box::new(BufReader::new(MultiGzDecoder::new(bytes))),
         false => Box::new(bytes),
     };
     let mut all = Vec::new();
+    let mut left = most;
     loop {
         let mut text = Vec::new();
         let line = all.len() + 1;
-        let read = lines.by_ref().take(LONGEST).read_until(b'\n', &mut text);
+        let read = lines.by_ref().take(LONGEST.min(left + 1)).read_until(b'\n', &mut text);
         match read.map_err(|e| NoExport::Broken { line: line - 1, why: e.to_string() })? {
             0 => return Ok(all),
-            _ => all.push(record(&text, line)?),
+            n if n as u64 > left => return Err(NoExport::TooLarge { most }),
+            n => {
+                left -= n as u64;
+                all.push(record(&text, line)?);
+            }
         }
     }
 }
@@ -128,6 +144,12 @@ mod tests {
         let changed = plain.replacen("\"ended_unix_ms\":2", "\"ended_unix_ms\":3", 1);
         assert!(matches!(records(changed.as_bytes()), Err(NoExport::Changed { line: 2 })));
         assert!(matches!(records(b"{}\n"), Err(NoExport::Line { line: 1, .. })));
+        let size = plain.len() as u64;
+        assert_eq!(records_within(&bytes, size).unwrap().len(), 2);
+        for most in [1, size / 2, size - 1] {
+            let refused = records_within(&bytes, most);
+            assert!(matches!(refused, Err(NoExport::TooLarge { .. })), "{most}: {refused:?}");
+        }
         for cut in [3, bytes.len() / 2, bytes.len() - 1] {
             assert!(records(&bytes[..cut]).is_err(), "{cut}");
         }

@@ -16,9 +16,11 @@ const HEADERS: [&str; 5] =
 /// A command line's words without secrets.
 pub fn of_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut next_is_secret = false;
+    let mut redis = false;
     let hide = |word: &str| {
         let hidden = std::mem::take(&mut next_is_secret);
-        next_is_secret = is_option(word);
+        redis |= is_redis(word);
+        next_is_secret = is_option(word) || redis && word == "-a";
         if hidden { HIDDEN.to_owned() } else { of_text(word) }
     };
     words.into_iter().map(hide).collect()
@@ -56,6 +58,12 @@ pub fn of_text(text: &str) -> String {
 fn is_option(word: &str) -> bool {
     let plain = word.starts_with('-') && !word.contains('=') && !word.ends_with("-file");
     plain && (is_secret(word) || word == "--auth" || word == "--pass")
+}
+
+/// A client of Redis, whose `-a` has the password; of other programs it says something else.
+fn is_redis(word: &str) -> bool {
+    let program = word.trim_start_matches(['"', '\'']).rsplit('/').next().unwrap_or_default();
+    ["redis-cli", "redis-benchmark", "valkey-cli", "valkey-benchmark"].contains(&program)
 }
 
 fn is_secret(name: &str) -> bool {
@@ -116,13 +124,15 @@ fn headers(text: &str) -> String {
 fn options(text: &str) -> String {
     let mut out = String::new();
     let mut next_is_secret = false;
+    let mut redis = false;
     for part in text.split_inclusive(char::is_whitespace) {
         let word = part.trim_end();
         let hide = next_is_secret && !word.is_empty();
         out.push_str(if hide { HIDDEN } else { word });
         out.push_str(part.get(word.len()..).unwrap_or_default());
         if !word.is_empty() {
-            next_is_secret = !hide && is_option(word);
+            redis |= is_redis(word);
+            next_is_secret = !hide && (is_option(word) || redis && word == "-a");
         }
     }
     out
@@ -170,6 +180,11 @@ mod tests {
             ("PGPASSWORD='hunter2 x' pgbench", "PGPASSWORD=*** pgbench"),
             ("mysql --password=hunter2 -u x", "mysql --password=*** -u x"),
             ("mysql --password hunter2 -u x", "mysql --password *** -u x"),
+            ("redis-cli -h c -a hunter2 ping", "redis-cli -h c -a *** ping"),
+            (
+                "sh -c '/usr/bin/redis-benchmark -q -a hunter2'",
+                "sh -c '/usr/bin/redis-benchmark -q -a ***",
+            ),
             ("REDISCLI_AUTH=hunter2 redis-cli", "REDISCLI_AUTH=*** redis-cli"),
         ] {
             let clean = of_text(typed);
@@ -178,12 +193,17 @@ mod tests {
         }
         let words = of_words(["measure", "rtt", "--auth", "hunter2", "--secret-file", "/run/s"]);
         assert_eq!(words, ["measure", "rtt", "--auth", "***", "--secret-file", "/run/s"]);
+        assert_eq!(
+            of_words(["redis-cli", "-a", "hunter2", "ping"]),
+            ["redis-cli", "-a", "***", "ping"]
+        );
     }
 
     #[test]
     fn what_is_no_secret_stays_as_it_is() {
         for text in [
             "measure rtt db1 --flows 4",
+            "ls -a /srv",
             "postgres://u@db1/bench?sslmode=require",
             "http://web1/index.html",
             "Content-Type: application/json",

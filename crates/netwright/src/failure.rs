@@ -140,6 +140,13 @@ impl From<ViewError> for Failure {
                 "{}: is there already; --force overwrites it",
                 path.display()
             )),
+            ViewError::Listen(address, e) => {
+                let why = format!("cannot listen on {address}: {}", without_number(&e));
+                match e.kind() {
+                    io::ErrorKind::PermissionDenied => Self::Denied(why),
+                    _ => Self::Environment(why),
+                }
+            }
             ViewError::Thread(e) => Self::thread(&e),
             ViewError::Recording(why) => Self::Environment(why),
         }

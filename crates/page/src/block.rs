@@ -8,7 +8,12 @@ use crate::{
 
 /// A text of spans.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Text(pub Vec<(Tone, String)>);
+pub struct Text {
+    pub spans: Vec<(Tone, String)>,
+    /// A chapter of the page to go on with: its id, and the words to click. Markdown has none: its
+    /// readers make the anchors.
+    pub link: Option<(String, String)>,
+}
 
 impl Text {
     pub fn plain(text: impl Into<String>) -> Self {
@@ -22,20 +27,27 @@ impl Text {
     /// A text whose parts in backquotes are code. For texts of the program itself.
     pub fn with_code(text: &str) -> Self {
         let tone = |n: usize| if n % 2 == 1 { Tone::Code } else { Tone::Plain };
-        Self(text.split('`').enumerate().map(|(n, part)| (tone(n), part.to_owned())).collect())
+        let spans = text.split('`').enumerate().map(|(n, part)| (tone(n), part.to_owned()));
+        Self { spans: spans.collect(), link: None }
+    }
+
+    /// The text with a link to a chapter at its end.
+    #[must_use]
+    pub fn link(self, id: &str, words: &str) -> Self {
+        Self { link: Some((id.to_owned(), words.to_owned())), ..self }
     }
 
     /// Appends a span.
     #[must_use]
     pub fn then(mut self, tone: Tone, text: impl Into<String>) -> Self {
-        self.0.push((tone, text.into()));
+        self.spans.push((tone, text.into()));
         self
     }
 
     /// Appends another text.
     #[must_use]
     pub fn also(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
+        self.spans.extend(other.spans);
         self
     }
 
@@ -69,6 +81,11 @@ impl Cell {
     /// No figure, and no reason.
     pub fn none() -> Self {
         Self::text(NONE)
+    }
+
+    /// A count that the document leaves out because it is zero.
+    pub fn zero() -> Self {
+        Self::text("0")
     }
 
     /// A figure of a document.

@@ -55,6 +55,11 @@ pub enum NotADocument {
     Unknown,
     #[error("is a document of {0}, for which there is no page")]
     NoPage(String),
+    #[error(
+        "is a document of netwright for which there is no page: pages are of doctor, inspect, \
+         measure, explain, prove, fix and compare"
+    )]
+    OtherDocument,
     #[error("says that it is a document of {kind}, but cannot be read as one: {why}")]
     Unreadable { kind: &'static str, why: String },
     #[error("has several JSON values; a page is of single documents")]
@@ -66,6 +71,8 @@ pub enum NotADocument {
 /// # Errors
 /// The text is no document of Netwright, or one without a page.
 pub fn read(name: &str, text: &str) -> Result<Document, NotADocument> {
+    // Editors on other systems begin a file with a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let value = match values.next() {
         Some(Ok(value)) => value,
@@ -101,7 +108,7 @@ fn kind(value: &Value) -> Result<Kind, NotADocument> {
         _ if has(&["design", "levels", "verdict"]) => typed("prove", value).map(Kind::Prove),
         _ if has(&["candidates", "workload"]) => typed("fix", value).map(Kind::Fix),
         _ if has(&["host", "cpus", "nics"]) => typed("inspect", value).map(Kind::Inspect),
-        _ => Err(NotADocument::Unknown),
+        _ => Err(NotADocument::OtherDocument),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{
     markup::Markup,
 };
 
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// Nothing is loaded: pictures and styles stand in the file.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
@@ -95,15 +95,18 @@ fn block(b: &Block, m: &mut Markup) {
 }
 
 fn text(t: &Text, m: &mut Markup) {
-    for (t, span) in &t.0 {
-        match t {
+    for (tone_of, span) in &t.spans {
+        match tone_of {
             Tone::Plain => m.text(span),
             Tone::Strong => m.says("strong", &[], span),
             Tone::Code => m.says("code", &[], span),
             Tone::Good | Tone::Warn | Tone::Bad => {
-                m.says("strong", &[("class", &tone(*t))], span);
+                m.says("strong", &[("class", &tone(*tone_of))], span);
             }
         }
+    }
+    if let Some((id, words)) = &t.link {
+        m.says("a", &[("href", &format!("#{id}"))], words);
     }
 }
 

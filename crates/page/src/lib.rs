@@ -8,6 +8,7 @@ mod chapter;
 mod chart;
 mod document;
 mod html;
+pub mod live;
 mod markdown;
 mod markup;
 mod repeat;

@@ -82,7 +82,7 @@ fn merged(t: &Text) -> Vec<(Tone, String)> {
         other => other,
     };
     let mut all: Vec<(Tone, String)> = vec![];
-    for (tone, text) in &t.0 {
+    for (tone, text) in &t.spans {
         match all.last_mut() {
             Some((before, whole)) if *before == alike(*tone) && *before != Tone::Code => {
                 whole.push_str(text);

@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 
-use report::clean;
+use report::text::escaped;
 
 /// HTML or SVG under construction. Only [`Markup::element`] opens an element, and it closes it.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl Markup {
 
     /// A text; line ends are kept.
     pub fn text(&mut self, text: &str) {
-        escape(text, &mut self.out);
+        self.out.push_str(&escaped(text));
     }
 
     /// A text of the program itself, unescaped: the document type, the style sheet.
@@ -63,29 +63,8 @@ impl Markup {
             self.out.push(' ');
             self.out.push_str(name);
             self.out.push_str("=\"");
-            escape(&value.to_string(), &mut self.out);
+            self.out.push_str(&escaped(&value.to_string()));
             self.out.push('"');
-        }
-    }
-}
-
-/// Appends a text without control characters, which are shown as escapes, and without characters
-/// that have a meaning in HTML.
-fn escape(text: &str, out: &mut String) {
-    for (n, line) in text.split('\n').enumerate() {
-        if n > 0 {
-            out.push('\n');
-        }
-        for c in clean(line).chars() {
-            match c {
-                '&' => out.push_str("&amp;"),
-                '<' => out.push_str("&lt;"),
-                '>' => out.push_str("&gt;"),
-                '"' => out.push_str("&quot;"),
-                '\'' => out.push_str("&#39;"),
-                '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-                c => out.push(c),
-            }
         }
     }
 }

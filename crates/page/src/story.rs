@@ -22,8 +22,9 @@ const PARTS: [(Part, &str, &str); 4] = [
 pub fn page(documents: &[Document], title: Option<&str>) -> Page {
     let mut sorted: Vec<&Document> = documents.iter().collect();
     sorted.sort_by_key(|d| chapter::order(&d.kind));
-    let written: Vec<Written> =
+    let mut written: Vec<Written> =
         sorted.iter().enumerate().map(|(n, d)| chapter::write(d, n + 1)).collect();
+    tell_apart(&sorted, &mut written);
     let title = match (title, written.as_slice()) {
         (Some(title), _) => title.to_owned(),
         (None, [one]) => one.chapter.title.clone(),
@@ -32,6 +33,19 @@ pub fn page(documents: &[Document], title: Option<&str>) -> Page {
     let mut chapters = vec![story(&written)];
     chapters.extend(written.into_iter().map(|w| w.chapter));
     Page { title, about: about(&sorted), chapters }
+}
+
+/// Adds the name of the file where several chapters have one title.
+fn tell_apart(documents: &[&Document], written: &mut [Written]) {
+    let titles: Vec<String> = written.iter().map(|w| w.chapter.title.clone()).collect();
+    for (n, w) in written.iter_mut().enumerate() {
+        let same = titles.iter().filter(|t| titles.get(n) == Some(t)).count() > 1;
+        if let Some(d) = documents.get(n).filter(|_| same) {
+            w.chapter.title += &format!(" ({})", d.name);
+            let parts = w.story.iter_mut();
+            parts.for_each(|(_, text)| *text = text.clone().and(format!(" ({})", d.name)));
+        }
+    }
 }
 
 /// Which documents the page was made of, and when they were measured.
@@ -60,12 +74,12 @@ fn story(written: &[Written]) -> Chapter {
     let mut chapter = Chapter::new("story", "In short");
     let mut missing: Vec<Text> = vec![];
     for (part, title, source) in PARTS {
-        let said: Vec<Text> = written
-            .iter()
-            .flat_map(|w| &w.story)
-            .filter(|s| s.0 == part)
-            .map(|s| s.1.clone())
-            .collect();
+        let told = |w: &'_ Written| {
+            let mine = w.story.iter().filter(|s| s.0 == part);
+            let link = |s: &(Part, Text)| s.1.clone().and(" ").link(&w.chapter.id, "details");
+            mine.map(link).collect::<Vec<Text>>()
+        };
+        let said: Vec<Text> = written.iter().flat_map(told).collect();
         if said.is_empty() {
             let text =
                 Text::strong(title).and(": not in these results; ").also(Text::with_code(source));

@@ -68,7 +68,8 @@ fn every_figure_of_a_table_is_the_documents() {
         for cell in elements(&xml, "td") {
             let shown = text(cell);
             let Some(pointer) = cell.attribute("data-at") else {
-                let without = ["–", "not known", "within noise of 0"].contains(&shown.as_str());
+                let without =
+                    ["–", "0", "not known", "within noise of 0"].contains(&shown.as_str());
                 let figure = cell.attribute("class") == Some("figure");
                 assert!(!figure || without, "{name}: {shown:?} has no place in the document");
                 continue;
@@ -116,7 +117,7 @@ fn a_page_loads_nothing_and_has_no_script() {
                 );
                 let loads = ["src", "href", "data", "action"].contains(&a.name());
                 assert!(
-                    !loads || a.value().starts_with("data:"),
+                    !loads || a.value().starts_with("data:") || a.value().starts_with('#'),
                     "{name}: {tag} loads {}",
                     a.value()
                 );
@@ -279,6 +280,8 @@ fn what_is_no_document_is_said_in_one_line() {
         refused("{\"schema_version\":1,\"kind\":\"pg-init\"}"),
         NotADocument::NoPage("pg-init".into())
     );
+    let plan = "{\"schema_version\":1,\"changes\":[],\"host\":{}}";
+    assert_eq!(refused(plan), NotADocument::OtherDocument);
     let two = format!("{0}\n{0}", DOCUMENTS[1].1);
     assert_eq!(refused(&two), NotADocument::Several);
     let newer = "{\"schema_version\":99,\"kind\":\"rtt\"}";
@@ -324,4 +327,80 @@ fn a_ticket_has_the_story_and_the_tables() {
         assert!(markdown.contains(part), "{part} is missing:\n{markdown}");
     }
     assert!(markdown.contains("`sysctl.net.ipv4.tcp_rmem`"), "{markdown}");
+}
+
+/// A document of [`DOCUMENTS`] as JSON.
+fn value(name: &str) -> Value {
+    let (_, text) = DOCUMENTS.iter().find(|d| d.0 == name).unwrap();
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_document() {
+    assert!(read("x", &format!("\u{feff}{}", DOCUMENTS[1].1)).is_ok());
+}
+
+#[test]
+fn measurements_of_one_target_are_told_apart_and_the_story_leads_to_each() {
+    let names = ["before.json", "after.json"];
+    let documents = names.map(|name| read(name, DOCUMENTS[1].1).unwrap());
+    let page_of = |format| page(&documents, None, format);
+    let html = page_of(Format::Html);
+    let xml = Xml::parse(html.strip_prefix("<!DOCTYPE html>\n").unwrap()).unwrap();
+    let titles: Vec<String> = elements(&xml, "h2").map(text).collect();
+    let story = xml.descendants().find(|n| n.attribute("id") == Some("story")).unwrap();
+    let said: Vec<String> =
+        story.descendants().filter(|n| n.has_tag_name("li")).map(text).collect();
+    for name in names {
+        let part = format!("({name})");
+        assert_eq!(titles.iter().filter(|t| t.ends_with(&part)).count(), 1, "{titles:?}");
+        assert_eq!(said.iter().filter(|t| t.contains(&part)).count(), 1, "{said:?}");
+        assert!(page_of(Format::Markdown).contains(&part));
+    }
+    let links: Vec<&str> = elements(&xml, "a").filter_map(|a| a.attribute("href")).collect();
+    assert_eq!(links, ["#run-1", "#run-2"]);
+    for link in links {
+        let id = link.trim_start_matches('#');
+        assert!(xml.descendants().any(|n| n.attribute("id") == Some(id)), "{link} leads nowhere");
+    }
+}
+
+#[test]
+fn kernel_counters_of_a_sweep_stand_beside_their_run_and_zero_is_zero() {
+    let mut sweep = value("rtt-flows");
+    let runs = sweep["runs"].as_array_mut().unwrap();
+    assert!(runs.len() > 2);
+    for (n, run) in runs.iter_mut().enumerate() {
+        let grown = serde_json::json!({ format!("Tcp.Made{n}"): 1000 + n });
+        run["evidence"] = serde_json::json!({ "local": grown, "peer": {} });
+    }
+    let html = html(&sweep.to_string());
+    let xml = Xml::parse(&html).unwrap();
+    let rows = elements(&xml, "tr")
+        .map(|r| r.children().filter(Node::is_element).map(text).collect::<Vec<_>>());
+    let rows: Vec<Vec<String>> =
+        rows.filter(|r| r.len() == 4 && r[1].starts_with("Tcp.Made")).collect();
+    assert_eq!(rows.len(), sweep["runs"].as_array().unwrap().len());
+    assert_eq!(rows[1][1..], ["Tcp.Made1", "1,001", "0"]);
+    assert_ne!(rows[0][0], rows[1][0], "each row names its run");
+}
+
+#[test]
+fn a_rate_that_was_not_kept_is_in_the_story() {
+    let mut open = value("rtt-open");
+    let run = &mut open["runs"][0];
+    run["target_per_s"] = 50_000.into();
+    run["transactions_per_s"] = 31_250.0.into();
+    let honest = html(&open.to_string());
+    assert!(!honest.contains("was not kept"));
+    let warning = serde_json::json!({
+        "code": "rate_not_kept", "rate_per_s": 50_000, "per_s": 31_250.0, "at_once": 1,
+        "lag_ns": 5_000_000, "not_started": 0, "what": "request", "places": "flows",
+        "message": "--rate 50000 was not reached",
+    });
+    open["runs"][0]["warnings"] = serde_json::json!([warning]);
+    let html = html(&open.to_string());
+    let xml = Xml::parse(&html).unwrap();
+    let story = xml.descendants().find(|n| n.attribute("id") == Some("story")).map(text).unwrap();
+    assert!(story.contains("the rate of 50,000/s was not kept: 31,250/s"), "{story}");
 }

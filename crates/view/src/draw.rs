@@ -44,7 +44,8 @@ pub fn draw(screen: &Screen<'_>, area: Rect, buffer: &mut Buffer) {
         canvas.bottom(keys(screen.state, width, palette));
         return;
     };
-    let traffic = traffic(interval).unwrap_or_else(|| "RX, TX: not sampled (table 7)".into());
+    let traffic = traffic(interval).map(|t| t.to_string());
+    let traffic = traffic.unwrap_or_else(|| "RX, TX: not sampled (table 7)".into());
     canvas.put(Line::from(clean(&traffic)));
     canvas.put(about(screen.state, interval, palette));
     canvas.put(legend(interval, palette));

@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    net::SocketAddr,
     path::{Path, PathBuf},
 };
 
@@ -12,6 +13,8 @@ pub enum ViewError {
     Io(PathBuf, io::Error),
     /// The recording's file exists, and overwriting it was not requested.
     Exists(PathBuf),
+    /// An address cannot be listened on.
+    Listen(SocketAddr, io::Error),
     /// The kernel refused to start a thread.
     Thread(io::Error),
     /// The recording to be shown is invalid.

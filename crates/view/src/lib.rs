@@ -1,5 +1,5 @@
 //! The live view of `watch`: of this host ([`live`]) or of a recording ([`replay`]). A picture
-//! depends on a [`Screen`] alone; only [`terminal`] touches a terminal.
+//! depends on a [`Screen`] alone; only [`terminal`] touches a terminal. [`web`] serves browsers.
 
 mod draw;
 pub mod error;
@@ -18,6 +18,7 @@ mod table;
 pub mod terminal;
 #[cfg(test)]
 mod tests;
+pub mod web;
 
 use model::watch::{WatchHost, WatchRecord};
 

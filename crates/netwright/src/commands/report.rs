@@ -73,6 +73,9 @@ pub fn run(args: &ReportArgs) -> Result<CommandEnd, Failure> {
         let why = format!("{}: is one of the results; name another file with -o", path.display());
         return Err(Failure::Usage(why));
     }
+    if args.runs.iter().filter(|run| run.as_os_str() == "-").count() > 1 {
+        return Err(Failure::Usage("standard input is named twice; it has one document".into()));
+    }
     let documents = args.runs.iter().map(|run| document(run)).collect::<Result<Vec<_>, _>>()?;
     let page = page::page(&documents, args.title.as_deref(), format(args));
     match &sink {

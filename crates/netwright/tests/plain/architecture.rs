@@ -28,7 +28,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("explain", &["model", "stats", "probe", "traffic", "workloads"]),
     ("fix", &["model", "diagnose", "report", "probe", "tune", "prove", "remote"]),
     ("history", &["model"]),
-    ("view", &["model", "diagnose", "report", "probe"]),
+    ("view", &["model", "diagnose", "report", "page", "probe"]),
     (
         "netwright",
         &[

@@ -10,6 +10,7 @@ mod compare;
 mod docs;
 mod fuzz;
 mod history;
+mod history_figures;
 mod licences;
 mod looks;
 mod prose;

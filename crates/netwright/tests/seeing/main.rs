@@ -20,6 +20,7 @@ mod snapshot;
 mod starved;
 mod watch_movement;
 mod watch_robust;
+mod watch_serve;
 mod watch_softirq;
 mod watch_user;
 mod watch_view;

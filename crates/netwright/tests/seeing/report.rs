@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use crate::support::{NETWRIGHT, serve::Serve};
+use crate::support::{NETWRIGHT, chromium::Chromium, serve::Serve};
 
 fn report(folder: &Path, args: &[&str]) -> Output {
     Command::new(NETWRIGHT).arg("report").args(args).current_dir(folder).output().unwrap()
@@ -85,6 +85,8 @@ fn what_is_no_result_gets_one_line() {
         assert!(why.contains(part) && why.contains(name), "{name}: {why}");
         assert!(!folder.path().join("page.html").exists(), "{name}: a page was written");
     }
+    let twice = "netwright: standard input is named twice; it has one document\n".to_owned();
+    assert_eq!(code(&report(folder.path(), &["-", "-"])), (2, twice));
 }
 
 /// Answers requests for one page, and names the path of each.
@@ -148,4 +150,26 @@ fn chromium_loads_nothing_else_and_reports_no_error() {
     let (_, console) = in_chromium(&address);
     assert!(console.iter().any(|l| l.contains("nothing is not defined")), "{console:#?}");
     assert!(requests.try_iter().any(|path| path == "/x"));
+}
+
+#[test]
+fn printing_shows_what_is_closed_and_a_phone_cuts_no_caption() {
+    let folder = documents();
+    let page = String::from_utf8(report(folder.path(), &["inspect.json", "rtt.json"]).stdout);
+    let (address, _requests) = host(page.unwrap());
+    let mut browser = Chromium::start();
+    browser.look(360, 740, false);
+    browser.open(&address);
+    browser.until("document.querySelectorAll('details').length > 1");
+    let seen = "[...document.querySelectorAll('details pre, details table')]\
+                .filter(e => e.checkVisibility({ contentVisibilityProperty: true })).length";
+    assert_eq!(browser.eval(seen), 0, "closed on the screen");
+    let wide = "[...document.querySelectorAll('caption, figcaption')]\
+                .filter(e => e.getBoundingClientRect().right > 360).map(e => e.textContent)";
+    assert_eq!(browser.eval(wide), serde_json::json!([]), "captions beyond a phone's edge");
+    assert_eq!(browser.eval("document.documentElement.scrollWidth <= 360"), true);
+    browser.call("Emulation.setEmulatedMedia", serde_json::json!({ "media": "print" }));
+    let all = browser.eval("document.querySelectorAll('details pre, details table').length");
+    assert!(all.as_u64().unwrap() > 1);
+    assert_eq!(browser.eval(seen), all, "printed");
 }

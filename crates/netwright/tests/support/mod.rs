@@ -14,6 +14,7 @@ pub const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 
 pub mod beyond;
 pub mod capture;
+pub mod chromium;
 pub mod dice;
 pub mod hostile;
 pub mod http;

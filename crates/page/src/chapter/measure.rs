@@ -185,6 +185,9 @@ fn story(d: &Document, form: &Form, target: &str, names: &[String], w: &mut Writ
     let sent: f64 =
         (0..names.len()).filter_map(|n| d.number(&format!("/runs/{n}/datagrams/sent"))).sum();
     let mut text = Text::strong(format!("{} to {target}", form.what)).and(format!(": {figures}"));
+    if let Some(behind) = behind(d, form, names) {
+        text = text.and("; ").then(Tone::Warn, behind);
+    }
     if lost > 0.0 {
         let share = Unit::Share.show(lost / sent.max(1.0));
         let count = format!(
@@ -201,6 +204,25 @@ fn story(d: &Document, form: &Form, target: &str, names: &[String], w: &mut Writ
             Text::default().then(Tone::Warn, "Ended early: the figures cover the time until then."),
         );
     }
+}
+
+/// Open loop: the runs that did not keep their rate, with what they reached.
+fn behind(d: &Document, form: &Form, names: &[String]) -> Option<String> {
+    let one = |(n, name): (usize, &String)| {
+        let at = |key: &str| format!("/runs/{n}/{key}");
+        let warned = (0..d.len(&at("warnings"))).any(|w| {
+            matches!(
+                d.text(&at(&format!("warnings/{w}/code"))).as_str(),
+                "rate_not_kept" | "rate_not_kept_by_program" | "rate_not_reached"
+            )
+        });
+        let target = d.number(&at("target_per_s")).filter(|_| warned)?;
+        let of = if names.len() > 1 { format!("{name}: ") } else { String::new() };
+        let reached = d.shown(&at(form.rate), form.unit);
+        Some(format!("{of}the rate of {} was not kept: {reached}", Unit::PerSecond.show(target)))
+    };
+    let all: Vec<String> = names.iter().enumerate().filter_map(one).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn ends(d: &Document, chapter: &mut Chapter) {
@@ -351,25 +373,32 @@ fn cpu(d: &Document, names: &[String], chapter: &mut Chapter) {
     }
 }
 
-/// Kernel counters that grew within the window.
+/// Kernel counters that grew within the window, of each run.
 fn evidence(d: &Document, names: &[String], chapter: &mut Chapter) {
-    let mut table = Table::new("Kernel counters that grew within the window")
-        .words("counter")
-        .figures("client")
-        .figures("server");
-    match names {
-        [_] => {
-            let mut counters = d.keys("/runs/0/evidence/local");
-            counters.extend(d.keys("/runs/0/evidence/peer"));
-            counters.sort();
-            counters.dedup();
-            for counter in counters {
-                let key = crate::document::key(&counter);
-                let of = |end: &str| d.cell(&format!("/runs/0/evidence/{end}/{key}"), Unit::Count);
-                table.row([Cell::text(&counter), of("local"), of("peer")]);
-            }
+    let title = "Kernel counters that grew within the window";
+    let mut table = Table::new(title);
+    if names.len() > 1 {
+        table = table.words("run").words("counter");
+    } else {
+        table = table.words("counter");
+    }
+    table = table.figures("client").figures("server");
+    for (n, name) in names.iter().enumerate() {
+        let at = |end: &str| format!("/runs/{n}/evidence/{end}");
+        let mut counters = d.keys(&at("local"));
+        counters.extend(d.keys(&at("peer")));
+        counters.sort();
+        counters.dedup();
+        for counter in counters {
+            let key = crate::document::key(&counter);
+            let of = |end: &str| match d.cell(&format!("{}/{key}", at(end)), Unit::Count) {
+                // The document has the counters that grew.
+                cell if cell.pointer.is_none() && cell.missing.is_none() => Cell::zero(),
+                cell => cell,
+            };
+            let run = (names.len() > 1).then(|| Cell::text(name));
+            table.row(run.into_iter().chain([Cell::text(&counter), of("local"), of("peer")]));
         }
-        _ => return,
     }
     if !table.rows.is_empty() {
         chapter.heading("Evidence of the kernel");

@@ -87,7 +87,8 @@ impl Axis {
                 let step = step((self.high - self.low) / most.max(1) as f64);
                 let first = (self.low / step).ceil() as i64;
                 let last = (self.high / step + 1e-9).floor() as i64;
-                (first..=last.min(first + 50)).map(|n| self.named(n as f64 * step)).collect()
+                let ticks = (first..=last.min(first + 50)).map(|n| self.named(n as f64 * step));
+                alike(ticks.collect())
             }
             Scale::Log => self.log_ticks(most),
         }
@@ -125,6 +126,26 @@ impl Axis {
     }
 }
 
+/// The names without the zeros behind the point that all of them have: `0.5 ms`, `1.0 ms`, not
+/// `0.50 ms`, `1.00 ms`. Figures without a point count as having none.
+fn alike(ticks: Vec<(f64, String)>) -> Vec<(f64, String)> {
+    let digits = |name: &str| {
+        let (_, rest) = name.split_once('.')?;
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        Some((end, rest.get(..end)?.trim_end_matches('0').len()))
+    };
+    let most = ticks.iter().filter_map(|t| digits(&t.1)).map(|d| d.1).max().unwrap_or(0);
+    let shortened = |name: String| {
+        let Some((whole, unit)) = name.split_once('.') else { return name };
+        let all = unit.bytes().take_while(u8::is_ascii_digit).count();
+        let kept = unit.get(..most.min(all)).unwrap_or_default();
+        let rest = unit.get(all..).unwrap_or_default();
+        let point = if kept.is_empty() { "" } else { "." };
+        format!("{whole}{point}{kept}{rest}")
+    };
+    ticks.into_iter().map(|(x, name)| (x, shortened(name))).collect()
+}
+
 /// The next larger step of 1, 2 or 5 times a power of ten.
 fn step(least: f64) -> f64 {
     let power = 10f64.powf(least.max(1e-300).log10().floor());
@@ -143,6 +164,17 @@ mod tests {
         assert_eq!(names, ["0", "50", "100"]);
         assert_eq!(axis.at(0.0), 0.0);
         assert_eq!(axis.at(50.0), 0.5);
+    }
+
+    #[test]
+    fn the_ticks_of_an_axis_have_one_precision() {
+        let names = |unit, high| -> Vec<String> {
+            let axis = Axis::holding(Scale::Linear, unit, [0.0, high]);
+            axis.ticks(4).into_iter().map(|t| t.1).collect()
+        };
+        assert_eq!(names(Unit::Nanos, 1.9e6), ["0 ns", "500 µs", "1 ms", "1.5 ms", "2 ms"]);
+        assert_eq!(names(Unit::Nanos, 7e6), ["0 ns", "2 ms", "4 ms", "6 ms", "8 ms"]);
+        assert_eq!(names(Unit::PerSecond, 90.0), ["0/s", "50/s", "100/s"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::text::clean;
+use crate::text::escaped;
 
 /// Every desktop has one of these fonts; there is no external resource.
 const FONTS: &str = "system-ui, 'DejaVu Sans', 'Helvetica Neue', Arial, sans-serif";
@@ -96,13 +96,13 @@ impl Svg {
             } else {
                 format!(" text-anchor=\"{}\"", font.anchor)
             },
-            escape(text)
+            escaped(text)
         );
     }
 
     /// Opens a group with a tooltip.
     pub fn open(&mut self, title: &str) {
-        let _ = writeln!(self.body, "<g><title>{}</title>", escape(title));
+        let _ = writeln!(self.body, "<g><title>{}</title>", escaped(title));
     }
 
     /// Closes the last group.
@@ -117,32 +117,10 @@ impl Svg {
              viewBox=\"0 0 {w:.0} {h:.0}\" font-family=\"{FONTS}\">\n\
              <title>{}</title>\n\
              <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n{}</svg>\n",
-            escape(title),
+            escaped(title),
             self.body
         )
     }
-}
-
-/// Text escaped for XML; characters that XML does not allow become `�`.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in clean_lines(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// Titles may have our line ends; other control characters are removed.
-fn clean_lines(text: &str) -> String {
-    text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
 }
 
 /// The approximate width of a text, rounded up to the widest of the fonts.

@@ -32,6 +32,29 @@ pub fn clean(text: &str) -> String {
     model::quote::shown(&text.replace('\t', " "))
 }
 
+/// A text for HTML, XML and SVG: cleaned, with its line ends, and without characters that have a
+/// meaning there; what XML does not allow becomes `�`.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (n, line) in text.split('\n').enumerate() {
+        if n > 0 {
+            out.push('\n');
+        }
+        for c in clean(line).chars() {
+            match c {
+                '&' => out.push_str("&amp;"),
+                '<' => out.push_str("&lt;"),
+                '>' => out.push_str("&gt;"),
+                '"' => out.push_str("&quot;"),
+                '\'' => out.push_str("&#39;"),
+                '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+                c => out.push(c),
+            }
+        }
+    }
+    out
+}
+
 /// Columns that a cleaned text takes on a terminal.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)

@@ -8,6 +8,7 @@ pub mod legend;
 pub mod listing;
 mod missing;
 pub mod panes;
+mod tables;
 mod traffic;
 
 use model::{
@@ -15,10 +16,10 @@ use model::{
     watch::{CpuWatch, EndedProcess, WatchHost, WatchInterval, WatchRecord},
 };
 
-use self::counters::counters;
 pub use self::{
     missing::{Missing, missing},
-    traffic::traffic,
+    tables::{Titled, tables},
+    traffic::{NicTraffic, Rate, Retransmitted, Traffic, traffic},
 };
 use crate::{
     text::{Ink, Line, Page, TextStyle},
@@ -100,22 +101,8 @@ impl Teller {
     }
 
     fn tables(&self, page: &mut Page, interval: &WatchInterval) {
-        let mut grown = counters(interval);
-        grown.rows.retain(|r| r.get(2).and_then(|c| c.number).is_some_and(|n| n > 0.0));
-        let tables = [
-            (
-                "interrupted tasks",
-                interrupted_tasks::interrupted_tasks(interval, self.look.verbose),
-            ),
-            ("queues", panes::queues(interval)),
-            ("waits", panes::waits(interval)),
-            ("migrations", panes::migrated_threads(interval)),
-            ("messages", panes::messages(interval)),
-            ("senders", panes::senders(interval)),
-            ("counters that grew", grown),
-        ];
         let most = if self.look.verbose { usize::MAX } else { ROWS };
-        for (title, list) in tables {
+        for Titled { title, list } in tables(interval, self.look.verbose) {
             if list.rows.is_empty() {
                 continue;
             }
@@ -168,7 +155,8 @@ pub fn accounting(interval: &WatchInterval) -> Option<&'static str> {
 
 /// The time, the interval's length, and its traffic; a line ends only between two of its figures.
 fn heading(interval: &WatchInterval) -> Line {
-    let traffic = traffic(interval).unwrap_or_else(|| "RX, TX: not sampled".into());
+    let traffic = traffic(interval).map(|t| t.to_string());
+    let traffic = traffic.unwrap_or_else(|| "RX, TX: not sampled".into());
     let mut line = Line::new().ink(Ink::Strong, clock(interval.ended_unix_ns.0)).unbroken();
     line.push(Ink::Plain, format!("  {:.2}\u{a0}s", interval.interval_s));
     for part in traffic.split("  ") {
@@ -178,20 +166,35 @@ fn heading(interval: &WatchInterval) -> Line {
     line
 }
 
-/// The softirq time of the busiest CPU and of all, as shares of the interval; none where it was
-/// not measured.
-fn busiest(interval: &WatchInterval) -> Option<String> {
+/// The softirq time of an interval, as shares of it, 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SoftirqShares {
+    /// The CPU with the most, and its share.
+    pub busiest: (CpuId, f64),
+    /// The mean of all CPUs for which the time is known.
+    pub mean: f64,
+    /// Their number.
+    pub cpus: usize,
+}
+
+/// The softirq time of the busiest CPU and of all; `None` where it was not measured.
+pub fn softirq_shares(interval: &WatchInterval) -> Option<SoftirqShares> {
     let s = interval.interval_s.max(1e-9);
     let of = |c: &CpuWatch| c.softirq_ns.known().map(|by| by.softirq_ns() as f64 / 1e9 / s);
     let shares: Vec<(CpuId, f64)> =
         interval.cpus.iter().filter_map(|c| of(c).map(|share| (c.id, share))).collect();
-    let (cpu, most) = shares.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let busiest = *shares.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let mean = shares.iter().map(|s| s.1).sum::<f64>() / shares.len() as f64;
-    let cpus = many(shares.len(), "CPU");
+    Some(SoftirqShares { busiest, mean, cpus: shares.len() })
+}
+
+fn busiest(interval: &WatchInterval) -> Option<String> {
+    let SoftirqShares { busiest: (cpu, most), mean, cpus } = softirq_shares(interval)?;
+    let cpus = many(cpus, "CPU");
     let percent = |share: f64| format!("{:.1}%", share * 100.0);
     Some(format!(
         "softirq {} of CPU {cpu}, the busiest; {} of {cpus}",
-        percent(*most),
+        percent(most),
         percent(mean)
     ))
 }

@@ -118,6 +118,28 @@ pub fn queues(interval: &WatchInterval) -> Listing {
     list
 }
 
+/// One interrupt per row, the most frequent first, with the CPUs that took it.
+pub fn interrupts(interval: &WatchInterval) -> Listing {
+    let s = interval.interval_s.max(1e-9);
+    let irqs = interval.samples.as_ref().and_then(|samples| samples.irqs.clone());
+    let mut list = Listing::new(&[">IRQ", ">COUNT", ">PER S", "CPUS"]).of(&irqs, |i| {
+        let known = || i.cpus.iter().filter_map(|c| Some((c.cpu, c.count.get()?)));
+        let count: u64 = known().map(|(_, n)| n).sum();
+        let per_s = count as f64 / s;
+        let mut cpus: Vec<_> = known().collect();
+        cpus.sort_by_key(|(cpu, n)| (std::cmp::Reverse(*n), *cpu));
+        let cpus: Vec<String> = cpus.iter().take(4).map(|(cpu, _)| cpu.to_string()).collect();
+        vec![
+            Cell::text(i.irq.to_string()),
+            Cell::count(count),
+            Cell::number(per_s, format!("{per_s:.1}")),
+            Cell::text(cpus.join(", ")),
+        ]
+    });
+    list.sort(1);
+    list
+}
+
 /// The processes that sent over TCP, and what limits each, with the shares that `ss -i` has times of.
 pub fn senders(interval: &WatchInterval) -> Listing {
     let heads =

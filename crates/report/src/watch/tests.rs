@@ -116,7 +116,7 @@ fn a_name_with_control_characters_stays_text() {
 
 #[test]
 fn a_connection_that_sent_again_leaves_room_for_its_figures_on_80_columns() {
-    let list = counters(&test_data::interval(2, 0));
+    let list = super::counters::counters(&test_data::interval(2, 0));
     let row = list.rows.iter().find(|r| r[0].text == "retransmitted").unwrap();
     assert_eq!(row[1].text, "10.0.0.1:5432 > 10.0.0.2:40000");
     // For the longest IPv4 addresses, after the longest place, with two blanks between.

@@ -78,11 +78,22 @@ const MOST_RESULT: u64 = 64 << 20;
 /// The file cannot be read or is no text (exit code 3 or 4); the secret has less than 8
 /// characters (2).
 pub fn secret(args: &SecretArgs) -> Result<Option<Secret>, Failure> {
+    let text = secret_text(args)?;
+    Ok(text.map(|t| Secret::new(&t)).transpose()?)
+}
+
+/// The same as a text, without surrounding white space.
+///
+/// # Errors
+/// As [`secret`].
+pub fn secret_text(args: &SecretArgs) -> Result<Option<String>, Failure> {
     let text = match &args.secret_file {
         Some(path) => Some(given::text(path, MOST_SECRET).map_err(|e| Failure::io(path, &e))?),
         None => std::env::var("NETWRIGHT_SECRET").ok().filter(|s| !s.is_empty()),
     };
-    Ok(text.map(|t| Secret::new(&t)).transpose()?)
+    // It refuses a secret that is too short.
+    text.as_deref().map(Secret::new).transpose()?;
+    Ok(text.map(|t| t.trim().to_owned()))
 }
 
 /// A path as the request stores it.

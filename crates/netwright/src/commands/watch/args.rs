@@ -1,6 +1,6 @@
 //! Flags of `netwright watch`.
 
-use std::path::PathBuf;
+use std::{net::IpAddr, path::PathBuf, str::FromStr};
 
 use clap::{Args, ValueEnum};
 use model::{CpuSet, Nanos};
@@ -21,6 +21,7 @@ use crate::args::OutputArgs;
   netwright watch --record busy.zst --duration 1m --quiet
   # look at it again, anywhere, without root
   netwright watch --replay busy.zst
+  netwright watch --serve                # in a browser; prints the address
 
 Without a terminal it writes text. Without root, or where BPF is not permitted,
 it shows what /proc tells and names what is missing. Cheaper: a longer
@@ -43,6 +44,8 @@ pub struct WatchArgs {
     pub only: OnlyArgs,
     #[command(flatten)]
     pub recording: RecordingArgs,
+    #[command(flatten)]
+    pub browser: BrowserArgs,
     /// Write text instead of the view, also on a terminal.
     #[arg(long, help_heading = "Output", conflicts_with = "json")]
     pub plain: bool,
@@ -111,6 +114,46 @@ pub struct RecordingArgs {
     pub replay: Option<PathBuf>,
 }
 
+/// The view in a browser.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "In a browser")]
+pub struct BrowserArgs {
+    /// Serve the live view on this address, port or both, read only [default: 127.0.0.1, port 7472
+    /// or a free one]. Beyond loopback a browser needs a secret: the one in --secret-file,
+    /// otherwise in NETWRIGHT_SECRET, otherwise a generated one that is printed.
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1")]
+    pub serve: Option<ServeAddress>,
+    /// Require the secret in this file, also on loopback.
+    #[arg(long, value_name = "FILE", requires = "serve")]
+    pub secret_file: Option<PathBuf>,
+}
+
+/// Where to serve browsers: `10.0.0.5`, `10.0.0.5:8080`, `[::1]:8080`, or a port on loopback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServeAddress {
+    pub ip: IpAddr,
+    /// `None`: the default port, or a free one.
+    pub port: Option<u16>,
+}
+
+impl FromStr for ServeAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
+        if let Ok(ip) = bare.parse() {
+            return Ok(Self { ip, port: None });
+        }
+        if let Ok(both) = text.parse::<std::net::SocketAddr>() {
+            return Ok(Self { ip: both.ip(), port: Some(both.port()) });
+        }
+        let port = text.strip_prefix(':').unwrap_or(text).parse().map_err(|_| {
+            format!("{text:?} is no address; write 10.0.0.5:8080, [::1]:8080, 10.0.0.5 or 8080")
+        })?;
+        Ok(Self { ip: std::net::Ipv4Addr::LOCALHOST.into(), port: Some(port) })
+    }
+}
+
 fn duration(text: &str) -> Result<Nanos, String> {
     let nothing = || "no time to watch; leave --duration out to watch until Ctrl-C".to_owned();
     let number = text.trim().trim_end_matches(|c: char| !c.is_ascii_digit());
@@ -160,6 +203,30 @@ impl From<ObserveArg> for probe::watch::ObserveWhen {
             ObserveArg::Auto => Self::Auto,
             ObserveArg::Always => Self::Always,
             ObserveArg::Never => Self::Never,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_a_port_or_both() {
+        let of = |text: &str| text.parse::<ServeAddress>().map(|a| (a.ip.to_string(), a.port));
+        for (text, ip, port) in [
+            ("10.0.0.5", "10.0.0.5", None),
+            ("10.0.0.5:8080", "10.0.0.5", Some(8080)),
+            ("8080", "127.0.0.1", Some(8080)),
+            (":0", "127.0.0.1", Some(0)),
+            ("::1", "::1", None),
+            ("[::1]", "::1", None),
+            ("[fd00::5]:80", "fd00::5", Some(80)),
+        ] {
+            assert_eq!(of(text), Ok((ip.to_owned(), port)), "{text}");
+        }
+        for text in ["", "localhost", "70000", "10.0.0.5:", "10.0.0:80", "-1"] {
+            assert!(of(text).is_err(), "{text}");
         }
     }
 }

@@ -10,7 +10,7 @@ use view::{
     sampling::{judged, read_facts},
 };
 
-use super::{args::WatchArgs, attaching::Attaching, only, show::Show};
+use super::{args::WatchArgs, attaching::Attaching, browser::Browser, only, show::Show};
 use crate::{
     failure::{CommandEnd, Failure},
     interrupt::Window,
@@ -34,6 +34,7 @@ pub fn run(args: &WatchArgs, sink: &Sink) -> Result<CommandEnd, Failure> {
         view::live::show(watching, recording, sink.look(false).colour, window.stop())?;
         return Ok(CommandEnd::Yes);
     }
+    let browser = Browser::listen(args)?;
     let facts = wants_facts(args).then(|| read_facts(&args.only.pid)).transpose()?;
     let attaching = Attaching::begin(args);
     let mut watcher = Watcher::start(&watch(args));
@@ -48,7 +49,7 @@ pub fn run(args: &WatchArgs, sink: &Sink) -> Result<CommandEnd, Failure> {
         .as_ref()
         .map_or_else(|| WatchHost::unknown("the host's facts were not read"), WatchHost::of);
     recording.host(&host)?;
-    let mut show = Show::new(args, sink, only::filter(&args.only), &host)?;
+    let mut show = Show::new(args, sink, only::filter(&args.only), &host, browser)?;
     let mut left = args.duration.map(|d| d.0);
     while left != Some(0) && !window.was_interrupted() {
         let each = left.map_or(args.interval.0, |l| l.min(args.interval.0));
@@ -82,5 +83,5 @@ fn watch(args: &WatchArgs) -> Watch {
 
 /// JSON lines need no facts, only the intervals.
 fn wants_facts(args: &WatchArgs) -> bool {
-    !args.output.json || args.recording.record.is_some()
+    !args.output.json || args.recording.record.is_some() || args.browser.serve.is_some()
 }

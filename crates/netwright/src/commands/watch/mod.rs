@@ -2,6 +2,7 @@
 
 pub mod args;
 mod attaching;
+mod browser;
 mod live;
 mod only;
 mod replay;
@@ -52,6 +53,13 @@ fn check(args: &WatchArgs) -> Result<(), Failure> {
 /// Whether to show the live view: on a terminal, unless another output was asked for.
 fn on_terminal(args: &WatchArgs, sink: &Sink) -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|t| t == "dumb" || t.is_empty());
-    let other = args.output.json || args.plain || args.output.talk.quiet;
+    let other =
+        args.output.json || args.plain || args.output.talk.quiet || args.browser.serve.is_some();
     sink.is_terminal() && std::io::stdin().is_terminal() && !dumb && !other
+}
+
+/// Whether browsers alone are shown the intervals: no other output was asked for.
+fn only_browser(args: &WatchArgs) -> bool {
+    let other = args.output.json || args.plain || args.output.output.is_some();
+    args.browser.serve.is_some() && !other
 }

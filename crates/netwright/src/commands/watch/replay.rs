@@ -1,17 +1,24 @@
 //! Prints the intervals of a recording.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
 use view::recording;
 
-use super::{args::WatchArgs, only, show::Show};
+use super::{args::WatchArgs, browser::Browser, only, show::Show};
 use crate::{
     failure::{CommandEnd, Failure},
     interrupt::Window,
     output::Sink,
 };
 
-/// Prints a recording. A damaged one is printed up to the damage, which is then reported.
+/// How often a signal is looked for while a browser shows an interval.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Prints a recording; browsers see it as fast as it was recorded, and then its last interval. A damaged one is printed up to the damage, which is then reported.
 pub fn run(args: &WatchArgs, path: &Path, sink: &Sink) -> Result<CommandEnd, Failure> {
     let mut recording = recording::open(path)?;
     only::nics(&args.only, &recording.host.nics, "in this recording")?;
@@ -25,12 +32,28 @@ pub fn run(args: &WatchArgs, path: &Path, sink: &Sink) -> Result<CommandEnd, Fai
         view::replay::show(recording, filter, colour, window.stop())?;
         return Ok(CommandEnd::Yes);
     }
-    let mut show = Show::new(args, sink, only::filter(&args.only), &host)?;
+    let browser = Browser::listen(args)?;
+    let serves = browser.is_some();
+    let mut show = Show::new(args, sink, only::filter(&args.only), &host, browser)?;
     for number in 0..recording.len() {
         if window.was_interrupted() {
             break;
         }
-        show.tell(recording.get(number).map_err(Failure::Environment)?)?;
+        let record = recording.get(number).map_err(Failure::Environment)?;
+        let last = number + 1 == recording.len();
+        let shown_s = if last { f64::INFINITY } else { record.interval.interval_s };
+        show.tell(record)?;
+        if serves {
+            stay(&window, shown_s);
+        }
     }
     recording.damage().map_or(Ok(CommandEnd::Yes), |why| Err(Failure::Environment(why)))
+}
+
+/// Waits this many seconds, or until a signal comes.
+fn stay(window: &Window, seconds: f64) {
+    let since = Instant::now();
+    while since.elapsed().as_secs_f64() < seconds && !window.was_interrupted() {
+        thread::sleep(LOOK);
+    }
 }

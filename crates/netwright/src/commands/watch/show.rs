@@ -2,8 +2,9 @@
 
 use model::watch::{WatchFilter, WatchHost, WatchRecord};
 use report::watch::Teller;
+use view::web::WebServer;
 
-use super::args::WatchArgs;
+use super::{args::WatchArgs, browser::Browser};
 use crate::{
     failure::Failure,
     output::{Lines, Sink},
@@ -13,12 +14,13 @@ use crate::{
 pub struct Show {
     filter: WatchFilter,
     way: OutputForm,
+    web: Option<WebServer>,
 }
 
 enum OutputForm {
     Json(Lines),
     Text(Lines, Box<Teller>),
-    /// Recording only: nothing is printed.
+    /// A recording or browsers only: nothing is printed.
     Nothing,
 }
 
@@ -26,12 +28,13 @@ impl Show {
     /// The output of the flags.
     ///
     /// # Errors
-    /// The output's file cannot be created.
+    /// The output's file cannot be created, or a thread for browsers cannot start.
     pub fn new(
         args: &WatchArgs,
         sink: &Sink,
         filter: WatchFilter,
         host: &WatchHost,
+        browser: Option<Browser>,
     ) -> Result<Self, Failure> {
         // With `--quiet --record` nothing is printed, unless an output file was named.
         let unseen = args.output.talk.quiet
@@ -39,14 +42,16 @@ impl Show {
             && args.output.output.is_none();
         let way = if args.output.json {
             OutputForm::Json(sink.lines()?)
-        } else if unseen {
+        } else if unseen || super::only_browser(args) {
             OutputForm::Nothing
         } else {
             let look = sink.look(args.output.talk.verbose);
             let teller = Teller::new(look, host.clone()).of_some_cpus(filter.cpus.is_some());
             OutputForm::Text(sink.lines()?, Box::new(teller))
         };
-        Ok(Self { filter, way })
+        let recorded = args.recording.replay.is_some();
+        let web = browser.map(|b| b.serve(host, recorded)).transpose()?;
+        Ok(Self { filter, way, web })
     }
 
     /// Whether the text may show the end of a followed process.
@@ -60,6 +65,9 @@ impl Show {
     /// It cannot be written.
     pub fn tell(&mut self, mut record: WatchRecord) -> Result<(), Failure> {
         self.filter.apply(&mut record.interval);
+        if let Some(web) = &self.web {
+            web.tell(&record);
+        }
         match &mut self.way {
             OutputForm::Json(lines) => lines.json(&record.interval),
             OutputForm::Text(lines, teller) => lines.text(&teller.tell(&record)),
