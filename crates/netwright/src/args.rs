@@ -313,6 +313,8 @@ pub enum Document {
     MeasureConnect,
     /// `measure stream --json`.
     MeasureStream,
+    /// `measure offload --json`.
+    MeasureOffload,
     /// `measure http --json`.
     MeasureHttp,
     /// `measure pg --json`.

@@ -29,6 +29,7 @@ pub fn run(args: &SchemaArgs) -> Result<CommandEnd, Failure> {
         Document::MeasureRtt => schemars::schema_for!(model::measure::RttDocument),
         Document::MeasureConnect => schemars::schema_for!(model::measure::ConnectDocument),
         Document::MeasureStream => schemars::schema_for!(model::measure::StreamDocument),
+        Document::MeasureOffload => schemars::schema_for!(model::measure::OffloadDocument),
         Document::MeasureHttp => schemars::schema_for!(model::measure::HttpDocument),
         Document::MeasurePg => schemars::schema_for!(model::measure::PgDocument),
         Document::MeasurePgInit => schemars::schema_for!(model::measure::PgInitDocument),

@@ -37,6 +37,7 @@ documents! {
     lint "lint";
     measure_connect "measure-connect";
     measure_http "measure-http";
+    measure_offload "measure-offload";
     measure_pg "measure-pg";
     measure_pg_init "measure-pg-init";
     measure_redis "measure-redis";
@@ -180,6 +181,14 @@ fn place() -> String {
     let out = run(NETWRIGHT, &["place", "--json", "--pid", &std::process::id().to_string()]);
     let document: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(document["services"][0]["pid"], std::process::id());
+    out
+}
+
+fn measure_offload() -> String {
+    let serve = support::serve::Serve::start(&[]);
+    let out = run(NETWRIGHT, &["measure", "offload", serve.target(), "--json"]);
+    let document: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(document["rows"].as_array().map(Vec::len), Some(48));
     out
 }
 

@@ -12,7 +12,7 @@ use model::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{DoctorDocument, fix, prove, words::many};
+use crate::{DoctorDocument, fix, measure, prove, words::many};
 
 /// The result in a few words; empty where the kind or the shape of the document is unknown.
 pub fn headline(kind: &str, document: &str) -> String {
@@ -32,6 +32,7 @@ pub fn headline(kind: &str, document: &str) -> String {
         "measure-pg-init" => of(document, |d: &Value| {
             format!("tables filled, scale {}", d.get("scale").unwrap_or(&Value::Null))
         }),
+        "measure-offload" => of(document, measure::offload_headline),
         _ if kind.starts_with("measure-") => of(document, measured),
         _ => None,
     };

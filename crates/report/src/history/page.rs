@@ -4,8 +4,8 @@ use model::{
     explain::ExplainDocument,
     fix::FixDocument,
     measure::{
-        ConnectDocument, HttpDocument, PgDocument, PgInitDocument, RedisDocument, RttDocument,
-        StreamDocument,
+        ConnectDocument, HttpDocument, OffloadDocument, PgDocument, PgInitDocument, RedisDocument,
+        RttDocument, StreamDocument,
     },
     passive::PassiveDocument,
     prove::ProveDocument,
@@ -24,6 +24,7 @@ pub fn page(kind: &str, document: &str, look: TextStyle) -> Option<String> {
         "measure-stream" => of(document, |d: &StreamDocument| measure::stream(d, look)),
         "measure-connect" => of(document, |d: &ConnectDocument| measure::connect(d, look)),
         "measure-http" => of(document, |d: &HttpDocument| measure::http(d, look)),
+        "measure-offload" => of(document, |d: &OffloadDocument| measure::offload(d, look)),
         "measure-pg" => of(document, |d: &PgDocument| measure::pg(d, look)),
         "measure-pg-init" => of(document, |d: &PgInitDocument| measure::pg_init(d)),
         "measure-redis" => of(document, |d: &RedisDocument| measure::redis(d, look)),
