@@ -22,6 +22,7 @@ pub fn run(args: &SchemaArgs) -> Result<CommandEnd, Failure> {
     let schema = match document {
         Document::Inspect => schemars::schema_for!(model::Facts),
         Document::Doctor => schemars::schema_for!(report::DoctorDocument),
+        Document::DoctorPeer => schemars::schema_for!(report::doctor::peer::PeerDocument),
         Document::Compare => schemars::schema_for!(model::compare::CompareDocument),
         Document::Explain => schemars::schema_for!(model::explain::ExplainDocument),
         Document::ExplainPassive => schemars::schema_for!(model::passive::PassiveDocument),

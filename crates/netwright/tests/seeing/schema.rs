@@ -28,6 +28,7 @@ macro_rules! documents {
 documents! {
     compare "compare";
     doctor "doctor";
+    doctor_peer "doctor-peer";
     explain "explain";
     explain_passive "explain-passive";
     fix "fix";
@@ -182,6 +183,21 @@ fn place() -> String {
     let document: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(document["services"][0]["pid"], std::process::id());
     out
+}
+
+/// The other end is this host as well, asked by a shell in place of ssh.
+fn doctor_peer() -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let ssh = folder.path().join("ssh");
+    fs::write(&ssh, "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n").expect("ssh");
+    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).expect("ssh");
+    let target = format!("ssh://here{NETWRIGHT}");
+    let mut command = Command::new(NETWRIGHT);
+    command.args(["doctor", "--json", "--window", "300ms", "--no-load", "--peer", &target]);
+    let out = command.env("NETWRIGHT_SSH", &ssh).output().expect("doctor");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).expect("UTF-8")
 }
 
 fn measure_offload() -> String {

@@ -12,12 +12,13 @@ use model::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{DoctorDocument, fix, measure, prove, words::many};
+use crate::{DoctorDocument, doctor::peer, fix, measure, prove, words::many};
 
 /// The result in a few words; empty where the kind or the shape of the document is unknown.
 pub fn headline(kind: &str, document: &str) -> String {
     let words = match kind {
         "doctor" => of(document, doctor),
+        "doctor-peer" => of(document, peer::headline),
         "explain" => of(document, explain),
         "explain-passive" => of(document, passive),
         "prove" => of(document, |d: &ProveDocument| {

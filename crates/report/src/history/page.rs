@@ -13,13 +13,20 @@ use model::{
 };
 use serde::de::DeserializeOwned;
 
-use crate::{DoctorDocument, doctor, explain, fix, measure, prove, text::TextStyle, tune};
+use crate::{
+    DoctorDocument,
+    doctor::{self, peer::PeerDocument},
+    explain, fix, measure, prove,
+    text::TextStyle,
+    tune,
+};
 
 /// The page of a document of this kind; `None` where the kind is unknown, or the document has
 /// another shape than this version's.
 pub fn page(kind: &str, document: &str, look: TextStyle) -> Option<String> {
     match kind {
         "doctor" => of(document, |d: &DoctorDocument| doctor::text(d, look)),
+        "doctor-peer" => of(document, |d: &PeerDocument| doctor::peer::text(d, look)),
         "measure-rtt" => of(document, |d: &RttDocument| measure::rtt(d, look)),
         "measure-stream" => of(document, |d: &StreamDocument| measure::stream(d, look)),
         "measure-connect" => of(document, |d: &ConnectDocument| measure::connect(d, look)),

@@ -266,3 +266,88 @@ fn nic(end: &str, nic: &Reading<OffloadNic>, page: &mut Page) {
     };
     page.labelled(label, &Line::plain(text));
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+    use std::collections::BTreeMap;
+
+    use model::{
+        Nanos,
+        measure::{BothNics, OffloadCounts, OffloadSpec},
+    };
+
+    use super::*;
+    use crate::testing::golden;
+
+    fn row(probe: Probe, direction: Direction, counts: OffloadCounts) -> OffloadRow {
+        let verdict = match (counts.wrong(), counts.retransmits) {
+            (0, 0) => Verdict::Right,
+            (0, _) => Verdict::Lossy,
+            _ => Verdict::Wrong,
+        };
+        let size = PieceSize::Large;
+        OffloadRow { probe, size, direction, counts, checksum_errors: 0, verdict, not_run: None }
+    }
+
+    fn document() -> OffloadDocument {
+        let nic = |name: &str| {
+            let features = [("tx-tcp-segmentation", true), ("rx-gro", true), ("rx-lro", false)];
+            let features = features.map(|(f, on)| (f.to_owned(), on));
+            Reading::Known(OffloadNic { name: name.into(), features: BTreeMap::from(features) })
+        };
+        let (sent, right) = (55, 55);
+        let fine = OffloadCounts { sent, right, batches: 8, ..OffloadCounts::default() };
+        let bad = OffloadCounts { right: 39, damaged: 16, ..fine.clone() };
+        let again = OffloadCounts { retransmits: 1, batches_retransmitted: 1, ..fine.clone() };
+        let mut raw = row(Probe::UdpBadSum, Direction::Forward, OffloadCounts::default());
+        raw.verdict = Verdict::NotRun;
+        raw.not_run = Some("the sender lacks CAP_NET_RAW".into());
+        OffloadDocument {
+            schema_version: 1,
+            kind: "offload".into(),
+            started_unix_s: 0,
+            request: OffloadSpec { target: "db1".into(), family: None, bind: None },
+            local: model::measure::End { address: "10.0.0.1".into(), ..Default::default() },
+            peer: model::measure::End { address: "10.0.0.2".into(), ..Default::default() },
+            nics: BothNics { local: nic("eth0"), peer: nic("eth1") },
+            large_bytes: 1448,
+            rounds: 1,
+            rows: vec![
+                row(Probe::TcpBurst, Direction::Forward, fine.clone()),
+                row(Probe::TcpBulk, Direction::Forward, bad),
+                row(Probe::TcpBurst, Direction::Reverse, again),
+                row(Probe::TcpBulk, Direction::Reverse, fine),
+                raw,
+            ],
+            lies: vec![OffloadLie {
+                offload: Offload::Tso,
+                end: "local".into(),
+                direction: Direction::Forward,
+                against: vec![1],
+                contrast: vec![0],
+                or: None,
+                command: Some("ethtool -K eth0 tso off".into()),
+            }],
+            took_ns: Nanos(910_000_000),
+            interrupted: false,
+        }
+    }
+
+    #[test]
+    fn a_lie_stands_in_the_second_line_with_what_shows_it() {
+        let d = document();
+        golden!("offload_lie", "TCP segmentation offload (TSO) of the client lies", |style| text(
+            &d, style
+        ));
+    }
+
+    #[test]
+    fn no_lie_says_how_much_was_tried() {
+        let d = OffloadDocument { lies: vec![], ..document() };
+        golden!("offload_none", "No offload lies in 4 probes; 1 did not run", |style| text(
+            &d, style
+        ));
+    }
+}
