@@ -199,6 +199,7 @@ pub enum Section {
     "  netwright doctor    # watch this host for 5 s and diagnose it
   netwright doctor --window 30s --for latency --name postgres
   netwright doctor --fail-on warning --json > report.json   # for a pipeline
+  netwright doctor --peer ssh://root@db1   # which end limits?
   netwright doctor --root host.tar.zst   # someone else's host
   netwright doctor --root sosreport.tar.xz   # counters since boot
   # what happened between the two
@@ -226,6 +227,13 @@ pub struct DoctorArgs {
     /// An earlier snapshot or archive of the same host: judge the time between it and --root.
     #[arg(long, value_name = "FIRST", requires = "root")]
     pub since: Option<PathBuf>,
+    /// Judge this host as well, over the same window, while streams load the path, and say which end
+    /// limits: ssh://[USER@]HOST[:PORT][/PATH/OF/netwright].
+    #[arg(long, value_name = "ssh://HOST", conflicts_with = "root", help_heading = "Peer")]
+    pub peer: Option<String>,
+    /// Send nothing meanwhile: judge the traffic that is there.
+    #[arg(long, requires = "peer", help_heading = "Peer")]
+    pub no_load: bool,
     #[command(flatten)]
     pub processes: ProcessArgs,
     #[command(flatten)]
@@ -299,6 +307,8 @@ pub enum Document {
     Inspect,
     /// `doctor --json`.
     Doctor,
+    /// `doctor --peer HOST --json`.
+    DoctorPeer,
     /// `compare --json`.
     Compare,
     /// `explain --json`.
@@ -313,6 +323,8 @@ pub enum Document {
     MeasureConnect,
     /// `measure stream --json`.
     MeasureStream,
+    /// `measure offload --json`.
+    MeasureOffload,
     /// `measure http --json`.
     MeasureHttp,
     /// `measure pg --json`.

@@ -10,7 +10,7 @@ use clap::{Arg, Command};
 const SHOWN: &[(&str, &[&str])] = &[
     (
         "netwright doctor",
-        &["window", "for", "fail-on", "root", "port", "container", "json", "verbose"],
+        &["window", "for", "fail-on", "root", "peer", "port", "container", "json", "verbose"],
     ),
     (
         "netwright compare",

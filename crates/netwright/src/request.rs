@@ -41,6 +41,8 @@ pub struct Doctor {
     pub source: Source,
     /// An earlier archive of the same host, `--since`.
     pub since: Option<Root>,
+    /// Another host to judge as well, `--peer`.
+    pub peer: Option<OtherEnd>,
     /// How long to sample; a snapshot has its own window.
     pub window: Nanos,
     /// Whether to attach eBPF programs.
@@ -55,6 +57,14 @@ pub struct Doctor {
     pub verbose: bool,
     /// Whether to suppress progress and notes.
     pub quiet: bool,
+}
+
+/// The other end of `doctor --peer`.
+pub struct OtherEnd {
+    /// `ssh://[USER@]HOST[:PORT][/PATH/OF/netwright]`.
+    pub target: String,
+    /// Whether streams load the path meanwhile.
+    pub load: bool,
 }
 
 /// The request of `netwright snapshot`: the archive, and what it contains.
@@ -130,6 +140,7 @@ impl Doctor {
         };
         Ok(Self {
             window,
+            peer: args.peer.map(|target| OtherEnd { target, load: !args.no_load }),
             since,
             bpf: !args.no_bpf,
             source: Source::open(args.source.root, args.processes)?,

@@ -69,6 +69,10 @@ impl<'a> ClientSession<'a> {
             Request::Alive => Ok(Answer::Done),
             Request::Begin => self.begin(),
             Request::Look { window_ns, goal } => self.look(window_ns, goal),
+            // The program answers these itself, as this crate makes no document and serves nothing.
+            Request::Judge { .. } | Request::Serve => {
+                Err(TuneError::Usage("is answered by the program alone".into()))
+            }
             Request::Plan { change_requests, own_connection } => {
                 self.plan(change_requests, own_connection)
             }

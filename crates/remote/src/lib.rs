@@ -43,6 +43,10 @@ pub enum Request {
     Begin,
     /// Observe for this long, and judge.
     Look { window_ns: Nanos, goal: model::Goal },
+    /// Observe for this long, and answer with the document of `doctor`.
+    Judge { window_ns: Nanos, goal: model::Goal },
+    /// Serve measurements for this client, until the connection ends.
+    Serve,
     /// Plan these changes; nothing is written.
     Plan {
         change_requests: Vec<PeerRequest>,
@@ -83,6 +87,14 @@ pub enum Answer {
     Found {
         /// Findings in the format of `doctor`.
         findings: Vec<Finding>,
+    },
+    /// The document of `doctor --json`.
+    Judged(Box<serde_json::Value>),
+    /// A measurement server for this client alone.
+    Serving {
+        /// Its address and port.
+        address: String,
+        secret: String,
     },
     /// The server's plan for a [`Request::Plan`].
     Planned {

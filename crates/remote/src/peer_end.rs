@@ -69,6 +69,33 @@ impl PeerEnd {
         }
     }
 
+    /// The remote host's document of `doctor`, after observing it for this long.
+    ///
+    /// # Errors
+    /// The connection is gone, or the remote host cannot be read.
+    pub fn judge(
+        &self,
+        window_ns: Nanos,
+        goal: model::Goal,
+    ) -> Result<serde_json::Value, TuneError> {
+        let takes = Duration::from_nanos(window_ns.0);
+        match self.ask(&Request::Judge { window_ns, goal }, takes)? {
+            Answer::Judged(document) => Ok(*document),
+            _ => self.odd(),
+        }
+    }
+
+    /// Starts a measurement server there: its address and its secret.
+    ///
+    /// # Errors
+    /// The connection is gone, or no port is free.
+    pub fn serve(&self) -> Result<(String, String), TuneError> {
+        match self.ask(&Request::Serve, Duration::ZERO)? {
+            Answer::Serving { address, secret } => Ok((address, secret)),
+            _ => self.odd(),
+        }
+    }
+
     /// The plan for the remote host, and its number for [`Request::Try`].
     ///
     /// # Errors

@@ -46,7 +46,7 @@ impl FromStr for SshTarget {
     fn from_str(text: &str) -> Result<Self, String> {
         let form = "ssh://[USER@]HOST[:PORT][/PATH/OF/netwright]";
         let rest = text.strip_prefix("ssh://").ok_or_else(|| {
-            format!("{text}: another host is changed over ssh: {form}, as in ssh://root@{text}")
+            format!("{text}: another host is reached over ssh: {form}, as in ssh://root@{text}")
         })?;
         let wrong = || format!("{text}: is not of the form {form}");
         let (end, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
@@ -137,8 +137,7 @@ impl Ssh {
     /// ssh cannot connect or log in, sudo refuses, netwright is missing there, or its version
     /// differs.
     pub fn connect(name: &str) -> Result<Self, TuneError> {
-        let target: SshTarget =
-            name.parse().map_err(|e| TuneError::Usage(format!("--responder {e}")))?;
+        let target: SshTarget = name.parse().map_err(|e| TuneError::Usage(e))?;
         let mut command = target.command();
         let mut child = command.spawn().map_err(|e| {
             let program = command.get_program().to_string_lossy();

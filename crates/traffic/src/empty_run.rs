@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use model::{
     Nanos, Warning,
     measure::{
-        ConnectDocument, ConnectRun, HttpDocument, HttpRun, PgDocument, PgRun, RedisDocument,
-        RedisRun, RttDocument, RttRun, StreamDocument, StreamRun,
+        ConnectDocument, ConnectRun, HttpDocument, HttpRun, OffloadDocument, PgDocument, PgRun,
+        RedisDocument, RedisRun, RttDocument, RttRun, StreamDocument, StreamRun,
     },
 };
 
@@ -209,6 +209,12 @@ impl MarkEmptyRuns for HttpDocument {
 impl MarkEmptyRuns for PgDocument {
     fn mark_empty_runs(&mut self) -> Option<Warning> {
         mark(&mut self.runs, self.interrupted, self.request.rate_per_s)
+    }
+}
+
+impl MarkEmptyRuns for OffloadDocument {
+    fn mark_empty_runs(&mut self) -> Option<Warning> {
+        self.rows.is_empty().then(|| Warning::EndedTooEarly { what: "probe".into() })
     }
 }
 

@@ -7,7 +7,7 @@
 //! `interop`; sockets are [`net`].
 //!
 //! Each module imports only those before it: error, control, net, host, client, engine, then rtt,
-//! stream and connect, then serve.
+//! stream, connect and offload, then serve.
 
 pub mod budget;
 pub mod client;
@@ -19,6 +19,7 @@ pub mod error;
 mod fuzzed;
 pub mod host;
 pub mod net;
+mod offload;
 pub mod rtt;
 pub mod serve;
 pub mod stream;
@@ -38,6 +39,7 @@ pub use net::{
     exact_timers,
     target::{PORT, Target, resolve as addresses},
 };
+pub use offload::measure::measure as measure_offload;
 pub use rtt::{exchange::LEAST_WITH_OVERRUN, measure::measure as measure_rtt};
 pub use stream::{measure::measure as measure_stream, stream_window::OnInterval};
 

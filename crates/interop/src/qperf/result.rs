@@ -66,6 +66,7 @@ pub fn end_cpu(stat: &Stat) -> Reading<EndCpu> {
 /// The server's report, as far as qperf provides one.
 pub fn report(stat: &Stat) -> PeerReport {
     PeerReport {
+        offload: None,
         cpu: end_cpu(stat),
         moved: BTreeMap::new(),
         ran_on: BTreeMap::new(),

@@ -4,6 +4,7 @@
 mod common;
 mod connect;
 mod http;
+mod offload;
 mod pg;
 mod redis;
 mod rtt;
@@ -15,6 +16,7 @@ mod wait_split;
 pub use common::*;
 pub use connect::*;
 pub use http::*;
+pub use offload::*;
 pub use pg::*;
 pub use redis::*;
 pub use rtt::*;

@@ -1,15 +1,19 @@
 //! `netwright doctor`: reads the host, samples it, judges, and prints the findings.
 
+use std::sync::atomic::AtomicBool;
+
 use diagnose::{Case, diagnose};
-use model::{Facts, Reading, Samples, finding::Diagnosis};
+use model::{Facts, Goal, Nanos, Reading, Samples, finding::Diagnosis};
 use probe::{
     Root,
     error::reading,
+    facts::{Request, collect},
     samples::{self, Options},
     watch::OverWindow,
 };
 use report::{DoctorDocument, doctor::document::Source};
 
+use super::doctor_peer;
 use crate::{
     answered,
     failure::{CommandEnd, Failure},
@@ -20,21 +24,15 @@ use crate::{
 
 /// Reads the host's facts, samples its counters, judges both, and prints the findings.
 pub fn run(request: &Doctor) -> Result<CommandEnd, Failure> {
+    if let Some(other) = &request.peer {
+        return doctor_peer::run(request, other);
+    }
     let facts = request.source.facts()?;
     let (samples, interrupted) = match &request.since {
         Some(first) => (between(request, first)?, false),
         None => watch(request, &facts),
     };
-    let case = Case { facts: &facts, samples: &samples, goal: request.goal };
-    let diagnosis = with_sources(diagnose(&case), &request.source.root);
-    let document = DoctorDocument::new(
-        &facts,
-        &samples,
-        interrupted,
-        request.goal,
-        source(request),
-        diagnosis,
-    );
+    let document = judged(request, &facts, &samples, interrupted);
     answered::facts(&facts);
     answered::document(&document);
     if request.json {
@@ -44,6 +42,30 @@ pub fn run(request: &Doctor) -> Result<CommandEnd, Failure> {
         request.sink.text(&report::doctor::text(&document, look))?;
     }
     Ok(answer(request, &document))
+}
+
+/// Judges the facts and the samples.
+pub fn judged(
+    request: &Doctor,
+    facts: &Facts,
+    samples: &Reading<Samples>,
+    interrupted: bool,
+) -> DoctorDocument {
+    let case = Case { facts, samples, goal: request.goal };
+    let diagnosis = with_sources(diagnose(&case), &request.source.root);
+    DoctorDocument::new(facts, samples, interrupted, request.goal, source(request), diagnosis)
+}
+
+/// The document of this host, for another one that asks: samples first, so that both ends' windows
+/// begin at once.
+pub fn for_peer(window: Nanos, goal: Goal) -> DoctorDocument {
+    let (root, stop) = (Root::live(), AtomicBool::new(false));
+    let mut programs = OverWindow::begin(&root, true);
+    let taken = programs.take(&root, &Options::over(window), &stop, &mut |_| ());
+    let (samples, facts) = (reading(taken), collect(&root, &Request::default()));
+    let diagnosis = diagnose(&Case { facts: &facts, samples: &samples, goal });
+    let source = Source::live(tune::Host::live().id());
+    DoctorDocument::new(&facts, &samples, false, goal, source, diagnosis)
 }
 
 /// The diagnosis with the sources that the evidence really has: of a support archive what tools printed.
@@ -61,7 +83,7 @@ fn between(request: &Doctor, first: &Root) -> Result<Reading<Samples>, Failure> 
 }
 
 /// Samples the counters over the window; Ctrl-C ends it early.
-fn watch(request: &Doctor, facts: &Facts) -> (Reading<Samples>, bool) {
+pub fn watch(request: &Doctor, facts: &Facts) -> (Reading<Samples>, bool) {
     let options = Options {
         pids: facts.processes.iter().map(|p| p.pid).collect(),
         ..Options::over(request.window)
@@ -89,7 +111,7 @@ fn source(request: &Doctor) -> Source {
 }
 
 /// `No` where a finding is at least as severe as `--fail-on`.
-fn answer(request: &Doctor, document: &DoctorDocument) -> CommandEnd {
+pub fn answer(request: &Doctor, document: &DoctorDocument) -> CommandEnd {
     let bad = |least| document.findings.iter().any(|f| f.severity >= least);
     if request.fail_on.is_some_and(bad) { CommandEnd::No } else { CommandEnd::Yes }
 }

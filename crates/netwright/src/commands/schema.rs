@@ -22,6 +22,7 @@ pub fn run(args: &SchemaArgs) -> Result<CommandEnd, Failure> {
     let schema = match document {
         Document::Inspect => schemars::schema_for!(model::Facts),
         Document::Doctor => schemars::schema_for!(report::DoctorDocument),
+        Document::DoctorPeer => schemars::schema_for!(report::doctor::peer::PeerDocument),
         Document::Compare => schemars::schema_for!(model::compare::CompareDocument),
         Document::Explain => schemars::schema_for!(model::explain::ExplainDocument),
         Document::ExplainPassive => schemars::schema_for!(model::passive::PassiveDocument),
@@ -29,6 +30,7 @@ pub fn run(args: &SchemaArgs) -> Result<CommandEnd, Failure> {
         Document::MeasureRtt => schemars::schema_for!(model::measure::RttDocument),
         Document::MeasureConnect => schemars::schema_for!(model::measure::ConnectDocument),
         Document::MeasureStream => schemars::schema_for!(model::measure::StreamDocument),
+        Document::MeasureOffload => schemars::schema_for!(model::measure::OffloadDocument),
         Document::MeasureHttp => schemars::schema_for!(model::measure::HttpDocument),
         Document::MeasurePg => schemars::schema_for!(model::measure::PgDocument),
         Document::MeasurePgInit => schemars::schema_for!(model::measure::PgInitDocument),

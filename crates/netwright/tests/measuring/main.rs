@@ -9,6 +9,7 @@ mod measure_connect;
 mod measure_http;
 mod measure_http_ends;
 mod measure_https;
+mod measure_offload;
 mod measure_pg;
 mod measure_pg_tls;
 mod measure_redis;

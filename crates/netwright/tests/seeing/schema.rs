@@ -28,6 +28,7 @@ macro_rules! documents {
 documents! {
     compare "compare";
     doctor "doctor";
+    doctor_peer "doctor-peer";
     explain "explain";
     explain_passive "explain-passive";
     fix "fix";
@@ -37,6 +38,7 @@ documents! {
     lint "lint";
     measure_connect "measure-connect";
     measure_http "measure-http";
+    measure_offload "measure-offload";
     measure_pg "measure-pg";
     measure_pg_init "measure-pg-init";
     measure_redis "measure-redis";
@@ -180,6 +182,29 @@ fn place() -> String {
     let out = run(NETWRIGHT, &["place", "--json", "--pid", &std::process::id().to_string()]);
     let document: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(document["services"][0]["pid"], std::process::id());
+    out
+}
+
+/// The other end is this host as well, asked by a shell in place of ssh.
+fn doctor_peer() -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let ssh = folder.path().join("ssh");
+    fs::write(&ssh, "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n").expect("ssh");
+    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).expect("ssh");
+    let target = format!("ssh://here{NETWRIGHT}");
+    let mut command = Command::new(NETWRIGHT);
+    command.args(["doctor", "--json", "--window", "300ms", "--no-load", "--peer", &target]);
+    let out = command.env("NETWRIGHT_SSH", &ssh).output().expect("doctor");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).expect("UTF-8")
+}
+
+fn measure_offload() -> String {
+    let serve = support::serve::Serve::start(&[]);
+    let out = run(NETWRIGHT, &["measure", "offload", serve.target(), "--json"]);
+    let document: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(document["rows"].as_array().map(Vec::len), Some(48));
     out
 }
 

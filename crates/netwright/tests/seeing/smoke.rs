@@ -108,6 +108,7 @@ impl Smoke {
         for kind in ["rtt", "stream", "connect"] {
             self.run(&[&["measure", kind, serve.target()][..], &short].concat(), &[0]);
         }
+        self.run(&["measure", "offload", serve.target(), "--json"], &[0]);
         let server = http::Server::start(http::plain);
         self.run(&[&["measure", "http", &server.url("/")][..], &short].concat(), &[0]);
         let database = Postgres::start();

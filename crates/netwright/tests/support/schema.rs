@@ -67,6 +67,7 @@ fn document(asked: &[&str], line: &str) -> Option<String> {
         value["kind"].as_str().unwrap_or_else(|| panic!("no kind in {line}")).replace('_', "-")
     };
     Some(match command {
+        "doctor" if asked.contains(&"--peer") => "doctor-peer".into(),
         "compare" | "inspect" | "doctor" | "fix" | "lint" | "place" | "prove" | "watch" => {
             command.into()
         }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod doctor_peer;
 mod peer_tune;
 mod tune;
 mod tune_crash;

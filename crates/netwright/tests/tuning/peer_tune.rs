@@ -16,11 +16,11 @@ use serde_json::Value;
 const SMALL: &str = "4096 4096 4096";
 
 /// A pair of hosts; the right one has an sshd and a measurement server.
-struct Pair {
+pub(super) struct Pair {
     // Dropped first, as they run on a host of the lab.
     serve: Serve,
     sshd: Child,
-    lab: TestLab,
+    pub(super) lab: TestLab,
     state: tempfile::TempDir,
 }
 
@@ -32,7 +32,7 @@ impl Drop for Pair {
 }
 
 impl Pair {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         needs_root();
         let spec = PairSpec { program: Some(NETWRIGHT.into()), queues: 1, ..PairSpec::default() };
         let lab = TestLab::pair(&spec).unwrap();
@@ -86,7 +86,7 @@ impl Pair {
         format!("ssh -F {}", self.state.path().join("ssh_config").display())
     }
 
-    fn responder(&self) -> String {
+    pub(super) fn responder(&self) -> String {
         format!("ssh://root@10.99.0.2:2222{NETWRIGHT}")
     }
 
@@ -105,7 +105,7 @@ impl Pair {
     }
 
     /// `netwright ARGS` on the left host.
-    fn left(&self, args: &[&str]) -> Command {
+    pub(super) fn left(&self, args: &[&str]) -> Command {
         let mut command = self.lab.command("left", &[&[NETWRIGHT], args].concat()).unwrap();
         command.env("NETWRIGHT_STATE", self.state.path().join("left"));
         command.env("NETWRIGHT_SSH", self.ssh());

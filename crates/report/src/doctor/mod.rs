@@ -2,6 +2,7 @@
 
 pub mod document;
 mod findings;
+pub mod peer;
 mod plan;
 mod rest;
 mod sender_lines;

@@ -12,12 +12,13 @@ use model::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{DoctorDocument, fix, prove, words::many};
+use crate::{DoctorDocument, doctor::peer, fix, measure, prove, words::many};
 
 /// The result in a few words; empty where the kind or the shape of the document is unknown.
 pub fn headline(kind: &str, document: &str) -> String {
     let words = match kind {
         "doctor" => of(document, doctor),
+        "doctor-peer" => of(document, peer::headline),
         "explain" => of(document, explain),
         "explain-passive" => of(document, passive),
         "prove" => of(document, |d: &ProveDocument| {
@@ -32,6 +33,7 @@ pub fn headline(kind: &str, document: &str) -> String {
         "measure-pg-init" => of(document, |d: &Value| {
             format!("tables filled, scale {}", d.get("scale").unwrap_or(&Value::Null))
         }),
+        "measure-offload" => of(document, measure::offload_headline),
         _ if kind.starts_with("measure-") => of(document, measured),
         _ => None,
     };

@@ -11,6 +11,7 @@ mod head;
 mod http;
 mod intervals;
 mod numbers;
+mod offload;
 mod pg;
 mod redis;
 mod rest;
@@ -30,6 +31,7 @@ use model::{
 
 pub use connect::text as connect;
 pub use http::text as http;
+pub use offload::{headline as offload_headline, text as offload};
 pub use pg::{pg_init, text as pg};
 pub use redis::text as redis;
 pub use rtt::text as rtt;

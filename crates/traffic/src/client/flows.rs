@@ -3,6 +3,7 @@
 use std::{
     io::Write,
     net::SocketAddr,
+    os::fd::AsRawFd,
     time::{Duration, Instant},
 };
 
@@ -16,7 +17,7 @@ use crate::{
         message::{DATA_MAGIC, Ready, Test},
         secret::unhex,
     },
-    net::{self, options, target::local_address},
+    net::{self, options, summed, target::local_address},
 };
 
 /// Timeout for opening one data connection.
@@ -120,7 +121,7 @@ fn greet(socket: &Socket, greeting: &[u8]) -> Result<()> {
     socket.set_read_timeout(Some(AGAIN)).doing(|| "data socket")?;
     let mut room = [std::mem::MaybeUninit::<u8>::uninit(); 64];
     while Instant::now() < until {
-        let _ = socket.send(greeting);
+        let _ = summed::send(socket.as_raw_fd(), greeting);
         if socket.recv(&mut room).is_ok_and(|n| n == greeting.len()) {
             return socket.set_read_timeout(None).doing(|| "data socket");
         }

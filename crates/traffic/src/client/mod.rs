@@ -85,6 +85,11 @@ impl Peer {
         greet(socket, address, name, secret)
     }
 
+    /// Its control connection.
+    pub(crate) fn control(&self) -> &Socket {
+        &self.socket
+    }
+
     fn send(&self, message: &ToServer) -> Result<()> {
         frame::send(&mut &self.socket, message).map_err(|e| named(&self.name, e))
     }

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, net::IpAddr};
 use model::{
     CpuId, CpuSet, Nanos, Reading, Warning,
     measure::{
-        Close, Datagrams, Direction, End, EndCpu, Engine, Moved, Pin, SocketOptions, Transport,
-        Wait, ZeroCopy, ZeroCopyCount,
+        Close, Datagrams, Direction, End, EndCpu, Engine, Moved, OffloadCounts, OffloadNic,
+        OffloadProbe, PieceSize, Pin, SocketOptions, Transport, Wait, ZeroCopy, ZeroCopyCount,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -213,8 +213,36 @@ pub enum TestKind {
         #[serde(default)]
         from: Vec<IpAddr>,
     },
+    /// One probe of offloads.
+    Offload(OffloadTest),
     /// No data: the server only observes its host. No flows, no threads.
     Look,
+}
+
+/// A probe of offloads, in one direction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OffloadTest {
+    pub probe: OffloadProbe,
+    pub size: PieceSize,
+    /// As seen from the client; `Both` is refused.
+    pub direction: Direction,
+    /// Bytes of a large piece.
+    pub large_bytes: u64,
+    /// What the content is computed from.
+    pub seed: u32,
+    /// Whether the server reports its interface.
+    pub with_nic: bool,
+}
+
+/// One end of a probe.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OffloadSide {
+    pub counts: OffloadCounts,
+    /// Datagrams received in whatever form, each counted once.
+    pub came: u64,
+    /// Why the probe could not run at this end.
+    pub not_run: Option<String>,
+    pub nic: Option<Reading<OffloadNic>>,
 }
 
 /// The server's counters at one time; they only grow.
@@ -244,6 +272,9 @@ pub struct Counters {
     pub datagrams: Option<Datagrams>,
     /// `MSG_ZEROCOPY` completions; `None` without zero copy.
     pub zerocopy: Option<ZeroCopyCount>,
+    /// Offloads: whether this end has sent all.
+    #[serde(default)]
+    pub done: bool,
 }
 
 /// The server's report on the window between its first and last mark.
@@ -278,6 +309,9 @@ pub struct PeerReport {
     /// Mean time spun before a response, over the whole test; `None` without a service time.
     #[serde(default)]
     pub service_ns: Option<f64>,
+    /// What this end of a probe of offloads counted.
+    #[serde(default)]
+    pub offload: Option<OffloadSide>,
     /// Warnings on these figures.
     pub warnings: Vec<Warning>,
 }

@@ -5,6 +5,7 @@ pub mod epoll;
 pub mod errno;
 pub mod options;
 pub mod own_files;
+pub mod summed;
 pub mod sys;
 pub mod target;
 pub mod tls;

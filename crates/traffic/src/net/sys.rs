@@ -19,6 +19,30 @@ pub fn recv(fd: RawFd, into: &mut [u8], flags: i32) -> io::Result<usize> {
     count(unsafe { libc::recv(fd, into.as_mut_ptr().cast(), into.len(), flags) })
 }
 
+/// `recvmsg` with control messages: returns the bytes received and the bytes of control messages.
+///
+/// # Errors
+/// As the kernel says; `WouldBlock` and `Interrupted` are among them.
+pub fn recv_control(
+    fd: RawFd,
+    into: &mut [u8],
+    control: &mut [u8],
+    flags: i32,
+) -> io::Result<(usize, usize)> {
+    let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    // SAFETY: a `msghdr` of zeros is valid; both buffers and the array of one part outlive the call
+    // and their lengths are given.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = control.len() as _;
+        let n = count(libc::recvmsg(fd, &raw mut message, flags))?;
+        Ok((n, message.msg_controllen as usize))
+    }
+}
+
 /// `send` without SIGPIPE: returns the bytes that the kernel took.
 ///
 /// # Errors

@@ -28,6 +28,8 @@ pub fn memory_bytes(test: &Test) -> u64 {
     let busy = threads.min(flows);
     let each = match &test.kind {
         TestKind::Look => 0,
+        // The pieces of a probe, a batch of them, and a receive buffer.
+        TestKind::Offload(_) => 1 << 20,
         TestKind::Rtt { request_bytes, response_bytes, .. } if test.transport == Transport::Udp => {
             DATAGRAM.max(*request_bytes).saturating_add(*response_bytes)
         }

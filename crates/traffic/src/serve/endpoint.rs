@@ -22,7 +22,7 @@ use crate::{
         message::{DATA_MAGIC, PREAMBLE, Test, TestKind},
         secret::{nonce, unhex},
     },
-    net::{data_flow::DataFlow, options, sys},
+    net::{data_flow::DataFlow, options, summed, sys},
 };
 
 /// Timeout for all data connections to arrive.
@@ -330,7 +330,7 @@ fn hear(
         let from_client = |a: &SocketAddr| client.is_none_or(|ip| ip == a.ip());
         if let Some(address) = from.as_socket().filter(from_client) {
             peers.insert(address, index);
-            let _ = socket.send_to(bytes, &from);
+            let _ = summed::send_to(socket, bytes, &from);
         }
     }
 }

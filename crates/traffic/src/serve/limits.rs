@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use model::{
     Bytes, Nanos,
-    measure::{Transport, Wait},
+    measure::{Direction, Transport, Wait},
 };
 
 use super::cost::memory_bytes;
@@ -13,6 +13,7 @@ use crate::{
     budget::{Budget, Share},
     control::message::{Test, TestKind},
     net::LARGEST_DATAGRAM,
+    offload,
     stream::datagram::HEADER,
 };
 
@@ -116,6 +117,9 @@ impl Limits {
                 let n = from.len();
                 format!("connections from {n} addresses; at most {MOST_ADDRESSES} are possible")
             }),
+            TestKind::Offload(_) => ensure((*flows, *threads) == (1, 1), || {
+                format!("{flows} flows and {threads} threads of a probe that has one of each")
+            }),
             TestKind::Stream { .. } | TestKind::Look => Ok(()),
         }
     }
@@ -124,6 +128,7 @@ impl Limits {
         let udp = test.transport == Transport::Udp;
         let sizes: &[u64] = match &test.kind {
             TestKind::Look => &[],
+            TestKind::Offload(probe) => &[probe.large_bytes],
             TestKind::Rtt { request_bytes, response_bytes, .. } => {
                 ensure(*request_bytes > 0 && *response_bytes > 0, || {
                     "a request and a response have at least 1 byte".into()
@@ -171,6 +176,13 @@ impl Limits {
             }
             (TestKind::Connect { .. }, Transport::Udp) => {
                 return Err("UDP makes no connections".into());
+            }
+            (TestKind::Offload(probe), transport)
+                if probe.probe.transport() != transport
+                    || probe.direction == Direction::Both
+                    || !offload::LARGE.contains(&probe.large_bytes) =>
+            {
+                return Err("a probe of offloads over another transport, size or direction".into());
             }
             _ => {}
         }

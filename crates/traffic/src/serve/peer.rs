@@ -32,6 +32,7 @@ use crate::{
     },
     host::{CounterSnapshot, Window, between},
     net::{data_flow::DataFlow, now_ns, own_files},
+    offload,
     rtt::{self, single::RttShape},
     stream,
 };
@@ -71,6 +72,7 @@ pub struct PeerTest<'a> {
     door: Option<SharedTest>,
     /// State of a stream test, kept together because other threads read its counters.
     stream: Option<stream::peer::PeerEnd>,
+    offload: Option<offload::peer::PeerEnd>,
     snapshots: Mutex<Option<(CounterSnapshot, CounterSnapshot)>>,
     root: probe::Root,
 }
@@ -118,6 +120,10 @@ impl<'a> PeerTest<'a> {
         let stream = matches!(test.kind, TestKind::Stream { .. }).then(|| {
             stream::peer::PeerEnd::new(test, std::mem::take(&mut gathered), greeting.clone())
         });
+        let offload = match &test.kind {
+            TestKind::Offload(probe) => Some(offload::peer::PeerEnd::new(probe)),
+            _ => None,
+        };
         for flow in gathered {
             let at = flow.index as usize % threads.max(1);
             if let Some(mine) = flows.get_mut(at) {
@@ -133,6 +139,7 @@ impl<'a> PeerTest<'a> {
             flows: flows.into_iter().map(Mutex::new).collect(),
             door,
             stream,
+            offload,
             snapshots: Mutex::new(None),
             root: probe::Root::live(),
         })
@@ -205,6 +212,11 @@ impl<'a> PeerTest<'a> {
                     stream.side.work(n, &self.pool, worker);
                 }
             }
+            TestKind::Offload(_) => {
+                if let Some(offload) = &self.offload {
+                    offload.work(&flows, &self.pool, worker);
+                }
+            }
             TestKind::Look => {}
         }
     }
@@ -222,6 +234,7 @@ impl<'a> PeerTest<'a> {
 
     /// Takes a snapshot; the first and the last one delimit the window.
     pub fn mark(&self) -> Counters {
+        self.offload.iter().for_each(offload::peer::PeerEnd::go);
         let snapshot = CounterSnapshot::take(&self.pool.tids(), &self.root);
         let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         *snapshots = Some(match snapshots.take() {
@@ -238,6 +251,7 @@ impl<'a> PeerTest<'a> {
             None => Counters {
                 at_ns: now_ns(),
                 transactions: self.pool.transactions(),
+                done: self.offload.as_ref().is_some_and(offload::peer::PeerEnd::is_done),
                 ..Counters::default()
             },
         }
@@ -272,6 +286,14 @@ impl<'a> PeerTest<'a> {
                 Default::default(),
             ),
         };
+        // A probe's report fits into one segment, so that no offload can falsify it.
+        let (cpu, moved) = match &self.offload {
+            None => (cpu, moved),
+            Some(_) => {
+                let sums = moved.into_iter().filter(|(name, _)| name.ends_with(".InCsumErrors"));
+                (Reading::absent("a probe"), sums.collect())
+            }
+        };
         PeerReport {
             cpu,
             moved,
@@ -297,6 +319,7 @@ impl<'a> PeerTest<'a> {
                 && !matches!(self.test.kind, TestKind::Stream { .. }))
             .then(|| seen.served_ns as f64 / self.pool.transactions() as f64),
             engine: seen.engines.into_iter().collect::<Vec<_>>().join(" and "),
+            offload: self.offload.as_ref().map(offload::peer::PeerEnd::side),
             warnings: seen.warnings,
         }
     }

@@ -12,6 +12,7 @@ use super::{
         SocketArgs, SoftirqArgs, TimeoutArgs, WaitArg,
     },
     http::HttpArgs,
+    offload::OffloadArgs,
     pg::PgArgs,
     redis::RedisArgs,
 };
@@ -52,6 +53,8 @@ pub enum MeasureKind {
     Stream(Box<StreamArgs>),
     /// Connections per second, the time to connect and to the first byte.
     Connect(Box<ConnectArgs>),
+    /// Which offload damages, merges or loses packets, in both directions.
+    Offload(Box<OffloadArgs>),
     /// HTTP/1.1 requests to any server: latency, time to first byte, status codes.
     Http(Box<HttpArgs>),
     /// PostgreSQL transactions, pgbench's or from script files: rates, latencies, failures.
@@ -67,6 +70,7 @@ impl MeasureKind {
             Self::Rtt(a) => a.common.kernel.softirq,
             Self::Stream(a) => a.common.kernel.softirq,
             Self::Connect(a) => a.common.kernel.softirq,
+            Self::Offload(_) => false,
             Self::Http(a) => a.local.kernel.softirq,
             Self::Pg(a) => a.local.kernel.softirq,
             Self::Redis(a) => a.local.kernel.softirq,

@@ -6,6 +6,7 @@ pub mod counts;
 pub mod flags;
 mod http;
 mod local;
+mod offload;
 pub mod pg;
 pub mod redis;
 mod spec;
@@ -47,6 +48,9 @@ pub fn run(args: &MeasureArgs) -> Result<CommandEnd, Failure> {
         (Some(MeasureKind::Connect(a)), _) => {
             connect::run(&spec::connect(a)?, &a.common.secret, &a.common.output)
         }
+        (Some(MeasureKind::Offload(a)), _) => {
+            offload::run(&offload::spec(a)?, &a.secret, &a.output)
+        }
         (Some(MeasureKind::Http(a)), _) => http::run(&http::spec(a)?, &a.local.secret, &a.output),
         (Some(MeasureKind::Pg(a)), _) if a.init => pg::init(a),
         (Some(MeasureKind::Pg(a)), _) => {
@@ -59,7 +63,7 @@ pub fn run(args: &MeasureArgs) -> Result<CommandEnd, Failure> {
         }
         (None, Some(file)) => rerun(file, args),
         (None, None) => Err(Failure::Usage(
-            "say what to measure: rtt, stream, connect, http, pg or redis; `netwright measure --help` \
+            "say what to measure: rtt, stream, connect, offload, http, pg or redis; `netwright measure --help` \
              has examples"
                 .into(),
         )),
@@ -120,6 +124,7 @@ fn rerun(file: &Path, args: &MeasureArgs) -> Result<CommandEnd, Failure> {
     match kind {
         "rtt" => rtt(&asked(request, file)?, secret, output),
         "connect" => connect::run(&asked(request, file)?, secret, output),
+        "offload" => offload::run(&asked(request, file)?, secret, output),
         "http" => http::run(&asked(request, file)?, secret, output),
         "pg" => pg::run(&asked(request, file)?, None, secret, output),
         "redis" => {

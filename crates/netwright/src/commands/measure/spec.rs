@@ -23,17 +23,24 @@ const TCP_MESSAGE: u64 = 128 << 10;
 const UDP_MESSAGE: u64 = 1400;
 
 /// The target, with the port of `--port` or of a foreign protocol where it has none.
-fn target(args: &CommonArgs, foreign_port: Option<u16>) -> Result<String, Failure> {
+///
+/// # Errors
+/// Both name a port, or it is no target (exit code 2).
+pub fn with_port(
+    target: &str,
+    port: Option<u16>,
+    foreign_port: Option<u16>,
+) -> Result<String, Failure> {
     let usage = |e: traffic::Error| Failure::Usage(e.to_string());
-    let parsed: traffic::Target = args.target.parse().map_err(usage)?;
-    Ok(match (&parsed, args.port.or(foreign_port)) {
+    let parsed: traffic::Target = target.parse().map_err(usage)?;
+    Ok(match (&parsed, port.or(foreign_port)) {
         (traffic::Target::Host(host, None), Some(port)) => {
             traffic::Target::Host(host.clone(), Some(port)).to_string()
         }
-        (traffic::Target::Host(_, Some(_)), _) if args.port.is_some() => {
+        (traffic::Target::Host(_, Some(_)), _) if port.is_some() => {
             return Err(Failure::Usage("the target names a port and so does --port".into()));
         }
-        _ => args.target.clone(),
+        _ => target.to_owned(),
     })
 }
 
@@ -61,7 +68,7 @@ fn common(args: &CommonArgs, peer: PeerProgram) -> Result<Common, Failure> {
     }
     let here = args.placement.wait.into();
     Ok(Common {
-        target: target(args, foreign_port)?,
+        target: with_port(&args.target, args.port, foreign_port)?,
         peer,
         transport,
         family: args.address.family(),
