@@ -190,6 +190,8 @@ pub fn bare_nic(name: &str, kind: &str) -> Nic {
         carrier: no(),
         speed_bps: no(),
         duplex: no(),
+        link_modes: no(),
+        fec: no(),
         mtu: no(),
         min_mtu: no(),
         max_mtu: no(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     Reading,
+    link::{self, Fec, LinkModes},
     nic::{Coalesce, Feature, Nic, PciFunction, Qdisc, Rss},
 };
 
@@ -33,7 +34,9 @@ pub fn show(v: &View<'_>, nic: &Nic, page: &mut Page) {
         page.labelled(Line::plain("  ").ink(Ink::Faint, format!("{label:<LABEL$}")), &value);
     };
     say("identity", identity(nic));
-    say("link", link(nic));
+    say("link", state(nic));
+    say("link modes", reason_or(&nic.link_modes, modes));
+    say("FEC", reason_or(&nic.fec, fec));
     say("PCI", reason_or(&nic.pci, pci));
     say("channels", reason_or(&nic.channels, |c| Line::plain(nics::channels(c))));
     say("rings", reason_or(&nic.rings, |r| Line::plain(nics::rings(r))));
@@ -75,13 +78,33 @@ fn identity(nic: &Nic) -> Line {
     ])
 }
 
-fn link(nic: &Nic) -> Line {
+fn state(nic: &Nic) -> Line {
     dotted([
         fact("carrier", &nic.carrier, |c| if *c { "yes".into() } else { "no".into() }),
         fact("duplex", &nic.duplex, String::clone),
         fact("mtu", &nic.min_mtu, |m| format!("from {m}")),
         fact("to", &nic.max_mtu, ToString::to_string),
         fact("txqueuelen", &nic.txqueuelen, ToString::to_string),
+    ])
+}
+
+/// The highest speed that each end has.
+fn modes(m: &LinkModes) -> Line {
+    let up_to = |list: &Vec<String>| {
+        link::highest(list).map_or_else(|| "none".to_owned(), |best| best.to_string())
+    };
+    dotted([
+        Line::new().ink(Ink::Faint, "supports ").text(up_to(&m.supported)),
+        Line::new().ink(Ink::Faint, "offers ").text(up_to(&m.advertised)),
+        fact("other end offers", &m.peer, up_to),
+        Line::new().ink(Ink::Faint, "negotiated ").also(yes_no(&m.autoneg)),
+    ])
+}
+
+fn fec(f: &Fec) -> Line {
+    dotted([
+        fact("in use", &f.active, String::clone),
+        Line::new().ink(Ink::Faint, "configured ").text(f.configured.join(" ")),
     ])
 }
 
