@@ -12,6 +12,7 @@ mod fuzz;
 mod history;
 mod licences;
 mod looks;
+mod place;
 mod prose;
 mod words;
 
