@@ -30,6 +30,20 @@ pub struct Fec {
     pub active: Reading<String>,
 }
 
+/// A pluggable transceiver's own diagnostics. **Source**: *ethtool* netlink `MODULE_EEPROM_GET` (since
+/// Linux 5.13, `CAP_NET_ADMIN`) by SFF-8472, SFF-8636 or CMIS; or `ethtool -m`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Module {
+    /// Temperature, thousandths of a degree Celsius.
+    pub temperature_millicelsius: Reading<i32>,
+    /// Temperature from which it gives an alarm; of SFP, and where ethtool printed it.
+    pub high_alarm_millicelsius: Reading<i32>,
+    /// Alarms that are on: `rx power low`, `bias current high (channel 2)`.
+    pub alarms: Vec<String>,
+    /// Warnings that are on.
+    pub warnings: Vec<String>,
+}
+
 /// The speed of a link mode by its name, `None` for one that is no speed (`TP`, `Autoneg`).
 ///
 /// **Source**: `__DEFINE_LINK_MODE_NAME` of `net/ethtool/common.c`: the number of Mbit/s comes

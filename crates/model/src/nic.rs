@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BitsPerSec, Bytes, CpuSet, IrqId, Nanos, NumaNode, QueueId, Reading,
-    link::{Fec, LinkModes},
+    link::{Fec, LinkModes, Module},
     napi::Napi,
 };
 
@@ -52,6 +52,8 @@ pub struct Nic {
     pub link_modes: Reading<LinkModes>,
     #[serde(default)]
     pub fec: Reading<Fec>,
+    #[serde(default)]
+    pub module: Reading<Module>,
     /// Largest packet in bytes, without the link header.
     pub mtu: Reading<u32>,
     /// Smallest supported MTU. **Source**: rtnetlink `IFLA_MIN_MTU`, since 4.19.

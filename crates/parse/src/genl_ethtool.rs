@@ -155,6 +155,12 @@ pub fn fec(payload: &[u8]) -> Option<FecMessage> {
     Some(message)
 }
 
+/// The bytes of a `MODULE_EEPROM_GET` reply; `None` if it has none.
+pub fn module_bytes(payload: &[u8]) -> Option<Vec<u8>> {
+    const DATA: u16 = 7;
+    attribute(payload, GENERIC_HEADER, DATA).map(|a| a.bytes.to_vec())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -63,6 +63,7 @@ pub mod rtnl_link;
 pub mod rtnl_qdisc;
 pub mod rtnl_stats;
 pub mod schedstat;
+pub mod sff_module;
 pub mod shell_settings;
 pub mod shell_vars;
 pub mod sockperf_text;
@@ -113,7 +114,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("fio_json", |b| document(b, fio_json::runs)),
     ("genl_ethtool", |b| {
         let _ = (genl_ethtool::coalesce(b), genl_ethtool::rss(b));
-        let _ = (genl_ethtool::link_modes(b), genl_ethtool::fec(b));
+        let _ = (genl_ethtool::link_modes(b), genl_ethtool::fec(b), genl_ethtool::module_bytes(b));
     }),
     ("genl_netdev", |b| {
         drop((genl_netdev::queue(b), genl_netdev::napi(b), genl_netdev::qstats(b)));
@@ -177,6 +178,11 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("rtnl_qdisc", |b| drop(rtnl_qdisc::parse(b))),
     ("rtnl_stats", |b| drop(rtnl_stats::parse(b))),
     ("schedstat", |b| drop(schedstat::parse(b))),
+    ("sff_module", |b| {
+        let _ =
+            (sff_module::printed(b), sff_module::layout(b).map(|l| sff_module::diagnostics(l, b)));
+        let _ = sff_module::diagnostics(sff_module::Layout::Sff8472, b);
+    }),
     ("shell_settings", |b| drop(shell_settings::parse(b, model::lint::Place::Script))),
     ("shell_vars", |b| drop(shell_vars::parse(b))),
     ("sockperf_text", |b| drop(sockperf_text::runs(&String::from_utf8_lossy(b)))),

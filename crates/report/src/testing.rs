@@ -192,6 +192,7 @@ pub fn bare_nic(name: &str, kind: &str) -> Nic {
         duplex: no(),
         link_modes: no(),
         fec: no(),
+        module: no(),
         mtu: no(),
         min_mtu: no(),
         max_mtu: no(),

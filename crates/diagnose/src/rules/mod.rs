@@ -46,9 +46,11 @@ pub(crate) mod slow_clocksource;
 pub(crate) mod small_read_request;
 pub(crate) mod smt_sibling_shared;
 pub(crate) mod syn_queue_overflow;
+pub(crate) mod synthetic_path;
 pub(crate) mod tcp_mem_units;
 pub(crate) mod tcp_memory_pressure;
 pub(crate) mod time_squeeze;
+pub(crate) mod transceiver_alarm;
 pub(crate) mod udp_receive_drops;
 pub(crate) mod xps_not_local;
 
@@ -103,4 +105,6 @@ pub static ALL: &[&Rule] = &[
     &iommu_strict::RULE,
     &link_below_capability::RULE,
     &fec_errors::RULE,
+    &synthetic_path::RULE,
+    &transceiver_alarm::RULE,
 ];

@@ -16,6 +16,7 @@ use crate::{ReadError, Root};
 const LINKMODES_GET: u8 = 4;
 const COALESCE_GET: u8 = 19;
 const FEC_GET: u8 = 29;
+const MODULE_EEPROM_GET: u8 = 31;
 const RSS_GET: u8 = 38;
 
 /// Coalescing parameters of every device that has any. Needs no capability. Since 5.7.
@@ -59,6 +60,45 @@ pub fn link_modes(root: &Root, nic: &str) -> Result<LinkModesMessage, ReadError>
         let request = Request::one(family, &[LINKMODES_GET, 1, 0, 0]).with(HEADER | NESTED, &name);
         netlink::one(libc::NETLINK_GENERIC, &what, &request, |m| {
             (m.kind == family).then(|| genl_ethtool::link_modes(m.payload)).flatten()
+        })
+    })
+}
+
+/// 128 bytes of a transceiver's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModulePart {
+    /// The first half of address A0h.
+    Lower,
+    /// The first half of address A2h, which an SFP with diagnostics has.
+    SfpDiagnostics,
+}
+
+/// A part of the memory of a device's transceiver. Needs `CAP_NET_ADMIN`. Since 5.13.
+///
+/// # Errors
+/// As for [`coalesce`]; absent for a device without a transceiver.
+pub fn module(root: &Root, nic: &str, part: ModulePart) -> Result<Vec<u8>, ReadError> {
+    const OFFSET: u16 = 2;
+    const LENGTH: u16 = 3;
+    const PAGE: u16 = 4;
+    const ADDRESS: u16 = 6;
+    let (name, address) = match part {
+        ModulePart::Lower => ("lower", 0x50),
+        ModulePart::SfpDiagnostics => ("sfp", 0x51),
+    };
+    let key = format!("ethtool/{}/module-{name}", key_part(nic));
+    root.ask(&key, || {
+        let what = format!("{key} (ethtool family, since Linux 5.13)");
+        let family = genl::family("ethtool", &what)?;
+        let name = attribute(HEADER_DEV_NAME, format!("{nic}\0").as_bytes());
+        let request = Request::one(family, &[MODULE_EEPROM_GET, 1, 0, 0])
+            .with(HEADER | NESTED, &name)
+            .with(OFFSET, &0u32.to_ne_bytes())
+            .with(LENGTH, &128u32.to_ne_bytes())
+            .with(PAGE, &[0])
+            .with(ADDRESS, &[address]);
+        netlink::one(libc::NETLINK_GENERIC, &what, &request, |m| {
+            (m.kind == family).then(|| genl_ethtool::module_bytes(m.payload)).flatten()
         })
     })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     Reading,
-    link::{self, Fec, LinkModes},
+    link::{self, Fec, LinkModes, Module},
     nic::{Coalesce, Feature, Nic, PciFunction, Qdisc, Rss},
 };
 
@@ -37,6 +37,7 @@ pub fn show(v: &View<'_>, nic: &Nic, page: &mut Page) {
     say("link", state(nic));
     say("link modes", reason_or(&nic.link_modes, modes));
     say("FEC", reason_or(&nic.fec, fec));
+    say("transceiver", reason_or(&nic.module, module));
     say("PCI", reason_or(&nic.pci, pci));
     say("channels", reason_or(&nic.channels, |c| Line::plain(nics::channels(c))));
     say("rings", reason_or(&nic.rings, |r| Line::plain(nics::rings(r))));
@@ -105,6 +106,20 @@ fn fec(f: &Fec) -> Line {
     dotted([
         fact("in use", &f.active, String::clone),
         Line::new().ink(Ink::Faint, "configured ").text(f.configured.join(" ")),
+    ])
+}
+
+fn module(m: &Module) -> Line {
+    let degrees = |milli: &i32| format!("{:.1} °C", f64::from(*milli) / 1000.0);
+    let list = |what: &str, all: &[String]| match all {
+        [] => Line::new(),
+        all => Line::new().ink(Ink::Warn, format!("{what} ")).text(all.join(", ")),
+    };
+    dotted([
+        fact("temperature", &m.temperature_millicelsius, degrees),
+        fact("alarm from", &m.high_alarm_millicelsius, degrees),
+        list("alarm:", &m.alarms),
+        list("warning:", &m.warnings),
     ])
 }
 

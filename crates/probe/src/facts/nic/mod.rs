@@ -5,6 +5,7 @@
 mod ethtool;
 mod kind;
 mod link;
+mod module;
 pub mod place;
 mod printed;
 mod queues;
@@ -106,6 +107,7 @@ fn one(root: &Root, ethtool: &Ethtool, dumps: &ethtool::EthtoolDumps, name: &str
         duplex,
         link_modes: link::modes(root, name),
         fec: link::fec(root, &dumps.fec, name),
+        module: module::read(root, name),
         mtu: root.number(&at("mtu")),
         min_mtu: Reading::absent(NOT_READ),
         max_mtu: Reading::absent(NOT_READ),
