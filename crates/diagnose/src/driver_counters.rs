@@ -28,9 +28,16 @@ pub(crate) enum Meaning {
     PauseReceivedTime,
     /// Time for which sent pause frames held the other end, µs.
     PauseSentTime,
+    /// A block that forward error correction could not repair.
+    FecLost,
+    /// A block or symbol that it repaired.
+    FecRepaired,
 }
 
-use Meaning::{NoBuffer, PauseReceived, PauseReceivedTime, PauseSent, PauseSentTime, QueueStopped};
+use Meaning::{
+    FecLost, FecRepaired, NoBuffer, PauseReceived, PauseReceivedTime, PauseSent, PauseSentTime,
+    QueueStopped,
+};
 
 /// Drivers with the same names, the name of the counter (`*` stands for a number), what it means, and
 /// the file that has it.
@@ -67,6 +74,10 @@ const TABLE: &[Row] = &[
     (&["bnxt_en"], "rx_total_oom_discards", NoBuffer, "broadcom/bnxt/bnxt.c"),
     (&["bnxt_en"], "rx_pause_frames", PauseReceived, "broadcom/bnxt/bnxt_ethtool.c"),
     (&["bnxt_en"], "tx_pause_frames", PauseSent, "broadcom/bnxt/bnxt_ethtool.c"),
+    (&["bnxt_en"], "rx_fec_uncorrectable_blocks", FecLost, "broadcom/bnxt/bnxt_ethtool.c"),
+    (&["bnxt_en"], "rx_fec_corrected_blocks", FecRepaired, "broadcom/bnxt/bnxt_ethtool.c"),
+    (&["sfc"], "fec_uncorrected_errors", FecLost, "sfc/ef10.c"),
+    (&["sfc"], "fec_corrected_errors", FecRepaired, "sfc/ef10.c"),
     (&["tg3"], "rx_xoff_pause_rcvd", PauseReceived, "broadcom/tg3.c"),
     (&["tg3"], "tx_xoff_sent", PauseSent, "broadcom/tg3.c"),
     (&["ena"], "queue_*_rx_page_alloc_fail", NoBuffer, "amazon/ena/ena_ethtool.c"),

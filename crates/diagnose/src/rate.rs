@@ -27,6 +27,13 @@ pub(crate) fn sustained(count: u64, window_s: f64) -> Option<Confidence> {
     })
 }
 
+/// Bits per second of a NIC's busier direction; `None` where neither was counted.
+pub(crate) fn busier_way(case: &Case<'_>, nic: &str) -> Option<f64> {
+    let window = case.window_s().ok()?;
+    let bytes = ["rx_bytes", "tx_bytes"].map(|s| case.nic_statistic(nic, s).ok());
+    bytes.into_iter().flatten().max().map(|n| n as f64 * 8.0 / window)
+}
+
 /// Events per minute for alarms of single events: the count in windows up to a minute, scaled down
 /// for longer ones. It is never scaled up: two events in 5 s are two, not 24.
 pub(crate) fn at_most_per_minute(count: u64, window_s: f64) -> f64 {

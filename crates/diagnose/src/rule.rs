@@ -197,7 +197,9 @@ impl Draft {
     /// One more sentence of explanation.
     pub(crate) fn add(mut self, text: &str) -> Self {
         if !text.is_empty() {
-            self.finding.explanation.push(' ');
+            if !self.finding.explanation.is_empty() {
+                self.finding.explanation.push(' ');
+            }
             self.finding.explanation.push_str(text);
         }
         self

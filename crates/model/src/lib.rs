@@ -18,6 +18,7 @@ pub mod host;
 pub mod ids;
 pub mod irq;
 pub mod knob;
+pub mod link;
 pub mod lint;
 pub mod measure;
 pub mod napi;

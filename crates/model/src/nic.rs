@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BitsPerSec, Bytes, CpuSet, IrqId, Nanos, NumaNode, QueueId, Reading, napi::Napi};
+use crate::{
+    BitsPerSec, Bytes, CpuSet, IrqId, Nanos, NumaNode, QueueId, Reading,
+    link::{Fec, LinkModes, Module},
+    napi::Napi,
+};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Nic {
@@ -44,6 +48,12 @@ pub struct Nic {
     pub speed_bps: Reading<BitsPerSec>,
     /// `full`, `half`. **Source**: `duplex`.
     pub duplex: Reading<String>,
+    #[serde(default)]
+    pub link_modes: Reading<LinkModes>,
+    #[serde(default)]
+    pub fec: Reading<Fec>,
+    #[serde(default)]
+    pub module: Reading<Module>,
     /// Largest packet in bytes, without the link header.
     pub mtu: Reading<u32>,
     /// Smallest supported MTU. **Source**: rtnetlink `IFLA_MIN_MTU`, since 4.19.

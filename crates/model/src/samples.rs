@@ -352,6 +352,10 @@ pub struct NicSample {
     pub qdiscs: Reading<Vec<QdiscSample>>,
     /// Carrier changes within the window. **Source**: `carrier_changes`.
     pub carrier_changes: Delta,
+    /// Growth of `corrected_blocks`, `uncorrectable_blocks` and `corrected_bits` of forward error
+    /// correction, as far as the driver counts them. **Source**: *ethtool* netlink `FEC_GET`.
+    #[serde(default)]
+    pub fec: Reading<BTreeMap<String, Delta>>,
 }
 
 /// One queue over the window.

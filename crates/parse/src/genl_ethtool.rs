@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::netlink::{attribute, attributes};
+use crate::netlink::{Attribute, attribute, attributes, u64_at};
 
 /// Bytes of the generic header before the attributes.
 const GENERIC_HEADER: usize = 4;
@@ -55,6 +55,112 @@ pub fn rss(payload: &[u8]) -> Option<RssMessage> {
     })
 }
 
+/// Link modes of one device, by the kernel's names; ports, pause frames and FEC are among them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkModesMessage {
+    pub nic: String,
+    /// Whether the speed is negotiated, where the kernel says.
+    pub autoneg: Option<bool>,
+    pub supported: Vec<String>,
+    pub advertised: Vec<String>,
+    /// What the other end offers, where the driver says.
+    pub peer: Option<Vec<String>>,
+}
+
+/// A `LINKMODES_GET` reply with bit sets that have names; `None` if it names no device.
+pub fn link_modes(payload: &[u8]) -> Option<LinkModesMessage> {
+    const AUTONEG: u16 = 2;
+    const OURS: u16 = 3;
+    const PEER: u16 = 4;
+    let mut message = LinkModesMessage { nic: device(payload)?, ..Default::default() };
+    message.autoneg =
+        attribute(payload, GENERIC_HEADER, AUTONEG).and_then(|a| a.u32()).map(|on| on != 0);
+    for bit in attribute(payload, GENERIC_HEADER, OURS).iter().flat_map(bits) {
+        if bit.is_set {
+            message.advertised.push(bit.name.clone());
+        }
+        message.supported.push(bit.name);
+    }
+    message.peer = attribute(payload, GENERIC_HEADER, PEER)
+        .map(|set| bits(&set).into_iter().map(|bit| bit.name).collect());
+    Some(message)
+}
+
+/// A bit of a set: those of a mask, or of a list without a mask.
+struct Bit {
+    name: String,
+    /// Its value, where the set has a mask.
+    is_set: bool,
+}
+
+/// The bits of a set in its verbose form. A bit without a name is `bit N`.
+fn bits(set: &Attribute<'_>) -> Vec<Bit> {
+    const BITS: u16 = 3;
+    const BIT: u16 = 1;
+    const INDEX: u16 = 1;
+    const NAME: u16 = 2;
+    const VALUE: u16 = 3;
+    let bit = |a: Attribute<'_>| {
+        let index = a.inner(INDEX).and_then(|i| i.u32());
+        let name = a.inner(NAME).map(|name| name.text()).filter(|name| !name.is_empty());
+        let name = name.or_else(|| index.map(|i| format!("bit {i}")))?;
+        Some(Bit { name, is_set: a.inner(VALUE).is_some() })
+    };
+    let Some(list) = set.inner(BITS) else { return vec![] };
+    list.nested().filter(|a| a.kind == BIT).filter_map(bit).collect()
+}
+
+/// Forward error correction of one device.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FecMessage {
+    pub nic: String,
+    /// Configured encodings by the kernel's names: `None` (off), `RS`, `BASER`, `LLRS`.
+    pub configured: Vec<String>,
+    /// Whether the NIC chooses.
+    pub auto: bool,
+    /// The encoding in use, of the same names, or `bit N`.
+    pub active: Option<String>,
+    /// `corrected_blocks`, `uncorrectable_blocks`, `corrected_bits`: the port's sums of those that the
+    /// driver counts.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// A `FEC_GET` reply; `None` if it names no device.
+pub fn fec(payload: &[u8]) -> Option<FecMessage> {
+    const MODES: u16 = 2;
+    const AUTO: u16 = 3;
+    const ACTIVE: u16 = 4;
+    const STATS: u16 = 5;
+    /// `ETHTOOL_LINK_MODE_FEC_…_BIT`.
+    const ENCODINGS: [(u32, &str); 4] = [(49, "None"), (50, "RS"), (51, "BASER"), (74, "LLRS")];
+    const COUNTERS: [(u16, &str); 3] =
+        [(2, "corrected_blocks"), (3, "uncorrectable_blocks"), (4, "corrected_bits")];
+    let at = |kind| attribute(payload, GENERIC_HEADER, kind);
+    let encoding = |bit: u32| {
+        let known = ENCODINGS.iter().find(|e| e.0 == bit);
+        known.map_or_else(|| format!("bit {bit}"), |e| e.1.to_owned())
+    };
+    let mut message = FecMessage { nic: device(payload)?, ..Default::default() };
+    let set = at(MODES).map(|set| bits(&set)).unwrap_or_default();
+    message.configured = set.into_iter().map(|bit| bit.name).collect();
+    message.auto = at(AUTO).and_then(|a| a.u32()).is_some_and(|on| on != 0);
+    message.active = at(ACTIVE).and_then(|a| a.u32()).map(encoding);
+    if let Some(stats) = at(STATS) {
+        // An array: the port's sum, then one number for each lane.
+        let sum = |kind| stats.inner(kind).and_then(|a| u64_at(a.bytes, 0));
+        let counted =
+            COUNTERS.iter().filter_map(|(kind, name)| Some(((*name).into(), sum(*kind)?)));
+        message.counters = counted.collect();
+    }
+    Some(message)
+}
+
+/// The bytes of a `MODULE_EEPROM_GET` reply; `None` if it has none.
+pub fn module_bytes(payload: &[u8]) -> Option<Vec<u8>> {
+    const DATA: u16 = 7;
+    attribute(payload, GENERIC_HEADER, DATA).map(|a| a.bytes.to_vec())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,5 +199,65 @@ mod tests {
         assert_eq!(rss(&other).unwrap().context, 3);
         assert_eq!(rss(&[38, 1, 0, 0]), None, "no device");
         assert_eq!(coalesce(&[]), None);
+    }
+
+    fn nest(kind: u16, inner: &[Vec<u8>]) -> Vec<u8> {
+        attribute(kind | 0x8000, &inner.concat())
+    }
+
+    /// A bit set as the kernel writes it: index, name, and the value where there is a mask.
+    fn set(kind: u16, list: &[(u32, &str, bool)]) -> Vec<u8> {
+        let bit = |(index, name, value): &(u32, &str, bool)| {
+            let mut inner = vec![attribute(1, &index.to_ne_bytes())];
+            inner.push(attribute(2, format!("{name}\0").as_bytes()));
+            if *value {
+                inner.push(attribute(3, &[]));
+            }
+            nest(1, &inner)
+        };
+        let size = attribute(2, &121u32.to_ne_bytes());
+        nest(kind, &[size, nest(3, &list.iter().map(bit).collect::<Vec<_>>())])
+    }
+
+    #[test]
+    fn modes_of_both_ends_have_names() {
+        let ours = [(3, "100baseT/Full", true), (5, "1000baseT/Full", false), (6, "Autoneg", true)];
+        let theirs = [(3, "100baseT/Full", false)];
+        let found =
+            link_modes(&message(&[attribute(2, &[1]), set(3, &ours), set(4, &theirs)])).unwrap();
+        assert_eq!(found.autoneg, Some(true));
+        assert_eq!(found.supported, ["100baseT/Full", "1000baseT/Full", "Autoneg"]);
+        assert_eq!(found.advertised, ["100baseT/Full", "Autoneg"]);
+        assert_eq!(found.peer, Some(vec!["100baseT/Full".to_owned()]));
+        let silent = link_modes(&message(&[attribute(2, &[0]), set(3, &ours)])).unwrap();
+        assert_eq!((silent.autoneg, silent.peer), (Some(false), None));
+        assert_eq!(link_modes(&[]), None);
+    }
+
+    #[test]
+    fn blocks_are_the_ports_sum_and_not_a_lanes() {
+        let numbers = |list: &[u64]| list.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
+        let stats = nest(
+            5,
+            &[
+                attribute(2, &numbers(&[123, 100, 23])),
+                attribute(3, &numbers(&[4])),
+                attribute(4, &[]),
+            ],
+        );
+        let bytes = message(&[
+            set(2, &[(50, "RS", false)]),
+            attribute(3, &[0]),
+            attribute(4, &50u32.to_ne_bytes()),
+            stats,
+        ]);
+        let found = fec(&bytes).unwrap();
+        assert_eq!((found.configured, found.auto), (vec!["RS".to_owned()], false));
+        assert_eq!(found.active.as_deref(), Some("RS"));
+        let counters = [("corrected_blocks".to_owned(), 123), ("uncorrectable_blocks".into(), 4)];
+        assert_eq!(found.counters, BTreeMap::from(counters));
+        let other = fec(&message(&[attribute(4, &99u32.to_ne_bytes())])).unwrap();
+        assert_eq!(other.active.as_deref(), Some("bit 99"));
+        assert!(other.counters.is_empty());
     }
 }

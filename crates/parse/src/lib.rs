@@ -16,6 +16,7 @@ pub mod cpuinfo;
 pub mod dockerfile;
 pub mod environ;
 pub mod error;
+pub mod ethtool_link_text;
 pub mod ethtool_text;
 pub mod fio_json;
 pub mod genl_ethtool;
@@ -62,6 +63,7 @@ pub mod rtnl_link;
 pub mod rtnl_qdisc;
 pub mod rtnl_stats;
 pub mod schedstat;
+pub mod sff_module;
 pub mod shell_settings;
 pub mod shell_vars;
 pub mod sockperf_text;
@@ -101,13 +103,19 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("cpuinfo", |b| drop(cpuinfo::parse(b))),
     ("dockerfile", |b| drop(dockerfile::parse(b))),
     ("environ", |b| drop(environ::value(b, "container"))),
+    ("ethtool_link_text", |b| {
+        let _ = (ethtool_link_text::modes(b), ethtool_link_text::fec(b));
+    }),
     ("ethtool_text", |b| {
         let _ = (ethtool_text::limits(b), ethtool_text::features(b), ethtool_text::coalesce(b));
         let _ = (ethtool_text::statistics(b), ethtool_text::driver(b), ethtool_text::link(b));
         let _ = (ethtool_text::pause(b), ethtool_text::rss(b), ethtool_text::rule_count(b));
     }),
     ("fio_json", |b| document(b, fio_json::runs)),
-    ("genl_ethtool", |b| drop((genl_ethtool::coalesce(b), genl_ethtool::rss(b)))),
+    ("genl_ethtool", |b| {
+        let _ = (genl_ethtool::coalesce(b), genl_ethtool::rss(b));
+        let _ = (genl_ethtool::link_modes(b), genl_ethtool::fec(b), genl_ethtool::module_bytes(b));
+    }),
     ("genl_netdev", |b| {
         drop((genl_netdev::queue(b), genl_netdev::napi(b), genl_netdev::qstats(b)));
     }),
@@ -170,6 +178,11 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("rtnl_qdisc", |b| drop(rtnl_qdisc::parse(b))),
     ("rtnl_stats", |b| drop(rtnl_stats::parse(b))),
     ("schedstat", |b| drop(schedstat::parse(b))),
+    ("sff_module", |b| {
+        let _ =
+            (sff_module::printed(b), sff_module::layout(b).map(|l| sff_module::diagnostics(l, b)));
+        let _ = sff_module::diagnostics(sff_module::Layout::Sff8472, b);
+    }),
     ("shell_settings", |b| drop(shell_settings::parse(b, model::lint::Place::Script))),
     ("shell_vars", |b| drop(shell_vars::parse(b))),
     ("sockperf_text", |b| drop(sockperf_text::runs(&String::from_utf8_lossy(b)))),

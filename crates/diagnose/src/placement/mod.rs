@@ -46,6 +46,10 @@ pub struct PlacementOptions {
 /// proposal, which no measurement supports yet.
 const INTERRUPT_SHARE: usize = 4;
 
+/// To be nearer to its NIC and disks, a service gives up cores, but keeps one of so many of those that
+/// it could have. Our proposal: a placement that crosses nodes costs less than half of the cores.
+const FEWEST: usize = 2;
+
 /// Distance of two nodes whose distance the firmware does not name: ACPI's 10 is the node itself,
 /// and 20 is what Linux assumes of another one (`REMOTE_DISTANCE`).
 const REMOTE: u32 = 20;
@@ -251,13 +255,25 @@ fn place_services(
         };
         services.iter().zip(&allowed).map(row).collect()
     };
-    // The most cores for each with which all find a place.
+    // The most cores for each with which all find a place; fewer where that brings them nearer.
     let sizes: Vec<usize> = cores.iter().map(FreeCores::len).collect();
     let even = sizes.iter().sum::<usize>() / services.len().max(1);
     let most = options.cores.unwrap_or(even).max(1);
-    let fit = (1..=most).rev().find_map(|each| {
+    let with = |each: usize| {
         let places: Vec<usize> = sizes.iter().map(|n| n / each).collect();
         Some((each, assign::assign(&costs(each), &places)?))
+    };
+    let apart = |at: &[usize]| -> u64 {
+        let nodes = at.iter().map(|n| nodes.get(*n));
+        let pairs = services.iter().zip(nodes);
+        pairs.filter_map(|(s, node)| Some(distances(case, s, *node?))).map(|(n, d)| n + d).sum()
+    };
+    let fit = (1..=most).rev().find_map(with).map(|top| match options.cores {
+        Some(_) => top,
+        None => {
+            let fewer = (top.0.div_ceil(FEWEST)..top.0).rev().filter_map(with);
+            std::iter::once(top).chain(fewer).min_by_key(|fit| apart(&fit.1)).unwrap_or_default()
+        }
     });
     if let Some(asked) = options.cores.filter(|c| fit.as_ref().is_none_or(|f| f.0 < *c)) {
         let free = sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -336,9 +352,8 @@ fn may_use(case: &Case<'_>, group: &Group<'_>) -> CpuSet {
     }
 }
 
-/// What a service costs on a node: the mean distance to its NICs, and that to its disks. Of two
-/// equal nodes the NIC's is better, then the one where the service is now.
-fn cost(case: &Case<'_>, service: &PlacedService, node: NumaNode) -> u64 {
+/// The mean distance of a node to a service's NICs, and that to its disks, in thousandths.
+fn distances(case: &Case<'_>, service: &PlacedService, node: NumaNode) -> (u64, u64) {
     let mean = |devices: &[UsedDevice]| {
         let all: Vec<u64> = devices
             .iter()
@@ -347,10 +362,17 @@ fn cost(case: &Case<'_>, service: &PlacedService, node: NumaNode) -> u64 {
             .collect();
         all.iter().sum::<u64>().saturating_mul(1000) / (all.len() as u64).max(1)
     };
+    (mean(&service.nics), mean(&service.disks))
+}
+
+/// What a service costs on a node: the distances to its NICs and to its disks. Of two equal nodes
+/// the NIC's is better, then the one where the service is now.
+fn cost(case: &Case<'_>, service: &PlacedService, node: NumaNode) -> u64 {
     let elsewhere =
         service.cpus_now.known().is_none_or(|now| !now.is_subset(&case.node_cpus(node)));
+    let (nics, disks) = distances(case, service, node);
     // 1001 and 1000: the NIC decides a tie; the last digit is for staying.
-    mean(&service.nics) * 1001 + mean(&service.disks) * 1000 + u64::from(elsewhere)
+    nics * 1001 + disks * 1000 + u64::from(elsewhere)
 }
 
 fn distance(case: &Case<'_>, from: NumaNode, to: NumaNode) -> u32 {

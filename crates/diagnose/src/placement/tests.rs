@@ -210,6 +210,38 @@ fn a_host_with_few_cores_keeps_none_for_interrupts() {
     assert!(d.notes.iter().any(|n| n.contains("too few")), "{:?}", d.notes);
 }
 
+/// The interrupts take a core of the NIC's node: three near cores are better than four far ones.
+#[test]
+fn a_service_gives_up_a_core_to_be_with_its_nic() {
+    let mut facts = host(4, 4, 1, &[("eth0", Some(2))]);
+    service(&mut facts, 10, "web");
+    let all = [uses(10, "", "10.0.0.1")];
+    let d = placed(facts.clone(), &all, PlacementOptions::default());
+    assert_eq!(d.services[0].node, Some(NumaNode(2)), "{:?}", d.services);
+    assert_eq!(d.services[0].cpus.to_string(), "9-11");
+    assert_eq!(d.interrupts[0].cpus.to_string(), "8");
+    // As many as were asked for, wherever they are.
+    let options = PlacementOptions { cores: Some(4), interrupt_cores: None };
+    let d = placed(facts, &all, options);
+    assert_eq!((d.services[0].cpus.len(), d.services[0].node == Some(NumaNode(2))), (4, false));
+}
+
+/// Eight services, one NIC on a node of eight cores: near it each would have one core, and no other
+/// node any work. Each keeps at least half of the four that it could have.
+#[test]
+fn a_service_keeps_half_of_its_cores() {
+    let mut facts = host(4, 8, 1, &[("eth0", Some(0))]);
+    for n in 0..8 {
+        service(&mut facts, 10 + n, &format!("web@{n}"));
+    }
+    let all: Vec<ProcessUse> = (0..8).map(|n| uses(10 + n, "", "10.0.0.1")).collect();
+    let options = PlacementOptions { cores: None, interrupt_cores: Some(0) };
+    let d = placed(facts, &all, options);
+    assert!(d.services.iter().all(|s| s.cpus.len() == 2), "{:?}", d.services);
+    let near = d.services.iter().filter(|s| s.node == Some(NumaNode(0))).count();
+    assert_eq!(near, 4, "{:?}", d.services);
+}
+
 #[test]
 fn too_many_cores_asked_for_are_reduced_and_said() {
     let mut facts = host(2, 8, 1, &[("eth0", Some(1))]);

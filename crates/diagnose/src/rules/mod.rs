@@ -15,6 +15,7 @@ pub(crate) mod conntrack_filling;
 pub(crate) mod cpu_quota;
 pub(crate) mod cpu_steal;
 pub(crate) mod driver_starvation;
+pub(crate) mod fec_errors;
 pub(crate) mod few_channels;
 pub(crate) mod flow_skew;
 pub(crate) mod governor_idle_states;
@@ -23,6 +24,7 @@ pub(crate) mod irq_off_node;
 pub(crate) mod irq_suspension;
 pub(crate) mod irqs_piled_up;
 pub(crate) mod ksoftirqd_hot;
+pub(crate) mod link_below_capability;
 pub(crate) mod link_faults;
 pub(crate) mod memory_pressure;
 pub(crate) mod mtu_mismatch;
@@ -44,9 +46,11 @@ pub(crate) mod slow_clocksource;
 pub(crate) mod small_read_request;
 pub(crate) mod smt_sibling_shared;
 pub(crate) mod syn_queue_overflow;
+pub(crate) mod synthetic_path;
 pub(crate) mod tcp_mem_units;
 pub(crate) mod tcp_memory_pressure;
 pub(crate) mod time_squeeze;
+pub(crate) mod transceiver_alarm;
 pub(crate) mod udp_receive_drops;
 pub(crate) mod xps_not_local;
 
@@ -99,4 +103,8 @@ pub static ALL: &[&Rule] = &[
     &memory_pressure::RULE,
     &irq_suspension::RULE,
     &iommu_strict::RULE,
+    &link_below_capability::RULE,
+    &fec_errors::RULE,
+    &synthetic_path::RULE,
+    &transceiver_alarm::RULE,
 ];

@@ -8,7 +8,7 @@ use model::{
 use crate::{
     Case, Rule,
     knob::advice,
-    queues,
+    queues, rate,
     rule::{Draft, Gain, Judgement, Missing, clear, need},
     text,
 };
@@ -51,7 +51,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         let text = format!("{name}: link {now} carries {usable}, the port {port}");
         return clear(text, [&pci.usable_bps, &nic.speed_bps]);
     }
-    let traffic = busier_way(case, name);
+    let traffic = rate::busier_way(case, name);
     let near_limit = traffic.is_some_and(|rate| rate > usable.0 as f64 * NEAR_LIMIT);
     let cause = Cause::of(pci);
     let (severity, confidence) = match (near_limit, cause) {
@@ -104,13 +104,6 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         ))
         .on_nic(name)
         .found())
-}
-
-/// Bits per second of the busier direction.
-fn busier_way(case: &Case<'_>, name: &str) -> Option<f64> {
-    let window = case.window_s().ok()?;
-    let bytes = ["rx_bytes", "tx_bytes"].map(|s| case.nic_statistic(name, s).ok());
-    bytes.into_iter().flatten().max().map(|n| n as f64 * 8.0 / window)
 }
 
 /// Why the link is slow.

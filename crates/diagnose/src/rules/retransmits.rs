@@ -20,6 +20,7 @@ pub static RULE: Rule = Rule {
     explained_by: &[
         "cloud_allowance",
         "link_faults",
+        "fec_errors",
         "ring_too_small",
         "qdisc_drops",
         "backlog_drops",

@@ -13,6 +13,7 @@ mod history;
 mod history_figures;
 mod licences;
 mod looks;
+mod place;
 mod prose;
 mod words;
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use model::{QueueId, Reading};
-use parse::{rtnl_qdisc::QdiscMessage, rtnl_stats::LinkStats};
+use parse::{genl_ethtool::FecMessage, rtnl_qdisc::QdiscMessage, rtnl_stats::LinkStats};
 
 use super::Counters;
 use crate::{
     Root,
-    ask::{self, ethtool::Ethtool},
+    ask::{self, ethtool::Ethtool, netlink::Dump},
     error::reading,
     facts,
 };
@@ -22,6 +22,8 @@ pub struct RawNic {
     pub statistics: Reading<Counters>,
     /// Since boot. **Source**: `/sys/class/net/X/carrier_changes`.
     pub carrier_changes: Reading<u64>,
+    /// Counters of forward error correction by name. **Source**: *ethtool* netlink `FEC_GET`.
+    pub fec: Reading<Counters>,
     /// Counters of the driver by name. **Source**: `ethtool -S`.
     pub driver_stats: Reading<Counters>,
     /// Counters by queue and name. **Source**: netdev netlink `qstats-get`.
@@ -37,6 +39,7 @@ pub fn read(root: &Root) -> Reading<BTreeMap<String, RawNic>> {
         statistics: ask::rtnl::statistics(root).unwrap_or_default(),
         qdiscs: qdiscs(root),
         queues: queues(root),
+        fec: reading(ask::ethnl::fec(root)),
     };
     reading(root.entries("/sys/class/net")).map(|names| {
         names
@@ -53,6 +56,7 @@ struct Dumps<'a> {
     statistics: BTreeMap<String, LinkStats>,
     qdiscs: Reading<BTreeMap<u32, Vec<QdiscMessage>>>,
     queues: Reading<BTreeMap<u32, BTreeMap<QueueId, Counters>>>,
+    fec: Reading<Dump<FecMessage>>,
 }
 
 fn qdiscs(root: &Root) -> Reading<BTreeMap<u32, Vec<QdiscMessage>>> {
@@ -103,6 +107,7 @@ fn one(root: &Root, name: &str, dumps: &Dumps<'_>) -> Option<RawNic> {
             Some(changes) => Reading::Known(changes),
             None => root.number(&format!("{folder}/carrier_changes")),
         },
+        fec: facts::nic::fec_counters(root, &dumps.fec, name),
         driver_stats: facts::nic::driver_stats(root, &dumps.ethtool, name),
         queues,
         qdiscs: dumps

@@ -102,7 +102,7 @@ fn at_boot(now: &Raw) -> Raw {
     }
     for_known(&mut boot.nics, |nics| {
         for nic in nics.values_mut() {
-            for counters in [&mut nic.statistics, &mut nic.driver_stats] {
+            for counters in [&mut nic.statistics, &mut nic.driver_stats, &mut nic.fec] {
                 for_known(counters, |all| all.values_mut().for_each(|n| *n = 0));
             }
             for_known(&mut nic.carrier_changes, |n| *n = 0);

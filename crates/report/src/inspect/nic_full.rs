@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     Reading,
+    link::{self, Fec, LinkModes, Module},
     nic::{Coalesce, Feature, Nic, PciFunction, Qdisc, Rss},
 };
 
@@ -33,7 +34,10 @@ pub fn show(v: &View<'_>, nic: &Nic, page: &mut Page) {
         page.labelled(Line::plain("  ").ink(Ink::Faint, format!("{label:<LABEL$}")), &value);
     };
     say("identity", identity(nic));
-    say("link", link(nic));
+    say("link", state(nic));
+    say("link modes", reason_or(&nic.link_modes, modes));
+    say("FEC", reason_or(&nic.fec, fec));
+    say("transceiver", reason_or(&nic.module, module));
     say("PCI", reason_or(&nic.pci, pci));
     say("channels", reason_or(&nic.channels, |c| Line::plain(nics::channels(c))));
     say("rings", reason_or(&nic.rings, |r| Line::plain(nics::rings(r))));
@@ -75,13 +79,47 @@ fn identity(nic: &Nic) -> Line {
     ])
 }
 
-fn link(nic: &Nic) -> Line {
+fn state(nic: &Nic) -> Line {
     dotted([
         fact("carrier", &nic.carrier, |c| if *c { "yes".into() } else { "no".into() }),
         fact("duplex", &nic.duplex, String::clone),
         fact("mtu", &nic.min_mtu, |m| format!("from {m}")),
         fact("to", &nic.max_mtu, ToString::to_string),
         fact("txqueuelen", &nic.txqueuelen, ToString::to_string),
+    ])
+}
+
+/// The highest speed that each end has.
+fn modes(m: &LinkModes) -> Line {
+    let up_to = |list: &Vec<String>| {
+        link::highest(list).map_or_else(|| "none".to_owned(), |best| best.to_string())
+    };
+    dotted([
+        Line::new().ink(Ink::Faint, "supports ").text(up_to(&m.supported)),
+        Line::new().ink(Ink::Faint, "offers ").text(up_to(&m.advertised)),
+        fact("other end offers", &m.peer, up_to),
+        Line::new().ink(Ink::Faint, "negotiated ").also(yes_no(&m.autoneg)),
+    ])
+}
+
+fn fec(f: &Fec) -> Line {
+    dotted([
+        fact("in use", &f.active, String::clone),
+        Line::new().ink(Ink::Faint, "configured ").text(f.configured.join(" ")),
+    ])
+}
+
+fn module(m: &Module) -> Line {
+    let degrees = |milli: &i32| format!("{:.1} °C", f64::from(*milli) / 1000.0);
+    let list = |what: &str, all: &[String]| match all {
+        [] => Line::new(),
+        all => Line::new().ink(Ink::Warn, format!("{what} ")).text(all.join(", ")),
+    };
+    dotted([
+        fact("temperature", &m.temperature_millicelsius, degrees),
+        fact("alarm from", &m.high_alarm_millicelsius, degrees),
+        list("alarm:", &m.alarms),
+        list("warning:", &m.warnings),
     ])
 }
 

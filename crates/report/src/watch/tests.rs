@@ -190,6 +190,7 @@ fn full(cpus: u32) -> WatchRecord {
         queues: Reading::absent("not read"),
         qdiscs: Reading::absent("not read"),
         carrier_changes: Reading::Known(0),
+        fec: Reading::absent("no driver"),
     };
     let again = model::watch::Retransmits {
         local: "[2001:db8:1111:2222:3333:4444:5555:6666]:5432".into(),

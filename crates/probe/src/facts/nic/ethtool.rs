@@ -7,7 +7,7 @@ use model::{
     nic::{Channels, Coalesce, Feature, Pause, Rings, Rss},
 };
 
-use parse::genl_ethtool::{CoalesceMessage, RssMessage};
+use parse::genl_ethtool::{CoalesceMessage, FecMessage, RssMessage};
 
 use crate::{
     ReadError, Root,
@@ -26,11 +26,16 @@ use crate::{
 pub struct EthtoolDumps {
     coalesce: Result<Dump<CoalesceMessage>, ReadError>,
     rss: Result<Dump<RssMessage>, ReadError>,
+    pub fec: Result<Dump<FecMessage>, ReadError>,
 }
 
 impl EthtoolDumps {
     pub fn read(root: &Root) -> Self {
-        Self { coalesce: ethnl::coalesce(root), rss: ethnl::rss_contexts(root) }
+        Self {
+            coalesce: ethnl::coalesce(root),
+            rss: ethnl::rss_contexts(root),
+            fec: ethnl::fec(root),
+        }
     }
 }
 

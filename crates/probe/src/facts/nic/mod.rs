@@ -4,6 +4,8 @@
 
 mod ethtool;
 mod kind;
+mod link;
+mod module;
 pub mod place;
 mod printed;
 mod queues;
@@ -21,6 +23,7 @@ use parse::text;
 
 use crate::{ReadError, Root, ask::ethtool::Ethtool, error::reading, facts::pci};
 
+pub(crate) use link::fec_counters;
 pub(super) use place::of as device;
 use printed::or_printed;
 
@@ -102,6 +105,9 @@ fn one(root: &Root, ethtool: &Ethtool, dumps: &ethtool::EthtoolDumps, name: &str
         carrier: root.number::<u8>(&at("carrier")).map(|c| c != 0),
         speed_bps,
         duplex,
+        link_modes: link::modes(root, name),
+        fec: link::fec(root, &dumps.fec, name),
+        module: module::read(root, name),
         mtu: root.number(&at("mtu")),
         min_mtu: Reading::absent(NOT_READ),
         max_mtu: Reading::absent(NOT_READ),

@@ -56,6 +56,7 @@ fn one(name: &str, rows: &[&RawNic]) -> NicSample {
         driver_stats: family(|n| &n.driver_stats),
         queues: all_known(rows.iter().map(|n| n.queues.as_ref())).map(|t| queues(&t)),
         qdiscs: all_known(rows.iter().map(|n| n.qdiscs.as_ref())).map(|t| qdiscs(&t)),
+        fec: family(|n| &n.fec),
         carrier_changes: grown_readings(rows.iter().map(|n| &n.carrier_changes)),
     }
 }

@@ -222,6 +222,7 @@ fn nic(ifindex: u32, rx: u64) -> RawNic {
         ifindex,
         statistics: Reading::Known(named(&[("rx_bytes", rx)])),
         carrier_changes: Reading::Known(2),
+        fec: Reading::Known(named(&[("corrected_blocks", rx)])),
         driver_stats: Reading::denied("needs more"),
         queues: Reading::Known([(QueueId::rx(0), named(&[("rx-packets", rx)]))].into()),
         qdiscs: Reading::Known(vec![qdisc(0), qdisc(rx as u32)]),
