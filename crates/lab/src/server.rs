@@ -97,11 +97,14 @@ fn about(spec: &ServerSpec, release: &str) -> String {
         Arch::Aarch64 => "on no known node".into(),
     };
     format!(
-        "guest, {}, {} CPUs, {} nodes, {} NIC(s) with {} queues {place}, Linux {release}",
+        "guest, {}, {} CPUs, {} nodes, {} with {} queues {place}, Linux {release}",
         spec.arch.name(),
         spec.cpus,
         spec.nodes,
-        spec.nics,
+        match spec.nics {
+            1 => "1 NIC".to_owned(),
+            n => format!("{n} NICs"),
+        },
         spec.queues
     )
 }

@@ -5,12 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use model::lint::{Place, SetLine};
+use model::lint::{NotFollowed, Place, SetLine};
 use parse::{dockerfile, shell_settings, shell_vars, sysctl_conf, yaml_settings};
 use probe::{Root, facts::tuned, given};
 
 use crate::{
-    LintError,
+    LintError, boot,
     kind::{self, Kind},
     tuned as profile,
 };
@@ -33,6 +33,8 @@ pub struct ReadFile {
     /// The text of the file, for its corrected form.
     pub text: String,
     pub notes: Vec<String>,
+    /// What may set something and is not followed, in the order of the file.
+    pub not_followed: Vec<NotFollowed>,
     /// Whether tuned applies the host's sysctl files again after this profile.
     pub reapplies: bool,
 }
@@ -102,9 +104,21 @@ pub fn of_bytes(root: &Root, path: &Path, bytes: Vec<u8>) -> Result<ReadFile, Li
     let name = path.display().to_string();
     let kind = kind::of(path, text.as_bytes());
     let (mut notes, mut reapplies) = (Vec::new(), false);
+    let not_followed = match kind {
+        Kind::Script => commands_not_followed(&text),
+        Kind::Dockerfile => starts_not_followed(&text),
+        _ => Vec::new(),
+    };
+    let mut not_followed: Vec<(u32, String)> = not_followed;
     let own = |sets: Vec<SetLine>| sets.into_iter().map(|s| (name.clone(), s)).collect();
     let sets = match kind {
-        Kind::Sysctl => own(of_sysctl(&text, &name, &mut notes)),
+        Kind::Sysctl => {
+            let sets = of_sysctl(&text, &name, &mut notes);
+            if path.file_name().is_some_and(|n| n == "sysctl.conf") && !sets.is_empty() {
+                notes.push(boot::of_sysctl_conf(root));
+            }
+            own(sets)
+        }
         Kind::Tuned => of_tuned(root, path, &text, &mut notes, &mut reapplies),
         Kind::Script => own(shell_settings::parse(text.as_bytes(), Place::Script)),
         Kind::Dockerfile => own(dockerfile::parse(text.as_bytes())),
@@ -116,10 +130,30 @@ pub fn of_bytes(root: &Root, path: &Path, bytes: Vec<u8>) -> Result<ReadFile, Li
             if !found.known {
                 notes.push(format!("{name}: holds no task of Ansible and no Kubernetes object"));
             }
+            not_followed.extend(found.config.into_iter().map(|(line, text)| {
+                (line, format!("the text {text} of a ConfigMap, whose reader is not known"))
+            }));
             own(found.lines)
         }
     };
-    Ok(ReadFile { name, kind, sets, text, notes, reapplies })
+    let not_followed = not_followed.into_iter();
+    let not_followed =
+        not_followed.map(|(line, what)| NotFollowed { file: name.clone(), line, what });
+    Ok(ReadFile { kind, sets, notes, not_followed: not_followed.collect(), reapplies, name, text })
+}
+
+fn commands_not_followed(text: &str) -> Vec<(u32, String)> {
+    let all = shell_settings::passed_over(text.as_bytes()).into_iter();
+    all.map(|p| (p.line, p.what)).collect()
+}
+
+fn starts_not_followed(text: &str) -> Vec<(u32, String)> {
+    let all = dockerfile::at_start(text.as_bytes()).into_iter();
+    let what = |setting: &str| {
+        let name = setting.strip_prefix("sysctl.").unwrap_or(setting);
+        format!("CMD or ENTRYPOINT sets {name} when a container starts, in its network namespace")
+    };
+    all.map(|s| (s.line, what(&s.setting))).collect()
 }
 
 fn of_sysctl(text: &str, name: &str, notes: &mut Vec<String>) -> Vec<SetLine> {

@@ -11,10 +11,10 @@ pub enum Kind {
     Tuned,
     /// A script, or a recipe: commands, and lines of sysctl.conf.
     Script,
-    /// Ansible or Kubernetes.
+    /// An Ansible playbook or a Kubernetes manifest.
     Yaml,
     Dockerfile,
-    /// `/etc/default/irqbalance`.
+    /// The options of irqbalance: `/etc/default/irqbalance`.
     Irqbalance,
 }
 

@@ -4,6 +4,7 @@
 //! the line that wins → [`judge`] gives each line its verdict, by the table of settings and the
 //! knobs of `tune` → [`fix`] shows the files without the lines that should go.
 
+mod boot;
 pub mod error;
 pub mod files;
 pub mod fix;
@@ -39,7 +40,8 @@ pub fn lint(facts: &Facts, host: LintHost, files: &[ReadFile]) -> LintDocument {
     }
     lines.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
     let mut notes: Vec<String> = files.iter().flat_map(|f| f.notes.iter().cloned()).collect();
-    notes.extend(order::notes(files, &sets));
+    notes.extend(order::notes(&sets));
+    notes.extend(beyond_the_table(&context));
     let mut names: Vec<String> = Vec::new();
     for set in &sets {
         if !names.iter().any(|n| n == set.file) {
@@ -48,7 +50,19 @@ pub fn lint(facts: &Facts, host: LintHost, files: &[ReadFile]) -> LintDocument {
     }
     let silent = files.iter().map(|f| f.name.clone()).filter(|n| !names.contains(n));
     names.extend(silent.collect::<Vec<_>>());
-    LintDocument { schema_version: SCHEMA_VERSION, host, files: names, lines, notes }
+    let not_followed = files.iter().flat_map(|f| f.not_followed.iter().cloned()).collect();
+    LintDocument { schema_version: SCHEMA_VERSION, host, files: names, lines, not_followed, notes }
+}
+
+/// What is not known of a kernel that the table of sysctls does not have.
+fn beyond_the_table(context: &Context<'_>) -> Option<String> {
+    let (oldest, newest) = model::sysctl_facts::versions();
+    let kernel = context.kernel.filter(|k| !(oldest..=newest).contains(k))?;
+    Some(format!(
+        "the table of sysctls has Linux {}.{} to {}.{}: for Linux {}.{} no line is compared with a \
+         default, and what this version does not have may be missing",
+        oldest.0, oldest.1, newest.0, newest.1, kernel.0, kernel.1
+    ))
 }
 
 /// A line that a later one of the boot overrides changes nothing; what it would be by itself stays in the reason.

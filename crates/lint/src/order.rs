@@ -145,16 +145,9 @@ fn overrides(later: &SetLine, line: &SetLine) -> String {
 }
 
 /// What the order rests on, and what is not known of it.
-pub fn notes(files: &[ReadFile], sets: &[Placed<'_>]) -> Vec<String> {
+pub fn notes(sets: &[Placed<'_>]) -> Vec<String> {
     let mut notes = Vec::new();
     let has = |place: Place| sets.iter().any(|s| s.set.place == place);
-    if files.iter().any(|f| f.name.ends_with("sysctl.conf") && !f.sets.is_empty()) {
-        notes.push(
-            "sysctl.conf is applied at boot only where /etc/sysctl.d/99-sysctl.conf links to it \
-             (systemd), or by sysctl --system (procps)"
-                .into(),
-        );
-    }
     if has(Place::SysctlFile) && has(Place::TunedProfile) {
         notes.push(
             "tuned starts after the sysctl files; unless tuned-main.conf has reapply_sysctl=0, it then \

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod not_followed;
+
 use std::path::Path;
 
 use model::{
@@ -210,6 +212,14 @@ fn memory_decides_on_units() {
         ("6.1.0", "fs.file-max = 65535", V::Harmful),
         ("6.1.0", "fs.file-max = 2097152", V::BelowDefault),
         ("6.1.0", "fs.file-max = 6815744", V::Depends),
+        // A tenth of 24 GiB in KiB is 2,516,582: within 5% it is an estimate as good as another.
+        ("6.1.0", "fs.file-max = 2400000", V::Good),
+        ("6.1.0", "fs.file-max = 2390000", V::BelowDefault),
+        // Pages of 2 MiB: 24 GiB are 12,288 of them.
+        ("6.1.0", "vm.nr_hugepages = 12289", V::WrongUnit),
+        ("6.1.0", "vm.nr_hugepages = 12288", V::Depends),
+        ("6.1.0", "vm.nr_hugepages = 6145", V::Depends),
+        ("6.1.0", "vm.nr_hugepages = 6144", V::Unknown),
     ]);
 }
 

@@ -192,7 +192,7 @@ pub struct LintHost {
     pub name: Reading<String>,
     /// The kernel's release, or `--kernel`.
     pub kernel: Reading<String>,
-    /// Memory, or `--memory`.
+    /// Memory of the host, or `--memory`.
     pub memory_bytes: Reading<Bytes>,
     /// Speed of the fastest NIC, or `--nic-speed`.
     pub nic_speed_bps: Reading<BitsPerSec>,
@@ -209,8 +209,20 @@ pub struct LintDocument {
     pub files: Vec<String>,
     /// Every line that sets something, by file and line.
     pub lines: Vec<LintLine>,
+    /// What may set something and is not followed, by file and line.
+    pub not_followed: Vec<NotFollowed>,
     /// What else the reader must know, in words.
     pub notes: Vec<String>,
+}
+
+/// A command or a text that may set something, and that is not followed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct NotFollowed {
+    pub file: String,
+    /// Number of the line, from 1.
+    pub line: u32,
+    /// What it does, and what would have it judged.
+    pub what: String,
 }
 
 impl LintDocument {

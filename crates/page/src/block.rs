@@ -37,14 +37,14 @@ impl Text {
         Self { link: Some((id.to_owned(), words.to_owned())), ..self }
     }
 
-    /// Appends a span.
+    /// Appends a span in this tone.
     #[must_use]
     pub fn then(mut self, tone: Tone, text: impl Into<String>) -> Self {
         self.spans.push((tone, text.into()));
         self
     }
 
-    /// Appends another text.
+    /// Appends the spans of another text, each in its tone.
     #[must_use]
     pub fn also(mut self, other: Self) -> Self {
         self.spans.extend(other.spans);
@@ -245,7 +245,7 @@ impl Chapter {
     }
 }
 
-/// A whole page.
+/// A whole page, before it becomes HTML or Markdown.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Page {
     pub title: String,

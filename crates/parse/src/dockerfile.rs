@@ -8,11 +8,24 @@ use crate::shell_settings;
 
 /// Every setting of the `RUN` instructions, in order.
 pub fn parse(bytes: &[u8]) -> Vec<SetLine> {
+    of_instruction(bytes, "run")
+}
+
+/// The settings of `CMD` and `ENTRYPOINT`, which a container carries out when it starts, unless its
+/// command line says otherwise.
+pub fn at_start(bytes: &[u8]) -> Vec<SetLine> {
+    let mut all = of_instruction(bytes, "cmd");
+    all.extend(of_instruction(bytes, "entrypoint"));
+    all.sort_by_key(|s| s.line);
+    all
+}
+
+fn of_instruction(bytes: &[u8], instruction: &str) -> Vec<SetLine> {
     let text = String::from_utf8_lossy(bytes);
     let mut out = Vec::new();
     let mut lines = text.lines().zip(1u32..).peekable();
     while let Some((first, number)) = lines.next() {
-        let Some(rest) = run(first) else { continue };
+        let Some(rest) = after(first, instruction) else { continue };
         let mut script = rest.to_owned();
         if let Some(delimiter) = heredoc(rest) {
             let body: Vec<&str> =
@@ -51,10 +64,10 @@ pub fn is_one(bytes: &[u8]) -> bool {
         .is_some_and(|w| w.eq_ignore_ascii_case("from") || w.eq_ignore_ascii_case("arg"))
 }
 
-/// What follows `RUN` and its flags.
-fn run(line: &str) -> Option<&str> {
+/// What follows an instruction and its flags.
+fn after<'l>(line: &'l str, instruction: &str) -> Option<&'l str> {
     let line = line.trim();
-    let name = line.get(..3).filter(|n| n.eq_ignore_ascii_case("run"))?;
+    let name = line.get(..instruction.len()).filter(|n| n.eq_ignore_ascii_case(instruction))?;
     let mut rest = line.strip_prefix(name)?;
     if !rest.starts_with(char::is_whitespace) {
         return None;
@@ -97,5 +110,11 @@ mod tests {
             ]
         );
         assert!(is_one(text.as_bytes()) && !is_one(b"net.core.x = 1\n"));
+        let starts: Vec<_> = at_start(text.as_bytes()).into_iter().map(|s| s.line).collect();
+        assert_eq!(starts, [2]);
+        let starts = at_start(
+            b"FROM a\nENTRYPOINT [\"sh\", \"-c\", \"sysctl -w net.core.a=1\"]\nCMD [\"a\"]\n",
+        );
+        assert_eq!(starts.len(), 1, "{starts:?}");
     }
 }

@@ -4,6 +4,7 @@
 //! **Source**: sysctl(8), ip-link(8), tc(8), taskset(1), setpci(8), irqbalance(1), systemctl(1).
 
 mod ethtool;
+mod passed_over;
 pub(crate) mod words;
 
 use model::{
@@ -11,6 +12,7 @@ use model::{
     lint::{Place, SetLine, SetMode},
 };
 
+pub use self::passed_over::{PassedOver, passed_over};
 use self::words::Command;
 use crate::sysctl_conf;
 
@@ -115,7 +117,7 @@ pub fn set_line(line: u32, place: Place, setting: String, value: &str, whole: bo
     SetLine { line, place, setting, value, mode: SetMode::Exactly, whole }
 }
 
-/// Reads one command.
+/// Finds the settings that one command changes, and appends them to `out`.
 struct Lines<'a> {
     command: &'a Command,
     place: Place,

@@ -20,6 +20,8 @@ pub struct YamlSettings {
     pub lines: Vec<SetLine>,
     /// Whether it holds a pod or a task at all.
     pub known: bool,
+    /// Texts of ConfigMaps that set something: who reads them is not known. Line and name of each.
+    pub config: Vec<(u32, String)>,
 }
 
 /// Every setting of the tasks and pods of a file.
@@ -33,6 +35,9 @@ pub fn parse(bytes: &[u8]) -> Result<YamlSettings, ParseError> {
         let is_pod = document.get("apiVersion").is_some() && document.get("kind").is_some();
         found.known |= is_pod;
         walk(&document, is_pod, &mut found);
+        if document.get("kind").and_then(Node::text) == Some("ConfigMap") {
+            config(&document, &mut found);
+        }
     }
     for set in &mut found.lines {
         set.whole = false;
@@ -58,7 +63,19 @@ fn walk(node: &Node, is_pod: bool, found: &mut YamlSettings) {
     }
 }
 
-/// `securityContext` of a pod, and the command of a container.
+/// The texts of a ConfigMap that set something.
+fn config(map: &Node, found: &mut YamlSettings) {
+    for (key, text) in map.get("data").map(Node::map).unwrap_or_default() {
+        if let Some(name) = key.text()
+            && !script(text, Place::PodCommand).is_empty()
+        {
+            found.config.push((key.line, name.to_owned()));
+        }
+    }
+}
+
+/// `securityContext` of a pod, and the command of a container. A patch of a pod names no image, and
+/// a probe or a hook has a command of its own.
 fn pod(node: &Node, found: &mut YamlSettings) {
     for sysctl in node.get("sysctls").map(Node::list).unwrap_or_default() {
         let (Some(name), Some(value)) = (sysctl.get("name"), sysctl.get("value")) else { continue };
@@ -66,9 +83,6 @@ fn pod(node: &Node, found: &mut YamlSettings) {
         if let Some(knob) = sysctl_knob(key) {
             found.lines.push(set_line(name.line, Place::Pod, knob, value, false));
         }
-    }
-    if node.get("image").is_none() {
-        return;
     }
     let words = |key: &str| node.get(key).map(Node::list).unwrap_or_default();
     let all: Vec<&Node> = words("command").iter().chain(words("args")).collect();

@@ -2,7 +2,7 @@
 
 use crate::text::{Ink, Line, Page, Table, TextStyle};
 
-/// One lab.
+/// One lab as `lab list` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownLab {
     pub name: String,

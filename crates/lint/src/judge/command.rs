@@ -9,7 +9,7 @@ use super::{Context, Judged, depends};
 
 /// The verdict on a command; `None` for a line that is none, or not known.
 pub fn judge(context: &Context<'_>, set: &SetLine) -> Option<Judged> {
-    if set.setting == "cpu.governor" {
+    if set.setting.starts_with("cpu.") && set.setting.ends_with(".governor") {
         let has = context.facts.cpus.iter().any(|c| c.frequency.governor.is_known());
         if !has && !context.facts.cpus.is_empty() {
             return Some(Judged::new(

@@ -3,9 +3,10 @@
 
 mod existence;
 mod form;
+mod memory;
 
 use model::{
-    Bytes, Reading,
+    Reading,
     lint::{LineVerdict, Place, SetLine, SetMode},
     settings::{self, JudgedValue, ProposedValue, Setting, ValueMatch, Verdict},
     sysctl::{DefaultFrom, Sysctl},
@@ -241,6 +242,11 @@ fn of_table(
         }
         ("net.core.netdev_max_backlog", Verdict::Harmful, _) => backlog(context, value),
         ("net.ipv4.ip_unprivileged_port_start", _, _) => ports_for_all(place, source),
+        ("fs.file-max", Verdict::Lowers, _) if is_about(value, known) => Judged::new(
+            LineVerdict::Good,
+            "it is within 5% of what this kernel computes: a tenth of the memory that is left after boot",
+            "fs/file_table.c files_maxfiles_init",
+        ),
         ("fs.file-max", Verdict::Lowers, _) if value.parse().is_ok_and(|n: u64| n < NR_OPEN) => {
             Judged::new(
                 LineVerdict::Harmful,
@@ -256,7 +262,7 @@ fn of_table(
             Judged::new(LineVerdict::Good, why, source)
         }
         ("net.ipv4.tcp_mem" | "vm.min_free_kbytes", _, Some(ValueMatch::MostOfMemory(_))) => {
-            more_than_memory(context, known.key, value, source)
+            memory::more_than_all(context, known.key, value, source)
         }
         (key, ..) if key.ends_with(".disable_ipv6") => Judged {
             find_out: "`ss -6 -a` shows who listens or connects by IPv6".into(),
@@ -281,27 +287,15 @@ fn of_table(
     }
 }
 
-fn sets_another(all: &[Placed<'_>], setting: &str) -> bool {
-    all.iter().any(|p| p.set.setting == setting && p.set.value != "0")
+/// Whether a value is at least 95% of the default, which an estimate from memory may be above.
+fn is_about(value: &str, known: &Known<'_>) -> bool {
+    let default = known.default.known().and_then(|d| d.parse::<u64>().ok());
+    let value = value.parse::<u64>().ok();
+    default.zip(value).is_some_and(|(d, v)| u128::from(v) * 20 >= u128::from(d) * 19)
 }
 
-/// More than there is was meant in bytes; more than a quarter of it is only too much.
-fn more_than_memory(context: &Context<'_>, key: &str, value: &str, source: &str) -> Judged {
-    let (unit, name) = match key {
-        "vm.min_free_kbytes" => (1024, "KiB".to_owned()),
-        _ => {
-            let page = context.facts.host.page_size_bytes.known().map_or(4096, |b| b.0);
-            (page, format!("pages of {page} bytes"))
-        }
-    };
-    let most: u64 = value.split(' ').next_back().and_then(|n| n.parse().ok()).unwrap_or(0);
-    let (bytes, memory) = (Bytes(most.saturating_mul(unit)), context.facts.memory_bytes.get());
-    let of = memory.map(|m| format!(", and the host has {m}")).unwrap_or_default();
-    let why = format!("the unit is {name}: {bytes}{of}");
-    match memory.is_some_and(|m| bytes.0 > m.0) {
-        true => Judged::new(LineVerdict::WrongUnit, why, source),
-        false => Judged::new(LineVerdict::Harmful, why, source),
-    }
+fn sets_another(all: &[Placed<'_>], setting: &str) -> bool {
+    all.iter().any(|p| p.set.setting == setting && p.set.value != "0")
 }
 
 /// A backlog of so many packets: delay where packets pass it, nothing elsewhere.
@@ -366,6 +360,11 @@ fn nothing_against(context: &Context<'_>, known: &Known<'_>, value: &str) -> Jud
     let default = known.default.known();
     let starts = default.map(|d| format!("; this kernel starts with {d}")).unwrap_or_default();
     let unknown = || Judged::unknown(format!("netwright has no judgement of this value{starts}"));
+    if matches!(known.key, "vm.nr_hugepages" | "vm.nr_hugepages_mempolicy")
+        && let Some(judged) = memory::huge_pages(context, value)
+    {
+        return judged;
+    }
     let Some(row) = known.row else { return unknown() };
     let compares = |r: &settings::Rule| r.when == ValueMatch::Lower;
     if default.is_none() && row.rules.iter().any(compares) {

@@ -3,28 +3,20 @@
 //! A loaded machine distorts means. So the tests check the typical transaction, measured
 //! interleaved, and most of several looks must fit.
 
+mod refusals;
+mod responders;
+
 use std::{
-    process::{Command, Output, Stdio},
+    process::Output,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
 use crate::support::{
-    NETWRIGHT,
-    http::{Nginx, Server, plain},
-    looks::in_most_looks,
-    needs_root, output,
-    redis::Redis,
-    run,
+    NETWRIGHT, http::Nginx, looks::in_most_looks, needs_root, output, redis::Redis, run,
     serve::Serve,
-    through::Through,
 };
 use lab::{pair::PairSpec, testing::TestLab};
-use model::{
-    Nanos,
-    explain::{Bound, ExplainDocument},
-    measure::RttDocument,
-};
+use model::{Nanos, explain::Bound, explain::ExplainDocument, measure::RttDocument};
 
 /// Rounds that compete with another test say little.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -286,124 +278,6 @@ fn nginx_is_taken_apart_with_a_responder_of_our_own() {
     assert_eq!(levels, [1, 2]);
 }
 
-/// It reports the expected duration at once, as it will take long.
-#[test]
-fn a_path_that_cannot_be_is_found_before_anything_is_measured() {
-    let _alone = alone();
-    let serve = Serve::start(&["--service-time", "50us"]);
-    let target = format!("rtt://{}", serve.target());
-    let out =
-        output(NETWRIGHT, &["explain", &target, "--duration", "1h", "--path", "host=127.0.0.1:1"]);
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert_eq!(out.status.code(), Some(4), "{said}");
-    assert!(said.contains("--path host=127.0.0.1:1: ") && said.contains("refused"), "{said}");
-}
-
-/// A responder of ours may use the server's CPUs, whatever this command is bound to.
-#[test]
-fn a_responder_of_our_own_may_run_where_the_server_may() {
-    let _alone = alone();
-    let folder = tempfile::tempdir().unwrap();
-    let nginx = Nginx::start(folder.path(), "location / { return 200 hello; }");
-    let allowed = |pid: &str| {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let list = text.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:"))?;
-        Some(list.trim().to_owned())
-    };
-    let ours = allowed("self").unwrap();
-    let first = ours.split(['-', ',']).next().unwrap();
-    let mut child = Command::new("taskset")
-        .args(["-c", first, NETWRIGHT, "explain", "--quiet", &nginx.url("/"), "--duration", "1m"])
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let seen = (0..600).find_map(|_| {
-        std::thread::sleep(Duration::from_millis(50));
-        let own = format!("/proc/{0}/task/{0}/children", child.id());
-        let pid = std::fs::read_to_string(own).ok()?.split_whitespace().next()?.to_owned();
-        // Between fork and exec the child still has its parent's program.
-        let name = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
-        name.contains("serve").then(|| allowed(&pid))?
-    });
-    let its = allowed(&child.id().to_string());
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert_eq!((its.as_deref(), seen.as_ref()), (Some(first), Some(&ours)));
-}
-
-/// Two busy loops take most of both CPUs. The server's demand must not include them; it is compared
-/// with what nginx used per logged request.
-#[test]
-fn what_strangers_are_busy_with_is_no_demand() {
-    let _alone = alone();
-    needs_root();
-    let folder = tempfile::tempdir().unwrap();
-    let nginx = Nginx::start(folder.path(), "location / { return 200 hello; }");
-    let url = nginx.url("/");
-    let _strangers = [Stranger::start(), Stranger::start()];
-    let (mut seen, mut reported) = (vec![], false);
-    let good = in_most_looks(|| {
-        let (before, logged) = (Used::by(&nginx), nginx.log().len());
-        let d = explain(&[&url, "--duration", "400ms"]);
-        let (after, requests) = (Used::by(&nginx), (nginx.log().len() - logged) as f64);
-        let server = d.demands.iter().find(|m| m.place == "server").unwrap();
-        assert_eq!(server.source, "CPU time of the server", "{d:?}");
-        reported |= d.warnings.iter().any(|w| w.to_string().starts_with("other programs kept"));
-        let own_ns = (after.worker_ns - before.worker_ns) / requests;
-        // Some kernels do not charge softirqs to the interrupted process.
-        let most_ns = own_ns + (after.softirqs_ns - before.softirqs_ns) / requests;
-        let strangers_ns = (after.host_ns - before.host_ns) / requests - most_ns;
-        seen.push((server.ns, own_ns, most_ns, strangers_ns));
-        let told_apart = strangers_ns > 2.0 * most_ns;
-        reported && told_apart && server.ns > 0.6 * own_ns && server.ns < 1.6 * most_ns
-    });
-    assert!(good, "{seen:?}, told of: {reported}");
-}
-
-/// CPU time so far, ns.
-struct Used {
-    worker_ns: f64,
-    /// Interrupts and softirqs of the host.
-    softirqs_ns: f64,
-    /// All busy time of the host.
-    host_ns: f64,
-}
-
-impl Used {
-    fn by(nginx: &Nginx) -> Self {
-        let pid = nginx.worker();
-        let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();
-        let worker_ns = text.split(' ').next().unwrap().parse().unwrap();
-        let stat = std::fs::read_to_string("/proc/stat").unwrap();
-        let ticks: Vec<f64> =
-            stat.lines().next().unwrap().split_whitespace().flat_map(str::parse).collect();
-        let [user, nice, system, _, _, irq, softirq, ..] = ticks[..] else { panic!("{stat}") };
-        let tick_ns = 1e7;
-        Self {
-            worker_ns,
-            softirqs_ns: (irq + softirq) * tick_ns,
-            host_ns: (user + nice + system + irq + softirq) * tick_ns,
-        }
-    }
-}
-
-/// A busy loop until it is dropped.
-struct Stranger(std::process::Child);
-
-impl Stranger {
-    fn start() -> Self {
-        let all = ["-c", "while :; do :; done"];
-        Self(Command::new("sh").args(all).stdin(Stdio::null()).spawn().unwrap())
-    }
-}
-
-impl Drop for Stranger {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn verified_predictions_have_a_measurement_and_an_error() {
     let _alone = alone();
@@ -419,92 +293,4 @@ fn verified_predictions_have_a_measurement_and_an_error() {
     assert_eq!(verified.cells, 2, "of 1 and 8 clients the curve knows already");
     assert!(verified.median_error <= verified.worst_error);
     assert_eq!(verified.median_error.is_none(), verified.drift.is_some(), "{verified:?}");
-}
-
-#[test]
-fn a_server_that_dies_leaves_what_was_measured_until_then() {
-    let _alone = alone();
-    let serve = Serve::start(&["--service-time", "50us"]);
-    let target = format!("rtt://{}", serve.target());
-    let child = Command::new(NETWRIGHT)
-        .args(["explain", "--json", &target, "--duration", "60s", "--round", "50ms"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(Duration::from_secs(8));
-    drop(serve);
-    let out = child.wait_with_output().unwrap();
-    assert_eq!(out.status.code(), Some(4));
-    let d = document(&out);
-    sound(&d);
-    assert!(d.interrupted && d.rounds >= 3, "{d:?}");
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(said.contains("connection refused"), "{said}");
-}
-
-/// Ctrl-C while another path is measured: the results so far are printed, without the unknown path.
-#[test]
-fn a_path_that_was_interrupted_is_not_predicted() {
-    let _alone = alone();
-    let serve = Serve::start(&["--service-time", "50us"]);
-    let through = Through::to(serve.target());
-    let (target, path) = (format!("rtt://{}", serve.target()), format!("host={}", through.target));
-    let child = Command::new(NETWRIGHT)
-        .args(["explain", "--json", "--quiet", &target, "--duration", "1s", "--round", "60ms"])
-        .args(["--path", "rtt=1ms", "--path", &path])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // First it checks that the path answers; other steps follow for over a second.
-    through.taken.recv_timeout(Duration::from_secs(120)).unwrap();
-    while through.taken.recv_timeout(Duration::from_millis(600)).is_ok() {}
-    through.taken.recv_timeout(Duration::from_secs(120)).unwrap();
-    // SAFETY: our own child, not waited for yet.
-    assert_eq!(unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) }, 0);
-    let out = child.wait_with_output().unwrap();
-    let d = document(&out);
-    sound(&d);
-    assert_eq!(out.status.code(), Some(i32::from(!d.sum.conclusive)));
-    assert!(d.interrupted && d.rounds >= 3, "{d:?}");
-    let known: Vec<&str> = d.other_paths.iter().map(|e| e.path.as_str()).collect();
-    assert_eq!(known, ["rtt=1 ms"]);
-    assert!(d.predictions.iter().all(|p| p.path != path), "{:?}", d.predictions);
-    assert!(d.warnings.iter().any(|w| w.to_string().contains(&path)), "{:?}", d.warnings);
-}
-
-#[test]
-fn what_cannot_be_explained_is_refused_in_a_line() {
-    for (args, code, word) in [
-        (&["https://127.0.0.1:1/"][..], 4, "connection refused"),
-        (&["db1"], 2, "rtt://HOST"),
-        (&["db1"], 2, "https://…"),
-        (&["db1"], 2, "postgres://"),
-        (&["http://192.0.2.1/"], 2, "--responder HOST"),
-        (&["rtt://127.0.0.1:1"], 4, "connection refused"),
-        (&["http://127.0.0.1:1/"], 4, "connection refused"),
-        (&["rtt://127.0.0.1", "--path", "80us"], 2, "rtt=80us"),
-        (&["rtt://127.0.0.1", "--flows", "5000"], 2, "4096"),
-        (&["rtt://127.0.0.1", "--round", "1ms"], 2, "--round"),
-        (&["http://127.0.0.1:1/", "--script", "select1"], 2, "--script is for pg://"),
-        (&["http://127.0.0.1:1/", "--request", "100"], 2, "--request is for rtt://"),
-        (&["pg://127.0.0.1:1/x", "--header", "A: b"], 2, "--header is for http://"),
-        (&["rtt://127.0.0.1:1", "--insecure"], 2, "--insecure is for http:// and https://"),
-    ] {
-        let out = output(NETWRIGHT, &[&["explain"], args].concat());
-        let said = String::from_utf8_lossy(&out.stderr);
-        assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
-        assert!(said.contains(word), "{args:?}: {said}");
-    }
-}
-
-#[test]
-fn a_responder_elsewhere_is_asked_for_and_taken() {
-    let _alone = alone();
-    let server = Server::start(plain);
-    let serve = Serve::start(&["--service-time", "10ms"]);
-    let d = explain(&[&server.url("/"), "--responder", serve.target()]);
-    assert_eq!(d.responder, serve.target());
-    // Its own service time is not part of the network.
-    assert!(d.typical.unwrap().network_ns < 9e6, "{:?}", d.typical);
 }

@@ -385,3 +385,58 @@ fn without_a_name_the_archive_has_the_host_and_the_time() {
         assert!(String::from_utf8_lossy(&out.stdout).contains(name.as_str()));
     }
 }
+
+/// The time of a snapshot's first sample, and a counter in it.
+fn first_sample(archive: &Path, folder: &Path, counter: &str) -> (u64, u64) {
+    let tree = unpacked(archive, folder);
+    let manifest = fs::read_to_string(tree.join("netwright/manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let snmp = fs::read_to_string(tree.join("netwright/samples/0/proc/net/snmp")).unwrap();
+    let mut rows = snmp.lines().filter(|l| l.starts_with("Udp:")).map(str::split_whitespace);
+    let column = rows.next().unwrap().position(|name| name == counter).unwrap();
+    let value = rows.next().unwrap().nth(column).unwrap().parse().unwrap();
+    (manifest["samples"][0]["start_ns"].as_u64().unwrap(), value)
+}
+
+/// The window between two snapshots is that of their counters, and the drops in it are found.
+#[test]
+fn what_happened_between_two_snapshots_is_judged() {
+    let ns = Namespace::new();
+    ns.run("ip", &["link", "set", "lo", "up"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let snapshot = |name: &str| {
+        let file = file(name);
+        ns.run(NETWRIGHT, &["snapshot", "--quiet", "--window", "200ms", "-o", path(&file)]);
+        file
+    };
+    let first = snapshot("first.tar.zst");
+    // A socket that nothing reads: all but the first datagrams are dropped.
+    let fill = "use Socket; \
+        socket(my $r, AF_INET, SOCK_DGRAM, 0); setsockopt($r, SOL_SOCKET, SO_RCVBUF, 2048); \
+        bind($r, my $at = sockaddr_in(4242, INADDR_LOOPBACK)) or die; \
+        socket(my $s, AF_INET, SOCK_DGRAM, 0); send($s, 'x' x 512, 0, $at) for 1..3000";
+    ns.run("perl", &["-e", fill]);
+    let second = snapshot("second.tar.zst");
+    let judged =
+        run(NETWRIGHT, &["doctor", "--json", "--since", path(&first), "--root", path(&second)]);
+    let judged: Value = serde_json::from_str(&judged).unwrap();
+    let (before, dropped_before) = first_sample(&first, &file("a"), "RcvbufErrors");
+    let (after, dropped_after) = first_sample(&second, &file("b"), "RcvbufErrors");
+    assert_eq!(judged["window_ns"], after - before);
+    assert!(dropped_after - dropped_before > 2_500, "{dropped_before} to {dropped_after}");
+    let findings = judged["findings"].as_array().unwrap();
+    let found = findings.iter().find(|f| f["rule"] == "udp_receive_drops");
+    let found = found.unwrap_or_else(|| panic!("{judged:#}")).to_string();
+    let dropped = dropped_after - dropped_before;
+    assert!(found.contains(&dropped.to_string()) || found.contains(&grouped(dropped)), "{found}");
+    let wrong = output(NETWRIGHT, &["doctor", "--since", path(&second), "--root", path(&first)]);
+    let said = String::from_utf8_lossy(&wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(4), "{said}");
+    assert!(said.contains("not taken before the second"), "{said}");
+}
+
+/// A number below a million with its thousands set apart.
+fn grouped(n: u64) -> String {
+    if n < 1_000 { n.to_string() } else { format!("{},{:03}", n / 1_000, n % 1_000) }
+}

@@ -1,9 +1,12 @@
 //! Tests of `--responder ssh://…`: both hosts of a pair, changed from one of them over a real sshd.
 //! Ends that lie, vanish or are killed: what is on trial is reverted.
 
+mod lost;
+mod refusals;
+
 use std::{
     fs,
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader},
     os::unix::fs::PermissionsExt,
     process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
@@ -308,149 +311,6 @@ fn an_experiment_varies_a_knob_of_the_other_host_and_puts_it_back() {
     wait_for("the server's undoing", || pair.rmem() == SMALL);
 }
 
-#[test]
-fn what_may_not_be_asked_from_afar_is_refused() {
-    let pair = Pair::new();
-    let before = pair.print("right");
-    let harmful = "peer:sysctl.net.ipv4.tcp_timestamps=0";
-    let workload = pair.workload("0");
-    let fix = |knob: &str| {
-        let mut args: Vec<&str> = workload.iter().map(String::as_str).collect();
-        args.extend(["--try", knob]);
-        pair.fix(&args, &pair.responder()).output().unwrap()
-    };
-    let d = document(&fix(harmful));
-    let c = candidate(&d, harmful.split_once('=').unwrap().0);
-    assert_eq!(c["status"], "refused", "{c:#}");
-    assert!(c["why"].as_str().unwrap().contains("protection"), "{c:#}");
-    // A machine-wide setting, an unknown one or an invalid value is reported before the first
-    // measurement.
-    for (what, code, why) in [
-        ("peer:sysctl.vm.swappiness=10", 3, "whole host's"),
-        ("peer:cpu.0.governor=performance", 3, "whole host's"),
-        ("peer:nothing.at.all=1", 2, "nothing.at.all"),
-        ("peer:sysctl.net.core.somaxconn=many", 2, "the server: "),
-        ("peer:nic.eth7.mtu=1400", 4, "the server: there is no such interface"),
-    ] {
-        let out = fix(what);
-        let said = complaint(&out);
-        assert!(out.status.code() == Some(code) && said.contains(why), "{what}: {out:?}");
-        assert!(said.lines().count() == 1 && out.stdout.is_empty(), "{what}: {out:?}");
-    }
-    assert_eq!(before, pair.print("right"));
-    // A knob of a server without `--responder`.
-    let out = pair
-        .left(&[
-            "fix",
-            "--command",
-            "echo x = 1",
-            "--metric",
-            "x=/x = (.)/:higher",
-            "--window",
-            "200ms",
-            "--try",
-            harmful,
-            "--yes",
-        ])
-        .output()
-        .unwrap();
-    assert_eq!(out.status.code(), Some(2), "{}", complaint(&out));
-}
-
-#[test]
-fn who_may_not_log_in_or_change_gets_the_reason() {
-    let pair = Pair::new();
-    let before = pair.print("right");
-    let at = |user: &str, path: &str| format!("ssh://{user}@10.99.0.2:2222{path}");
-    // A program of another version, with otherwise the same output.
-    let other = pair.state.path().join("other");
-    fs::write(&other, "#!/bin/sh\necho '{\"netwright\":\"0.0.9\"}'; sleep 5\n").unwrap();
-    fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
-    // postgres may log in, and sudo refuses.
-    for (responder, code, why) in [
-        (at("postgres", NETWRIGHT), 3, "log in as root, or let sudo run"),
-        (at("nobody-here", NETWRIGHT), 4, "ssh failed: "),
-        (at("root", "/nowhere/netwright"), 4, "no /nowhere/netwright is there: install it"),
-        (at("root", "/bin/true"), 4, "netwright did not answer"),
-        (at("root", other.to_str().unwrap()), 4, "netwright 0.0.9 is installed there"),
-        ("ssh://root@10.99.0.2:2223".to_owned(), 4, "ssh failed: "),
-        ("10.99.0.2".to_owned(), 2, "ssh://root@10.99.0.2"),
-        ("ssh://-oProxyCommand=touch".to_owned(), 2, "is not of the form"),
-    ] {
-        let out = pair.asks(&["tune", "status"], &responder).output().unwrap();
-        let said = complaint(&out);
-        assert!(out.status.code() == Some(code) && said.contains(why), "{responder}: {out:?}");
-        assert_eq!(said.lines().count(), 1, "{responder}: {said}");
-    }
-    // No key.
-    let mut keyless = pair.asks(&["tune", "status"], &pair.responder());
-    let options = "ssh -F none -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o \
-        IdentityFile=/nowhere -o IdentitiesOnly=yes -o LogLevel=ERROR";
-    let keyless = keyless.env("NETWRIGHT_SSH", options).output().unwrap();
-    assert_eq!(keyless.status.code(), Some(4), "{keyless:?}");
-    assert!(complaint(&keyless).contains("must log in without a password"), "{keyless:?}");
-    assert_eq!(before, pair.print("right"));
-}
-
-/// Each input of the remote end must be a line of JSON, or it is answered by an error.
-#[test]
-fn a_remote_end_is_not_confused() {
-    needs_root();
-    let state = tempfile::tempdir().unwrap();
-    let mut command = Command::new(NETWRIGHT);
-    command.args(["remote", "--stdio"]).env("NETWRIGHT_STATE", state.path().join("state"));
-    let mut remote = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(remote.stdout.take().unwrap()).lines().map(Result::unwrap);
-    assert!(lines.next().unwrap().contains("\"netwright\""));
-    let mut stdin = remote.stdin.take().unwrap();
-    for (said, answer) in [
-        ("\"alive\"", "done"),
-        ("GET / HTTP/1.1", "is no request"),
-        ("{\"try\":{\"plan\":0}}", "there is no plan 0"),
-        ("{\"keep\":{\"id\":1}}", "is not on trial"),
-        ("{\"take_back\":{\"id\":1}}", "is not on trial"),
-        ("{\"look\":{\"window_ns\":99999999999999,\"goal\":\"throughput\"}}", "at most"),
-        ("\u{0}\u{1}", "is no request"),
-        ("\"alive\"", "done"),
-    ] {
-        writeln!(stdin, "{said}").unwrap();
-        let line = lines.next().unwrap();
-        assert!(line.contains(answer), "{said}: {line}");
-    }
-    // An unfinished line is no request, and the end of the input ends the process.
-    stdin.write_all(&vec![b' '; 17 << 20]).ok();
-    drop(stdin);
-    assert_eq!(remote.wait().unwrap().code(), Some(0));
-    assert!(lines.next().is_none());
-    assert!(!state.path().join("state").exists(), "something was changed");
-}
-
-#[test]
-fn a_client_that_is_killed_in_the_middle_leaves_nothing() {
-    let pair = Pair::new();
-    let mut fix = pair.in_the_middle(&pair.responder());
-    signal(&fix, libc::SIGKILL);
-    fix.wait().unwrap();
-    wait_for("the old buffer", || pair.rmem() == SMALL);
-    // The next client may change it again.
-    let status = pair.asks(&["tune", "status", "--json"], &pair.responder()).output().unwrap();
-    assert_eq!(document(&status)["sets"].as_array().unwrap().len(), 0, "{}", complaint(&status));
-}
-
-#[test]
-fn an_end_that_is_killed_there_leaves_nothing_and_the_one_here_says_so() {
-    let pair = Pair::new();
-    let fix = pair.in_the_middle(&pair.responder());
-    send(pair.remote(), libc::SIGKILL);
-    wait_for("the old buffer", || pair.rmem() == SMALL);
-    signal(&fix, libc::SIGCONT);
-    let out = fix.wait_with_output().unwrap();
-    assert_eq!(out.status.code(), Some(4), "{}", complaint(&out));
-    // Everything is closed in the server's journal: the next client starts afresh.
-    let status = pair.asks(&["tune", "status", "--json"], &pair.responder()).output().unwrap();
-    assert_eq!(document(&status)["sets"].as_array().unwrap().len(), 0, "{}", complaint(&status));
-}
-
 /// A process that holds the lock when a server is killed does not prevent the restore.
 #[test]
 fn a_lock_that_somebody_holds_does_not_stop_what_puts_back() {
@@ -475,29 +335,6 @@ fn a_lock_that_somebody_holds_does_not_stop_what_puts_back() {
     holder.wait().unwrap();
     signal(&fix, libc::SIGKILL);
     fix.wait_with_output().unwrap();
-}
-
-#[test]
-fn a_wire_that_goes_dead_leaves_nothing() {
-    let pair = Pair::new();
-    let fix = pair.in_the_middle(&pair.responder());
-    // It stays stopped, like a host that hangs: nothing is closed or sent.
-    wait_for("the old buffer", || pair.rmem() == SMALL);
-    signal(&fix, libc::SIGKILL);
-    fix.wait_with_output().unwrap();
-}
-
-#[test]
-fn a_cable_that_is_cut_leaves_nothing_and_fix_says_so() {
-    let pair = Pair::new();
-    let fix = pair.in_the_middle(&pair.responder());
-    let cut = pair.lab.output("right", &["ip", "link", "set", "eth0", "down"]).unwrap();
-    assert_eq!(cut.code, 0);
-    signal(&fix, libc::SIGCONT);
-    wait_for("the old buffer", || pair.rmem() == SMALL);
-    let out = fix.wait_with_output().unwrap();
-    assert_eq!(out.status.code(), Some(4), "{}", complaint(&out));
-    assert!(complaint(&out).contains("within 20 s"), "{}", complaint(&out));
 }
 
 #[test]

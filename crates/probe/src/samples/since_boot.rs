@@ -24,7 +24,12 @@ pub(super) fn samples(root: &Root) -> Option<Samples> {
 /// They are of two hosts or two boots, in the wrong order, or lack the time since boot.
 pub fn between(first: &Root, second: &Root) -> Result<Samples, String> {
     let no_time = || "/proc/uptime: not in both of them".to_owned();
-    let (before, now) = (reading(first).ok_or_else(no_time)?, reading(second).ok_or_else(no_time)?);
+    let (mut before, mut now) =
+        (reading(first).ok_or_else(no_time)?, reading(second).ok_or_else(no_time)?);
+    // Two snapshots have the very times of these readings, by one clock.
+    if let (Some(a), Some(b)) = (first_sample(first), first_sample(second)) {
+        (before.time, now.time) = (a, b);
+    }
     let names = [first, second].map(|r| r.word("/proc/sys/kernel/hostname").into_known());
     if let [Some(a), Some(b)] = &names
         && a != b
@@ -56,18 +61,25 @@ const CLOCK_STEP_S: u64 = 5;
 
 /// When it booted, seconds since 1970. **Source**: `btime` of `/proc/stat`.
 fn booted_s(root: &Root) -> Option<u64> {
-    parse::proc_stat::booted_s(&root.read("/proc/stat").ok()?)
+    parse::proc_stat::booted_s(&counters(root).read("/proc/stat").ok()?)
+}
+
+/// When the first sample of a snapshot was taken; `None` for a tree without samples.
+fn first_sample(root: &Root) -> Option<SampleTime> {
+    root.manifest()?.samples.first().cloned()
+}
+
+/// Where the counters stand: in a snapshot in its first sample.
+fn counters(root: &Root) -> Root {
+    if first_sample(root).is_some() { root.at_sample(0) } else { root.clone() }
 }
 
 /// All counters of a tree, at the time since boot at which they were read.
 fn reading(root: &Root) -> Option<Raw> {
-    let root = match root.manifest() {
-        Some(m) if !m.samples.is_empty() => root.at_sample(0),
-        _ => root.clone(),
-    };
-    let up_ns = (facts::host::uptime_s(&root)? * 1e9) as u64;
+    // A fact, which stands beside the samples.
+    let up_ns = (facts::host::uptime_s(root)? * 1e9) as u64;
     let options = Options { sockets: Sockets::All, ..Options::default() };
-    Some(Raw::read(&root, SampleTime { start_ns: up_ns, end_ns: up_ns }, &options))
+    Some(Raw::read(&counters(root), SampleTime { start_ns: up_ns, end_ns: up_ns }, &options))
 }
 
 /// The same counters when all of them were zero.

@@ -62,7 +62,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// The running host.
+    /// The source of facts that were read from the running host.
     pub fn live(id: HostId) -> Self {
         let none = "the running host";
         Self {

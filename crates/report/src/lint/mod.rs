@@ -27,6 +27,13 @@ pub fn text(document: &LintDocument, look: TextStyle) -> String {
         page.table(&table(lines, look.verbose), 0);
         rest = others;
     }
+    if !document.not_followed.is_empty() {
+        page.heading("NOT FOLLOWED");
+        for one in &document.not_followed {
+            let place = format!("  {}:{}  ", one.file, one.line);
+            page.line(Line::new().ink(Ink::Faint, place).text(&one.what), 4);
+        }
+    }
     page.caveats(document.notes.iter().map(Line::plain));
     page.finish()
 }
@@ -41,6 +48,9 @@ fn answer(document: &LintDocument) -> Line {
     }
     if document.lines.is_empty() {
         line = line.text(": no file sets anything that netwright reads");
+    }
+    if !document.not_followed.is_empty() {
+        line = line.text(format!("; {} not followed", document.not_followed.len()));
     }
     line
 }
@@ -84,7 +94,7 @@ fn table(lines: &[LintLine], verbose: bool) -> Table {
     table
 }
 
-/// `net.ipv4.tcp_sack = 0`.
+/// The setting and value as a sysctl file has them: `net.ipv4.tcp_sack = 0`.
 fn set(line: &LintLine) -> String {
     let name = line.setting.strip_prefix("sysctl.").unwrap_or(&line.setting);
     let value: String = line.value.chars().take(120).collect();

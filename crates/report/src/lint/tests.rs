@@ -2,7 +2,7 @@
 
 use model::{
     BitsPerSec, Bytes, Reading,
-    lint::{LineVerdict, LintDocument, LintHost, LintLine, Place},
+    lint::{LineVerdict, LintDocument, LintHost, LintLine, NotFollowed, Place},
 };
 
 use super::{sarif, text};
@@ -53,6 +53,11 @@ fn document() -> LintDocument {
             line(5, "sysctl.a.b", "\x1b[2J", LineVerdict::Unknown, "not known"),
             depends,
         ],
+        not_followed: vec![NotFollowed {
+            file: "x.sh".into(),
+            line: 4,
+            what: "ssh runs it on another host or in another namespace".into(),
+        }],
         notes: vec!["a note".into()],
     }
 }
@@ -62,12 +67,16 @@ fn the_answer_stands_in_the_first_two_lines() {
     let look = TextStyle { width: 80, colour: false, verbose: false };
     let page = text(&document(), look);
     let mut lines = page.lines();
-    assert_eq!(lines.next(), Some("3 lines: 1 harmful, 1 depends, 1 unknown to us"));
+    assert_eq!(
+        lines.next(),
+        Some("3 lines: 1 harmful, 1 depends, 1 unknown to us; 1 not followed")
+    );
     let host = lines.next().unwrap();
     assert!(host.contains("Linux 6.18.1") && host.contains("16 GiB (given)"), "{host}");
     assert!(!page.contains('\x1b'), "{page:?}");
     let unwrapped = page.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(unwrapped.contains("find out: `ss -ti`") && page.contains("a note"), "{page}");
+    assert!(unwrapped.contains("NOT FOLLOWED x.sh:4 ssh runs it on another host"), "{page}");
     assert!(page.lines().all(|l| l.chars().count() <= 80), "{page}");
 }
 

@@ -75,15 +75,18 @@ fn aspects() -> Vec<Aspect<HttpRun>> {
 type Values = Vec<Value<HttpRun>>;
 
 fn values(runs: &[HttpRun]) -> Vec<Values> {
-    let mut all: Vec<Values> = vec![
-        served::rates(),
-        served::latencies(),
+    let mut all: Vec<Values> = vec![served::rates(), served::latencies(runs)];
+    all.extend(served::moments(runs));
+    all.extend([
         vec![
-            Value { head: "FIRST BYTE P50", cell: |r| quantile(&r.first_byte_ns, 0.5, |q| q.p50) },
-            Value { head: "P99", cell: |r| quantile(&r.first_byte_ns, 0.99, |q| q.p99) },
+            Value {
+                head: "FIRST BYTE P50",
+                cell: |r: &HttpRun| quantile(&r.first_byte_ns, 0.5, |q| q.p50),
+            },
+            Value { head: "P99", cell: |r: &HttpRun| quantile(&r.first_byte_ns, 0.99, |q| q.p99) },
         ],
         served::connects(),
-    ];
+    ]);
     all.extend(served::handshakes(runs));
     all.extend(served::lags(runs));
     all.push(vec![

@@ -92,7 +92,9 @@ fn many_clients(n: u32) -> String {
 type Values = Vec<Value<PgRun>>;
 
 fn values(runs: &[PgRun]) -> Vec<Values> {
-    let mut all: Vec<Values> = vec![served::rates(), served::latencies(), served::connects()];
+    let mut all: Vec<Values> = vec![served::rates(), served::latencies(runs)];
+    all.extend(served::moments(runs));
+    all.push(served::connects());
     all.extend(served::handshakes(runs));
     all.extend(served::lags(runs));
     all.push(vec![

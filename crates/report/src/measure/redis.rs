@@ -65,7 +65,9 @@ fn aspects() -> Vec<Aspect<RedisRun>> {
 }
 
 fn values(runs: &[RedisRun]) -> Vec<Vec<Value<RedisRun>>> {
-    let mut all = vec![served::rates(), served::latencies(), served::connects()];
+    let mut all = vec![served::rates(), served::latencies(runs)];
+    all.extend(served::moments(runs));
+    all.push(served::connects());
     all.extend(served::handshakes(runs));
     all.extend(served::lags(runs));
     all.push(vec![

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Nanos,
+    CpuSet, Nanos, Warning,
     measure::{Floor, Moved, TrustLimit},
     units::grouped,
 };
@@ -176,10 +176,11 @@ pub fn failures(by_name: &BTreeMap<String, u64>, about: &str, page: &mut Page) {
     page.line(line, 2);
 }
 
+/// The warnings of all runs; equal ones once, and the contention of each end in one line.
 pub fn warnings<R: Run>(runs: &[R], page: &mut Page) {
-    let all =
-        runs.iter().enumerate().flat_map(|(n, r)| r.warnings().iter().map(move |w| (n + 1, w)));
-    let found = alike(all);
+    let all = runs.iter().enumerate();
+    let all = all.flat_map(|(n, r)| r.warnings().iter().map(move |w| (n + 1, w.clone())));
+    let found = alike(joined(all.collect()));
     if found.is_empty() {
         return;
     }
@@ -189,5 +190,67 @@ pub fn warnings<R: Run>(runs: &[R], page: &mut Page) {
         let text = warning.to_string();
         let line = Line::plain("  ").ink(Ink::Warn, "! ").ink(Ink::Faint, about).text(text);
         page.line(line, 4);
+    }
+}
+
+/// The end, the CPUs and the share of a warning of contention, by whichever end it came.
+fn contention(warning: &mut Warning) -> Option<(&str, &mut CpuSet, &mut f64)> {
+    match warning {
+        Warning::OthersOnCpus { end, cpus, share } => Some((end, cpus, share)),
+        Warning::AtServer(inner) => contention(inner),
+        _ => None,
+    }
+}
+
+/// Contention of one end says the same of every run: the CPUs of all runs, and the least share.
+fn joined(mut all: Vec<(usize, Warning)>) -> Vec<(usize, Warning)> {
+    let mut by_end: BTreeMap<String, (CpuSet, f64)> = BTreeMap::new();
+    for (_, warning) in &mut all {
+        let Some((end, cpus, share)) = contention(warning) else { continue };
+        let known = by_end.entry(end.to_owned()).or_insert_with(|| (cpus.clone(), *share));
+        *known = (known.0.union(cpus), known.1.min(*share));
+    }
+    for (_, warning) in &mut all {
+        let Some((end, cpus, share)) = contention(warning) else { continue };
+        let Some(known) = by_end.get(end) else { continue };
+        (*cpus, *share) = known.clone();
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_contention_of_many_runs_is_one_line_for_each_end() {
+        let others = |end: &str, cpus: &str, share| Warning::OthersOnCpus {
+            end: end.into(),
+            cpus: cpus.parse().unwrap(),
+            share,
+        };
+        let at_server = |w| Warning::AtServer(Box::new(w));
+        let all = vec![
+            (1, others("client", "1", 0.85)),
+            (1, at_server(others("server", "0", 0.86))),
+            (1, Warning::MedianDrifts { trend: 0.1 }),
+            (2, others("client", "0-1", 0.79)),
+            (2, at_server(others("server", "0", 0.81))),
+        ];
+        let found = alike(joined(all));
+        let found: Vec<_> = found.iter().map(|(w, runs)| (w.to_string(), &runs[..])).collect();
+        let of = |end: &str, cpus, share| {
+            format!(
+                "CPU contention at the {end}: other tasks ran on its CPUs ({cpus}) for at least {share}% of the time"
+            )
+        };
+        assert_eq!(
+            found,
+            [
+                (of("client", "0-1", 79), &[1, 2][..]),
+                (format!("server: {}", of("server", "0", 81)), &[1, 2]),
+                ("the median drifts by +10.0% over the run".into(), &[1]),
+            ]
+        );
     }
 }

@@ -117,15 +117,36 @@ pub fn some_rate<R: Served>(r: &R, per_s: f64) -> Line {
     if r.units() == 0 { none() } else { per_second(per_s) }
 }
 
-pub fn latencies<R: Served>() -> Vec<Value<R>> {
+/// The quantiles; of a single run also the 75th percentile, where a sweep has the interval.
+pub fn latencies<R: Served>(runs: &[R]) -> Vec<Value<R>> {
+    let second = match runs {
+        [_] => Value { head: "P75", cell: |r: &R| quantile(r.latency(), 0.75, |q| q.p75) },
+        _ => Value { head: "±", cell: |r: &R| width(r.median_interval()) },
+    };
     vec![
         Value { head: "LATENCY P50", cell: |r| quantile(r.latency(), 0.5, |q| q.p50) },
-        Value { head: "±", cell: |r| width(r.median_interval()) },
+        second,
         Value { head: "P90", cell: |r| quantile(r.latency(), 0.9, |q| q.p90) },
         Value { head: "P99", cell: |r| quantile(r.latency(), 0.99, |q| q.p99) },
         Value { head: "P99.9", cell: |r| quantile(r.latency(), 0.999, |q| q.p999) },
         Value { head: "MAX", cell: |r| largest(r.latency()) },
     ]
+}
+
+/// The moments of the latency of a single run.
+pub fn moments<R: Served>(runs: &[R]) -> Option<Vec<Value<R>>> {
+    let [_] = runs else { return None };
+    Some(vec![
+        Value { head: "LATENCY MIN", cell: |r| moment(r, |q| q.min as f64) },
+        Value { head: "MEAN", cell: |r| moment(r, |q| q.mean) },
+        Value { head: "SD", cell: |r| moment(r, |q| q.sd) },
+        Value { head: "SAMPLES", cell: |r| Line::plain(grouped(r.latency().count)) },
+    ])
+}
+
+/// A dash where nothing was measured: a 0 would be a result.
+fn moment<R: Served>(r: &R, pick: fn(&Quantiles) -> f64) -> Line {
+    if r.latency().count == 0 { none() } else { time_of(pick(r.latency())) }
 }
 
 /// The answer: the rate and the median of a single run, the knee of a sweep over `counts`,

@@ -18,7 +18,6 @@ use super::{
 };
 use crate::{args::OutputArgs, record_args::RecordArgs};
 
-/// `netwright measure`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = examples!(
     "  netwright serve                                    # at the server, first
@@ -44,7 +43,7 @@ pub struct MeasureArgs {
     pub keep: RecordArgs,
 }
 
-/// The kinds.
+/// The kinds of measurements.
 #[derive(Debug, Subcommand)]
 pub enum MeasureKind {
     /// Request and response: the round trip's whole distribution.
@@ -154,7 +153,6 @@ const RTT_RATE: &str = "Requests per second over all flows; 20000 or 20k, open l
 const STREAM_FLOWS: &str = "Connections in each direction; 1, a list, or a sweep like 1..16*2";
 const CONNECT_MORE: &str = "Print the CPUs that each end may use and the measurement noise";
 
-/// `netwright measure rtt`.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("verbose", |a| a.help(RTT_MORE)),
@@ -224,7 +222,6 @@ pub struct RttArgs {
     pub peer: RttPeer,
 }
 
-/// `netwright measure stream`.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("verbose", |a| a.help(STREAM_MORE)),
@@ -260,8 +257,8 @@ pub struct StreamArgs {
     /// unlimited, UDP 100Mbit].
     #[arg(long, value_name = "RATE", help_heading = "Traffic")]
     pub rate: Option<BitsPerSec>,
-    /// Print a line at this interval.
-    #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "1s", help_heading = "Time")]
+    /// Print a line at this interval, as iperf3's -i does.
+    #[arg(value_parser = model::seconds, long, short, value_name = "DURATION", default_value = "1s", help_heading = "Time")]
     pub interval: Nanos,
     /// Avoid the copy at the sender.
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, default_missing_value = "sendfile", help_heading = "Traffic")]
@@ -284,7 +281,6 @@ pub struct StreamArgs {
 const CONNECT_BIND: &str =
     "Send from this local address, or in turn from several: 10.0.0.5,10.0.0.6 (each has its ports)";
 
-/// `netwright measure connect`.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("verbose", |a| a.help(CONNECT_MORE)),
@@ -325,18 +321,18 @@ pub struct ConnectArgs {
     pub timeout: TimeoutArgs,
 }
 
-/// Transport.
+/// The transport under the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TransportArg {
-    /// TCP.
+    /// A connection for each flow.
     Tcp,
-    /// UDP.
+    /// Datagrams; lost ones are counted.
     Udp,
     /// A Unix stream socket.
     Unix,
 }
 
-/// Direction.
+/// The direction in which data flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DirectionArg {
     /// From the client to the server.
@@ -352,7 +348,7 @@ pub enum DirectionArg {
 pub enum ZeroCopyArg {
     /// sendfile from a file in memory.
     Sendfile,
-    /// MSG_ZEROCOPY.
+    /// MSG_ZEROCOPY: the kernel sends from the program's memory.
     Msg,
 }
 
@@ -370,19 +366,19 @@ pub enum CloseArg {
 /// The server of `rtt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RttPeer {
-    /// `netwright serve`.
+    /// A running `netwright serve`.
     Netwright,
-    /// Stock qperf 0.4.
+    /// A stock qperf 0.4.
     Qperf,
 }
 
 /// The server of `stream`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StreamPeer {
-    /// `netwright serve`.
+    /// A running `netwright serve`.
     Netwright,
-    /// Stock iperf3.
+    /// A stock `iperf3 -s`.
     Iperf3,
-    /// Stock qperf 0.4.
+    /// A stock qperf 0.4.
     Qperf,
 }

@@ -7,7 +7,6 @@ use model::{CpuSet, Nanos};
 
 use crate::args::OutputArgs;
 
-/// `netwright watch`.
 #[derive(Debug, Args)]
 #[command(mut_arg("json", |json| json.help(
     "Write JSON, one object a line for each interval (their schema: netwright schema watch)"
@@ -32,7 +31,7 @@ pub struct WatchArgs {
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "1s")]
     pub interval: Nanos,
     /// End after this time [default: watch until Ctrl-C].
-    #[arg(value_parser = model::seconds, long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub duration: Option<Nanos>,
     /// Attach no eBPF programs: only data from /proc. NETWRIGHT_BPF=off in the environment does it
     /// for every command.
@@ -75,22 +74,22 @@ pub struct WhenArgs {
     pub queues: ObserveArg,
 }
 
-/// Selection of rows.
+/// The options that choose which rows are shown.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Show only")]
 pub struct OnlyArgs {
     /// This process; its threads are followed, too (repeatable).
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pub pid: Vec<u32>,
-    /// This NIC (repeatable).
+    /// This NIC, such as eth0 (repeatable).
     #[arg(long, value_name = "NAME")]
     pub nic: Vec<String>,
-    /// These CPUs: 0-3,8.
+    /// These CPUs, such as 0-3,8.
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub cpu: Option<CpuSet>,
 }
 
-/// Recordings.
+/// The options of recordings.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Recording")]
 pub struct RecordingArgs {
@@ -160,7 +159,7 @@ fn duration(text: &str) -> Result<Nanos, String> {
     if !number.is_empty() && number.chars().all(|c| matches!(c, '0' | '.')) {
         return Err(nothing());
     }
-    text.parse().map_err(|e: model::units::NotAQuantity| e.to_string())
+    model::seconds(text).map_err(|e| e.to_string())
 }
 
 fn cpus(text: &str) -> Result<CpuSet, String> {
@@ -191,9 +190,9 @@ impl From<SoftirqWhen> for probe::watch::ObserveWhen {
 pub enum ObserveArg {
     /// For a share of each interval that costs no CPU more than 0.2% of its time.
     Auto,
-    /// All the time.
+    /// All the time, whatever it costs.
     Always,
-    /// Not at all.
+    /// Not at all: attach no program for it.
     Never,
 }
 
@@ -228,5 +227,16 @@ mod tests {
         for text in ["", "localhost", "70000", "10.0.0.5:", "10.0.0:80", "-1"] {
             assert!(of(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_bare_duration_is_seconds_and_none_at_all_is_refused() {
+        for (text, ns) in [("1", 1_000_000_000), ("250ms", 250_000_000), ("2m", 120_000_000_000)] {
+            assert_eq!(duration(text), Ok(Nanos(ns)), "{text}");
+        }
+        for text in ["0", "0s", "0.0ms"] {
+            assert!(duration(text).unwrap_err().contains("no time to watch"), "{text}");
+        }
+        assert!(duration("soon").is_err());
     }
 }
