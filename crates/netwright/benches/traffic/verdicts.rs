@@ -40,7 +40,7 @@ impl Verdicts {
             let groups = Some((group(other, before), group(subject, after)));
             match compare::compare(&Request { groups, ..Request::default() }) {
                 Ok(document) => println!("{}", report::compare::markdown(&document)),
-                Err(why) => println!("{subject} beside {other}: {why}"),
+                Err(_) => println!("{subject} beside {other}: no common figure"),
             }
         }
     }
