@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{Format, NotADocument, page, read};
 
 /// Documents of real runs, by name.
-const DOCUMENTS: [(&str, &str); 10] = [
+const DOCUMENTS: [(&str, &str); 14] = [
     ("doctor", include_str!("../tests/documents/doctor.json")),
     ("rtt", include_str!("../tests/documents/rtt.json")),
     ("rtt-flows", include_str!("../tests/documents/rtt-flows.json")),
@@ -18,6 +18,10 @@ const DOCUMENTS: [(&str, &str); 10] = [
     ("prove", include_str!("../tests/documents/prove.json")),
     ("fix", include_str!("../tests/documents/fix.json")),
     ("compare", include_str!("../tests/documents/compare.json")),
+    ("http", include_str!("../tests/documents/http.json")),
+    ("pg", include_str!("../tests/documents/pg.json")),
+    ("redis", include_str!("../tests/documents/redis.json")),
+    ("passive", include_str!("../tests/documents/passive.json")),
 ];
 
 /// The page of one document. It is also well-formed XML, so that a strict parser reads it.
@@ -85,7 +89,7 @@ fn every_figure_of_a_table_is_the_documents() {
             assert!(off <= half * 1.001, "{name}: {shown} at {pointer}, which is {truth}");
             seen += 1;
         }
-        let least = if name == "fix" || name == "doctor" { 10 } else { 20 };
+        let least = if ["fix", "doctor", "passive"].contains(&name) { 10 } else { 20 };
         assert!(seen >= least, "{name}: only {seen} figures");
     }
 }
@@ -341,7 +345,7 @@ fn a_byte_order_mark_is_no_part_of_a_document() {
 }
 
 #[test]
-fn measurements_of_one_target_are_told_apart_and_the_story_leads_to_each() {
+fn measurements_of_one_target_differ_in_name_and_the_story_leads_to_each() {
     let names = ["before.json", "after.json"];
     let documents = names.map(|name| read(name, DOCUMENTS[1].1).unwrap());
     let page_of = |format| page(&documents, None, format);

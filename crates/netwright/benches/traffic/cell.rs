@@ -95,6 +95,7 @@ impl Cell<'_> {
             }
         };
         table.cell(&self.name, &rows);
+        table.verdicts.take(&self.name, &self.compare, &rounds);
         Ok(())
     }
 }

@@ -27,6 +27,7 @@ mod rtt;
 mod stream;
 mod syscalls;
 mod table;
+mod verdicts;
 
 use options::Options;
 use room::Room;

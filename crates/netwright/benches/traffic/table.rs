@@ -11,6 +11,7 @@ use crate::{
     options::Options,
     ours,
     room::{CONGESTION, Room},
+    verdicts::Verdicts,
 };
 
 /// One comparison of a cell.
@@ -71,6 +72,8 @@ pub struct Table {
     unclear: Vec<String>,
     missed: Vec<String>,
     failed: Vec<String>,
+    /// The runs of all cells, judged at the end.
+    pub verdicts: Verdicts,
 }
 
 /// The result of the benchmark.
@@ -117,7 +120,14 @@ impl Table {
             println!("this build has no `serve` and `measure` yet: only the others are shown");
         }
         println!("\nFigures: median (smallest–largest) of n runs. Ratios: run by run, in turn.");
-        Ok(Self { begun: Instant::now(), kept: 0, unclear: vec![], missed: vec![], failed: vec![] })
+        Ok(Self {
+            begun: Instant::now(),
+            kept: 0,
+            unclear: vec![],
+            missed: vec![],
+            failed: vec![],
+            verdicts: Verdicts::default(),
+        })
     }
 
     pub fn part(&mut self, what: &str) {
@@ -169,6 +179,7 @@ impl Table {
     }
 
     pub fn end(self) -> End {
+        self.verdicts.print();
         let [unclear, missed, failed] =
             [("unclear", self.unclear), ("MISSED", self.missed), ("FAILED", self.failed)];
         println!(

@@ -267,6 +267,26 @@ mod tests {
     }
 
     #[test]
+    fn no_cut_and_no_changed_byte_breaks_the_reader_or_opens_it() {
+        let whole = b"GET /page?key=%41bc&x=%4 HTTP/1.1\r\nHost: [::1]:7472\r\n\
+                      Sec-Fetch-Site: same-origin\r\nOrigin: http://[::1]:7472\r\n\r\n";
+        assert!(parsed(whole, Some("Abc")).unwrap().is_ok());
+        for end in 0..whole.len() {
+            assert!(parsed(&whole[..end], Some("Abc")).is_none_or(|r| r.is_err()), "{end}");
+        }
+        // The key's own bytes: with any other in their place nothing is served.
+        let key = 14..19;
+        for at in 0..whole.len() {
+            for byte in 0..=u8::MAX {
+                let mut bytes = whole.to_vec();
+                bytes[at] = byte;
+                let served = parsed(&bytes, Some("Abc")).is_some_and(|r| r.is_ok());
+                assert!(!served || !key.contains(&at) || bytes == whole, "{at} {byte}");
+            }
+        }
+    }
+
+    #[test]
     fn escapes_of_a_query_are_bytes_and_damaged_ones_stay() {
         for (text, bytes) in [("a%41%2f", "aA/"), ("%4", "%4"), ("%zz%", "%zz%"), ("%+1", "%+1")] {
             assert_eq!(decoded(text), bytes.as_bytes(), "{text}");
