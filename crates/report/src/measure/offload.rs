@@ -122,7 +122,7 @@ fn evidence(row: &OffloadRow) -> String {
     let bad = row.probe == Probe::UdpBadSum;
     let counts = [
         (c.damaged, if bad { "delivered all the same" } else { "damaged" }),
-        (c.cut, "cut short"),
+        (c.cut, "truncated"),
         (c.merged, "ran into the next"),
         (c.duplicates, "came twice"),
         (c.missing, "missing"),
