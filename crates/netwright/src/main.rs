@@ -64,7 +64,7 @@ fn run(command: Command) -> Result<CommandEnd, Failure> {
 fn obey(command: Command) -> Result<CommandEnd, Failure> {
     match command {
         Command::Compare(args) => commands::compare::run(&args),
-        Command::Doctor(args) => commands::doctor::run(&request::Doctor::check(args)?),
+        Command::Doctor(args) => commands::doctor_peer::either(&request::Doctor::check(args)?),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Fix(args) => commands::fix::run(&args),
         Command::History(args) => commands::history::run(&args),

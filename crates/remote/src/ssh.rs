@@ -137,7 +137,7 @@ impl Ssh {
     /// ssh cannot connect or log in, sudo refuses, netwright is missing there, or its version
     /// differs.
     pub fn connect(name: &str) -> Result<Self, TuneError> {
-        let target: SshTarget = name.parse().map_err(|e| TuneError::Usage(e))?;
+        let target: SshTarget = name.parse().map_err(TuneError::Usage)?;
         let mut command = target.command();
         let mut child = command.spawn().map_err(|e| {
             let program = command.get_program().to_string_lossy();

@@ -13,7 +13,6 @@ use probe::{
 };
 use report::{DoctorDocument, doctor::document::Source};
 
-use super::doctor_peer;
 use crate::{
     answered,
     failure::{CommandEnd, Failure},
@@ -24,9 +23,6 @@ use crate::{
 
 /// Reads the host's facts, samples its counters, judges both, and prints the findings.
 pub fn run(request: &Doctor) -> Result<CommandEnd, Failure> {
-    if let Some(other) = &request.peer {
-        return doctor_peer::run(request, other);
-    }
     let facts = request.source.facts()?;
     let (samples, interrupted) = match &request.since {
         Some(first) => (between(request, first)?, false),

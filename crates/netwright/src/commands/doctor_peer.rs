@@ -29,8 +29,16 @@ const AROUND: Nanos = Nanos(1_500_000_000);
 const FLOWS: u32 = 4;
 const MESSAGE: Bytes = Bytes(128 << 10);
 
+/// One host, or both ends with `--peer`.
+pub fn either(request: &Doctor) -> Result<CommandEnd, Failure> {
+    match &request.peer {
+        Some(other) => run(request, other),
+        None => doctor::run(request),
+    }
+}
+
 /// Judges both hosts, and prints which end limits.
-pub fn run(request: &Doctor, other: &OtherEnd) -> Result<CommandEnd, Failure> {
+fn run(request: &Doctor, other: &OtherEnd) -> Result<CommandEnd, Failure> {
     let end = PeerEnd::connect(&other.target)?;
     let facts = request.source.facts()?;
     let serving = if other.load { Some(end.serve()?) } else { None };

@@ -2,7 +2,7 @@
 
 pub mod compare;
 pub mod doctor;
-mod doctor_peer;
+pub mod doctor_peer;
 pub mod explain;
 pub mod fix;
 pub mod history;

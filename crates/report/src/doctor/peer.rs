@@ -115,14 +115,20 @@ pub fn headline(d: &PeerDocument) -> String {
     let theirs = || first(&d.peer, &d.peer_rules);
     match d.limits {
         LimitingEnd::Local => format!("This host limits: {}", ours()),
-        LimitingEnd::Peer => format!("The peer {} limits: {}", d.target, theirs()),
+        LimitingEnd::Peer => format!("The peer {} limits: {}", login(&d.target), theirs()),
         LimitingEnd::Both => {
-            format!("Both ends limit: this host: {}; {}: {}", ours(), d.target, theirs())
+            format!("Both ends limit: this host: {}; {}: {}", ours(), login(&d.target), theirs())
         }
         LimitingEnd::Neither => {
             "Neither end limits: no finding of its own is a warning or worse".into()
         }
     }
+}
+
+/// The login at the other host, without the program's path.
+fn login(target: &str) -> &str {
+    let rest = target.strip_prefix("ssh://").unwrap_or(target);
+    rest.split('/').next().unwrap_or(rest)
 }
 
 fn load(d: &PeerDocument) -> String {
@@ -137,5 +143,16 @@ fn load(d: &PeerDocument) -> String {
     match d.one_kernel {
         true => format!("{load}; both ends share one kernel, what both found counts for neither"),
         false => load,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_has_no_path() {
+        assert_eq!(login("ssh://root@db1:2222/opt/netwright"), "root@db1:2222");
+        assert_eq!(login("ssh://db1"), "db1");
     }
 }

@@ -122,7 +122,7 @@ fn evidence(row: &OffloadRow) -> String {
     let bad = row.probe == Probe::UdpBadSum;
     let counts = [
         (c.damaged, if bad { "delivered all the same" } else { "damaged" }),
-        (c.cut, "cut short"),
+        (c.cut, "truncated"),
         (c.merged, "ran into the next"),
         (c.duplicates, "came twice"),
         (c.missing, "missing"),
@@ -178,14 +178,14 @@ fn size(size: PieceSize) -> &'static str {
 
 /// The rows of the table: what is tried, and by which probes.
 const GROUPS: [(&str, &[Probe]); 8] = [
-    ("none: no checksum", &[Probe::UdpUnsummed]),
-    ("none: kernel's checksum", &[Probe::UdpKernelSum]),
+    ("no checksum", &[Probe::UdpUnsummed]),
+    ("kernel's checksum", &[Probe::UdpKernelSum]),
     ("transmit checksum", &[Probe::UdpAlone, Probe::TcpAlone]),
     ("receive checksum", &[Probe::UdpBadSum]),
-    ("UDP merging (GRO)", &[Probe::UdpBurst, Probe::UdpBurstGro]),
-    ("UDP segmentation (USO)", &[Probe::UdpSegmented, Probe::UdpSegmentedGro]),
-    ("TCP merging (GRO, LRO)", &[Probe::TcpBurst]),
-    ("TCP segmentation (TSO)", &[Probe::TcpBulk]),
+    ("UDP merging", &[Probe::UdpBurst, Probe::UdpBurstGro]),
+    ("UDP segmentation", &[Probe::UdpSegmented, Probe::UdpSegmentedGro]),
+    ("TCP merging", &[Probe::TcpBurst]),
+    ("TCP segmentation", &[Probe::TcpBulk]),
 ];
 
 fn table(d: &OffloadDocument, page: &mut Page) {

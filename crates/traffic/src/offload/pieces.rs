@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_is_told_from_each_kind_of_damage() {
+    fn each_kind_of_damage_is_recognised() {
         let all = pieces();
         let (first, second) = (all.bytes(0), all.bytes(1));
         assert_eq!((first.len(), all.bytes(11).len()), (1448, 725));

@@ -13,6 +13,7 @@ use std::{
 };
 
 use model::measure::Transport;
+use rustix::net::{RecvFlags, recvfrom};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use super::watch::Watch;
@@ -321,16 +322,18 @@ fn hear(
     client: Option<IpAddr>,
     peers: &mut BTreeMap<SocketAddr, u32>,
 ) {
-    let mut buffer = [std::mem::MaybeUninit::<u8>::uninit(); 2048];
+    let mut buffer = [0; 2048];
     for _ in 0..MOST_SILENT {
-        let Ok((n, from)) = socket.recv_from(&mut buffer) else { return };
-        // SAFETY: the kernel wrote the first n bytes.
-        let bytes = unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), n) };
+        let Ok((n, _, from)) = recvfrom(socket, buffer.as_mut_slice(), RecvFlags::empty()) else {
+            return;
+        };
+        let bytes = buffer.get(..n).unwrap_or_default();
         let Some(index) = greeting(bytes, token).filter(|i| *i < flows) else { continue };
         let from_client = |a: &SocketAddr| client.is_none_or(|ip| ip == a.ip());
-        if let Some(address) = from.as_socket().filter(from_client) {
+        let from = from.and_then(|a| SocketAddr::try_from(a).ok());
+        if let Some(address) = from.filter(from_client) {
             peers.insert(address, index);
-            let _ = summed::send_to(socket, bytes, &from);
+            let _ = summed::send_to(socket, bytes, &address.into());
         }
     }
 }

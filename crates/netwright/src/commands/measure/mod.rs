@@ -11,6 +11,7 @@ pub mod pg;
 pub mod redis;
 mod spec;
 mod stream;
+mod target;
 
 use std::path::Path;
 

@@ -7,7 +7,7 @@ use model::measure::OffloadSpec;
 
 use super::{
     flags::{AddressArgs, SecretArgs},
-    spec::with_port,
+    target::with_port,
 };
 use crate::{
     args::OutputArgs,

@@ -8,6 +8,7 @@ use model::{
     },
 };
 
+use super::target::with_port;
 use super::{
     args::{
         CloseArg, CommonArgs, ConnectArgs, DirectionArg, EngineArg, RttArgs, RttPeer, StreamArgs,
@@ -21,28 +22,6 @@ use crate::failure::Failure;
 const UDP_RATE: BitsPerSec = BitsPerSec(100_000_000);
 const TCP_MESSAGE: u64 = 128 << 10;
 const UDP_MESSAGE: u64 = 1400;
-
-/// The target, with the port of `--port` or of a foreign protocol where it has none.
-///
-/// # Errors
-/// Both name a port, or it is no target (exit code 2).
-pub fn with_port(
-    target: &str,
-    port: Option<u16>,
-    foreign_port: Option<u16>,
-) -> Result<String, Failure> {
-    let usage = |e: traffic::Error| Failure::Usage(e.to_string());
-    let parsed: traffic::Target = target.parse().map_err(usage)?;
-    Ok(match (&parsed, port.or(foreign_port)) {
-        (traffic::Target::Host(host, None), Some(port)) => {
-            traffic::Target::Host(host.clone(), Some(port)).to_string()
-        }
-        (traffic::Target::Host(_, Some(_)), _) if port.is_some() => {
-            return Err(Failure::Usage("the target names a port and so does --port".into()));
-        }
-        _ => target.to_owned(),
-    })
-}
 
 fn common(args: &CommonArgs, peer: PeerProgram) -> Result<Common, Failure> {
     let foreign_port = match peer {

@@ -131,7 +131,7 @@ impl Way {
         };
         if hit {
             self.packets += 1;
-            if self.packets % every == 0 {
+            if self.packets.is_multiple_of(every) {
                 *packet.bytes.last_mut().unwrap() ^= 0x01;
             }
         }
