@@ -4,6 +4,7 @@
 # Usage: wakes.sh PID SECONDS        prints: wakes 4167 other_node 4077 same_node_percent 2.16
 set -e
 event=/sys/kernel/tracing/events/sched/sched_waking
+[ -e $event ] || mount -t tracefs none /sys/kernel/tracing
 for task in "/proc/$1/task/"*; do filter="$filter${filter:+ || }pid==${task##*/}"; done
 echo "!hist:keys=common_cpu,target_cpu" > $event/trigger 2> /dev/null || true # of a run that was killed
 echo "hist:keys=common_cpu,target_cpu if $filter" > $event/trigger
