@@ -47,13 +47,28 @@ fn causes_exist_and_form_no_cycle() {
         assert!(open.len() < before, "a cycle among {left:?}");
     }
 }
+
+/// The index `docs/rules.md` and the pages `docs/rules-*.md` that it leads to.
 #[test]
-fn the_manual_has_a_section_for_every_rule() {
-    let manual = fs::read_to_string(folder("../../docs/rules.md")).unwrap();
+fn the_manual_has_a_row_and_a_section_for_every_rule() {
+    let index = fs::read_to_string(folder("../../docs/rules.md")).unwrap();
+    let mut sections = vec![];
+    for entry in fs::read_dir(folder("../../docs")).unwrap() {
+        let page = entry.unwrap().file_name().into_string().unwrap();
+        if !page.starts_with("rules-") {
+            continue;
+        }
+        let text = fs::read_to_string(folder("../../docs").join(&page)).unwrap();
+        let headings = text.lines().filter(|l| l.starts_with("## ") && l.contains('`'));
+        sections.extend(headings.map(|h| (h.to_owned(), page.clone())));
+    }
     for rule in ALL {
         let heading = format!("## {}. `{}`", rule.number, rule.id);
-        assert!(manual.contains(&heading), "docs/rules.md lacks {heading:?}");
+        let found: Vec<_> = sections.iter().filter(|(h, _)| *h == heading).collect();
+        let [(_, page)] = found[..] else { panic!("docs/rules-*.md: {heading:?} in {found:?}") };
+        let (number, id, title) = (rule.number, rule.id, rule.title);
+        let row = format!("| {number} | [`{id}`]({page}#{number}-{id}) | {title} |");
+        assert!(index.contains(&row), "docs/rules.md lacks {row:?}");
     }
-    let headings = manual.lines().filter(|l| l.starts_with("## ") && l.contains('`')).count();
-    assert_eq!(headings, ALL.len(), "docs/rules.md describes a rule that does not exist");
+    assert_eq!(sections.len(), ALL.len(), "docs/rules-*.md describe a rule that does not exist");
 }

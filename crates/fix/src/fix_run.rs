@@ -40,9 +40,9 @@ pub struct FixRun<'a> {
     pub ask: &'a mut dyn FnMut(&Plan) -> bool,
     /// The path of this program, which runs the measurements.
     pub ours: &'a Path,
-    /// When `fix` began,
+    /// When `fix` began, by the monotonic clock.
     pub began: Instant,
-    /// and the same as seconds since 1970.
+    /// When `fix` began, seconds since 1970.
     pub started_unix_s: u64,
     /// The experiment without its factor.
     pub spec: Spec,

@@ -10,7 +10,7 @@ pub struct Filter {
     pub tag: Option<String>,
     /// From this moment on, milliseconds since 1970.
     pub since_unix_ms: Option<u64>,
-    /// Before this moment.
+    /// Before this moment, milliseconds since 1970.
     pub until_unix_ms: Option<u64>,
     /// At most this many, the newest.
     pub newest: Option<u64>,

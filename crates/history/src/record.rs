@@ -15,7 +15,7 @@ pub struct Record {
     pub host_fingerprint: String,
     /// Kernel release of that host; empty where it is unknown.
     pub kernel: String,
-    /// Version of netwright.
+    /// The version of netwright that wrote the run.
     pub netwright: String,
     /// The command line, without secrets.
     pub command: Vec<String>,

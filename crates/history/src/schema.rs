@@ -43,7 +43,7 @@ pub(crate) enum Found {
     Foreign,
 }
 
-/// Looks without writing.
+/// Says whose file an open database is, without writing to it.
 pub(crate) fn look(connection: &Connection) -> rusqlite::Result<Found> {
     let number = |pragma: &str| connection.query_row(pragma, [], |row| row.get::<_, i64>(0));
     let application = number("PRAGMA application_id")?;

@@ -128,7 +128,7 @@ fn options(text: &str) -> String {
     out
 }
 
-/// `PGPASSWORD=SECRET`, `?password=SECRET&`.
+/// Hides the values of secrets in `PGPASSWORD=SECRET` and `?password=SECRET&`.
 fn values(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -32,7 +32,7 @@ const WHERE: &str = "(:host IS NULL OR host = :host OR host_fingerprint = :host)
     AND (:until IS NULL OR ended_unix_ms < :until)
     ORDER BY ended_unix_ms DESC, id DESC LIMIT :newest";
 
-/// An open store.
+/// An open store: one SQLite file.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -167,7 +167,7 @@ impl Store {
         })
     }
 
-    /// Where it is.
+    /// The path of the store's file.
     pub fn path(&self) -> &Path {
         &self.path
     }

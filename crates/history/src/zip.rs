@@ -1,4 +1,4 @@
-//! Compressed texts.
+//! Packs and unpacks the documents of the store with zstd.
 
 use std::io::Read;
 

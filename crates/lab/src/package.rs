@@ -8,7 +8,7 @@ use std::{
 
 use crate::{LabError, arch::Arch, tool};
 
-/// A configured apt.
+/// An apt with the options that choose its sources and folders.
 #[derive(Debug)]
 pub struct Apt {
     /// Options for apt-get and apt-cache.

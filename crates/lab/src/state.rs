@@ -38,7 +38,7 @@ pub enum Resource {
         pid: u32,
         /// Field 22 of `/proc/PID/stat`.
         start_ticks: u64,
-        /// Description for messages.
+        /// What the process does, for messages.
         what: String,
     },
     /// A cgroup directory; its processes are ended before it is removed.
@@ -335,7 +335,7 @@ impl Registry {
 pub struct Lab {
     pub folder: PathBuf,
     pub state: LabState,
-    /// Locked: [`Registry::is_owned`].
+    /// Locked while the lab is in use; [`Registry::is_owned`] tests the lock.
     pub owner: fs::File,
     registry: Registry,
     armed: bool,

@@ -16,7 +16,7 @@ pub struct HistoryRun {
     pub host_fingerprint: String,
     /// Kernel release of that host; empty where it is unknown.
     pub kernel: String,
-    /// Version of netwright.
+    /// The version of netwright that wrote the run.
     pub netwright: String,
     /// The command line; `***` stands for a secret.
     pub command: Vec<String>,

@@ -196,9 +196,9 @@ impl PciFunction {
 /// Present and maximum channels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Channels {
-    /// Receive-only channels.
+    /// Channels that only receive.
     pub rx: u32,
-    /// Transmit-only channels.
+    /// Channels that only transmit.
     pub tx: u32,
     /// Channels that receive and transmit.
     pub combined: u32,

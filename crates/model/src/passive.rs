@@ -82,7 +82,7 @@ pub struct ConnectionClass {
 pub struct TimesNs {
     /// Number of values, 1 or more.
     pub count: u64,
-    /// The arithmetic mean.
+    /// The arithmetic mean of all values.
     pub mean: f64,
     /// The 50% quantile, the median.
     pub p50: u64,

@@ -10,7 +10,7 @@ use crate::{Change, CpuSet, NumaNode, Reading};
 /// A device that a service uses, and how that is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsedDevice {
-    /// `eth0`, `nvme3n1`.
+    /// The kernel's name, such as `eth0` or `nvme3n1`.
     pub name: String,
     /// Node of the device; absent where the firmware names none.
     pub node: Reading<NumaNode>,
@@ -52,7 +52,7 @@ pub struct PlacementDocument {
 pub struct PlacedService {
     /// Unit, container or process name.
     pub name: String,
-    /// Lowest process id.
+    /// The lowest process id among `pids`.
     pub pid: u32,
     /// Ids of the chosen processes in it, ascending.
     pub pids: Vec<u32>,

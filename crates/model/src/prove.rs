@@ -287,7 +287,7 @@ pub struct ProveDocument {
     /// factors' levels`. Empty before the first block, and where the first level is the best.
     #[serde(default)]
     pub verdict_of: String,
-    /// A/B with `--limit`.
+    /// The verdict on `--limit`; only an A/B design has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
     /// A/B: each metric. Other designs: the guard metrics, for the comparison that `verdict_of`

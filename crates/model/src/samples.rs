@@ -259,7 +259,7 @@ pub struct ProcStat {
     pub iowait_ns: Delta,
     pub irq_ns: Delta,
     pub softirq_ns: Delta,
-    /// Steal time.
+    /// Steal time: the hypervisor ran something else.
     pub steal_ns: Delta,
 }
 

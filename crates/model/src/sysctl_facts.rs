@@ -100,7 +100,7 @@ struct Table {
 /// A sysctl that kernels before the oldest of the table had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gone {
-    /// Dotted name.
+    /// The name with dots, such as `net.ipv4.tcp_fack`.
     pub name: &'static str,
     /// The file of the oldest kernel that still names it.
     pub source: &'static str,
@@ -159,7 +159,7 @@ impl SysctlFacts {
         self.until.map(|b| b.by)
     }
 
-    /// This version's default.
+    /// The default of this kernel version, where the table has it.
     pub fn default_at(&self, kernel: Kernel) -> DefaultAt {
         match self.default.at(kernel) {
             None | Some("?") => DefaultAt::Unknown,
@@ -295,7 +295,7 @@ fn row(line: &'static str) -> Option<SysctlFacts> {
     })
 }
 
-/// `128; 5.3<5.4:4096`
+/// Parses a history such as `128; 5.3<5.4:4096`: the first value, then each change.
 fn history(text: &'static str) -> History {
     let parts = text.split("; ").enumerate();
     History(

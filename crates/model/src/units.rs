@@ -38,7 +38,7 @@ pub struct NotAQuantity {
     /// Expected kind: `duration`, `size` or `rate`.
     pub what: &'static str,
     pub text: String,
-    /// Suggested spelling.
+    /// A spelling that would be understood.
     pub hint: String,
 }
 

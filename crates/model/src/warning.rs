@@ -355,7 +355,7 @@ impl Warning {
 pub struct UsedPorts {
     /// On all local addresses together.
     pub ports: u64,
-    /// **Source**: `net.ipv4.ip_local_port_range`.
+    /// **Source**: both numbers of `net.ipv4.ip_local_port_range`.
     pub first: u16,
     pub last: u16,
     /// Time for which the client keeps each port, where it closed first.

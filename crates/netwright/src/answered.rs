@@ -46,7 +46,7 @@ pub fn facts(facts: &Facts) {
     }
 }
 
-/// What was kept.
+/// Takes the documents that were kept; afterwards there are none.
 pub fn take() -> Answered {
     ANSWERED.lock().map(|mut answered| std::mem::take(&mut *answered)).unwrap_or_default()
 }

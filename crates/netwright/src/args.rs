@@ -45,7 +45,7 @@ pub struct SourceArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Processes to look at (repeatable)")]
 pub struct ProcessArgs {
-    /// By process id.
+    /// Processes with this id.
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pub pid: Vec<u32>,
     /// By short name or program file name.
@@ -70,7 +70,7 @@ pub struct WindowArgs {
     pub window: Option<Nanos>,
 }
 
-/// How to answer.
+/// The form and the file of a command's answer.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
@@ -100,7 +100,7 @@ pub struct TalkArgs {
 /// them.
 #[derive(Debug, Args)]
 pub struct WorkloadArgs {
-    /// A netwright measurement.
+    /// Measure with netwright: `'measure rtt db1'`, or a URL such as pg://db1/bench.
     #[arg(long, value_name = "'measure …'|URL")]
     pub workload: Option<String>,
     /// Or any command, run by `sh -c`.
@@ -135,7 +135,6 @@ pub fn share(text: &str) -> Result<f64, String> {
     within.ok_or_else(|| "a share from 0% to 1000%, such as 5%".to_owned())
 }
 
-/// `netwright inspect`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright inspect                      # the packet path at a glance
@@ -171,11 +170,11 @@ pub enum Section {
     Host,
     /// Every CPU with its topology and frequency; caches; idle states.
     Cpus,
-    /// Nodes, memory, distances.
+    /// NUMA nodes with their CPUs, memory and distances.
     Numa,
     /// Every NIC in full.
     Nics,
-    /// Every interrupt.
+    /// Every interrupt with its affinity and its CPUs.
     Irqs,
     /// Backlog counters by CPU.
     Softnet,
@@ -185,15 +184,14 @@ pub enum Section {
     Tuners,
     /// The selected processes with every thread.
     Processes,
-    /// Listening TCP sockets.
+    /// Listening TCP sockets with their backlogs.
     Listeners,
-    /// Storage controllers.
+    /// Storage controllers with their nodes and interrupts.
     Storage,
     /// Network namespaces and their links.
     Namespaces,
 }
 
-/// `netwright doctor`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright doctor    # watch this host for 5 s and diagnose it
@@ -211,7 +209,7 @@ usual); a second Ctrl-C ends netwright.",
 pub struct DoctorArgs {
     #[command(flatten)]
     pub window: WindowArgs,
-    /// Optimisation goal.
+    /// What the host should be good at; some rules judge for one goal only.
     #[arg(long = "for", value_enum, value_name = "GOAL", default_value = "throughput")]
     pub goal: GoalArg,
     /// Attach no eBPF programs: softirq time is taken from /proc/stat. NETWRIGHT_BPF=off in the
@@ -246,7 +244,7 @@ pub enum GoalArg {
 /// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SeverityArg {
-    /// Worth knowing.
+    /// Worth knowing; costs nothing measurable now.
     Info,
     /// Costs something now or soon will.
     Warning,
@@ -254,7 +252,6 @@ pub enum SeverityArg {
     Critical,
 }
 
-/// `netwright snapshot`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright snapshot                     # db1-20261122-143007.tar.zst
@@ -279,7 +276,6 @@ pub struct SnapshotArgs {
     pub talk: TalkArgs,
 }
 
-/// `netwright schema`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright schema doctor > doctor.schema.json
@@ -295,55 +291,55 @@ pub struct SchemaArgs {
 /// A document with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Document {
-    /// `inspect --json`.
+    /// The facts of a host: `inspect --json`.
     Inspect,
-    /// `doctor --json`.
+    /// Findings and plan: `doctor --json`.
     Doctor,
-    /// `compare --json`.
+    /// The verdict on two groups: `compare --json`.
     Compare,
-    /// `explain --json`.
+    /// Components and predictions: `explain --json`.
     Explain,
     /// `explain --port PORT --json`, `explain --pid PID --json`.
     ExplainPassive,
-    /// `lint --json`.
+    /// Verdicts on lines: `lint --json`.
     Lint,
-    /// `measure rtt --json`.
+    /// Round trips: `measure rtt --json`.
     MeasureRtt,
-    /// `measure connect --json`.
+    /// Connections: `measure connect --json`.
     MeasureConnect,
-    /// `measure stream --json`.
+    /// Throughput: `measure stream --json`.
     MeasureStream,
-    /// `measure http --json`.
+    /// HTTP requests: `measure http --json`.
     MeasureHttp,
-    /// `measure pg --json`.
+    /// PostgreSQL transactions: `measure pg --json`.
     MeasurePg,
     /// `measure pg --init --json`.
     MeasurePgInit,
-    /// `measure redis --json`.
+    /// Redis commands: `measure redis --json`.
     MeasureRedis,
-    /// `fix --json`.
+    /// Remedies and their outcomes: `fix --json`.
     Fix,
-    /// `history diff --json`.
+    /// Differences between runs: `history diff --json`.
     HistoryDiff,
-    /// `history list --json`.
+    /// The kept runs: `history list --json`.
     HistoryList,
-    /// `place --json`.
+    /// An assignment of CPUs: `place --json`.
     Place,
-    /// `prove --json`.
+    /// The verdict of an experiment: `prove --json`.
     Prove,
     /// A line of `watch --json`.
     Watch,
-    /// `tune plan --json`.
+    /// A plan: `tune plan --json`.
     TunePlan,
-    /// `tune apply|confirm|rollback --json`.
+    /// What was written: `tune apply|confirm|rollback --json`.
     TuneApply,
-    /// `tune status --json`.
+    /// Values in force, and drift: `tune status --json`.
     TuneStatus,
-    /// `tune log --json`.
+    /// All change sets: `tune log --json`.
     TuneLog,
-    /// `tune persist --json`.
+    /// Files for the next boot: `tune persist --json`.
     TunePersist,
-    /// `tune profiles --json`.
+    /// The profiles and their lines: `tune profiles --json`.
     TuneProfiles,
     /// A line of a journal.
     TuneJournal,

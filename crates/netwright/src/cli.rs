@@ -25,12 +25,12 @@ use crate::{
     "the answer is no: a finding, not proven, drift (each command's --help says)"
 ))]
 pub struct Cli {
-    /// The command.
+    /// The command to run; there is no default.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The commands.
+/// The commands, by name in alphabetical order.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Compare two groups of runs that exist already.

@@ -276,6 +276,12 @@ mod tests {
         assert!(wrong.is_empty(), "{wrong:#?}");
     }
 
+    /// clap checks it when a command is parsed, which no test does for each of them.
+    #[test]
+    fn no_command_has_an_option_twice() {
+        Cli::command().debug_assert();
+    }
+
     #[test]
     fn what_the_table_shows_is_there() {
         let all = commands();

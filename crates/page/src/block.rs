@@ -25,14 +25,14 @@ impl Text {
         Self(text.split('`').enumerate().map(|(n, part)| (tone(n), part.to_owned())).collect())
     }
 
-    /// Appends a span.
+    /// Appends a span in this tone.
     #[must_use]
     pub fn then(mut self, tone: Tone, text: impl Into<String>) -> Self {
         self.0.push((tone, text.into()));
         self
     }
 
-    /// Appends another text.
+    /// Appends the spans of another text, each in its tone.
     #[must_use]
     pub fn also(mut self, other: Self) -> Self {
         self.0.extend(other.0);
@@ -228,7 +228,7 @@ impl Chapter {
     }
 }
 
-/// A whole page.
+/// A whole page, before it becomes HTML or Markdown.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Page {
     pub title: String,

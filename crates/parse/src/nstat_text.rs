@@ -11,7 +11,7 @@ pub struct Counters {
     pub snmp: BTreeMap<&'static str, BTreeMap<String, u64>>,
     /// Counters as `/proc/net/netstat` has them, by group and name.
     pub netstat: BTreeMap<&'static str, BTreeMap<String, u64>>,
-    /// For `/proc/net/snmp6`: `Ip6InReceives`.
+    /// For `/proc/net/snmp6`: values by name, such as `Ip6InReceives`.
     pub snmp6: BTreeMap<String, u64>,
 }
 

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use crate::{inet_diag::TcpInfo, ss_text::socket};
 
-/// One socket.
+/// One socket as `ss` prints it, with its details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrintedSocket {
     pub local: SocketAddr,
@@ -142,9 +142,9 @@ struct Reported {
     received: bool,
     /// Of Linux 4.6: counts of segments with data, the shortest round trip, data not sent.
     segments: bool,
-    /// Of Linux 4.10.
+    /// Of Linux 4.10: the times limited by a window or buffer.
     times: bool,
-    /// Of Linux 5.4.
+    /// Of Linux 5.4: the offered window.
     window: bool,
 }
 
@@ -188,7 +188,7 @@ fn info(row: &Row<'_>, reported: &Reported) -> Option<TcpInfo> {
     })
 }
 
-/// `0.022`, in milliseconds.
+/// Parses milliseconds such as `0.022` into whole microseconds.
 fn microseconds(text: &str) -> Option<u32> {
     let us = text.parse::<f64>().ok()? * 1_000.0;
     (us.is_finite() && us >= 1.0 && us < f64::from(u32::MAX)).then(|| us.round() as u32)

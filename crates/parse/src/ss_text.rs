@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// One of them.
+/// One listening socket as `ss` prints it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PrintedListener {
     pub address: SocketAddr,
@@ -48,7 +48,7 @@ pub(crate) fn socket(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(host, port.parse().ok()?))
 }
 
-/// `users:(("nginx",pid=812,fd=6),("nginx",pid=811,fd=6))`
+/// The process ids in `users:(("nginx",pid=812,fd=6),("nginx",pid=811,fd=6))`.
 fn pids(line: &str) -> Vec<u32> {
     let Some((_, users)) = line.split_once("users:((") else { return vec![] };
     let pid = |part: &str| part.split(',').next()?.parse().ok();

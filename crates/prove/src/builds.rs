@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(3 * 3600);
 pub struct Build {
     /// The path as typed, or the revision with its commit: `main (1a2b3c4d5e6f)`.
     pub name: String,
-    /// An absolute path.
+    /// The path of the build, absolute.
     pub path: PathBuf,
     /// The commit of a worktree; `None` of a path as it is.
     commit: Option<String>,

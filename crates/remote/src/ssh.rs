@@ -31,7 +31,7 @@ const MOST_NOISE: usize = 200;
 /// How much of ssh's standard error is kept, bytes.
 const MOST_WORDS: u64 = 16 << 10;
 
-/// A parsed `ssh://[USER@]HOST[:PORT][/PATH/OF/netwright]`.
+/// A parsed `ssh://[USER@]HOST[:PORT][/PATH/OF/netwright]`, the path where the program is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SshTarget {
     /// `USER@HOST` or `HOST`, as an argument of ssh.

@@ -33,7 +33,7 @@ pub enum Phase {
     Spread,
     /// Settings of one queue: RPS, RFS, XPS.
     Queue,
-    /// Interrupt affinities.
+    /// CPU affinities of interrupts.
     Irq,
     /// CPU affinity of processes.
     Process,

@@ -27,7 +27,7 @@ pub enum Which {
     Newest,
 }
 
-/// A rollback request.
+/// What to roll back, and how.
 #[derive(Debug)]
 pub struct Request {
     pub which: Which,

@@ -62,7 +62,7 @@ fn counters(
     Ok(all)
 }
 
-/// Allocations that failed.
+/// Judges the receive allocations that failed over the window.
 fn receiving(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
     let all = counters(case, nic, Meaning::NoBuffer, Meaning::QueueStopped)?;

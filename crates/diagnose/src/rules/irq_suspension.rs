@@ -44,7 +44,7 @@ const COUNTER: &str = "TcpExt.BusyPollRxPackets";
 /// patches "Add support for persistent NAPI config" (6.13; virtio-net: 6.15).
 const KEEPS_SETTINGS: [&str; 5] = ["bnxt_en", "mlx4_core", "mlx4_en", "mlx5_core", "virtio_net"];
 
-/// One instance's settings.
+/// The deferral and suspension settings of one NAPI instance.
 struct Setting {
     name: String,
     flush: Nanos,

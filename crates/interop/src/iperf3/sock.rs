@@ -147,7 +147,7 @@ pub struct TcpInfo {
     pub snd_mss: u32,
     /// Smoothed round trip, µs.
     pub rtt_us: u32,
-    /// Congestion window, segments.
+    /// The congestion window in segments.
     pub snd_cwnd: u32,
     /// Segments retransmitted since the connection began.
     pub retransmits: u32,

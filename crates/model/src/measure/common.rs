@@ -16,7 +16,7 @@ use crate::{CpuId, CpuSet, Nanos, Reading};
 /// exact.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantiles {
-    /// Number of samples.
+    /// Number of samples in the distribution.
     pub count: u64,
     pub min: u64,
     pub p50: u64,
@@ -26,7 +26,7 @@ pub struct Quantiles {
     pub p999: u64,
     pub p9999: u64,
     pub max: u64,
-    /// The arithmetic mean.
+    /// The arithmetic mean of all samples.
     pub mean: f64,
     /// The sample standard deviation, exact; 0 with fewer than two samples.
     pub sd: f64,

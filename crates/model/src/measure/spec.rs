@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BitsPerSec, Bytes, CpuSet, Nanos};
 
-/// Transport.
+/// The transport protocol under the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
@@ -84,7 +84,7 @@ pub struct Common {
     pub target: String,
     #[serde(default)]
     pub peer: PeerProgram,
-    /// Transport.
+    /// The transport protocol under the messages.
     pub transport: Transport,
     /// Only addresses of this family: 4 or 6.
     pub family: Option<u8>,

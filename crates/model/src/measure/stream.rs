@@ -124,7 +124,7 @@ pub struct ZeroCopyCount {
     pub copied: u64,
 }
 
-/// Delivery of datagrams.
+/// What became of the datagrams of one direction.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Datagrams {
     /// Datagrams that the kernel took.

@@ -21,7 +21,7 @@ pub enum HostChange {
     NicsNotRead { why: String },
     #[error("{nic} lost or gained its carrier, {times} times in all")]
     CarrierChanged { nic: String, times: u64 },
-    /// **Source**: `scaling_governor`, `scaling_max_freq`.
+    /// **Source**: `scaling_governor`, `scaling_max_freq` of the policy.
     #[error("{policy} from {before} to {after}")]
     FrequencyLimitChanged { policy: String, before: FrequencyLimit, after: FrequencyLimit },
 

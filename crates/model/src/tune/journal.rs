@@ -87,7 +87,7 @@ pub enum Event {
     Writing {
         /// Index of the change, from 0.
         n: usize,
-        /// The present value.
+        /// The value that the write replaces.
         saved: Saved,
         /// Values of other knobs that this write can change, in the order in which they are undone.
         coupled_settings: Vec<Saved>,

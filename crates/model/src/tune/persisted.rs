@@ -33,7 +33,7 @@ pub struct PersistedFile {
     pub content: String,
 }
 
-/// A persisted value.
+/// A value in force that the next boot sets again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeptValue {
     /// The change set that it is from.

@@ -220,7 +220,7 @@ pub struct Unchanged {
 pub struct Plan {
     /// [`crate::SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// The target host.
+    /// The host that the plan was made for.
     pub host: HostId,
     /// The changes, in the order of their writes.
     pub changes: Vec<Planned>,

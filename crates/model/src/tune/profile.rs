@@ -39,7 +39,7 @@ pub struct Profile {
     pub inherits: Vec<String>,
     /// The lines in order, the inherited ones first.
     pub lines: Vec<ProfileLine>,
-    /// Deliberate omissions.
+    /// Settings that the profile leaves out, each with its reason.
     pub left_out: Vec<LeftOut>,
 }
 

@@ -12,7 +12,7 @@ pub struct WaitNs {
     /// Number of values, 1 or more.
     #[schemars(range(min = 1))]
     pub count: u64,
-    /// The arithmetic mean.
+    /// The arithmetic mean of all values.
     pub mean: f64,
     /// The 50% quantile, the median.
     pub p50: u64,

@@ -16,7 +16,6 @@ use crate::{
     request::Source,
 };
 
-/// `netwright place`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright place --unit 'ceph-osd@*'    # each OSD with its NIC and its disk

@@ -13,7 +13,6 @@ use crate::{
     session::Listener,
 };
 
-/// `netwright remote`.
 #[derive(Debug, Args)]
 pub struct RemoteArgs {
     /// Take requests from standard input and answer on standard output, a line of JSON each.

@@ -18,7 +18,6 @@ use crate::{
 /// The largest document that is read.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// `netwright report`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright doctor --json > doctor.json

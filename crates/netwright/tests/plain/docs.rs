@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::Value;
 
-fn repository() -> PathBuf {
+pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
@@ -18,8 +18,14 @@ pub fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
+/// `docs/support.md` and the pages that it leads to, one after the other.
 fn support() -> String {
-    text(&repository().join("docs/support.md"))
+    let folder = fs::read_dir(repository().join("docs")).unwrap().map(|e| e.unwrap().path());
+    let name = |p: &PathBuf| p.file_name().unwrap().to_string_lossy().starts_with("support");
+    let mut pages: Vec<PathBuf> = folder.filter(name).collect();
+    pages.sort();
+    assert!(pages.len() > 5, "only {pages:?}");
+    pages.iter().map(|p| text(p)).collect()
 }
 
 /// Every property name anywhere in a schema.
@@ -44,7 +50,7 @@ fn every_fact_is_listed() {
     assert!(names.len() > 150, "only {} properties in the schema", names.len());
     let listed = support();
     let missing: Vec<_> = names.iter().filter(|n| !listed.contains(&format!("`{n}`"))).collect();
-    assert!(missing.is_empty(), "docs/support.md says nothing of {missing:?}");
+    assert!(missing.is_empty(), "docs/support*.md say nothing of {missing:?}");
 }
 
 #[test]
@@ -59,7 +65,7 @@ fn every_rule_is_listed_once_with_its_cases() {
     assert!(rules.len() > 30, "only {rules:?}");
     for rule in rules {
         let row = format!("[`{rule}`](../crates/diagnose/tests/golden/{rule})");
-        assert_eq!(listed.matches(&row).count(), 1, "docs/support.md: no single row {row}");
+        assert_eq!(listed.matches(&row).count(), 1, "docs/support*.md: no single row {row}");
     }
 }
 
@@ -73,7 +79,7 @@ fn every_knob_is_listed_once() {
     assert!(knobs.len() > 10, "only {knobs:?}");
     for knob in knobs {
         let row = format!("| `{knob}` |");
-        assert_eq!(listed.matches(&row).count(), 1, "docs/support.md: no single row {row}");
+        assert_eq!(listed.matches(&row).count(), 1, "docs/support*.md: no single row {row}");
     }
 }
 
@@ -101,7 +107,7 @@ pub fn documents() -> Vec<PathBuf> {
 }
 
 /// The link targets of a Markdown text.
-fn links(text: &str) -> Vec<String> {
+pub fn links(text: &str) -> Vec<String> {
     let ends = text.match_indices("](").map(|(at, m)| &text[at + m.len()..]);
     ends.filter_map(|rest| Some(rest.split_once(')')?.0.to_owned())).collect()
 }
@@ -123,7 +129,7 @@ fn has_anchor(document: &str, wanted: &str) -> bool {
 }
 
 /// The path with `..` taken out; `None` when it leaves the repository.
-fn inside(path: &Path, root: &Path) -> Option<PathBuf> {
+pub fn inside(path: &Path, root: &Path) -> Option<PathBuf> {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {

@@ -7,11 +7,13 @@ mod archives;
 mod captured;
 mod circles;
 mod compare;
+mod doc_comments;
 mod docs;
 mod fuzz;
 mod history;
 mod licences;
 mod looks;
+mod pages;
 mod prose;
 mod words;
 

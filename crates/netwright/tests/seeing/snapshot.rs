@@ -388,6 +388,7 @@ fn without_a_name_the_archive_has_the_host_and_the_time() {
 
 /// The time of a snapshot's first sample, and a counter in it.
 fn first_sample(archive: &Path, folder: &Path, counter: &str) -> (u64, u64) {
+    fs::create_dir(folder).unwrap();
     let tree = unpacked(archive, folder);
     let manifest = fs::read_to_string(tree.join("netwright/manifest.json")).unwrap();
     let manifest: Value = serde_json::from_str(&manifest).unwrap();

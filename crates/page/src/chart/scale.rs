@@ -20,7 +20,7 @@ pub struct Axis {
     unit: Unit,
 }
 
-/// The named quantiles.
+/// The quantiles with a mark on the axis: -log10(1 - q), and the label.
 const QUANTILES: [(f64, &str); 7] = [
     (0.0, "min"),
     (std::f64::consts::LOG10_2, "p50"),

@@ -48,7 +48,7 @@ pub struct Band {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strip {
     pub name: String,
-    /// From, to, count.
+    /// Bins: lower end, upper end, number of values.
     pub counts: Vec<(f64, f64, f64)>,
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-/// A simple command.
+/// A simple command of a script: words and redirections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Command {
     /// Line of its first word, from 1.
@@ -237,7 +237,7 @@ fn expanded(mut all: Vec<Command>) -> Vec<Command> {
     all
 }
 
-/// `NAME=VALUE`.
+/// Splits `NAME=VALUE`; `None` where the name is no shell variable's.
 fn assignment(word: &str) -> Option<(&str, &str)> {
     let (name, value) = word.split_once('=')?;
     let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')

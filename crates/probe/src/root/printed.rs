@@ -19,9 +19,9 @@ pub(super) use outputs::{Outputs, Text, is_known};
 
 /// What stands in for the kernel's files.
 pub(super) struct Printed {
-    /// What commands printed.
+    /// What commands printed, by command.
     pub outputs: Outputs,
-    /// Contents by path.
+    /// Contents of saved files, by path.
     files: BTreeMap<String, Text>,
     /// Targets of links by path.
     links: BTreeMap<String, String>,

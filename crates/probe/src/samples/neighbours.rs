@@ -11,7 +11,7 @@ pub struct RawNeighbours {
     pub family: &'static str,
     /// **Source**: `/proc/net/stat/arp_cache` or `ndisc_cache`.
     pub stat: Reading<TableStat>,
-    /// **Source**: `/proc/sys/net/{ipv4,ipv6}/neigh/default/gc_thresh3`.
+    /// The limit of entries. **Source**: `/proc/sys/net/{ipv4,ipv6}/neigh/default/gc_thresh3`.
     pub most: Reading<u64>,
 }
 

@@ -179,7 +179,7 @@ impl Test {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestKind {
-    /// Request and response.
+    /// One request and one response at a time.
     Rtt {
         /// Request size in bytes.
         request_bytes: u64,

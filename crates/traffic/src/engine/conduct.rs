@@ -45,7 +45,7 @@ impl std::fmt::Debug for Run<'_> {
     }
 }
 
-/// A completed window.
+/// A completed window: counters of both ends at its start and end.
 #[derive(Debug)]
 pub struct MeasuredWindow {
     /// First and last snapshot of this end.

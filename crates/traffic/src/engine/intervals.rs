@@ -12,7 +12,7 @@ pub struct Intervals {
     window_ns: u64,
     /// Start of the current interval since the window began, and the counters then.
     before: Option<(u64, AskedUntilNow)>,
-    /// Completed intervals.
+    /// Completed intervals, in order of time.
     pub all: Vec<ServedInterval>,
 }
 

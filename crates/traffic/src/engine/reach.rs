@@ -102,7 +102,7 @@ pub fn reach(
     Err(last)
 }
 
-/// Addresses to try.
+/// The addresses of a server, in the order in which they are tried.
 fn doors(common: &Common, server: &Server<'_>) -> Result<Vec<ServerAddress>> {
     let local = crate::host::identity::of_this_host().end;
     let Some(path) = server.socket else {

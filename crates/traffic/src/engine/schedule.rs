@@ -1,4 +1,4 @@
-//! The open-loop schedule.
+//! The schedule of an open loop: when each request is due.
 
 /// The times when a thread's requests are due in open loop.
 #[derive(Debug, Clone, Copy)]

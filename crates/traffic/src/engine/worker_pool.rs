@@ -105,7 +105,7 @@ impl Worker {
 pub struct WorkerPool {
     /// Set once: all threads must end.
     stop: AtomicBool,
-    /// The first error.
+    /// The error of the thread that failed first.
     broken: Mutex<Option<Error>>,
     /// Threads that reached their quota.
     fulfilled: AtomicUsize,

@@ -86,7 +86,7 @@ pub struct PlacementRequest<'a> {
     pub taken: &'a CpuSet,
 }
 
-/// The chosen CPUs.
+/// The CPUs chosen for the threads, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// A CPU for each thread, in thread order; empty if not pinned.

@@ -29,7 +29,7 @@ struct BusyPoll {
     padding: u8,
 }
 
-/// `EPIOCSPARAMS`.
+/// `EPIOCSPARAMS`: sets the busy polling of an epoll instance (Linux 6.9).
 const SET_BUSY_POLL: libc::Ioctl = libc::_IOW::<BusyPoll>(0x8a, 1);
 
 /// An epoll instance and its event buffer.

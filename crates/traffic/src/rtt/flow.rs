@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{engine::ran_on::UNKNOWN_CPU, net::sys};
 
-/// An outstanding request.
+/// A request without its response.
 #[derive(Debug, Clone, Copy)]
 pub struct PendingRequest {
     /// Start of its round trip; in open loop the schedule's time.

@@ -50,7 +50,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// No rounds yet.
+    /// Sums over no round trips, by a clock of this resolution.
     pub fn new(clock_step_ns: u64) -> Self {
         Self { clock_step_ns, ..Self::default() }
     }

@@ -53,7 +53,7 @@ pub struct PendingConnections<'a> {
     epoll: Epoll,
     listeners: Vec<(&'a Socket, Option<std::path::PathBuf>)>,
     waiting: HashMap<RawFd, Waiting>,
-    /// Most pending connections.
+    /// The most connections that may be pending at once.
     most: usize,
     options: &'a Options,
     last_sweep: Instant,

@@ -14,7 +14,7 @@ const MOST: u64 = 1 << 48;
 /// Size of the window of remembered sequence numbers.
 const REMEMBERED: u64 = 4096;
 
-/// Writes the header.
+/// Writes number and time of sending, 8 bytes each, big-endian.
 #[inline]
 pub fn stamp(datagram: &mut [u8], number: u64, sent_ns: u64) {
     if let Some((a, rest)) = datagram.split_first_chunk_mut::<8>() {

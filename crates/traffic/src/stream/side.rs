@@ -138,7 +138,7 @@ impl Side {
         }
     }
 
-    /// All current counters.
+    /// The counters of all connections of this end, now.
     pub fn counters(&self, pool: &WorkerPool) -> Counters {
         let shape = &self.shape;
         let receives = (0..shape.connections()).any(|i| !shape.sends(i));

@@ -33,7 +33,7 @@ const DRAIN: Duration = Duration::from_millis(500);
 /// After this long without data, nothing more is expected.
 const SILENCE: Duration = Duration::from_millis(100);
 
-/// A completed window.
+/// A completed window: counters of both ends at its start and end.
 #[derive(Debug)]
 pub struct StreamWindow {
     /// Marks of this end at the start and the end of the window.

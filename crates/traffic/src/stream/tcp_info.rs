@@ -33,7 +33,7 @@ struct Raw {
 unsafe impl sys::Plain for Raw {}
 
 impl Raw {
-    /// A 64-bit field.
+    /// The 64-bit field that begins at this word.
     fn pair(&self, at: usize) -> Option<u64> {
         let (a, b) = (self.words.get(at)?.to_ne_bytes(), self.words.get(at + 1)?.to_ne_bytes());
         let mut bytes = [0; 8];
@@ -83,7 +83,7 @@ impl TcpInfo {
 /// Sums over all sending connections of one end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sum {
-    /// Segments retransmitted, summed.
+    /// Retransmitted segments of all connections.
     pub retransmits: Reading<u64>,
     /// Congestion windows in bytes, summed.
     pub cwnd_bytes: Reading<u64>,

@@ -40,7 +40,7 @@ pub struct JournaledSet {
     pub by: By,
     /// Time of the first record, in milliseconds since 1970.
     pub begun_unix_ms: u64,
-    /// The planned changes.
+    /// The planned changes, in the order of their writes.
     pub changes: Vec<Planned>,
     /// The writes begun, in order.
     pub writes: Vec<Write>,

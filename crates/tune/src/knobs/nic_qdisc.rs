@@ -37,7 +37,7 @@ struct NicQdisc<'k> {
 /// Handles reserved for netwright; one of them is free.
 const OURS: [u32; 2] = [0x4e57_0000, 0x4e58_0000];
 
-/// A parsed request.
+/// A requested qdisc: its kind and options.
 struct RequestedQdisc<'w> {
     /// Whether each queue gets its own qdisc under mq.
     mq: bool,

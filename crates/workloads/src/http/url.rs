@@ -7,7 +7,7 @@ use traffic::{
     engine::reach::{Server, name_of},
 };
 
-/// A parsed URL.
+/// A URL of an HTTP server, in its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
     /// Whether the scheme is `https`.

@@ -17,7 +17,7 @@ use super::{
     wire::ServerError,
 };
 
-/// The current transaction.
+/// The transaction that a client runs now.
 #[derive(Debug, Clone, Copy)]
 pub struct Running {
     /// Start of its latency: the schedule's time in open loop, else the time it began.

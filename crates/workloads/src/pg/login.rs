@@ -22,7 +22,7 @@ const MOST_ROUNDS: u64 = 10_000_000;
 pub struct Credentials {
     pub user: String,
     pub password: Option<String>,
-    /// The startup message.
+    /// The startup message, as it is sent.
     pub startup: Vec<u8>,
     /// Whether to use SCRAM channel binding.
     pub binding: Binding,
@@ -66,7 +66,7 @@ pub struct Login {
     scram: Option<ScramSha256>,
     /// Whether the server has proved that it knows the password.
     proved: bool,
-    /// `server_version`, if reported.
+    /// The parameter `server_version`, if the server reported it.
     pub version: Option<String>,
 }
 

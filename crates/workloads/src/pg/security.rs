@@ -35,7 +35,7 @@ pub enum SslMode {
     VerifyFull,
 }
 
-/// SCRAM channel binding.
+/// Whether SCRAM is bound to the TLS channel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Binding {
     Disable,

@@ -28,7 +28,7 @@ const SLICE: Duration = Duration::from_millis(50);
 /// end message.
 const LANDING: Duration = Duration::from_millis(200);
 
-/// A completed test.
+/// A completed test: its parameters, and the counters at its start and end.
 #[derive(Debug)]
 pub struct FinishedTest {
     pub local: SocketAddr,

@@ -8,7 +8,6 @@ use model::prove::Direction;
 
 use crate::args::{OutputArgs, share};
 
-/// `netwright compare`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright compare before/ after/         # two folders, a run in each file
@@ -29,7 +28,7 @@ pub struct CompareArgs {
     /// folders.
     #[arg(value_name = "BEFORE")]
     pub before: Vec<PathBuf>,
-    /// The runs after.
+    /// The runs after, behind `--`: files or folders.
     #[arg(value_name = "AFTER", last = true)]
     pub after: Vec<PathBuf>,
     /// Take the groups from this column of a table, or from `case`: the command, job or level that

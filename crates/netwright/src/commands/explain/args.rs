@@ -29,7 +29,6 @@ fn workload(arg: Arg, help: &'static str) -> Arg {
     arg.help(help).help_heading("Workload")
 }
 
-/// `netwright explain`.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("header", |a| workload(a, HEADER)),

@@ -13,7 +13,6 @@ const WORKLOAD: &str = "The workload to improve; a netwright measurement, `measu
                         `rtt://HOST`, `stream://`, `connect://`, `http://`, `pg://`, `redis://`, \
                         followed by its options. A run should be short";
 
-/// `netwright fix`.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("workload", |a| a.help(WORKLOAD)),
@@ -78,12 +77,12 @@ pub struct FixArgs {
     pub keep: RecordArgs,
 }
 
-/// The goal.
+/// The figure that decides whether a remedy is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum GoalArg {
-    /// Higher throughput.
+    /// Bits, requests, transactions or connections per second.
     Throughput,
-    /// A shorter tail.
+    /// The 99th percentile of the response times.
     P99,
     /// Less CPU of this host for the same work.
     Cpu,

@@ -6,7 +6,6 @@ use clap::{Args, Subcommand};
 
 use crate::{args::OutputArgs, commands::history::date, record_args::StoreArgs};
 
-/// `netwright history`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright measure rtt db1 --tag before  # kept as every run is, under a word
@@ -18,7 +17,7 @@ Each doctor, measure, explain, prove, fix, tune apply and tune rollback is kept,
 unless --no-store is given."
 ))]
 pub struct HistoryArgs {
-    /// The command.
+    /// What to do with the kept runs.
     #[command(subcommand)]
     pub command: HistoryCommand,
     #[command(flatten)]
@@ -34,7 +33,7 @@ pub enum HistoryCommand {
     Show(ShowArgs),
     /// Show which facts and figures differ between two runs or tags.
     Diff(DiffArgs),
-    /// Remove old runs.
+    /// Remove runs by age, number or tag.
     Prune(PruneArgs),
     /// Write runs as compressed lines of JSON, or their figures as CSV.
     Export(ExportArgs),
@@ -42,7 +41,6 @@ pub enum HistoryCommand {
     Import(ImportArgs),
 }
 
-/// `netwright history diff`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright history diff 12 15
@@ -53,7 +51,7 @@ pub struct DiffArgs {
     /// The run before: its number, or `tag:WORD` for all runs with this tag.
     #[arg(value_name = "BEFORE")]
     pub before: RunsOf,
-    /// The run after.
+    /// The run after, or `tag:WORD`.
     #[arg(value_name = "AFTER")]
     pub after: RunsOf,
     #[command(flatten)]
@@ -82,7 +80,6 @@ impl std::str::FromStr for RunsOf {
     }
 }
 
-/// `netwright history prune`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright history prune --older-than 90d --dry-run
@@ -104,7 +101,6 @@ pub struct PruneArgs {
     pub filter: FilterArgs,
 }
 
-/// `netwright history export`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright history export -o runs.ndjson.gz
@@ -122,7 +118,6 @@ pub struct ExportArgs {
     pub filter: FilterArgs,
 }
 
-/// `netwright history import`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright history import runs.ndjson.gz
@@ -134,7 +129,7 @@ pub struct ImportArgs {
     pub files: Vec<PathBuf>,
 }
 
-/// Which runs.
+/// The options that choose runs, of several commands.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Which runs")]
 pub struct FilterArgs {
@@ -144,7 +139,7 @@ pub struct FilterArgs {
     /// Of this kind: `doctor`, `measure`, `measure-rtt`, `explain`, `prove`, `fix`, `tune`.
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
-    /// With this tag.
+    /// Of this tag, which `--tag WORD` gave to the run.
     #[arg(long, value_name = "WORD")]
     pub tag: Option<String>,
     /// From this date on, `2026-11-26` or `2026-11-26T14:30`, in UTC.
@@ -169,7 +164,6 @@ impl FilterArgs {
     }
 }
 
-/// `netwright history list`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright history list
@@ -187,7 +181,6 @@ pub struct ListArgs {
     pub output: OutputArgs,
 }
 
-/// `netwright history show`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright history show 12         # the page that the command printed

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-/// `netwright lab`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  # two hosts, left and right, on a link
@@ -27,12 +26,12 @@ trace.",
     @ "  N  `exec`: the exit code of the command itself\n"
 ))]
 pub struct LabArgs {
-    /// The command.
+    /// What to do with practice hosts.
     #[command(subcommand)]
     pub command: LabCommand,
 }
 
-/// The commands.
+/// The commands of `lab`.
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
     /// Bring up practice hosts.
@@ -52,7 +51,7 @@ pub enum LabCommand {
     /// The process that moves the threads of the preset `migration`.
     #[command(hide = true)]
     Wander {
-        /// Cgroup folders.
+        /// Folders of the cgroups whose threads it moves.
         folders: Vec<std::path::PathBuf>,
     },
     /// The guest's own process.
@@ -60,19 +59,18 @@ pub enum LabCommand {
     Agent,
 }
 
-/// `netwright lab up`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright lab up pair                        # two namespaces on a link
   netwright lab up server --preset queues      # the situation of a field case"
 ))]
 pub struct UpArgs {
-    /// The topology.
+    /// The hosts to bring up and their network.
     #[command(subcommand)]
     pub topology: LabTopology,
 }
 
-/// Topologies of labs.
+/// The topologies of `lab up`.
 #[derive(Debug, Subcommand)]
 pub enum LabTopology {
     /// Two hosts on a link.
@@ -159,7 +157,7 @@ pub struct PairArgs {
 pub struct ContainersArgs {
     #[command(flatten)]
     pub common: NameArgs,
-    /// Number of containers.
+    /// Number of containers: c1, c2, …
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Containers")]
     pub count: u32,
     /// CPUs of their cpusets [default: all].
@@ -197,7 +195,7 @@ pub struct ServerArgs {
     /// Hardware threads of a core, 1 or 2.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Machine")]
     pub threads: u32,
-    /// NUMA nodes.
+    /// NUMA nodes; each has the same number of CPUs and the same memory.
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Machine")]
     pub nodes: u32,
     /// Packages [default: one for each node].
@@ -241,7 +239,7 @@ pub struct ServerArgs {
     /// that of this machine.
     #[arg(long, conflicts_with = "emulation_threads", help_heading = "Emulation")]
     pub virtual_time: bool,
-    /// Memory.
+    /// Memory of the guest, such as 512M.
     #[arg(long, value_name = "SIZE", default_value = "1G", help_heading = "Machine")]
     pub memory: model::Bytes,
     /// Cache directory of Debian's kernel [default: /var/cache/netwright/lab].
@@ -258,7 +256,7 @@ pub enum EmulationKind {
     Each,
 }
 
-/// Architectures.
+/// Architectures that a guest can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ArchKind {
     /// Runs this machine's own programs.
@@ -275,15 +273,15 @@ pub enum KnownTopology {
     Kunpeng,
 }
 
-/// NIC models.
+/// NIC models that QEMU emulates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "kebab-case")]
 pub enum NicKind {
-    /// Multi-queue virtio-net.
+    /// virtio-net with several queues.
     Virtio,
     /// The same with a configurable receive hash.
     VirtioRss,
-    /// vmxnet3.
+    /// VMware's vmxnet3, several queues.
     Vmxnet3,
     /// Intel's 82574, one queue.
     E1000e,
@@ -291,18 +289,17 @@ pub enum NicKind {
     E1000,
 }
 
-/// Disk models.
+/// Disk models that QEMU emulates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DiskKind {
-    /// None.
+    /// No disk with managed interrupts.
     None,
-    /// virtio-blk.
+    /// A virtio-blk disk: a queue for each CPU, 16 at most.
     Virtio,
-    /// NVMe.
+    /// An NVMe disk, as QEMU emulates it.
     Nvme,
 }
 
-/// `netwright lab exec`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright lab exec left -- ping -c 3 10.99.0.2
@@ -317,19 +314,17 @@ pub struct ExecArgs {
     pub command: Vec<String>,
 }
 
-/// `netwright lab list`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright lab list                           # the labs and their hosts
   netwright lab list --json | jq '.labs[].name'"
 ))]
 pub struct ListArgs {
-    /// One JSON document.
+    /// Write one JSON document with all labs and hosts.
     #[arg(long)]
     pub json: bool,
 }
 
-/// `netwright lab down`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright lab down                           # the only lab
@@ -339,7 +334,7 @@ pub struct ListArgs {
 pub struct DownArgs {
     /// The lab; may be left out when there is only one.
     pub names: Vec<String>,
-    /// All labs.
+    /// Remove all labs of this machine.
     #[arg(long, conflicts_with = "names")]
     pub all: bool,
 }

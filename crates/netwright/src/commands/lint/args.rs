@@ -7,7 +7,6 @@ use model::{BitsPerSec, Bytes};
 
 use crate::args::{OutputArgs, SourceArgs};
 
-/// `netwright lint`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright lint /etc/sysctl.conf /etc/sysctl.d
@@ -33,7 +32,7 @@ pub struct LintArgs {
     /// Judge for a NIC of this speed, such as 25Gbit.
     #[arg(long, value_name = "RATE", help_heading = "Another host")]
     pub nic_speed: Option<BitsPerSec>,
-    /// Write SARIF 2.1.0.
+    /// Write SARIF 2.1.0, for a code review.
     #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "fix"])]
     pub sarif: bool,
     /// Print the files as they should be, as a diff for `patch -p0` (of absolute names `patch -p0 -d /`).

@@ -42,7 +42,7 @@ impl AddressArgs {
     }
 }
 
-/// Number of flows.
+/// The option `--flows`, of several commands.
 #[derive(Debug, Args)]
 pub struct FlowsArgs {
     /// Concurrent connections; 1, a list, or a sweep like 1..64*2.
@@ -50,7 +50,7 @@ pub struct FlowsArgs {
     pub flows: Counts,
 }
 
-/// Requests per second.
+/// The option `--rate` for requests, of several commands.
 #[derive(Debug, Args)]
 pub struct RateArgs {
     /// Requests per second over all connections; open loop, timed from the schedule.
@@ -64,7 +64,7 @@ impl RateArgs {
     }
 }
 
-/// Time limit.
+/// The option `--timeout`, of several commands.
 #[derive(Debug, Args)]
 pub struct TimeoutArgs {
     /// Time after which a request counts as failed.
@@ -81,7 +81,7 @@ pub struct DurationArgs {
     pub duration: Option<Nanos>,
 }
 
-/// Trusted certificates.
+/// The options that say which certificates are trusted.
 #[derive(Debug, Args)]
 pub struct TrustArgs {
     /// With https: trust the certificates in this PEM file instead of the system's.
@@ -310,7 +310,7 @@ impl SocketArgs {
 pub enum WaitArg {
     /// Sleep in the kernel (blocking I/O).
     Block,
-    /// Busy polling.
+    /// Poll all the time; uses a whole CPU.
     Spin,
     /// Poll for 50 µs, then sleep.
     SpinThenBlock,
@@ -329,7 +329,7 @@ impl From<WaitArg> for Wait {
     }
 }
 
-/// Placement of threads.
+/// The placement of threads that `--cpu` and `--no-pin` ask for.
 pub fn pin(list: &Option<CpuSet>, no: bool) -> Pin {
     match list {
         _ if no => Pin::No,

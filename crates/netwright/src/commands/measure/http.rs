@@ -16,7 +16,6 @@ use crate::{
     failure::{CommandEnd, Failure},
 };
 
-/// `netwright measure http`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  # one connection, one request at a time

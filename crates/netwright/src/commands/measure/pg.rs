@@ -27,7 +27,6 @@ const RATE: &str =
 const DURATION: &str = "The measured window of each run; with --transactions an upper limit [default: 5s; with \
      --transactions 10m]";
 
-/// `netwright measure pg`.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("flows", |a| a.short('c').visible_alias("clients")),
@@ -128,9 +127,9 @@ pub struct PgArgs {
 /// Driver of the transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DriverArg {
-    /// Netwright's own driver.
+    /// Netwright sends the transactions itself.
     Netwright,
-    /// pgbench itself.
+    /// The installed pgbench sends them.
     Pgbench,
 }
 

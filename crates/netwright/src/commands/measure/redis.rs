@@ -47,7 +47,6 @@ fn of_commands(arg: Arg) -> Arg {
     arg.help(help)
 }
 
-/// `netwright measure redis`.
 #[derive(Debug, Args)]
 #[command(
     mut_args(of_commands),

@@ -15,7 +15,6 @@ const WORKLOAD: &str = "A netwright measurement to run; `measure …` or `rtt://
                         appended";
 const HEADING: &str = "Instead of a file";
 
-/// `netwright prove`.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("workload", |a| a.help(WORKLOAD).help_heading(HEADING)),

@@ -7,7 +7,6 @@ use model::{Bytes, CpuSet, Nanos};
 
 use crate::args::TalkArgs;
 
-/// `netwright serve`.
 #[derive(Debug, Args)]
 #[command(mut_arg("verbose", |a| a.help("Print each test that begins and each refused client")), after_help = examples!(
     "  # on loopback, for anybody here
@@ -69,7 +68,7 @@ pub struct ServeArgs {
     /// Memory for all tests together, buffers in the kernel not counted.
     #[arg(long, value_name = "SIZE", default_value = "512M", help_heading = "Limits")]
     pub max_memory: Bytes,
-    /// The longest test.
+    /// The longest time that a client's test may take.
     #[arg(value_parser = model::seconds, long, value_name = "DURATION", default_value = "24h", help_heading = "Limits")]
     pub max_duration: Nanos,
     /// How long a client may be silent between tests.

@@ -8,7 +8,6 @@ use tune::target::TargetNames;
 
 use crate::{args::OutputArgs, record_args::RecordArgs};
 
-/// `netwright tune`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright tune plan nic.eth0.channels=4         # writes nothing
@@ -18,7 +17,7 @@ use crate::{args::OutputArgs, record_args::RecordArgs};
     "the answer is no: refused, too late, drift (each command's --help says)"
 ))]
 pub struct TuneArgs {
-    /// The command.
+    /// What to do with settings and changes.
     #[command(subcommand)]
     pub command: TuneCommand,
 }
@@ -106,7 +105,6 @@ pub enum Format {
     Tuned,
 }
 
-/// `netwright tune persist`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright tune persist --dry-run      # which files, and what is in them
@@ -140,7 +138,6 @@ pub struct PersistArgs {
     pub output: OutputArgs,
 }
 
-/// `netwright tune profiles`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright tune profiles               # all of them, a line each
@@ -155,7 +152,6 @@ pub struct ProfilesArgs {
     pub output: OutputArgs,
 }
 
-/// `netwright tune plan`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright tune plan sysctl.net.core.somaxconn=8192 nic.eth0.rings.rx=2048
@@ -184,7 +180,6 @@ pub struct PlanArgs {
     pub output: OutputArgs,
 }
 
-/// `netwright tune apply`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright tune apply plan.json
@@ -240,7 +235,6 @@ pub struct ApplyArgs {
     pub keep: RecordArgs,
 }
 
-/// `netwright tune confirm`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright tune confirm        # the change that waits
@@ -256,7 +250,7 @@ pub struct ConfirmArgs {
     pub output: OutputArgs,
 }
 
-/// Another host.
+/// The option `--responder`: act on another host.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Server")]
 pub struct ServerArgs {
@@ -265,7 +259,6 @@ pub struct ServerArgs {
     pub responder: Option<String>,
 }
 
-/// `netwright tune rollback`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  # the last change that is in force or was interrupted
@@ -307,7 +300,6 @@ pub struct RollbackArgs {
     pub keep: RecordArgs,
 }
 
-/// `netwright tune status`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright tune status
@@ -325,7 +317,6 @@ pub struct StatusArgs {
     pub output: OutputArgs,
 }
 
-/// `netwright tune log`.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
     "  netwright tune log                     # all changes, with their steps

@@ -87,7 +87,7 @@ fn sentences(notes: &[ChangeNote]) -> String {
     notes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// Runs the watchdog.
+/// Runs a watchdog until it may end: of one change, or of a process's trials.
 fn watchdog(args: &WatchdogArgs) -> Result<CommandEnd, Failure> {
     match args.id.zip(args.deadline_boot_ms) {
         Some((id, deadline_boot_ms)) => watch_deadline(args, id, deadline_boot_ms),

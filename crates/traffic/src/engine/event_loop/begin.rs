@@ -155,7 +155,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         }
     }
 
-    /// Ends a request.
+    /// Ends a request and counts its outcome.
     #[inline]
     fn over(
         &self,

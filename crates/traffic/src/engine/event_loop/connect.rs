@@ -118,7 +118,7 @@ impl<P: Protocol> EventLoop<'_, P> {
         }
     }
 
-    /// Continues the handshake.
+    /// Continues the TLS handshake of a connection.
     pub(super) fn shake(
         &self,
         all: &mut Loop<'_, P>,

@@ -1,4 +1,4 @@
-//! The client certificate.
+//! The client certificate that a connection presents.
 
 use rustls::{
     ClientConfig, ConfigBuilder,

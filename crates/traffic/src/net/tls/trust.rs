@@ -1,4 +1,4 @@
-//! Trusted certificates.
+//! Which server certificates are trusted.
 
 use std::{path::Path, sync::Arc};
 

@@ -9,7 +9,7 @@ use std::{
 
 use io_uring::{Submitter, types::BufRingEntry};
 
-/// Buffer group id.
+/// The id of the only buffer group of a ring.
 pub const GROUP: u16 = 0;
 
 /// Limit in bytes for all buffers of a thread.

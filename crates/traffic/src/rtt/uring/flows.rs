@@ -36,7 +36,7 @@ pub struct UringFlows {
     ring: Ring,
     flows: Vec<FlowState>,
     pending_sends: Vec<u32>,
-    /// Complete messages, concatenated.
+    /// Complete messages of all flows, one after the other.
     payload: Box<[u8]>,
     message: u64,
     /// Whether each flow has at most one send in progress, because `flush` is called between

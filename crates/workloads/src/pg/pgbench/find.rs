@@ -12,7 +12,7 @@ use traffic::{Error, Result};
 /// Debian's directory of a server's programs, by version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// An installed pgbench.
+/// A pgbench that is installed here.
 #[derive(Debug, Clone)]
 pub struct Tool {
     pub path: PathBuf,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A variable's value.
+/// The value of a script's variable.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// No value, written as `NULL`.
@@ -209,7 +209,7 @@ impl Vars {
         vars
     }
 
-    /// Sets a variable.
+    /// Sets a variable; an old value of the name is replaced.
     pub fn set(&mut self, name: &str, value: Value) {
         match self.0.iter_mut().find(|(n, _)| **n == *name) {
             Some((_, old)) => *old = value,
