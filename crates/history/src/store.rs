@@ -69,7 +69,9 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         careful(&connection).map_err(failed)?;
-        let state = schema::look(&connection).map_err(failed)?;
+        // One reading: another process may be making the tables between two.
+        let state = connection.unchecked_transaction().and_then(|t| schema::look(&t));
+        let state = state.map_err(failed)?;
         let path_text = path.display().to_string();
         match state {
             Found::Ours(CURRENT) => {}
