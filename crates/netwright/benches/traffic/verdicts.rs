@@ -7,10 +7,13 @@ use model::compare::{BenchmarkFigure, BenchmarkRun};
 
 use crate::cell::{Compare, Figures, Metric};
 
+/// The runs of one pair of programs: the other's, ours.
+type Runs = (Vec<BenchmarkRun>, Vec<BenchmarkRun>);
+
 /// The runs of each pair of programs, the other before ours.
 #[derive(Default)]
 pub struct Verdicts {
-    pairs: BTreeMap<(&'static str, &'static str), (Vec<BenchmarkRun>, Vec<BenchmarkRun>)>,
+    pairs: BTreeMap<(&'static str, &'static str), Runs>,
 }
 
 impl Verdicts {
