@@ -226,7 +226,7 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "FIRST", requires = "root")]
     pub since: Option<PathBuf>,
     /// Judge this host as well, over the same window, while streams load the path, and say which end
-    /// limits: ssh://[USER@]HOST[:PORT][/PATH/OF/netwright].
+    /// limits: `ssh://[USER@]HOST[:PORT][/PATH/OF/netwright]`.
     #[arg(long, value_name = "ssh://HOST", conflicts_with = "root", help_heading = "Peer")]
     pub peer: Option<String>,
     /// Send nothing meanwhile: judge the traffic that is there.
