@@ -123,7 +123,6 @@ fn faults_that_no_namespace_has_are_found_remedied_and_gone() {
     host::a_full_neighbour_table(&lab);
     host::a_slow_clock(&lab);
     host::a_full_transmit_ring(&lab);
-    host::a_fixed_speed(&lab);
     placement::wrong_places(&lab, balancer, holder);
     flood::a_full_cpu(&lab);
 }

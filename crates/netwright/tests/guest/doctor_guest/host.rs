@@ -97,22 +97,6 @@ pub fn a_slow_clock(lab: &TestLab) {
     DoctorRun::new(lab, "").silent(&["slow_clocksource"]);
 }
 
-/// A speed that somebody fixed below what the NIC can. The change is a command that `tune` does not
-/// know.
-pub fn a_fixed_speed(lab: &TestLab) {
-    let until = |mbit: u32| {
-        format!("until [ \"$(cat /sys/class/net/eth2/speed 2>&1)\" = {mbit} ]; do sleep 0.2; done")
-    };
-    guest(lab, &format!("ethtool -s eth2 speed 100 duplex full autoneg off; {}", until(100)));
-    let look = DoctorRun::new(lab, "");
-    let f = look.found("link_below_capability", "eth2");
-    assert_eq!(shows(f, "speed of eth2"), "100 Mbit/s, fixed");
-    assert_eq!(shows(f, "modes that eth2 supports"), "up to 1 Gbit/s");
-    let command = f["changes"][0]["command"].as_str().unwrap();
-    guest(lab, &format!("{command}; {}", until(1000)));
-    DoctorRun::new(lab, "").silent(&["link_below_capability"]);
-}
-
 /// A sender that fills a ring of 32 descriptors, and its remedy.
 pub fn a_full_transmit_ring(lab: &TestLab) {
     let sender = guest(lab, "ethtool -G eth1 tx 32; start 2 -e \"$segments\"");
