@@ -1,5 +1,7 @@
 //! `irq.N.affinity`: the CPUs that may handle an interrupt.
 
+use std::time::Duration;
+
 use model::{
     IrqId, Reading,
     irq::Irq,
@@ -25,6 +27,9 @@ pub const KIND: Kind = Kind {
         _ => None,
     },
 };
+
+/// How long a written affinity may read as the old one, in milliseconds.
+const MOVE_MS: u32 = 20;
 
 struct IrqAffinity {
     irq: IrqId,
@@ -92,7 +97,16 @@ impl Knob for IrqAffinity {
     }
 
     fn write(&self, host: &Host, value: &str) -> Result<(), TuneError> {
-        host.write(&self.file(), value)
+        host.write(&self.file(), value)?;
+        // The kernel moves an interrupt while it handles one (`irq_move_masked_irq`). In the middle of
+        // that the file has the old CPUs.
+        for _ in 0..MOVE_MS {
+            if self.read(host).is_ok_and(|now| now == value) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
     }
 
     fn impact(&self, context: &PlanContext<'_>, _: &str, _: &str) -> Impact {
