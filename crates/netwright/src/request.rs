@@ -61,7 +61,7 @@ pub struct Doctor {
 
 /// The other end of `doctor --peer`.
 pub struct OtherEnd {
-    /// `ssh://[USER@]HOST[:PORT][/PATH/OF/netwright]`.
+    /// The other end, as typed: `ssh://[USER@]HOST[:PORT][/PATH/OF/netwright]`.
     pub target: String,
     /// Whether streams load the path meanwhile.
     pub load: bool,

@@ -131,7 +131,7 @@ pub fn fec(payload: &[u8]) -> Option<FecMessage> {
     const AUTO: u16 = 3;
     const ACTIVE: u16 = 4;
     const STATS: u16 = 5;
-    /// `ETHTOOL_LINK_MODE_FEC_…_BIT`.
+    /// Bits `ETHTOOL_LINK_MODE_FEC_…_BIT` of link modes, with the encodings' names.
     const ENCODINGS: [(u32, &str); 4] = [(49, "None"), (50, "RS"), (51, "BASER"), (74, "LLRS")];
     const COUNTERS: [(u16, &str); 3] =
         [(2, "corrected_blocks"), (3, "uncorrectable_blocks"), (4, "corrected_bits")];

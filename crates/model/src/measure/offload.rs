@@ -56,7 +56,7 @@ pub enum OffloadProbe {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum PieceSize {
-    /// 64 bytes.
+    /// A payload of 64 bytes.
     Small,
     /// As large as one packet carries.
     Large,
@@ -67,7 +67,7 @@ pub enum PieceSize {
 /// What one end of a probe counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OffloadCounts {
-    /// Pieces sent.
+    /// Number of pieces sent.
     pub sent: u64,
     /// Pieces received as they were sent.
     pub right: u64,
@@ -87,7 +87,7 @@ pub struct OffloadCounts {
     pub batches: u64,
     /// TCP: writes during which the sender retransmitted.
     pub batches_retransmitted: u64,
-    /// TCP: segments retransmitted.
+    /// Of TCP: number of segments retransmitted.
     pub retransmits: u64,
     /// Whether the sender gave up waiting.
     pub stalled: bool,

@@ -23,9 +23,9 @@ const ROWS: usize = 100;
 pub struct Event {
     /// The end of the interval, UTC.
     at: String,
-    /// Its length.
+    /// Length of the interval.
     length: String,
-    /// What watching costs.
+    /// What watching costs, for people.
     costs: String,
     pub headline: Vec<Figure>,
     bars: Bars,

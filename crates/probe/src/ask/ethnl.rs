@@ -108,7 +108,7 @@ const NESTED: u16 = 0x8000;
 const HEADER: u16 = 1;
 const HEADER_DEV_NAME: u16 = 2;
 const HEADER_FLAGS: u16 = 3;
-/// `ETHTOOL_FLAG_STATS`: with counters.
+/// `ETHTOOL_FLAG_STATS`: the answer has counters.
 const WITH_COUNTERS: u32 = 4;
 
 /// An attribute within the header.

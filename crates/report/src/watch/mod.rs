@@ -173,7 +173,7 @@ pub struct SoftirqShares {
     pub busiest: (CpuId, f64),
     /// The mean of all CPUs for which the time is known.
     pub mean: f64,
-    /// Their number.
+    /// Number of these CPUs, at least 1.
     pub cpus: usize,
 }
 

@@ -85,7 +85,7 @@ impl Peer {
         greet(socket, address, name, secret)
     }
 
-    /// Its control connection.
+    /// The connection of the session's control messages.
     pub(crate) fn control(&self) -> &Socket {
         &self.socket
     }

@@ -8,7 +8,7 @@ use std::{
 
 use subtle::ConstantTimeEq;
 
-/// The largest head.
+/// The largest head of a request, bytes.
 const MOST_BYTES: usize = 16 << 10;
 /// The most header lines.
 const MOST_HEADERS: usize = 100;
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// The page.
+    /// The HTML page, without data.
     Page,
     /// The stream of the page's events.
     PageEvents,
@@ -61,7 +61,7 @@ impl Refusal {
     }
 }
 
-/// A checked request.
+/// A request that may be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     pub wanted: Wanted,

@@ -12,7 +12,7 @@ use page::live::Live;
 /// A browser that has missed more than this is given the newest interval next.
 const KEPT: usize = 4;
 
-/// One interval.
+/// An interval in the forms that are sent.
 #[derive(Debug)]
 pub struct Item {
     /// Its number, from 1.
@@ -77,7 +77,7 @@ impl News {
         next.or_else(|| kept.last().filter(|i| i.number > seen)).cloned()
     }
 
-    /// Wakes everybody.
+    /// Wakes all threads that wait for an interval.
     pub fn wake(&self) {
         self.changed.notify_all();
     }

@@ -14,7 +14,7 @@ use crate::{
     failure::{CommandEnd, Failure},
 };
 
-/// `netwright measure offload`.
+/// The options of `netwright measure offload`.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("verbose", |a| a.help("Print each probe instead of one line an offload")),
