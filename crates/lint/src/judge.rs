@@ -1,5 +1,5 @@
 //! The verdict of one line. Pure: facts in, verdict out. Values are judged by the table of settings
-//! (`model::settings`) and by the knobs of `tune`; here is only what a file adds to that.
+//! (`model::sysctls`) and by the knobs of `tune`; here is only what a file adds to that.
 
 mod command;
 mod depends;

@@ -56,7 +56,7 @@ pub fn lint(facts: &Facts, host: LintHost, files: &[ReadFile]) -> LintDocument {
 
 /// What is not known of a kernel that the table of sysctls does not have.
 fn beyond_the_table(context: &Context<'_>) -> Option<String> {
-    let (oldest, newest) = model::sysctl_facts::versions();
+    let (oldest, newest) = model::sysctl_versions::versions();
     let kernel = context.kernel.filter(|k| !(oldest..=newest).contains(k))?;
     Some(format!(
         "the table of sysctls has Linux {}.{} to {}.{}: for Linux {}.{} no line is compared with a \

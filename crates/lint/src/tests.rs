@@ -130,7 +130,7 @@ fn each(rows: &[(&str, &str, V)]) {
     }
 }
 
-/// Versions and defaults: the table made of kernel sources (`model::sysctl_facts`).
+/// Versions and defaults: the table made of kernel sources (`model::sysctl_versions`).
 #[test]
 fn the_kernel_decides_what_is_there_and_what_it_starts_with() {
     each(&[

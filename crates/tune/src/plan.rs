@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use model::{
     SCHEMA_VERSION,
     knob::{NicSetting, Target},
-    settings::{self, Verdict},
+    sysctls::{self, Verdict},
     tune::{HostId, Plan, PlanNote, Planned, Refused, RefusedAs, Unchanged},
 };
 use parse::sysctl_conf;
@@ -213,7 +213,7 @@ fn judged(
     seen: &ReadValues,
 ) -> Result<Option<(Phase, Planned)>, Refusal> {
     let Some(knob) = knobs::find(&change_request.knob) else {
-        if let Some(judged) = settings::command(&change_request.knob) {
+        if let Some(judged) = sysctls::command(&change_request.knob) {
             return Err(judged.into());
         }
         let unknown = || Refusal::new(RefusedAs::Usage, unknown(&change_request.knob));

@@ -2,7 +2,7 @@
 
 use model::{
     lint::{LineVerdict, SetLine},
-    settings,
+    sysctls,
 };
 
 use super::{Context, Judged, depends};
@@ -22,7 +22,7 @@ pub fn judge(context: &Context<'_>, set: &SetLine) -> Option<Judged> {
     if let Some(words) = set.setting.strip_prefix("setpci ") {
         return match bare_offset(words) {
             // The offset that a well-known recipe names.
-            Some(0xe6) => settings::command("setpci")
+            Some(0xe6) => sysctls::command("setpci")
                 .map(|j| Judged::new(LineVerdict::Dangerous, j.why, j.source)),
             // Below, each device has the registers of the standard header.
             Some(0x40..) => Some(Judged::new(

@@ -205,7 +205,7 @@ mod tests {
         for row in ROWS {
             assert!(!row.on.is_empty() && !row.find_out.is_empty() && !row.source.is_empty());
             let key = row.setting.strip_prefix("sysctl.");
-            assert!(key.is_none_or(|k| model::settings::find(k).is_some()), "{}", row.setting);
+            assert!(key.is_none_or(|k| model::sysctls::find(k).is_some()), "{}", row.setting);
         }
     }
 }

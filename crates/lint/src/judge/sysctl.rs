@@ -1,5 +1,5 @@
-//! Kernel settings: whether this kernel has it and takes the value (`model::sysctl_facts`), then the
-//! judgement of the value (`model::settings`), for a kernel that starts with its defaults.
+//! Kernel settings: whether this kernel has it and takes the value (`model::sysctl_versions`), then the
+//! judgement of the value (`model::sysctls`), for a kernel that starts with its defaults.
 
 mod existence;
 mod form;
@@ -8,9 +8,9 @@ mod memory;
 use model::{
     Reading,
     lint::{LineVerdict, Place, SetLine, SetMode},
-    settings::{self, JudgedValue, ProposedValue, Setting, ValueMatch, Verdict},
     sysctl::{DefaultFrom, Sysctl},
-    sysctl_facts::{self, Access, DefaultAt, ScopeAt, SysctlFacts},
+    sysctl_versions::{self, Access, DefaultAt, ScopeAt, SysctlFacts},
+    sysctls::{self, JudgedValue, ProposedValue, Setting, ValueMatch, Verdict},
 };
 use parse::sysctl_conf::same_value;
 
@@ -37,7 +37,7 @@ struct Known<'a> {
 pub fn is_of_host(context: &Context<'_>, setting: &str) -> bool {
     let Some(key) = setting.strip_prefix("sysctl.") else { return false };
     let of_host = ["net.", "vm.", "fs.file-max", "fs.nr_open"].iter().any(|p| key.starts_with(p));
-    let scope = context.kernel.zip(sysctl_facts::of(key)).map(|(k, f)| f.scope_at(k));
+    let scope = context.kernel.zip(sysctl_versions::of(key)).map(|(k, f)| f.scope_at(k));
     of_host && matches!(scope, Some(ScopeAt::Host | ScopeAt::Shared))
 }
 
@@ -50,8 +50,8 @@ fn known<'a>(context: &'a Context<'_>, key: &'a str) -> Known<'a> {
     };
     Known {
         key,
-        facts: sysctl_facts::of(key),
-        row: settings::find(key),
+        facts: sysctl_versions::of(key),
+        row: sysctls::find(key),
         shown: context.facts.sysctls.get(key),
         default: default(context, key),
     }
@@ -83,7 +83,7 @@ pub fn judge(context: &Context<'_>, key: &str, set: &SetLine, all: &[Placed<'_>]
 
 /// What this kernel starts with: what the host showed, else the tables.
 fn default(context: &Context<'_>, key: &str) -> Reading<String> {
-    let (oldest, newest) = sysctl_facts::versions();
+    let (oldest, newest) = sysctl_versions::versions();
     let covered = context.kernel.is_some_and(|k| (oldest..=newest).contains(&k));
     let shown = context.facts.sysctls.get(key);
     if let Some(fact) = shown
@@ -92,7 +92,7 @@ fn default(context: &Context<'_>, key: &str) -> Reading<String> {
     {
         return fact.default.clone();
     }
-    let Some((kernel, facts)) = context.kernel.zip(sysctl_facts::of(key)) else {
+    let Some((kernel, facts)) = context.kernel.zip(sysctl_versions::of(key)) else {
         return Reading::absent("no default is known");
     };
     if !covered {
@@ -146,7 +146,7 @@ fn of_known(context: &Context<'_>, known: &Known<'_>, set: &SetLine, all: &[Plac
     };
     let plain = form::in_decimal(text);
     // What the table says whatever the value: gone, an act, a matter of security.
-    let first = settings::judge(known.key, &asked(&plain));
+    let first = sysctls::judge(known.key, &asked(&plain));
     if let Some(judged) = first.as_ref().and_then(not_for_the_value) {
         return judged;
     }
@@ -160,10 +160,10 @@ fn of_known(context: &Context<'_>, known: &Known<'_>, set: &SetLine, all: &[Plac
     if let Some(judged) = conditional(set.mode, &value, default) {
         return judged;
     }
-    match settings::judge(known.key, &asked(&value)) {
+    match sysctls::judge(known.key, &asked(&value)) {
         Some(first) if first.verdict != Verdict::Good => {
             let judged = of_table(context, known, set.place, &value, first, all);
-            let further = settings::further_reasons(known.key, &asked(&value));
+            let further = sysctls::further_reasons(known.key, &asked(&value));
             with_further(judged, &further)
         }
         _ => nothing_against(context, known, &value),
@@ -366,7 +366,7 @@ fn nothing_against(context: &Context<'_>, known: &Known<'_>, value: &str) -> Jud
         return judged;
     }
     let Some(row) = known.row else { return unknown() };
-    let compares = |r: &settings::Rule| r.when == ValueMatch::Lower;
+    let compares = |r: &sysctls::Rule| r.when == ValueMatch::Lower;
     if default.is_none() && row.rules.iter().any(compares) {
         return Judged {
             find_out: format!("`sysctl {}` after a boot without the line, then compare", known.key),

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AtStake, PlanNote};
-use crate::{Reading, settings::Verdict};
+use crate::{Reading, sysctls::Verdict};
 
 /// Identity of the host of a plan or journal. A plan for another host is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -31,7 +31,7 @@ mod world_links;
 mod world_nic;
 mod world_process;
 mod world_sysctl;
-mod world_sysctl_facts;
+mod world_sysctl_versions;
 mod world_tuner;
 
 #[path = "../support/mod.rs"]

@@ -99,7 +99,7 @@ fn command(line: &str, asked_by: &str) -> Option<Result<Vec<ChangeRequest>, Tune
         ["ip", "li" | "link", "set", "dev", nic, rest @ ..]
         | ["ip", "li" | "link", "set", nic, rest @ ..]
         | ["ifconfig", nic, rest @ ..] => Some(Ok(link(nic, rest, asked_by))),
-        [start @ .., last] if model::settings::command(line).is_some() => {
+        [start @ .., last] if model::sysctls::command(line).is_some() => {
             let (knob, value) = line.rsplit_once('=').map_or_else(
                 || (start.join(" "), (*last).to_owned()),
                 |(knob, value)| (knob.to_owned(), value.to_owned()),

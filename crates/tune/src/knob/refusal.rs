@@ -1,7 +1,7 @@
 //! Why a value is refused.
 
 use model::{
-    settings::{JudgedValue, Verdict},
+    sysctls::{JudgedValue, Verdict},
     tune::RefusedAs,
 };
 

@@ -6,8 +6,8 @@ mod missing;
 
 use model::{
     knob::Target,
-    settings::{self, ProposedValue, Verdict},
     sysctl::{Origin, Sysctl as Fact},
+    sysctls::{self, ProposedValue, Verdict},
     tune::{Basis, Disruption, Impact, RefusedAs},
 };
 use parse::sysctl_conf;
@@ -142,12 +142,12 @@ impl Knob for Sysctl<'_> {
     /// Settings never written: programs, security, secrets, files whose write triggers an action,
     /// and values that change by themselves or in one direction only.
     fn never(&self) -> Option<Refusal> {
-        let judged = settings::judge(&self.dotted(), &ProposedValue::default())?;
+        let judged = sysctls::judge(&self.dotted(), &ProposedValue::default())?;
         matches!(judged.verdict, Verdict::Dangerous | Verdict::NotUndone).then(|| judged.into())
     }
 
     fn danger(&self) -> Option<&'static str> {
-        let unknown = settings::find(&self.dotted()).is_none();
+        let unknown = sysctls::find(&self.dotted()).is_none();
         unknown.then_some(
             "netwright does not know this setting: neither what it does nor what a wrong value breaks",
         )
@@ -247,7 +247,7 @@ impl Knob for Sysctl<'_> {
     }
 
     fn impact(&self, context: &PlanContext<'_>, _: &str, _: &str) -> Impact {
-        let known = settings::find(&self.dotted()).is_some();
+        let known = sysctls::find(&self.dotted()).is_some();
         let steers = steers(&self.path);
         let why = match (known, steers) {
             (true, false) => return Impact::none(),
@@ -261,7 +261,7 @@ impl Knob for Sysctl<'_> {
     }
 
     fn unit(&self) -> &'static str {
-        match settings::find(&self.dotted()).map_or("", |s| s.unit) {
+        match sysctls::find(&self.dotted()).map_or("", |s| s.unit) {
             "boolean" | "mode" | "name" | "names" | "cpu mask" => "",
             unit => unit,
         }

@@ -1,7 +1,7 @@
 //! Plans a known tuning recipe line by line, on a tree of a host with Linux 6.18 and 24 GiB.
 
 use model::{
-    settings::Verdict::{self, Dangerous, Gone, Harmful, Lowers, NoEffect},
+    sysctls::Verdict::{self, Dangerous, Gone, Harmful, Lowers, NoEffect},
     tune::{Plan, RefusedAs},
 };
 use probe::{Root, facts};

@@ -2,7 +2,7 @@
 
 use model::{
     lint::LineVerdict,
-    sysctl_facts::{self, Access, Existence, SysctlFacts},
+    sysctl_versions::{self, Access, Existence, SysctlFacts},
 };
 
 use super::Known;
@@ -15,8 +15,8 @@ pub fn judge(context: &Context<'_>, known: &Known<'_>) -> Option<Judged> {
         return only_shown(known);
     }
     let kernel = context.kernel?;
-    if let Some(gone) = sysctl_facts::gone_before_the_table(known.key) {
-        let (oldest, _) = sysctl_facts::versions();
+    if let Some(gone) = sysctl_versions::gone_before_the_table(known.key) {
+        let (oldest, _) = sysctl_versions::versions();
         let why = match known.row.and_then(|r| r.gone) {
             Some(gone) => format!("gone since Linux {}: {}", version(gone.since), gone.why),
             None => format!("Linux {} does not have it any more", version(oldest)),

@@ -5,7 +5,7 @@
 //! approximate. A present value with the kernel's proportions that is close to it counts as the
 //! default.
 
-use model::settings::Computed;
+use model::sysctls::Computed;
 use parse::kconfig::KernelConfig;
 
 /// What defaults are computed from; `None` where the host does not say.

@@ -13,8 +13,8 @@ use model::{
     Bytes, Reading,
     facts::NoAccess,
     host::{Host, kernel_version},
-    settings::{self, KernelDefault, Known, Scope, TABLE, UNSURE},
     sysctl::{DefaultFrom, Origin, Sysctl},
+    sysctls::{self, KernelDefault, Known, Scope, TABLE, UNSURE},
 };
 use parse::{kconfig::KernelConfig, sysctl_conf};
 
@@ -29,7 +29,7 @@ struct Entry {
 }
 
 fn entries() -> impl Iterator<Item = Entry> {
-    let entry = |s: &settings::Setting| Some(Entry { key: s.key, unit: s.unit, known: s.known? });
+    let entry = |s: &sysctls::Setting| Some(Entry { key: s.key, unit: s.unit, known: s.known? });
     TABLE.iter().filter_map(entry)
 }
 

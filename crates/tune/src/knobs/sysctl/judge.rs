@@ -2,7 +2,7 @@
 
 use model::{
     Bytes, Nanos,
-    settings::{self, KernelDefault, ProposedValue, Setting, Verdict},
+    sysctls::{self, KernelDefault, ProposedValue, Setting, Verdict},
     tune::RefusedAs,
 };
 use parse::sysctl_conf::folded;
@@ -19,7 +19,7 @@ pub fn judge(
     old: &str,
     wanted: &str,
 ) -> Result<String, Refusal> {
-    let row = settings::find(key);
+    let row = sysctls::find(key);
     if row.and_then(|r| r.known).is_some_and(|k| matches!(k.default, KernelDefault::State)) {
         return cannot("it shows a state of the kernel and cannot be set");
     }
@@ -37,7 +37,7 @@ pub fn judge(
         memory: facts.memory_bytes.known().map(|b| b.0),
         page: facts.host.page_size_bytes.known().map(|b| b.0),
     };
-    match settings::judge(key, &asked) {
+    match sysctls::judge(key, &asked) {
         None => Ok(new),
         Some(judged) => match judged.verdict {
             Verdict::Good => Ok(new),
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn every_word_is_looked_at_and_the_range_is_reported() {
-        let check = |key: &str, value: &str| in_range(settings::find(key).unwrap(), value);
+        let check = |key: &str, value: &str| in_range(sysctls::find(key).unwrap(), value);
         for (key, value, range) in [
             ("net.ipv4.tcp_syn_retries", "128", "1 to 127"),
             ("net.ipv4.tcp_mtu_probing", "3", "0 to 2"),

@@ -1,7 +1,7 @@
 //! Explains a missing kernel setting.
 
 use model::{
-    settings::{self, JudgedValue, ProposedValue, TABLE, Verdict},
+    sysctls::{self, JudgedValue, ProposedValue, TABLE, Verdict},
     tune::RefusedAs,
 };
 use parse::sysctl_conf;
@@ -18,12 +18,12 @@ pub fn missing(host: &Host, path: &str) -> Option<Refusal> {
     let release = host.text("/proc/sys/kernel/osrelease").unwrap_or_default();
     let kernel = model::host::kernel_version(&release);
     if let Some(gone @ JudgedValue { verdict: Verdict::Gone, .. }) =
-        settings::judge(&key, &ProposedValue { kernel, ..ProposedValue::default() })
+        sysctls::judge(&key, &ProposedValue { kernel, ..ProposedValue::default() })
     {
         return Some(gone.into());
     }
     let mut names = Vec::new();
-    match settings::find(&key) {
+    match sysctls::find(&key) {
         Some(row) if row.key == key => return None,
         // For a missing interface, another interface's settings are no suggestion.
         Some(_) => below(host, path.rsplit_once('/')?.0, 1, &mut names),

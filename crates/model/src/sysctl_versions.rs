@@ -3,7 +3,7 @@
 //!
 //! **Source**: `data/sysctls.tsv`, which `scripts/sysctl-table` makes of kernel sources
 //! (`docs/sysctls.md`). Nothing here is from memory; judgements of values are in
-//! [`settings`](crate::settings).
+//! [`sysctls`](crate::sysctls).
 
 use std::{collections::BTreeMap, sync::LazyLock};
 

@@ -4,7 +4,7 @@
 use std::{fs, path::Path};
 
 use crate::support::{needs_root, run};
-use model::sysctl_facts::{self, DefaultAt, Existence, ScopeAt};
+use model::sysctl_versions::{self, DefaultAt, Existence, ScopeAt};
 
 /// Loggers have no names of their own: one for each protocol family.
 const NOT_IN_THE_TABLE: &str = "net.netfilter.nf_log.";
@@ -26,11 +26,11 @@ fn names(folder: &Path, found: &mut Vec<String>) {
 }
 
 /// Major and minor of the running kernel, where the table has them.
-fn kernel() -> sysctl_facts::Kernel {
+fn kernel() -> sysctl_versions::Kernel {
     let release = run("uname", &["-r"]);
     let mut parts = release.split(|c: char| !c.is_ascii_digit()).flat_map(str::parse);
     let kernel = (parts.next().unwrap(), parts.next().unwrap());
-    let (oldest, newest) = sysctl_facts::versions();
+    let (oldest, newest) = sysctl_versions::versions();
     assert!(
         (oldest..=newest).contains(&kernel),
         "the table ends at {newest:?}: run scripts/sysctl-table"
@@ -45,7 +45,8 @@ fn each_sysctl_of_this_kernel_is_in_the_table() {
     names(Path::new("/proc/sys/net"), &mut all);
     assert!(all.len() > 300, "only {} sysctls", all.len());
     for name in all.iter().filter(|n| !n.starts_with(NOT_IN_THE_TABLE)) {
-        let facts = sysctl_facts::of(name).unwrap_or_else(|| panic!("{name} is not in the table"));
+        let facts =
+            sysctl_versions::of(name).unwrap_or_else(|| panic!("{name} is not in the table"));
         assert_ne!(facts.exists_at(kernel), Existence::No, "{name}");
     }
 }
@@ -62,7 +63,8 @@ fn defaults_are_those_of_a_new_namespace() {
         if name.split('.').nth(3) == Some("lo") && OF_LOOPBACK.contains(&leaf) {
             continue;
         }
-        let Some(facts) = name.starts_with("net.").then(|| sysctl_facts::of(name)).flatten() else {
+        let Some(facts) = name.starts_with("net.").then(|| sysctl_versions::of(name)).flatten()
+        else {
             continue;
         };
         // A value of all namespaces may be another one than the default.

@@ -5,7 +5,7 @@ use super::{
     Existence::{No, Yes},
     *,
 };
-use crate::settings::{KernelDefault, TABLE as SETTINGS, UNSURE};
+use crate::sysctls::{KernelDefault, TABLE as SETTINGS, UNSURE};
 
 fn row(name: &str) -> &'static SysctlFacts {
     of(name).unwrap_or_else(|| panic!("no row for {name}"))
