@@ -10,6 +10,7 @@ use model::{
     },
     passive::PassiveDocument,
     prove::ProveDocument,
+    quote,
 };
 use report::DoctorDocument;
 use serde::de::DeserializeOwned;
@@ -43,6 +44,8 @@ pub enum Kind {
 pub struct Document {
     pub name: String,
     pub kind: Kind,
+    /// The command line that made it, where it is known.
+    pub(crate) command: Option<String>,
     value: Value,
 }
 
@@ -85,7 +88,7 @@ pub fn read(name: &str, text: &str) -> Result<Document, NotADocument> {
         Some(Err(e)) => return Err(NotADocument::NotJson(e.to_string())),
     }
     let kind = kind(&value)?;
-    Ok(Document { name: name.to_owned(), kind, value })
+    Ok(Document { name: name.to_owned(), kind, command: None, value })
 }
 
 fn kind(value: &Value) -> Result<Kind, NotADocument> {
@@ -123,6 +126,13 @@ fn typed<T: DeserializeOwned>(kind: &'static str, value: &Value) -> Result<Box<T
 }
 
 impl Document {
+    /// The same, with the words of the command that made it, the program among them.
+    pub fn made_by(mut self, command: &[String]) -> Self {
+        let words: Vec<String> = command.iter().map(|w| quote::shell(w)).collect();
+        self.command = Some(words.join(" "));
+        self
+    }
+
     /// The value at a JSON pointer.
     pub fn at(&self, pointer: &str) -> Option<&Value> {
         self.value.pointer(pointer)

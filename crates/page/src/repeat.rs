@@ -15,6 +15,13 @@ pub struct Repeat {
 
 /// The commands for a document.
 pub fn commands(d: &Document) -> Repeat {
+    if let Some(line) = &d.command {
+        let about = match line.contains("***") {
+            true => "The command line of this run; `***` stands for a secret.",
+            false => "The command line of this run.",
+        };
+        return Repeat { lines: vec![line.clone()], about: about.into() };
+    }
     let (lines, about) = match &d.kind {
         Kind::Doctor(t) => {
             (vec![doctor(t)], "Processes that were chosen by name are not in the document.")

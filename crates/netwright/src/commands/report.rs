@@ -11,6 +11,7 @@ use page::{Document, Format};
 use probe::given;
 
 use crate::{
+    commands::history::chosen::{self, Numbered},
     failure::{CommandEnd, Failure},
     output::Sink,
 };
@@ -27,12 +28,15 @@ const MOST_BYTES: u64 = 64 << 20;
   # for a ticket
   netwright report fix.json --format markdown
   netwright explain http://web1/ --json | netwright report - -o web1.html
+  # what was kept: one run, all runs of a tag
+  netwright report history:12 tag:release -o page.html
 
 A run is a file that --json printed: doctor, measure, explain, prove, fix,
 compare, inspect. The page loads nothing and has no script."
 ))]
 pub struct ReportArgs {
-    /// The results: files with one JSON document each; `-` is standard input.
+    /// The results: files with one JSON document each, `-` for standard input, `history:ID` or
+    /// `tag:WORD` for runs of the history.
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// Write the page to this file; `-` is standard output [default: standard output].
@@ -75,7 +79,7 @@ pub fn run(args: &ReportArgs) -> Result<CommandEnd, Failure> {
     if args.runs.iter().filter(|run| run.as_os_str() == "-").count() > 1 {
         return Err(Failure::Usage("standard input is named twice; it has one document".into()));
     }
-    let documents = args.runs.iter().map(|run| document(run)).collect::<Result<Vec<_>, _>>()?;
+    let documents = args.runs.iter().map(|run| of(run)).collect::<Result<Vec<_>, _>>()?.concat();
     let page = page::page(&documents, args.title.as_deref(), format(args));
     match &sink {
         Sink::File(path) => write(path, &page, args.force)?,
@@ -89,14 +93,26 @@ fn same_file(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
-/// The document of a run.
-fn document(run: &Path) -> Result<Document, Failure> {
-    let (name, text) = text(run)?;
-    page::read(&name, &text).map_err(|why| Failure::Usage(format!("{name}: {why}")))
+/// The documents of a RUN: a file has one, a tag of the history one for each of its runs.
+fn of(run: &Path) -> Result<Vec<Document>, Failure> {
+    let Some(wanted) = chosen::named(run)? else {
+        let (name, text) = text(run)?;
+        return Ok(vec![document(&name, &text)?]);
+    };
+    let runs = chosen::of_usual_store(&wanted)?;
+    let kept = |(id, record): &Numbered| {
+        let made = document(&format!("history:{id}"), &record.document)?;
+        let program = ["netwright".to_owned()];
+        Ok(made.made_by(&[&program, record.command.as_slice()].concat()))
+    };
+    runs.iter().rev().map(kept).collect()
 }
 
-/// The name and the text of a run: a file, or standard input. Runs that are kept elsewhere would be
-/// found by their id in this place.
+fn document(name: &str, text: &str) -> Result<Document, Failure> {
+    page::read(name, text).map_err(|why| Failure::Usage(format!("{name}: {why}")))
+}
+
+/// The name and the text of a file, or of standard input.
 fn text(run: &Path) -> Result<(String, String), Failure> {
     if run.as_os_str() == "-" {
         let name = "standard input";

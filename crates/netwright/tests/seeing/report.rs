@@ -173,3 +173,39 @@ fn printing_shows_what_is_closed_and_a_phone_cuts_no_caption() {
     assert!(all.as_u64().unwrap() > 1);
     assert_eq!(browser.eval(seen), all, "printed");
 }
+
+#[test]
+fn runs_of_the_history_are_reported_with_their_own_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("kept.sqlite");
+    let netwright = |args: &[&str]| {
+        let mut command = Command::new(NETWRIGHT);
+        command.args(args).current_dir(folder.path()).env("NETWRIGHT_STORE", &store);
+        command.output().unwrap()
+    };
+    let server = Serve::start(&[]);
+    let target = server.target().to_owned();
+    for flows in ["1", "2"] {
+        let run = ["measure", "rtt", &target, "--flows", flows, "--duration", "200ms"];
+        let out = netwright(&[run.as_slice(), &["--tag", "a"]].concat());
+        assert!(out.status.success(), "{}", code(&out).1);
+    }
+    let line =
+        |n: u32| format!("netwright measure rtt {target} --flows {n} --duration 200ms --tag a");
+    let page = |run: &str| {
+        let out = netwright(&["report", run, "--format", "markdown"]);
+        assert_eq!(code(&out), (0, String::new()));
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let one = page("history:2");
+    assert!(one.contains(&line(2)) && !one.contains(&line(1)), "{one}");
+    assert!(one.contains("history:2"), "{one}");
+    let both = page("tag:a");
+    let at = |n| both.find(&line(n)).unwrap_or_else(|| panic!("{} is not in {both}", line(n)));
+    assert!(at(1) < at(2), "the oldest comes first");
+    for (run, part) in [("history:9", "there is no run 9"), ("tag:c", "no run has the tag c")] {
+        let (exit, why) = code(&netwright(&["report", run]));
+        assert_eq!((exit, why.lines().count()), (2, 1), "{why}");
+        assert!(why.contains(part), "{why}");
+    }
+}

@@ -11,10 +11,7 @@ use parse::{benchmark, number_table};
 use probe::given;
 
 use super::args::CompareArgs;
-use crate::{
-    commands::history::{args::RunsOf, chosen},
-    failure::Failure,
-};
+use crate::{commands::history::chosen, failure::Failure};
 
 /// The largest file that is read.
 const MOST_BYTES: u64 = 256 << 20;
@@ -90,16 +87,7 @@ pub fn runs(paths: &[PathBuf]) -> Result<(usize, Vec<BenchmarkRun>), Failure> {
 /// A file; or of `history:ID` and `tag:WORD` the documents in the history, the oldest first. A file
 /// of such a name comes first.
 fn documents(file: &Path) -> Result<Vec<Vec<u8>>, Failure> {
-    let name = file.to_str().filter(|_| !file.exists()).unwrap_or_default();
-    let wanted = match name.strip_prefix("history:") {
-        Some(id) => Some(id.parse::<RunsOf>().map_err(|e| unusable(file, &e))?),
-        None => name
-            .starts_with("tag:")
-            .then(|| name.parse())
-            .transpose()
-            .map_err(|e: String| unusable(file, &e))?,
-    };
-    let Some(wanted) = wanted else {
+    let Some(wanted) = chosen::named(file)? else {
         let bytes = given::read(file, MOST_BYTES).map_err(|e| Failure::io(file, &e))?;
         return Ok(vec![bytes]);
     };

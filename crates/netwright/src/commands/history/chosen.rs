@@ -39,6 +39,20 @@ pub fn of(wanted: &RunsOf, store: Option<&Store>, path: &Path) -> Result<Vec<Num
     }
 }
 
+/// The runs that stand in place of a file, as `history:ID` or `tag:WORD`; `None` for another name, and
+/// where there is a file of that name.
+///
+/// # Errors
+/// The name begins so, and no number or word follows.
+pub fn named(file: &Path) -> Result<Option<RunsOf>, Failure> {
+    let name = file.to_str().filter(|_| !file.exists()).unwrap_or_default();
+    let wanted = match name.strip_prefix("history:") {
+        Some(id) => Some(id.parse()),
+        None => name.starts_with("tag:").then(|| name.parse()),
+    };
+    wanted.transpose().map_err(|e: String| Failure::Usage(format!("{name}: {e}")))
+}
+
 /// The same of the store that no option names.
 ///
 /// # Errors
