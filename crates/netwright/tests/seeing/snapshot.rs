@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// Keys of `inspect --json` with values that change between two readings. All others must be equal
 /// in a capture and live.
-const VOLATILE: [&str; 23] = [
+const VOLATILE: [&str; 26] = [
     "clock_read_ns",
     // Counters and gauges.
     "accept_queue",
@@ -24,13 +24,16 @@ const VOLATILE: [&str; 23] = [
     "cpu_ticks",
     "current_khz",
     "driver_stats",
+    "dropped",
     "drops",
+    "flow_limit_count",
     "last_cpu",
     "memory_by_node",
     "memory_free_bytes",
     "migrations",
     "overlimits",
     "processed",
+    "received_rps",
     "requeues",
     "sent_bytes",
     "sent_packets",
