@@ -16,7 +16,7 @@ pub fn tunes(line: &str) -> Option<&'static str> {
 }
 
 /// Files that are only ever named to set them.
-const BY_PATH: [(&str, &str); 14] = [
+const BY_PATH: [(&str, &str); 13] = [
     ("smp_affinity", "irq affinity"),
     ("set_irq_affinity", "irq affinity"),
     ("rps_cpus", "rps"),
@@ -30,7 +30,6 @@ const BY_PATH: [(&str, &str); 14] = [
     ("txqueuelen", "txqueuelen"),
     ("scaling_governor", "governor"),
     ("/proc/sys/net", "sysctl"),
-    ("threaded_napi", "threaded napi"),
 ];
 
 /// `ethtool` with an option that sets something.
@@ -71,6 +70,8 @@ fn command(line: &str) -> Option<&'static str> {
             "setpci" => all.iter().any(|w| w.contains('=')).then_some("pci"),
             "tuned-adm" => (after(1) == "profile").then_some("tuned profile"),
             "tuna" => Some("irq affinity"),
+            // The file's name is too short to be looked for in any line.
+            "threaded" if word.contains("/net/") => Some("threaded napi"),
             // Options of Debian's /etc/network/interfaces that its ethtool scripts act on.
             w if i == 0 && w.starts_with("offload-") => Some("offloads"),
             w if i == 0 && w.starts_with("hardware-dma-ring") => Some("rings"),
@@ -103,6 +104,9 @@ mod tests {
                 "for i in /sys/class/net/eth0/queues/rx-*/rps_cpus; do echo f > $i; done",
                 Some("rps"),
             ),
+            ("echo 1 > /sys/class/net/eth0/threaded", Some("threaded napi")),
+            ("for n in /sys/class/net/*/threaded; do echo 1 >$n; done", Some("threaded napi")),
+            ("/opt/threaded --help", None),
             ("sysctl -w net.core.rmem_max=1", Some("sysctl")),
             ("sysctl net.core.rmem_max", None),
             ("/sbin/sysctl -p /etc/x.conf", Some("sysctl")),
