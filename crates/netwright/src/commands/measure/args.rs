@@ -20,7 +20,7 @@ use crate::{args::OutputArgs, record_args::RecordArgs};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = examples!(
-    "  netwright serve                                    # at the server, first
+    "  netwright serve --bind 10.0.0.5                    # at the server, first
   netwright measure rtt db1                          # round trips of 64 bytes
   netwright measure stream db1 --direction both --flows 4
   netwright measure connect db1

@@ -19,7 +19,7 @@ use crate::{
 #[command(
     mut_arg("verbose", |a| a.help("Print each probe instead of one line an offload")),
     after_help = examples!(
-    "  netwright serve                                    # at the server, first
+    "  netwright serve --bind 10.0.0.5                    # at the server, first
   sudo netwright measure offload db1                 # root adds wrong checksums
   netwright measure offload db1 --json | jq '.lies[]'",
     "an offload lies, or the path damages packets"
