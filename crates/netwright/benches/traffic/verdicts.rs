@@ -34,7 +34,8 @@ impl Verdicts {
     /// Prints a table for each pair of programs.
     pub fn print(self) {
         println!("\nThe same runs as `netwright compare` judges them, for a pull request:\n");
-        for ((other, subject), (before, after)) in self.pairs {
+        let measured = self.pairs.into_iter().filter(|(_, (before, _))| !before.is_empty());
+        for ((other, subject), (before, after)) in measured {
             let group = |name: &str, runs: Vec<BenchmarkRun>| Group {
                 name: name.to_owned(),
                 files: runs.len(),
