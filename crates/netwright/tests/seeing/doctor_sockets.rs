@@ -187,10 +187,12 @@ fn a_short_path_with_the_kernels_buffers_is_clear() {
     assert!(clear.is_some(), "{d:#}");
 }
 
+/// Reno, which takes every loss for a full path. BBR does not, whatever the kernel's default is: it
+/// fills the send buffer with what waits for the lost segments, and that buffer then limits it.
 #[test]
 fn retransmits_name_the_peer() {
-    let lab = path(1_000, 0.05);
-    let _running = Iperf::start(&lab, &[]);
+    let lab = path(1_000, 0.02);
+    let _running = Iperf::start(&lab, &["-C", "reno"]);
     thread::sleep(Duration::from_secs(1));
     let d = doctor_of(&lab);
     let f = finding(&d, "retransmits").unwrap_or_else(|| panic!("{d:#}"));
