@@ -21,6 +21,10 @@ use Meaning::{Expected, Fault, Rule};
 
 const FIREWALL: Meaning = Expected("a packet filter rule of this host drops them");
 const STALE: Meaning = Expected("TCP discards what is old, repeated or of a closed connection");
+/// Within a connection (RFC 7323, section 5): `retransmits` judges what is lost by it. On a path with
+/// several queues acknowledgements overtake each other.
+const OVERTAKEN: Meaning =
+    Expected("TCP discards a segment that is older than one it has: repeated, or overtaken");
 const BAD_PACKET: Meaning =
     Fault("malformed headers", "capture some (tcpdump) and find the sender");
 const SIGNATURE: Meaning = Fault(
@@ -84,10 +88,11 @@ pub(crate) fn of(reason: &str) -> Option<Meaning> {
             SIGNATURE
         }
         "IP_INHDR" | "PKT_TOO_SMALL" | "HDR_TRUNC" | "IPV6_BAD_EXTHDR" | "DEV_HDR" => BAD_PACKET,
-        "TCP_RFC7323_PAWS" | "TCP_RFC7323_TW_PAWS" | "TCP_RFC7323_TSECR" => Fault(
+        "TCP_RFC7323_TW_PAWS" | "TCP_RFC7323_TSECR" => Fault(
             "TCP timestamps that run backwards",
             "several hosts behind one address (NAT) with clocks of their own; ss -ti",
         ),
+        "TCP_RFC7323_PAWS" => OVERTAKEN,
         "NETFILTER_DROP" | "SOCKET_FILTER" | "BPF_CGROUP_EGRESS" | "XDP" | "TC_INGRESS"
         | "TC_EGRESS" | "SECURITY_HOOK" | "XFRM_POLICY" | "TAP_FILTER" | "TAP_TXFILTER" => FIREWALL,
         "NO_SOCKET" => Expected("nobody listens on their port"),
