@@ -37,6 +37,25 @@ fn a_pair_whose_ends_disagree_about_the_mtu() {
     silent(&doctor(&ns), "mtu_mismatch");
 }
 
+/// More busy tasks than CPUs: the verdict says that the CPUs are busy, whatever the rules found.
+#[test]
+fn cpus_that_are_all_busy_are_named_in_the_verdict() {
+    let ns = Namespace::new();
+    let cpus = thread::available_parallelism().unwrap().get();
+    let _busy: Vec<Inside> = (0..cpus * 2)
+        .map(|_| Inside::run(&ns, |stop| while !stop.load(Ordering::Relaxed) {}))
+        .collect();
+    let d = doctor(&ns);
+    let cpu = &d["window"]["cpu"];
+    assert_eq!(cpu["cpus"], cpus, "{cpu:#}");
+    assert!(cpu["busy_share"].as_f64().unwrap() >= 0.95, "{cpu:#}");
+    if fs::exists("/proc/pressure/cpu").unwrap() {
+        assert!(cpu["waiting_share"].as_f64().unwrap() >= 0.8, "{cpu:#}");
+    }
+    let said = ns.run(NETWRIGHT, &["doctor", "--window", "1s", "--no-bpf"]);
+    assert!(said.contains("CPU TIME  all "), "{said}");
+}
+
 /// The look-alike: a bridge with a smaller MTU than its ports, which is allowed.
 #[test]
 fn a_bridge_smaller_than_its_ports_is_clear() {

@@ -13,7 +13,10 @@ use model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::senders::{self, Sender};
+use crate::{
+    doctor::cpu_time::{self, CpuTime},
+    senders::{self, Sender},
+};
 
 /// Result of `doctor` for one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -107,6 +110,9 @@ pub struct Window {
     /// Packets received by all CPUs in it, in every network namespace. **Source**:
     /// `/proc/net/softnet_stat`.
     pub packets: Reading<u64>,
+    /// How busy the CPUs were over the window.
+    #[serde(default = "no_cpu")]
+    pub cpu: Reading<CpuTime>,
     /// Softirq time over the window.
     #[serde(default = "no_softirq")]
     pub softirq: Reading<SoftirqTime>,
@@ -125,6 +131,11 @@ pub struct SoftirqTime {
 
 /// The document is older than this measurement.
 fn no_senders() -> Reading<Vec<Sender>> {
+    Reading::absent("not measured")
+}
+
+/// The document is older than this measurement.
+fn no_cpu() -> Reading<CpuTime> {
     Reading::absent("not measured")
 }
 
@@ -183,6 +194,7 @@ impl DoctorDocument {
             since_boot: s.since_boot,
             changes: s.cpu_changes.iter().chain(&s.nic_changes).cloned().collect(),
             packets: packets(s),
+            cpu: cpu_time::of(s),
             softirq: softirq(s),
         };
         Self {

@@ -1,5 +1,6 @@
 //! `doctor`: its document, and the document as text: header, verdict, findings, plan, passed rules, skipped rules.
 
+pub mod cpu_time;
 pub mod document;
 mod findings;
 pub mod peer;
@@ -30,6 +31,7 @@ pub fn text(d: &DoctorDocument, look: TextStyle) -> String {
     findings::show(d, &plan, &mut page);
     plan.show(&mut page);
     sender_lines::show(d, &mut page);
+    cpu_time::show(d, &mut page);
     rest::softirqs(d, &mut page);
     rest::passed(d, &mut page);
     rest::not_checked(d, &mut page);
@@ -169,6 +171,12 @@ fn nothing_found(d: &DoctorDocument) -> Line {
         Some(packets) => format!(" at {} packets/s", grouped((packets as f64 / seconds) as u64)),
         None => String::new(),
     };
+    // What runs there cannot be faster, whatever the network does.
+    let cpus = match cpu_time::in_window(d) {
+        Some(cpu) if cpu.all_busy() => " with all CPUs busy",
+        _ => "",
+    };
+    let load = format!("{load}{cpus}");
     match rules.judged as f64 >= rules.all as f64 * ENOUGH {
         true => Line::new().ink(Ink::Good, format!("Nothing found{time}{load}; {checked}")),
         false => warn(format!("Nothing found{time}{load}, but only {checked}")),

@@ -128,6 +128,62 @@ fn diagnosed(findings: Vec<Finding>) -> DoctorDocument {
     )
 }
 
+/// CPUs busy for these shares of the window, and tasks that waited for one for 80% of it.
+fn with_cpus(busy: &[f64]) -> DoctorDocument {
+    let mut s = samples();
+    let ns = |share: f64| Reading::Known((share * 5e9) as u64);
+    s.cpus = (0..)
+        .zip(busy)
+        .map(|(n, share)| model::samples::CpuSample {
+            id: model::CpuId(n),
+            proc_stat: Known(model::samples::ProcStat {
+                user_ns: ns(*share),
+                nice_ns: Known(0),
+                system_ns: Known(0),
+                idle_ns: ns(1.0 - share),
+                iowait_ns: Known(0),
+                irq_ns: Known(0),
+                softirq_ns: Known(0),
+                steal_ns: Known(0),
+            }),
+            softirqs: Reading::absent("x"),
+            softnet: Reading::absent("x"),
+            softirq_ns: Reading::absent("x"),
+        })
+        .collect();
+    s.pressure = Known(vec![model::samples::PressureSample {
+        resource: "cpu".into(),
+        cgroup: String::new(),
+        file: "/proc/pressure/cpu".into(),
+        some_ns: Known(4_000_000_000),
+        full_ns: Known(0),
+    }]);
+    let mut d = diagnosed(vec![]);
+    if let Known(w) = &mut d.window {
+        w.cpu = cpu_time::of(&s);
+        w.packets = Known(500_000);
+    }
+    d
+}
+
+#[test]
+fn cpus_that_are_all_busy_stand_in_the_first_lines() {
+    let said =
+        |busy: &[f64]| text(&with_cpus(busy), TextStyle { width: 120, ..TextStyle::default() });
+    let all = said(&[1.0, 0.99]);
+    assert!(all.contains("packets/s with all CPUs busy, "), "{all}");
+    let line =
+        "CPU TIME  all 2 CPUs busy (99.5%); tasks waited for a CPU 80.0% of the time: what runs";
+    assert!(all.contains(line), "{all}");
+    let one = said(&[1.0, 0.2, 0.3, 0.1]);
+    assert!(!one.contains("with all CPUs busy"), "{one}");
+    assert!(
+        one.contains("CPU TIME  1 of 4 CPUs busy: CPU 0; 40.0% of all CPU time; tasks"),
+        "{one}"
+    );
+    assert!(!said(&[0.9, 0.9]).contains("CPU TIME"));
+}
+
 /// A host with a finding that has everything, one that another explains, and one with much of
 /// everything.
 fn busy() -> DoctorDocument {
