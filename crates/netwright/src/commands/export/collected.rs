@@ -81,6 +81,11 @@ impl Collected {
         }
     }
 
+    /// Why it is not known which changes are in force; `None` where it is.
+    pub fn no_changes(&self) -> Option<String> {
+        lock(&self.0.state).changes.why_not().map(str::to_owned)
+    }
+
     /// The page for one scrape.
     pub fn page(&self, format: Format) -> String {
         let mut counters = lock(&self.0.counters);

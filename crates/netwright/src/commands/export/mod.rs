@@ -44,7 +44,7 @@ pub fn run(args: &ExportArgs) -> Result<CommandEnd, Failure> {
     while !window.was_interrupted() {
         let interval = watcher.next(Duration::from_nanos(args.interval.0), window.stop());
         if first && !args.talk.quiet && !args.no_bpf {
-            missing(&interval);
+            missing(&interval, collected.no_changes());
         }
         first = false;
         facts.pass(interval.interval_s)?;
@@ -77,12 +77,13 @@ fn watch(args: &ExportArgs) -> Watch {
 }
 
 /// Notes the parts that this host does not give, each with its reason.
-fn missing(interval: &model::watch::WatchInterval) {
+fn missing(interval: &model::watch::WatchInterval, no_changes: Option<String>) {
     let softirqs = interval.cpus.first().and_then(|c| c.softirq_ns.why_not());
     let parts = [
         ("softirq time", softirqs),
         ("waits", interval.waits.why_not()),
         ("drops by reason", interval.drops.why_not()),
+        ("drift of changes", no_changes.as_deref()),
     ];
     for (part, why) in parts {
         if let Some(why) = why {
