@@ -5,8 +5,8 @@ use clap::{Parser, Subcommand};
 use crate::{
     args::{DoctorArgs, InspectArgs, SchemaArgs, SnapshotArgs},
     commands::{
-        compare, explain, fix, history, lab, lint, measure, place, prove, remote, report, serve,
-        tune, watch,
+        compare, explain, export, fix, history, lab, lint, measure, place, prove, remote, report,
+        serve, tune, watch,
     },
 };
 
@@ -39,6 +39,8 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Explain a response time by its components; predict other loads.
     Explain(Box<explain::args::ExplainArgs>),
+    /// Serve metrics for Prometheus: softirq time, drops, waits, findings.
+    Export(export::args::ExportArgs),
     /// Diagnose, try each remedy under a workload, keep what helps.
     Fix(Box<fix::args::FixArgs>),
     /// Show, compare, export and remove the runs that were kept.

@@ -66,6 +66,7 @@ fn obey(command: Command) -> Result<CommandEnd, Failure> {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Doctor(args) => commands::doctor_peer::either(&request::Doctor::check(args)?),
         Command::Explain(args) => commands::explain::run(&args),
+        Command::Export(args) => commands::export::run(&args),
         Command::Fix(args) => commands::fix::run(&args),
         Command::History(args) => commands::history::run(&args),
         Command::Inspect(args) => commands::inspect::run(&request::Inspect::check(args)?),

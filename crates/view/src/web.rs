@@ -1,4 +1,4 @@
-//! The live view for browsers: a server of one page and of events, read only.
+//! The live view for browsers, or a page of metrics for scrapers: a server that only reads.
 //!
 //! [`WebServer::tell`] hands an interval over and never waits for a browser. Each connection has a
 //! thread, which takes the newest interval when it has written the one before.
@@ -23,7 +23,7 @@ use model::watch::{WatchHost, WatchRecord};
 use page::live::Live;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use self::{connections::Connections, news::News};
+use self::{connections::Connections, head::Site, news::News};
 use crate::error::{Result, ViewError};
 
 /// How often an end is noticed while nobody connects.
@@ -38,18 +38,49 @@ pub struct Listening {
     address: SocketAddr,
 }
 
+/// Makes the page of metrics for the `Accept` header of a request.
+pub type Metrics = Box<dyn Fn(&str) -> MetricsPage + Send + Sync>;
+
+/// A page of metrics.
+#[derive(Debug, Clone)]
+pub struct MetricsPage {
+    /// The value of `Content-Type`.
+    pub content_type: &'static str,
+    pub text: String,
+}
+
+/// Intervals for browsers, or figures for scrapers.
+enum Content {
+    Watch(Box<News>),
+    Metrics(Metrics),
+}
+
+impl Content {
+    fn news(&self) -> Option<&News> {
+        match self {
+            Self::Watch(news) => Some(news),
+            Self::Metrics(_) => None,
+        }
+    }
+
+    fn site(&self) -> Site {
+        match self {
+            Self::Watch(_) => Site::Watch,
+            Self::Metrics(_) => Site::Metrics,
+        }
+    }
+}
+
 /// What every connection shares.
-#[derive(Debug)]
 struct Shared {
-    /// The key that a browser must know; `None` where every client is served.
+    /// The key that a client must know; `None` where every client is served.
     key: Option<String>,
-    news: News,
+    content: Content,
     connections: Connections,
     stop: AtomicBool,
 }
 
 /// The running server; dropping it tells every browser the end.
-#[derive(Debug)]
 pub struct WebServer {
     shared: Arc<Shared>,
     accepting: Option<JoinHandle<()>>,
@@ -79,9 +110,21 @@ impl Listening {
     /// # Errors
     /// The kernel refused to start a thread.
     pub fn serve(self, host: WatchHost, recorded: bool, key: Option<String>) -> Result<WebServer> {
+        self.begin(Content::Watch(Box::new(News::new(Live::new(host, recorded)))), key)
+    }
+
+    /// Serves a page of metrics, at `/metrics`. With a key only clients that know it.
+    ///
+    /// # Errors
+    /// The kernel refused to start a thread.
+    pub fn serve_metrics(self, metrics: Metrics, key: Option<String>) -> Result<WebServer> {
+        self.begin(Content::Metrics(metrics), key)
+    }
+
+    fn begin(self, content: Content, key: Option<String>) -> Result<WebServer> {
         let shared = Arc::new(Shared {
             key,
-            news: News::new(Live::new(host, recorded)),
+            content,
             connections: Connections::default(),
             stop: AtomicBool::new(false),
         });
@@ -97,14 +140,18 @@ impl Listening {
 impl WebServer {
     /// Hands an interval over to the browsers; waits for none of them.
     pub fn tell(&self, record: &WatchRecord) {
-        self.shared.news.add(record);
+        if let Some(news) = self.shared.content.news() {
+            news.add(record);
+        }
     }
 }
 
 impl Drop for WebServer {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        self.shared.news.wake();
+        if let Some(news) = self.shared.content.news() {
+            news.wake();
+        }
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();
         }

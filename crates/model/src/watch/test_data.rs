@@ -193,7 +193,8 @@ fn napi(q: u32, turn: u64) -> NapiWatch {
 }
 
 fn wait(ns: u64) -> Reading<WaitNs> {
-    Known(WaitNs { count: 1000, mean: ns as f64, p50: ns, p90: ns * 2, p99: ns * 9, max: ns * 30 })
+    let [p50, p90, p99, max] = [1, 2, 9, 30].map(|n| n * ns);
+    Known(WaitNs { count: 1000, mean: ns as f64, p50, p90, p99, max, by_power: vec![] })
 }
 
 fn waits(n: u32) -> ProcessWaits {

@@ -20,6 +20,15 @@ pub struct WaitNs {
     pub p99: u64,
     /// The maximum: the upper bound of its bucket.
     pub max: u64,
+    /// Number of values by power of two, for programs that sum them up; in no document. **Shape**: below
+    /// 2^6 ns, then from 2^6 to below 2^7 ns, and so on; empty where it was read from a document.
+    #[serde(skip)]
+    pub by_power: Vec<u64>,
+}
+
+impl WaitNs {
+    /// The exponent at which the first entry of [`WaitNs::by_power`] ends.
+    pub const FIRST_POWER: usize = 6;
 }
 
 /// Waits of one process. A wait is counted when a thread slept, was woken up because a socket

@@ -4,6 +4,7 @@ pub mod compare;
 pub mod doctor;
 pub mod doctor_peer;
 pub mod explain;
+pub mod export;
 pub mod fix;
 pub mod history;
 pub mod inspect;

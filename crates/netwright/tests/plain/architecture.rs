@@ -16,6 +16,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("diagnose", &["model", "stats"]),
     ("report", &["model"]),
     ("page", &["model", "report"]),
+    ("metrics", &["model"]),
     ("probe", &["model", "parse"]),
     ("traffic", &["model", "stats", "probe"]),
     ("workloads", &["model", "stats", "probe", "traffic"]),
@@ -39,6 +40,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "diagnose",
             "report",
             "page",
+            "metrics",
             "probe",
             "traffic",
             "workloads",
@@ -57,7 +59,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 ];
 
 /// Crates without access to files, processes, the network or a clock.
-const PURE: &[&str] = &["model", "parse", "stats", "compare", "diagnose", "report", "page"];
+const PURE: &[&str] =
+    &["model", "parse", "stats", "compare", "diagnose", "report", "page", "metrics"];
 
 /// Pure crates may only use these outside libraries; others could bring I/O.
 const PURE_MAY_USE: &[&str] =

@@ -6,6 +6,8 @@
 mod by_hand;
 mod cli;
 mod doctor_sockets;
+mod export;
+mod export_rules;
 mod given;
 mod lint_files;
 mod planted_cpu;

@@ -79,6 +79,7 @@ impl Smoke {
         self.run(&["doctor", "--json", "--window", "300ms"], &[0]);
         self.run(&["watch", "--json", "--interval", "200ms", "--duration", "400ms"], &[0]);
         self.run(&["watch", "--serve", "0", "--no-bpf", "--duration", "400ms"], &[0]);
+        self.run(&["export", "--once", "--interval", "200ms"], &[0]);
         self.run(&["snapshot", "-o", "host.tar.zst", "--window", "200ms"], &[0]);
         let of_snapshot = self.run(&["inspect", "--json", "--root", "host.tar.zst"], &[0]);
         assert!(of_snapshot.contains("\"nics\""), "{of_snapshot}");

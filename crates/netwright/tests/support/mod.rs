@@ -16,6 +16,7 @@ pub mod beyond;
 pub mod capture;
 pub mod chromium;
 pub mod dice;
+pub mod exporter;
 pub mod hostile;
 pub mod http;
 pub mod looks;

@@ -12,7 +12,16 @@ use crate::{Root, facts};
 /// What the counters of one reading grew by since the host booted; `None` where the time since then is
 /// not known. An interface or a queue may be younger than that.
 pub(super) fn samples(root: &Root) -> Option<Samples> {
-    let now = reading(root)?;
+    grown(reading(root, Sockets::All)?)
+}
+
+/// The same of this moment, for those who read again and again: without the sockets one by one. The
+/// deltas are the counters themselves.
+pub fn counters_now(root: &Root) -> Option<Samples> {
+    grown(reading(root, Sockets::None)?)
+}
+
+fn grown(now: Raw) -> Option<Samples> {
     let mut samples = delta::samples(&[at_boot(&now), now])?;
     samples.since_boot = true;
     Some(samples)
@@ -23,9 +32,10 @@ pub(super) fn samples(root: &Root) -> Option<Samples> {
 /// # Errors
 /// They are of two hosts or two boots, in the wrong order, or lack the time since boot.
 pub fn between(first: &Root, second: &Root) -> Result<Samples, String> {
+    let whole = |root| reading(root, Sockets::All);
     let no_time = || "/proc/uptime: not in both of them".to_owned();
     let (mut before, mut now) =
-        (reading(first).ok_or_else(no_time)?, reading(second).ok_or_else(no_time)?);
+        (whole(first).ok_or_else(no_time)?, whole(second).ok_or_else(no_time)?);
     // Two snapshots have the very times of these readings, by one clock.
     if let (Some(a), Some(b)) = (first_sample(first), first_sample(second)) {
         (before.time, now.time) = (a, b);
@@ -75,10 +85,10 @@ fn counters(root: &Root) -> Root {
 }
 
 /// All counters of a tree, at the time since boot at which they were read.
-fn reading(root: &Root) -> Option<Raw> {
+fn reading(root: &Root, sockets: Sockets) -> Option<Raw> {
     // A fact, which stands beside the samples.
     let up_ns = (facts::host::uptime_s(root)? * 1e9) as u64;
-    let options = Options { sockets: Sockets::All, ..Options::default() };
+    let options = Options { sockets, ..Options::default() };
     Some(Raw::read(&counters(root), SampleTime { start_ns: up_ns, end_ns: up_ns }, &options))
 }
 

@@ -1,9 +1,9 @@
-//! One connection: one request, then a page or a stream of events.
+//! One connection: one request, then a page, a stream of events, or metrics.
 
 use std::{
     io::{self, Read, Write},
     net::{Shutdown, TcpStream},
-    sync::atomic::Ordering,
+    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -12,8 +12,9 @@ use page::live;
 use rustix::net::{RecvFlags, sockopt};
 
 use super::{
-    Shared,
+    Content, Metrics, MetricsPage, Shared,
     head::{self, Refusal, Request, Wanted},
+    news::News,
 };
 
 /// How long a write may wait for the client.
@@ -38,20 +39,24 @@ pub fn serve(id: u64, mut client: TcpStream, shared: &Shared) -> io::Result<()> 
     client.set_nonblocking(false)?;
     client.set_nodelay(true)?;
     client.set_write_timeout(Some(WRITE))?;
-    let request = match head::read(&mut client, shared.key.as_deref())? {
+    let request = match head::read(&mut client, shared.content.site(), shared.key.as_deref())? {
         Ok(request) => request,
         Err(refusal) => return refuse(&mut client, refusal),
     };
-    match request.wanted {
-        Wanted::Page => page(&mut client, request),
-        Wanted::PageEvents | Wanted::Documents => {
+    match (request.wanted, &shared.content) {
+        (Wanted::Page, _) => page(&mut client, request),
+        (Wanted::Metrics, Content::Metrics(make)) => metrics(&mut client, &request, make),
+        (_, Content::Metrics(_)) | (Wanted::Metrics, _) => {
+            refuse(&mut client, Refusal::Nothing(shared.content.site()))
+        }
+        (Wanted::PageEvents | Wanted::Documents, Content::Watch(news)) => {
             if request.head_only {
                 return stream_head(&mut client);
             }
             if !shared.connections.become_stream(id) {
                 return refuse(&mut client, Refusal::Full);
             }
-            stream(client, request.wanted == Wanted::PageEvents, shared)
+            stream(client, request.wanted == Wanted::PageEvents, news, &shared.stop)
         }
     }
 }
@@ -68,6 +73,20 @@ fn page(client: &mut TcpStream, request: Request) -> io::Result<()> {
     client.write_all(head.as_bytes())?;
     if !request.head_only {
         client.write_all(body.as_bytes())?;
+    }
+    client.shutdown(Shutdown::Write)
+}
+
+fn metrics(client: &mut TcpStream, request: &Request, make: &Metrics) -> io::Result<()> {
+    let MetricsPage { content_type, text } = make(&request.accept);
+    let length = text.len();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\
+         Vary: Accept\r\nContent-Security-Policy: default-src 'none'\r\n{SAFE}\r\n"
+    );
+    client.write_all(head.as_bytes())?;
+    if !request.head_only {
+        client.write_all(text.as_bytes())?;
     }
     client.shutdown(Shutdown::Write)
 }
@@ -113,17 +132,17 @@ fn stream_head(client: &mut TcpStream) -> io::Result<()> {
 }
 
 /// Writes each interval; a client that is slower than the intervals misses some.
-fn stream(mut client: TcpStream, for_page: bool, shared: &Shared) -> io::Result<()> {
+fn stream(mut client: TcpStream, for_page: bool, news: &News, stop: &AtomicBool) -> io::Result<()> {
     sockopt::set_socket_send_buffer_size(&client, SEND_BUFFER)?;
     stream_head(&mut client)?;
-    let (hello, mut seen) = shared.news.hello();
+    let (hello, mut seen) = news.hello();
     client.write_all(b"retry: 2000\n\n")?;
     if for_page {
         client.write_all(format!("event: hello\ndata: {hello}\n\n").as_bytes())?;
     }
     let mut wrote = Instant::now();
-    while !shared.stop.load(Ordering::Relaxed) {
-        if let Some(item) = shared.news.after(seen, LOOK) {
+    while !stop.load(Ordering::Relaxed) {
+        if let Some(item) = news.after(seen, LOOK) {
             seen = item.number;
             let (kind, data) = match for_page {
                 true => ("event: interval\n", &item.page),

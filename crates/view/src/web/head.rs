@@ -15,6 +15,27 @@ const MOST_HEADERS: usize = 100;
 /// How long a head may take to come.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Which paths there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Site {
+    /// The live view's page and its streams.
+    Watch,
+    /// A page of metrics.
+    Metrics,
+}
+
+impl Site {
+    fn wanted(self, path: &str) -> Option<Wanted> {
+        match (self, path) {
+            (Self::Watch, "/") => Some(Wanted::Page),
+            (Self::Watch, "/page") => Some(Wanted::PageEvents),
+            (Self::Watch, "/events") => Some(Wanted::Documents),
+            (Self::Metrics, "/metrics") => Some(Wanted::Metrics),
+            _ => None,
+        }
+    }
+}
+
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
@@ -24,6 +45,8 @@ pub enum Wanted {
     PageEvents,
     /// The stream of documents.
     Documents,
+    /// The page of metrics.
+    Metrics,
 }
 
 /// Why a request is refused.
@@ -33,7 +56,7 @@ pub enum Refusal {
     TooSlow,
     TooLarge,
     Method,
-    Nothing,
+    Nothing(Site),
     /// The host's name could be anybody's: a page of another site made the browser ask.
     Host,
     OtherSite,
@@ -49,7 +72,10 @@ impl Refusal {
             Self::TooSlow => ("408 Request Timeout", "the request took too long"),
             Self::TooLarge => ("431 Request Header Fields Too Large", "the request is too large"),
             Self::Method => ("405 Method Not Allowed", "only GET: this server is read only"),
-            Self::Nothing => ("404 Not Found", "there are: / (the page), /events (the documents)"),
+            Self::Nothing(Site::Watch) => {
+                ("404 Not Found", "there are: / (the page), /events (the documents)")
+            }
+            Self::Nothing(Site::Metrics) => ("404 Not Found", "there is: /metrics"),
             Self::Host => (
                 "421 Misdirected Request",
                 "use an address of this host, or localhost; without a key no other name is served",
@@ -62,9 +88,11 @@ impl Refusal {
 }
 
 /// A request that may be answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub wanted: Wanted,
+    /// The header `Accept`; empty where there is none.
+    pub accept: String,
     /// Whether the answer has no body (`HEAD`).
     pub head_only: bool,
 }
@@ -73,7 +101,11 @@ pub struct Request {
 ///
 /// # Errors
 /// `Err` is a client that went away; `Ok(Err(_))` is to be answered.
-pub fn read(from: &mut TcpStream, key: Option<&str>) -> io::Result<Result<Request, Refusal>> {
+pub fn read(
+    from: &mut TcpStream,
+    site: Site,
+    key: Option<&str>,
+) -> io::Result<Result<Request, Refusal>> {
     let until = Instant::now() + PATIENCE;
     let mut bytes = vec![];
     let mut part = [0; 4096];
@@ -92,7 +124,7 @@ pub fn read(from: &mut TcpStream, key: Option<&str>) -> io::Result<Result<Reques
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(e) => return Err(e),
         }
-        if let Some(request) = parsed(&bytes, key) {
+        if let Some(request) = parsed(&bytes, site, key) {
             return Ok(request);
         }
         if bytes.len() >= MOST_BYTES {
@@ -102,34 +134,34 @@ pub fn read(from: &mut TcpStream, key: Option<&str>) -> io::Result<Result<Reques
 }
 
 /// The request in these bytes; `None` where more must come.
-fn parsed(bytes: &[u8], key: Option<&str>) -> Option<Result<Request, Refusal>> {
+fn parsed(bytes: &[u8], site: Site, key: Option<&str>) -> Option<Result<Request, Refusal>> {
     let mut lines = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut head = httparse::Request::new(&mut lines);
     match head.parse(bytes) {
-        Ok(httparse::Status::Complete(_)) => Some(checked(&head, key)),
+        Ok(httparse::Status::Complete(_)) => Some(checked(&head, site, key)),
         Ok(httparse::Status::Partial) => None,
         Err(httparse::Error::TooManyHeaders) => Some(Err(Refusal::TooLarge)),
         Err(_) => Some(Err(Refusal::NoRequest)),
     }
 }
 
-fn checked(head: &httparse::Request<'_, '_>, key: Option<&str>) -> Result<Request, Refusal> {
+fn checked(
+    head: &httparse::Request<'_, '_>,
+    site: Site,
+    key: Option<&str>,
+) -> Result<Request, Refusal> {
     let (method, target) = (head.method.unwrap_or_default(), head.path.unwrap_or_default());
     if !matches!(method, "GET" | "HEAD") {
         return Err(Refusal::Method);
     }
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let knows = key.is_none_or(|key| has_key(query, key));
+    let bearer = one(head, "authorization")?.and_then(bearer).unwrap_or_default();
+    let knows = key.is_none_or(|key| has_key(query, key) || is_key(bearer.as_bytes(), key));
     let host = one(head, "host")?.ok_or(Refusal::NoRequest)?;
     if !is_own(host) && (key.is_none() || !knows) {
         return Err(Refusal::Host);
     }
-    let wanted = match path {
-        "/" => Wanted::Page,
-        "/page" => Wanted::PageEvents,
-        "/events" => Wanted::Documents,
-        _ => return Err(Refusal::Nothing),
-    };
+    let wanted = site.wanted(path).ok_or(Refusal::Nothing(site))?;
     if !knows {
         return Err(Refusal::Key);
     }
@@ -140,7 +172,9 @@ fn checked(head: &httparse::Request<'_, '_>, key: Option<&str>) -> Result<Reques
     if wanted != Wanted::Page && (strange || origin) {
         return Err(Refusal::OtherSite);
     }
-    Ok(Request { wanted, head_only: method == "HEAD" })
+    let accept = head.headers.iter().filter(|h| h.name.eq_ignore_ascii_case("accept"));
+    let accept: Vec<_> = accept.map(|h| String::from_utf8_lossy(h.value)).collect();
+    Ok(Request { wanted, accept: accept.join(","), head_only: method == "HEAD" })
 }
 
 /// The header of this name; two of it are refused.
@@ -168,10 +202,21 @@ fn is_own(host: &str) -> bool {
     port.parse::<u16>().is_ok() && (is_address || name.eq_ignore_ascii_case("localhost"))
 }
 
-/// Whether the query has the key; compared in constant time.
+/// Whether the query has the key.
 fn has_key(query: &str, key: &str) -> bool {
     let given = query.split('&').find_map(|part| part.strip_prefix("key="));
-    given.is_some_and(|given| decoded(given).ct_eq(key.as_bytes()).into())
+    given.is_some_and(|given| is_key(&decoded(given), key))
+}
+
+/// Compares in constant time.
+fn is_key(given: &[u8], key: &str) -> bool {
+    given.ct_eq(key.as_bytes()).into()
+}
+
+/// The token of `Authorization: Bearer TOKEN`, as scrapers send a key (RFC 6750).
+fn bearer(header: &str) -> Option<&str> {
+    let (scheme, token) = header.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
 /// Text of a query, with its `%41`.
@@ -193,7 +238,7 @@ mod tests {
     use super::*;
 
     fn request(text: &str, key: Option<&str>) -> Option<Result<Wanted, Refusal>> {
-        parsed(text.as_bytes(), key).map(|r| r.map(|r| r.wanted))
+        parsed(text.as_bytes(), Site::Watch, key).map(|r| r.map(|r| r.wanted))
     }
 
     fn of(target: &str, headers: &str) -> Result<Wanted, Refusal> {
@@ -207,7 +252,7 @@ mod tests {
         assert_eq!(of("/page?x=1", host), Ok(Wanted::PageEvents));
         assert_eq!(of("/events", host), Ok(Wanted::Documents));
         for other in ["/../etc/passwd", "//", "/page/", "*", "http://127.0.0.1/"] {
-            assert_eq!(of(other, host), Err(Refusal::Nothing), "{other}");
+            assert_eq!(of(other, host), Err(Refusal::Nothing(Site::Watch)), "{other}");
         }
         let post = request("POST / HTTP/1.1\r\nHost: localhost\r\n\r\n", None);
         assert_eq!(post, Some(Err(Refusal::Method)));
@@ -255,6 +300,27 @@ mod tests {
     }
 
     #[test]
+    fn a_scraper_sends_the_key_as_a_bearer_token() {
+        let get = |headers: &str| {
+            let text = format!("GET /metrics HTTP/1.1\r\nHost: db1:7473\r\n{headers}\r\n");
+            parsed(text.as_bytes(), Site::Metrics, Some("s3cret+key")).unwrap()
+        };
+        let with = get("Authorization: bearer s3cret+key\r\nAccept: a\r\nAccept: b;q=0\r\n");
+        let expected =
+            Request { wanted: Wanted::Metrics, accept: "a,b;q=0".into(), head_only: false };
+        assert_eq!(with, Ok(expected));
+        for wrong in ["Bearer s3cret", "Basic s3cret+key", "s3cret+key", "Bearer", "Bearer "] {
+            let answer = get(&format!("Authorization: {wrong}\r\n"));
+            assert_eq!(answer, Err(Refusal::Host), "{wrong}");
+        }
+        let twice = "Authorization: Bearer s3cret+key\r\n".repeat(2);
+        assert_eq!(get(&twice), Err(Refusal::NoRequest));
+        let page = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        let page = parsed(page, Site::Metrics, None).unwrap();
+        assert_eq!(page, Err(Refusal::Nothing(Site::Metrics)), "the live view is not there");
+    }
+
+    #[test]
     fn a_page_of_another_site_opens_no_stream() {
         let host = "Host: localhost:7472\r\n";
         let with = |target, header: &str| of(target, &format!("{host}{header}\r\n"));
@@ -270,9 +336,12 @@ mod tests {
     fn no_cut_and_no_changed_byte_breaks_the_reader_or_opens_it() {
         let whole = b"GET /page?key=%41bc&x=%4 HTTP/1.1\r\nHost: [::1]:7472\r\n\
                       Sec-Fetch-Site: same-origin\r\nOrigin: http://[::1]:7472\r\n\r\n";
-        assert!(parsed(whole, Some("Abc")).unwrap().is_ok());
+        assert!(parsed(whole, Site::Watch, Some("Abc")).unwrap().is_ok());
         for end in 0..whole.len() {
-            assert!(parsed(&whole[..end], Some("Abc")).is_none_or(|r| r.is_err()), "{end}");
+            assert!(
+                parsed(&whole[..end], Site::Watch, Some("Abc")).is_none_or(|r| r.is_err()),
+                "{end}"
+            );
         }
         // The key's own bytes: with any other in their place nothing is served.
         let key = 14..19;
@@ -280,7 +349,7 @@ mod tests {
             for byte in 0..=u8::MAX {
                 let mut bytes = whole.to_vec();
                 bytes[at] = byte;
-                let served = parsed(&bytes, Some("Abc")).is_some_and(|r| r.is_ok());
+                let served = parsed(&bytes, Site::Watch, Some("Abc")).is_some_and(|r| r.is_ok());
                 assert!(!served || !key.contains(&at) || bytes == whole, "{at} {byte}");
             }
         }

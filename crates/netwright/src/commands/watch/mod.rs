@@ -34,12 +34,7 @@ pub fn run(args: &WatchArgs) -> Result<CommandEnd, Failure> {
 
 fn check(args: &WatchArgs) -> Result<(), Failure> {
     let usage = |why: String| Err(Failure::Usage(why));
-    if !(SHORTEST..=LONGEST).contains(&args.interval) {
-        return usage(format!(
-            "an interval of {}; from {SHORTEST} to {LONGEST} is possible",
-            args.interval
-        ));
-    }
+    check_interval(args.interval)?;
     let (recording, out) = (&args.recording.record, &args.output.output);
     if recording.is_some() && recording == out {
         return usage("--record and --output name the same file; give each its own".into());
@@ -48,6 +43,18 @@ fn check(args: &WatchArgs) -> Result<(), Failure> {
         return usage(format!("a duration below {SHORTEST}, the shortest interval"));
     }
     Ok(())
+}
+
+/// Refuses an interval that is too short or too long.
+///
+/// # Errors
+/// Exit code 2, with the possible lengths.
+pub fn check_interval(interval: Nanos) -> Result<(), Failure> {
+    if (SHORTEST..=LONGEST).contains(&interval) {
+        return Ok(());
+    }
+    let why = format!("an interval of {interval}; from {SHORTEST} to {LONGEST} is possible");
+    Err(Failure::Usage(why))
 }
 
 /// Whether to show the live view: on a terminal, unless another output was asked for.

@@ -2,7 +2,7 @@
 
 use model::watch::WaitNs;
 
-const FIRST_EXPONENT: usize = 6;
+const FIRST_EXPONENT: usize = WaitNs::FIRST_POWER;
 const EXPONENTS: usize = 28;
 
 pub const BUCKETS: usize = 1 + 4 * EXPONENTS;
@@ -37,7 +37,18 @@ pub fn wait_ns(buckets: &[u64; BUCKETS], sum_ns: u64) -> WaitNs {
         p90: quantile(0.9),
         p99: quantile(0.99),
         max: buckets.iter().rposition(|n| *n > 0).map_or(0, end),
+        by_power: by_power(buckets),
     }
+}
+
+/// The four buckets of each power of two together, up to the last one with a value; the first one is
+/// alone.
+fn by_power(buckets: &[u64; BUCKETS]) -> Vec<u64> {
+    let [first, rest @ ..] = buckets;
+    let powers = rest.chunks(4).map(|four| four.iter().sum());
+    let all: Vec<u64> = std::iter::once(*first).chain(powers).collect();
+    let end = all.iter().rposition(|n| *n > 0).map_or(0, |last| last + 1);
+    all.into_iter().take(end).collect()
 }
 
 #[cfg(test)]
@@ -70,6 +81,9 @@ mod tests {
             buckets[bucket_of(ns * 100)] += 1;
         }
         let wait = wait_ns(&buckets, 50_050_000);
+        assert_eq!(wait.by_power.iter().sum::<u64>(), wait.count);
+        // Of 100, 200, … those from 65,536 ns on, below 131,072 ns.
+        assert_eq!(wait.by_power[17 - WaitNs::FIRST_POWER], 1000 - 655);
         assert_eq!(wait.count, 1_000);
         assert!((wait.mean - 50_050.0).abs() < 1e-9);
         for (said, truth) in

@@ -1,0 +1,128 @@
+//! What the intervals showed, and the page that a scrape gets of it.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use ::metrics::{
+    Process, Scrape, families,
+    probes::ProbeTotals,
+    text::{self, Format},
+    totals::Totals,
+};
+use model::{Facts, Finding, Reading, Samples, tune::Status, watch::WatchRecord};
+use probe::{Root, samples::since_boot};
+use tune::{Host, Store, status};
+
+/// Counters of this age are not read again, so that many scrapers cannot keep a CPU busy.
+const FRESH: Duration = Duration::from_millis(100);
+
+/// All that is collected; every clone is the same one.
+#[derive(Clone)]
+pub struct Collected(Arc<Inside>);
+
+struct Inside {
+    state: Mutex<State>,
+    /// Counters since boot, as the last scrape read them. Held while they are read: one scrape at a time.
+    counters: Mutex<Option<(Instant, Reading<Samples>)>>,
+    root: Root,
+    start_unix_s: f64,
+    journal: Option<PathBuf>,
+}
+
+struct State {
+    totals: Totals,
+    findings: Reading<Vec<Finding>>,
+    facts: Reading<Facts>,
+    changes: Reading<Status>,
+    probes: Vec<ProbeTotals>,
+}
+
+impl Collected {
+    /// Empty until the first [`Collected::add`] and [`Collected::renew`].
+    pub fn new(processes: usize, journal: Option<PathBuf>) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let state = State {
+            totals: Totals::new(processes),
+            findings: Reading::absent("no interval is over yet"),
+            facts: Reading::absent("not read yet"),
+            changes: Reading::absent("not read yet"),
+            probes: vec![],
+        };
+        Self(Arc::new(Inside {
+            state: Mutex::new(state),
+            counters: Mutex::new(None),
+            root: Root::live(),
+            start_unix_s: since.as_secs_f64(),
+            journal,
+        }))
+    }
+
+    /// Adds an interval to the sums; its findings replace those before.
+    pub fn add(&self, record: WatchRecord) {
+        let mut state = lock(&self.0.state);
+        state.totals.add(&record.interval);
+        state.findings = Reading::Known(record.findings);
+    }
+
+    /// Takes new facts, and reads which changes are in force.
+    pub fn renew(&self, facts: Option<Facts>) {
+        let store = Store::of(self.0.journal.clone());
+        let changes = match status::status(&Host::live(), &store, None) {
+            Ok(status) => Reading::Known(status),
+            Err(e) => Reading::denied(e.to_string()),
+        };
+        let mut state = lock(&self.0.state);
+        state.changes = changes;
+        if let Some(facts) = facts {
+            state.facts = Reading::Known(facts);
+        }
+    }
+
+    /// Why it is not known which changes are in force; `None` where it is.
+    pub fn no_changes(&self) -> Option<String> {
+        lock(&self.0.state).changes.why_not().map(str::to_owned)
+    }
+
+    /// The page for one scrape.
+    pub fn page(&self, format: Format) -> String {
+        let mut counters = lock(&self.0.counters);
+        if counters.as_ref().is_none_or(|(read, _)| read.elapsed() >= FRESH) {
+            let now = since_boot::counters_now(&self.0.root);
+            let now = now.map_or_else(|| Reading::absent("no time since boot"), Reading::Known);
+            *counters = Some((Instant::now(), now));
+        }
+        let none = Reading::absent("not read");
+        let samples = counters.as_ref().map_or(&none, |(_, samples)| samples);
+        let state = lock(&self.0.state);
+        let scrape = Scrape {
+            samples: samples.as_ref(),
+            totals: &state.totals,
+            facts: state.facts.as_ref(),
+            findings: state.findings.as_ref().map(Vec::as_slice),
+            changes: state.changes.as_ref(),
+            probes: &state.probes,
+            process: self.process(),
+            version: env!("CARGO_PKG_VERSION"),
+        };
+        text::page(&families(&scrape), format)
+    }
+
+    fn process(&self) -> Process {
+        let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let statm = self.0.root.word("/proc/self/statm").into_known().unwrap_or_default();
+        let pages = statm.split_ascii_whitespace().nth(1).and_then(|n| n.parse::<u64>().ok());
+        Process {
+            cpu_s: Some(spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9),
+            resident_bytes: pages.map(|n| n * rustix::param::page_size() as u64),
+            start_unix_s: self.0.start_unix_s,
+        }
+    }
+}
+
+/// What a panic of another thread left is complete: each change of it is one statement.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
