@@ -6,7 +6,9 @@
 mod by_hand;
 mod cli;
 mod doctor_sockets;
+mod first_page;
 mod given;
+mod history_queries;
 mod lint_files;
 mod planted_cpu;
 mod planted_drops;
