@@ -28,7 +28,9 @@ test-deps: deps
 	  busybox:busybox-static dpkg-deb:dpkg mkfs.ext4:e2fsprogs debugfs:e2fsprogs \
 	  sysctl:procps ps:procps taskset:util-linux unshare:util-linux python3:python3 bpftrace:bpftrace ansible-playbook:ansible-core \
 	  nginx:nginx-light redis-server:redis-server redis-cli:redis-tools perl:perl-base openssl:openssl chromium:chromium '/usr/lib/postgresql/*/bin/postgres:postgresql' \
-  udevadm:udev sshd:openssh-server ssh:openssh-client sudo:sudo patch:patch systemd-analyze:systemd tuned:tuned dbus-daemon:dbus-daemon prometheus:prometheus promtool:prometheus '/usr/lib/python3/dist-packages/yaml/__init__.py:python3-yaml'
+	  udevadm:udev sshd:openssh-server ssh:openssh-client sudo:sudo patch:patch systemd-analyze:systemd tuned:tuned dbus-daemon:dbus-daemon prometheus:prometheus promtool:prometheus '/usr/lib/python3/dist-packages/yaml/__init__.py:python3-yaml' \
+	  '/usr/lib/python3*/ensurepip/__init__.py:python3-venv'
+	@scripts/duckdb
 
 # Every suite. Needs root: the suites make network namespaces of their own.
 test: test-deps lint

@@ -19,6 +19,9 @@ pub fn write(d: &Document, typed: &ExplainDocument) -> Written {
     let clients = many(typed.clients as usize, "client");
     let lead = Text::strong(format!("{} with {clients}: ", typed.target));
     w.tell(Part::Limits, lead.also(answer(d, typed, 1)));
+    if let Some(text) = elsewhere(d, typed) {
+        w.tell(Part::Limits, text);
+    }
     let chapter = &mut w.chapter;
     chapter.say(answer(d, typed, usize::MAX));
     let how = format!(
@@ -78,6 +81,17 @@ fn answer(d: &Document, typed: &ExplainDocument, most: usize) -> Text {
         text = text.and(format!("; the {place} limits throughput{}", knee.unwrap_or_default()));
     }
     text.and(".")
+}
+
+/// What the first other path would give with the fewest clients, where one was predicted.
+fn elsewhere(d: &Document, typed: &ExplainDocument) -> Option<Text> {
+    let (n, p) = typed.predictions.iter().enumerate().find(|(_, p)| p.path != "this")?;
+    let rate = |key: &str| d.shown(&format!("/predictions/{n}/{key}"), Unit::PerSecond);
+    let interval = format!("(95% interval {} to {})", rate("low_per_s"), rate("high_per_s"));
+    let clients = many(p.clients as usize, "client");
+    let lead = Text::plain(format!("Predicted over {} with {clients}: ", p.path));
+    let text = lead.also(Text::strong(rate("predicted_per_s"))).and(format!(" {interval}"));
+    Some(text.and(if p.inconclusive { ", which is inconclusive." } else { "." }))
 }
 
 fn breakdown(d: &Document, typed: &ExplainDocument, chapter: &mut Chapter) {

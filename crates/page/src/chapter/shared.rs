@@ -112,6 +112,10 @@ pub fn distributions(
     if measured.is_empty() {
         return;
     }
+    if measured.iter().all(|one| count(one) < 2.0) {
+        // One sample is no distribution to draw.
+        return chapter.table(table);
+    }
     let series: Vec<Series> = measured.iter().map(|one| curve(d, one, count(one))).collect();
     let ys = || series.iter().take(MOST_SERIES).flat_map(|s| s.points.iter().map(|p| p.y));
     let (low, high) = ys().fold((f64::INFINITY, 0.0f64), |(a, b), y| (a.min(y), b.max(y)));

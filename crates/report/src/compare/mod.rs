@@ -134,13 +134,13 @@ fn metrics(d: &CompareDocument, page: &mut Page) {
             page.line(Line::new().ink(Ink::Strong, format!("{case}:")), 2);
         }
         let table = Table::new()
-            .left("METRIC")
+            .wrapping("METRIC")
             .right("BEFORE")
             .right("AFTER")
             .right("RUNS")
             .right("CHANGE (95% CI)");
         let table = if floor { table.right("FLOOR") } else { table };
-        let mut table = table.right("P").wrapping("VERDICT");
+        let mut table = table.right("P").last_or_below("VERDICT");
         for c in d.comparisons.iter().filter(|c| c.case == *case) {
             let mut row = vec![
                 Line::plain(&c.metric),

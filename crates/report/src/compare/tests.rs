@@ -73,6 +73,21 @@ fn the_verdict_comes_first() {
 }
 
 #[test]
+fn long_names_leave_the_verdicts_whole() {
+    let mut d = document();
+    let names =
+        ["server_cpu_ns_per_transaction_p50", "response_time_of_the_slowest_replica_p99_ms"];
+    for (comparison, name) in d.comparisons.iter_mut().zip(names) {
+        comparison.metric = name.into();
+        comparison.noise_floor = Some(0.02);
+    }
+    let undecided = [0.021, -0.002, 0.043];
+    d.comparisons.push(comparison("x", Outcome::Undecided, (1_050_300.0, 1_052_400.0), undecided));
+    let answer = "compare: worse · server_cpu_ns_per_transaction_p50 +4.3%";
+    golden!("long_names", answer, |style| text(&d, style));
+}
+
+#[test]
 fn a_noise_floor_alone_is_a_table() {
     let floor = NoiseFloor {
         case: String::new(),

@@ -55,7 +55,7 @@ fn figures(d: &HistoryDiff, page: &mut Page) {
     }
     let cases = d.figures.iter().any(|f| Some(&f.case) != d.figures.first().map(|g| &g.case));
     let table = Table::new().wrapping("FIGURE").right("BEFORE").right("AFTER").right("CHANGE");
-    let mut table = table.wrapping("VERDICT");
+    let mut table = table.last_or_below("VERDICT");
     for f in &d.figures {
         let name = if cases { format!("{} ({})", f.metric, f.case) } else { f.metric.clone() };
         let change = f.change.map_or_else(|| "-".into(), |c| format!("{:+.1}%", 100.0 * c));

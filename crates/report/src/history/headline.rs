@@ -83,7 +83,9 @@ fn measured(d: &Value) -> String {
         parts.extend(time.map(|ns| format!("{name} {}", Nanos(ns.max(0.0) as u64))));
     }
     for key in ["transactions_per_s", "connections_per_s"] {
-        parts.extend(at(&format!("/{key}")).map(|n| format!("{}/s", grouped(n.max(0.0) as u64))));
+        parts.extend(
+            at(&format!("/{key}")).map(|n| format!("{}/s", grouped(n.max(0.0).round() as u64))),
+        );
     }
     parts.extend(at("/bits_per_s").map(|n| BitsPerSec(n.max(0.0) as u64).to_string()));
     if runs.len() > 1 {

@@ -7,11 +7,14 @@ const GAP: usize = 2;
 const NARROWEST: usize = 8;
 /// Wide enough for the parts of most names.
 const NAME: usize = 12;
+/// What a cell below its row is indented by.
+const INDENT: usize = 2;
 
 struct Column {
     head: String,
     right: bool,
     wraps: bool,
+    below: bool,
 }
 
 /// A table with a head row. Columns are as wide as their widest cell. If that exceeds the page,
@@ -55,8 +58,16 @@ impl Table {
         self.column(head, false, true)
     }
 
+    /// The last column, of text. Where the table is wider than the page, the cells stand below their
+    /// rows instead, without the head.
+    #[must_use]
+    pub fn last_or_below(mut self, head: &str) -> Self {
+        self.columns.push(Column { head: head.to_owned(), right: false, wraps: true, below: true });
+        self
+    }
+
     fn column(mut self, head: &str, right: bool, wraps: bool) -> Self {
-        self.columns.push(Column { head: head.to_owned(), right, wraps });
+        self.columns.push(Column { head: head.to_owned(), right, wraps, below: false });
         self
     }
 
@@ -72,7 +83,9 @@ impl Table {
 
     /// The finished lines, the head first unless every head is empty.
     pub fn rows(&self, width: usize) -> Vec<Line> {
-        let widths = self.widths(width);
+        let fits = total(&self.widest(Line::width, super::width)) <= width;
+        let below = !fits && self.columns.last().is_some_and(|c| c.below);
+        let widths = self.widths(width, self.columns.len() - usize::from(below));
         let mut lines = vec![];
         if self.columns.iter().any(|c| !c.head.is_empty()) {
             let head: Vec<Line> =
@@ -81,18 +94,28 @@ impl Table {
         }
         for row in &self.body {
             lines.extend(self.lay_out(row, &widths, false));
+            let cell = row.get(widths.len()).filter(|_| below);
+            let room = width.saturating_sub(INDENT).max(NARROWEST);
+            for part in cell.iter().flat_map(|cell| cell.wrap(room, room, true)) {
+                let mut line = Line::plain(" ".repeat(INDENT));
+                line.extend(part);
+                lines.push(line);
+            }
         }
         lines
     }
 
-    fn widths(&self, page: usize) -> Vec<usize> {
-        let whole = self.widest(Line::width, super::width);
+    /// The widths of the first columns, on a page of this width.
+    fn widths(&self, page: usize, columns: usize) -> Vec<usize> {
+        let mut whole = self.widest(Line::width, super::width);
+        whole.truncate(columns);
         let folds = self.folds && total(&whole) > page;
         let head = |head: &str| match folds {
             true => head.split(' ').map(super::width).max().unwrap_or(0),
             false => super::width(head),
         };
         let mut widths = if folds { self.widest(Line::width, head) } else { whole };
+        widths.truncate(columns);
         let words = self.widest(Line::longest_word, head);
         self.narrow(&mut widths, page, &words);
         let heads: Vec<usize> = self.columns.iter().map(|c| head(&c.head).max(NAME)).collect();
@@ -188,6 +211,35 @@ mod tests {
         );
         assert_eq!(text(&t, 80).len(), 3);
         assert!(text(&t, 5).len() > 4, "too narrow a page still gives a table");
+    }
+
+    #[test]
+    fn the_last_column_stands_below_its_rows_where_the_page_is_narrow() {
+        let mut t = Table::new().wrapping("METRIC").right("CHANGE").last_or_below("VERDICT");
+        t.row(["rate", "+4.3%", "no significant difference"].map(Line::plain));
+        t.row(["time", "-0.4%", "worse"].map(Line::plain));
+        assert_eq!(
+            text(&t, 41),
+            [
+                "METRIC  CHANGE  VERDICT",
+                "rate     +4.3%  no significant difference",
+                "time     -0.4%  worse",
+            ]
+        );
+        assert_eq!(
+            text(&t, 40),
+            [
+                "METRIC  CHANGE",
+                "rate     +4.3%",
+                "  no significant difference",
+                "time     -0.4%",
+                "  worse",
+            ]
+        );
+        assert_eq!(
+            text(&t, 16)[2..4],
+            ["  no significant"[..16].to_owned(), "  difference".into()]
+        );
     }
 
     #[test]
