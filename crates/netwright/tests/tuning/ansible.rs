@@ -322,3 +322,47 @@ fn hosts_are_diagnosed_and_their_snapshots_gathered_and_refusals_say_why() {
     assert!(nothing.contains("needs settings or a profile"), "{nothing}");
     assert_eq!(fleet.somaxconn(1), "4096");
 }
+
+/// The exporter's files, as the role puts them below a folder: systemd accepts the unit with its drop-in,
+/// a second run changes nothing, and an open address without a secret is refused.
+#[test]
+fn the_exporter_is_installed_by_a_role_whose_unit_systemd_accepts() {
+    let fleet = Fleet::new();
+    let root = fleet.path("image");
+    let role = |more: &[&str]| {
+        let at = format!("exporter_root={}", root.display());
+        let program = format!("exporter_binary={NETWRIGHT}");
+        let args = ["--limit", "c1", "-e", &at, "-e", &program];
+        fleet.plays("exporter", &[&args[..], more].concat())
+    };
+    let open = ["-e", "exporter_listen=0.0.0.0:7473"];
+    let (refused, fine) = role(&open);
+    assert!(!fine, "{refused:#}");
+    let why = result(&refused, "Beyond loopback a secret is needed", "c1")["msg"].to_string();
+    assert!(why.contains("set exporter_secret"), "{why}");
+    assert!(!root.exists());
+
+    let secret = [&open[..], &["-e", "exporter_secret=correct-horse-battery"]].concat();
+    let (made, fine) = role(&secret);
+    assert!(fine, "{made:#}");
+    let unit = root.join("etc/systemd/system/netwright-export.service");
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../packaging/systemd/netwright-export.service");
+    assert_eq!(fs::read(&unit).unwrap(), fs::read(shipped).unwrap());
+    let mode = |file: &str| fs::metadata(root.join(file)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("etc/netwright/secret"), mode("usr/bin/netwright")), (0o600, 0o755));
+    let at = format!("--root={}", root.display());
+    let verified = Command::new("systemd-analyze")
+        .args(["verify", &at])
+        .arg("netwright-export.service")
+        .output();
+    let verified = verified.unwrap();
+    let said = String::from_utf8_lossy(&verified.stderr);
+    assert!(verified.status.success() && !said.contains("netwright-export"), "{said}");
+    let line = fs::read_to_string(unit.with_extension("service.d").join("listen.conf")).unwrap();
+    let program =
+        "ExecStart=/usr/bin/netwright export --quiet --listen 0.0.0.0:7473 --secret-file %d/secret";
+    assert!(line.lines().any(|l| l == program), "{line}");
+    let (again, fine) = role(&secret);
+    assert!(fine && count(&again, "c1", "changed") == 0, "{again:#}");
+}
