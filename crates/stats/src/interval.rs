@@ -95,7 +95,8 @@ impl fmt::Display for NoInterval {
 
 impl std::error::Error for NoInterval {}
 
-/// The mean of equally long stretches' values, for instance bits by second, with its interval.
+/// The mean of equally long stretches' values, for instance bits by second, with its interval. Where no
+/// value is below zero, such as a rate, the interval ends at zero.
 ///
 /// # Errors
 /// Fewer than 10 values.
@@ -103,7 +104,9 @@ pub fn of_values(values: &[f64], each_ns: u64) -> Result<Estimate, NoInterval> {
     let grouped = grouping::group(values).ok_or(NoInterval::FewBatches(values.len()))?;
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let half = grouped.half_width(LEVEL);
-    Ok(Estimate::new(mean, (mean - half, mean + half), &grouped, each_ns, grouped.trend))
+    let least = if values.iter().all(|v| *v >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
+    let ends = ((mean - half).max(least), mean + half);
+    Ok(Estimate::new(mean, ends, &grouped, each_ns, grouped.trend))
 }
 
 /// Batches in which nothing ended are alike, and tell nothing of how the others vary: where all but a

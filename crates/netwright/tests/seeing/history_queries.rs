@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 
 use crate::support::{NETWRIGHT, serve::Serve};
 
-/// Runs the queries of standard input, a JSON list, and prints the rows of each with their names; a
-/// time is printed as Unix milliseconds.
+/// Runs the queries of standard input, a JSON list, and writes the rows of each with their names to
+/// `answers.json`; a time is Unix milliseconds. Standard output is left to DuckDB, which draws a
+/// progress bar for a slow query.
 const RUNNER: &str = "
 import datetime, duckdb, json, sys
 results = []
@@ -24,7 +25,8 @@ def unix_ms(when):
 for query in json.load(sys.stdin):
     answer = duckdb.sql(query)
     results.append([dict(zip(answer.columns, row)) for row in answer.fetchall()])
-json.dump(results, sys.stdout, default=unix_ms)
+with open('answers.json', 'w') as file:
+    json.dump(results, file, default=unix_ms, allow_nan=False)
 ";
 
 fn repository() -> PathBuf {
@@ -50,13 +52,15 @@ fn duckdb(folder: &Path, queries: &[String]) -> Vec<Vec<Value>> {
         .args(["-c", RUNNER])
         .current_dir(folder)
         .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap_or_else(|e| panic!("{}: {e}; scripts/duckdb installs it", python.display()));
     child.stdin.take().unwrap().write_all(json!(queries).to_string().as_bytes()).unwrap();
     let out = child.wait_with_output().unwrap();
-    assert!(out.status.success(), "DuckDB refused a query");
-    serde_json::from_slice(&out.stdout).unwrap()
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let answers = fs::read_to_string(folder.join("answers.json")).unwrap();
+    serde_json::from_str(&answers).unwrap_or_else(|e| panic!("{e}: {answers}"))
 }
 
 /// A store with real runs of three hosts, and its two exports in a folder.

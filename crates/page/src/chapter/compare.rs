@@ -31,7 +31,7 @@ pub fn write(d: &Document, typed: &CompareDocument) -> Written {
     if typed.before.is_some() {
         let runs = |at: &str| many(d.number(at).unwrap_or(0.0) as usize, "run");
         let text = format!(": {} and {}.", runs("/before/runs"), runs("/after/runs"));
-        w.tell(Part::Changed, Text::strong(format!("{before} → {after}")).and(text));
+        w.tell(Part::Measured, Text::strong(format!("{before} → {after}")).and(text));
         let answer = Text::default()
             .then(typed.outcome.map_or(Tone::Plain, tone), report::compare::headline(typed))
             .and(telling(typed));

@@ -50,7 +50,12 @@ pub fn tone(outcome: Outcome) -> Tone {
 pub fn remarks(title: &str, texts: Vec<String>, chapter: &mut Chapter) {
     if !texts.is_empty() {
         chapter.heading(title);
-        chapter.list(texts.into_iter().map(Text::plain).collect());
+        // A name from elsewhere may have a backquote of its own.
+        let text = |text: &String| match text.matches('`').count() % 2 {
+            0 => Text::with_code(text),
+            _ => Text::plain(text),
+        };
+        chapter.list(texts.iter().map(text).collect());
     }
 }
 

@@ -201,3 +201,16 @@ fn the_method_is_said_in_words() {
     let e = of_values(&[1.0, 2.0, 1.5, 1.2, 1.9, 1.4, 1.6, 1.1, 2.0, 1.3], 150_000_000).unwrap();
     assert_eq!(e.interval.method, "batch means, 10 batches of 150 ms");
 }
+
+#[test]
+fn a_rate_that_swings_widely_has_no_interval_below_zero() {
+    let swings = |zero: f64| -> Vec<f64> {
+        (0..10).map(|n| zero + if n == 7 { 1_000.0 } else { 1.0 }).collect()
+    };
+    let Interval { value, low, high, .. } = of_values(&swings(0.0), 1).unwrap().interval;
+    assert_eq!(low, 0.0, "the mean of {value} less its half width is below zero");
+    assert!(high > 2.0 * value, "the other side stays as wide: {high}");
+    // A difference may be below zero.
+    let shifted = of_values(&swings(-10.0), 1).unwrap().interval;
+    assert!((shifted.high - (high - 10.0)).abs() < 1e-9 && shifted.low < 0.0, "{shifted:?}");
+}

@@ -63,9 +63,7 @@ fn draw(
             d.cell(&low, of),
             d.cell(&high, of),
         ]);
-        // No rate and no time is below zero; the interval of a noisy run may be.
-        let ends = d.ends(&low, &high).map(|(low, high)| (low.max(0.0), high));
-        points.extend(d.number(&at(value)).map(|y| Point { x: *x, y, ends }));
+        points.extend(d.number(&at(value)).map(|y| Point { x: *x, y, ends: d.ends(&low, &high) }));
     }
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     let most = xs.iter().copied().fold(0.0, f64::max);
