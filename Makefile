@@ -2,7 +2,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: run test test-host check lint bench fuzz captures deps test-deps bench-deps build aarch64
+.PHONY: run test test-host check lint bench size fuzz captures deps test-deps bench-deps build aarch64
 
 # Installs what is missing, builds, and diagnoses this host. Changes nothing on it.
 run: build
@@ -10,6 +10,11 @@ run: build
 
 build: deps
 	$(CARGO) build --release --locked -p netwright
+
+# The largest released program on x86_64, in bytes: what was measured, and 3% (docs/decisions/0019-size.md).
+SIZE_MOST ?= 27700000
+size: build
+	@bytes=$$(stat -c %s target/release/netwright); echo "$$bytes of at most $(SIZE_MOST) bytes"; test $$bytes -le $(SIZE_MOST)
 
 # The same program for aarch64 Linux, without need of any library there: docs/aarch64.md.
 aarch64: deps
@@ -64,7 +69,7 @@ lint: deps
 # compared with where NEPER=path/to/tcp_rr says that it is; inspect_tree and watch compare with an
 # older netwright where BEFORE=path/to/netwright says that it is.
 BENCHES ?= inspect_tree record traffic
-bench: bench-deps
+bench: bench-deps size
 	@failed=0; for bench in $(BENCHES); do \
 	  package=netwright only=; \
 	  case $$bench in record) package=stats;; http|redis) only="--only $$bench"; bench=traffic;; \

@@ -10,6 +10,10 @@ use std::{
 
 use model::{CpuSet, Warning};
 use probe::{Root, serving};
+use rustix::{
+    process::{Signal, set_parent_process_death_signal},
+    thread::{CpuSet as AffinityMask, sched_setaffinity},
+};
 use traffic::{Error, Result, Secret, temp_folder::TempFolder};
 
 use crate::server;
@@ -48,14 +52,11 @@ impl ServerCpus {
         }
     }
 
-    /// The set as sched_setaffinity(2) takes it; `None` where a CPU is beyond its size.
-    fn mask(&self) -> libc::cpu_set_t {
-        // SAFETY: a set of bits, for which all zeros are an empty one.
-        let mut mask: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        let room = usize::try_from(libc::CPU_SETSIZE).unwrap_or(0);
-        for cpu in self.0.iter().map(|c| c.0 as usize).filter(|c| *c < room) {
-            // SAFETY: it is within the set.
-            unsafe { libc::CPU_SET(cpu, &mut mask) };
+    /// The set as sched_setaffinity(2) takes it, without CPUs beyond its size.
+    fn mask(&self) -> AffinityMask {
+        let mut mask = AffinityMask::new();
+        for cpu in self.0.iter().map(|c| c.0 as usize).filter(|c| *c < AffinityMask::MAX_CPU) {
+            mask.set(cpu);
         }
         mask
     }
@@ -104,10 +105,10 @@ impl Responder {
         // SAFETY: between fork and exec only these system calls are made.
         unsafe {
             command.pre_exec(move || {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                let _ = set_parent_process_death_signal(Some(Signal::KILL));
                 if let Some(mask) = &mask {
                     // Where that is refused, it keeps our affinity.
-                    libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), mask);
+                    let _ = sched_setaffinity(None, mask);
                 }
                 Ok(())
             });

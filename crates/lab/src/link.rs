@@ -9,7 +9,7 @@ use std::{
     collections::VecDeque,
     fs,
     io::Write,
-    os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd},
+    os::fd::{AsFd, AsRawFd, OwnedFd},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -19,6 +19,10 @@ use std::{
 };
 
 use model::Nanos;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{Mode, OFlags},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
@@ -217,10 +221,7 @@ fn carry(spec: &LinkSpec, direction: usize, from: &[OwnedFd], to: &[OwnedFd], sh
         | 1;
     let mut under_way: VecDeque<(Instant, usize, Vec<u8>)> = VecDeque::new();
     let mut buffer = vec![0u8; LARGEST_FRAME];
-    let mut polls: Vec<libc::pollfd> = from
-        .iter()
-        .map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 })
-        .collect();
+    let mut polls: Vec<PollFd> = from.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
     while !shared.stop.load(Ordering::Relaxed) {
         let wait = under_way
             .front()
@@ -230,7 +231,7 @@ fn carry(spec: &LinkSpec, direction: usize, from: &[OwnedFd], to: &[OwnedFd], sh
             .min(Duration::from_millis(50));
         sleep_or_readable(&mut polls, wait.saturating_sub(spin));
         for (queue, fd) in from.iter().enumerate() {
-            while let Some(frame) = read_frame(fd.as_raw_fd(), &mut buffer) {
+            while let Some(frame) = read_frame(fd, &mut buffer) {
                 if spec.loss > 0.0 && next(&mut random) < spec.loss {
                     add(&shared.lost, direction);
                 } else if under_way.len() >= MAX_FRAMES {
@@ -243,7 +244,7 @@ fn carry(spec: &LinkSpec, direction: usize, from: &[OwnedFd], to: &[OwnedFd], sh
         }
         while under_way.front().is_some_and(|(due, ..)| *due <= Instant::now()) {
             let Some((due, queue, frame)) = under_way.pop_front() else { break };
-            let written = to.get(queue).is_some_and(|fd| write_frame(fd.as_raw_fd(), &frame));
+            let written = to.get(queue).is_some_and(|fd| write_frame(fd, &frame));
             let late = due.elapsed().as_nanos() as u64;
             add(if written { &shared.carried } else { &shared.refused }, direction);
             if let Some(b) = shared.late.get(bucket(late)) {
@@ -269,21 +270,18 @@ fn next(state: &mut u64) -> f64 {
     (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-fn sleep_or_readable(polls: &mut [libc::pollfd], wait: Duration) {
-    let time = libc::timespec { tv_sec: wait.as_secs() as _, tv_nsec: wait.subsec_nanos().into() };
-    // SAFETY: the array and the time live through the call; no signal mask is given.
-    unsafe { libc::ppoll(polls.as_mut_ptr(), polls.len() as _, &raw const time, std::ptr::null()) };
+fn sleep_or_readable(polls: &mut [PollFd], wait: Duration) {
+    let time = Timespec { tv_sec: wait.as_secs() as _, tv_nsec: wait.subsec_nanos().into() };
+    let _ = poll(polls, Some(&time));
 }
 
-fn read_frame(fd: RawFd, buffer: &mut [u8]) -> Option<&[u8]> {
-    // SAFETY: the buffer is as long as said.
-    let n = unsafe { libc::read(fd, buffer.as_mut_ptr().cast(), buffer.len()) };
-    usize::try_from(n).ok().filter(|&n| n > 0).and_then(|n| buffer.get(..n))
+fn read_frame<'b>(tap: &OwnedFd, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+    let n = rustix::io::read(tap, &mut *buffer).ok()?;
+    buffer.get(..n).filter(|frame| !frame.is_empty())
 }
 
-fn write_frame(fd: RawFd, frame: &[u8]) -> bool {
-    // SAFETY: the buffer is as long as said.
-    unsafe { libc::write(fd, frame.as_ptr().cast(), frame.len()) == frame.len() as isize }
+fn write_frame(tap: &OwnedFd, frame: &[u8]) -> bool {
+    rustix::io::write(tap, frame) == Ok(frame.len())
 }
 
 /// Creates a tap in `namespace` and opens all its queues; it vanishes with this process.
@@ -305,8 +303,7 @@ fn open_taps(namespace: &str, link: &str, queues: u32) -> Result<Vec<OwnedFd>, L
 
 fn open_tap(link: &str, multi: bool) -> Result<OwnedFd, LabError> {
     const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
-    let failed = |what: &str| {
-        let e = std::io::Error::last_os_error();
+    let failed = |what: &str, e: std::io::Error| {
         if e.kind() == std::io::ErrorKind::NotFound {
             return LabError::failed(
                 what,
@@ -315,15 +312,9 @@ fn open_tap(link: &str, multi: bool) -> Result<OwnedFd, LabError> {
         }
         LabError::failed(what, e)
     };
-    // SAFETY: a constant path.
-    let fd = unsafe {
-        libc::open(c"/dev/net/tun".as_ptr(), libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC)
-    };
-    if fd < 0 {
-        return Err(failed("opening /dev/net/tun"));
-    }
-    // SAFETY: the kernel just gave us this descriptor.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let fd = rustix::fs::open("/dev/net/tun", flags, Mode::empty())
+        .map_err(|e| failed("opening /dev/net/tun", e.into()))?;
     // SAFETY: an all-zero request is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(link.bytes()) {
@@ -333,7 +324,7 @@ fn open_tap(link: &str, multi: bool) -> Result<OwnedFd, LabError> {
     request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI | multi) as i16;
     // SAFETY: the request lives through the call and is of the type TUNSETIFF takes.
     if unsafe { libc::ioctl(fd.as_raw_fd(), TUNSETIFF as _, &raw mut request) } != 0 {
-        return Err(failed(&format!("making tap {link}")));
+        return Err(failed(&format!("making tap {link}"), std::io::Error::last_os_error()));
     }
     Ok(fd)
 }

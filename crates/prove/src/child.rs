@@ -333,8 +333,8 @@ mod tests {
         .unwrap();
         let other = std::fs::read_to_string(file.path()).unwrap().trim().parse::<i32>().unwrap();
         assert!(sh("sleep 60", 100).is_err());
-        // SAFETY: a child of ours, not waited for yet.
-        assert_eq!(unsafe { libc::kill(other, libc::SIGKILL) }, 0, "it was ended");
+        let other = rustix::process::Pid::from_raw(other).unwrap();
+        rustix::process::kill_process(other, rustix::process::Signal::KILL).unwrap();
     }
 
     #[test]

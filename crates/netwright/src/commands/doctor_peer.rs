@@ -14,6 +14,7 @@ use report::{
     DoctorDocument,
     doctor::peer::{self, PeerDocument, PeerLoad},
 };
+use serde::Deserialize as _;
 use traffic::Secret;
 
 use super::doctor;
@@ -63,7 +64,7 @@ fn run(request: &Doctor, other: &OtherEnd) -> Result<CommandEnd, Failure> {
         None => None,
         Some(done) => Some(done.map_err(|_| bug("loaded the path"))??),
     };
-    let theirs: DoctorDocument = serde_json::from_value(theirs)
+    let theirs = DoctorDocument::deserialize(&theirs)
         .map_err(|e| Failure::Environment(format!("{}: invalid answer: {e}", other.target)))?;
     let ours = doctor::judged(request, &facts, &samples, interrupted);
     let document = PeerDocument::new(other.target.clone(), load, ours, theirs);

@@ -1,12 +1,19 @@
 //! `netwright schema`: prints the JSON schema of a `--json` document.
 
+use std::io::Read as _;
+
 use clap::ValueEnum;
+use flate2::read::DeflateDecoder;
 
 use crate::{
     args::{Document, SchemaArgs},
     failure::{CommandEnd, Failure},
     output::Sink,
 };
+
+/// The files of `docs/schema`, which `build.rs` compresses: name, NUL, text, NUL. To make them of the
+/// types at run time took 2 MB of code.
+const SCHEMAS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas"));
 
 /// The names of all documents, a line each.
 fn list() -> Result<CommandEnd, Failure> {
@@ -18,38 +25,14 @@ fn list() -> Result<CommandEnd, Failure> {
 
 /// Prints the schema. The copies under `docs/schema` are identical.
 pub fn run(args: &SchemaArgs) -> Result<CommandEnd, Failure> {
-    let Some(document) = args.document else { return list() };
-    let schema = match document {
-        Document::Inspect => schemars::schema_for!(model::Facts),
-        Document::Doctor => schemars::schema_for!(report::DoctorDocument),
-        Document::DoctorPeer => schemars::schema_for!(report::doctor::peer::PeerDocument),
-        Document::Compare => schemars::schema_for!(model::compare::CompareDocument),
-        Document::Explain => schemars::schema_for!(model::explain::ExplainDocument),
-        Document::ExplainPassive => schemars::schema_for!(model::passive::PassiveDocument),
-        Document::Lint => schemars::schema_for!(model::lint::LintDocument),
-        Document::MeasureRtt => schemars::schema_for!(model::measure::RttDocument),
-        Document::MeasureConnect => schemars::schema_for!(model::measure::ConnectDocument),
-        Document::MeasureStream => schemars::schema_for!(model::measure::StreamDocument),
-        Document::MeasureOffload => schemars::schema_for!(model::measure::OffloadDocument),
-        Document::MeasureHttp => schemars::schema_for!(model::measure::HttpDocument),
-        Document::MeasurePg => schemars::schema_for!(model::measure::PgDocument),
-        Document::MeasurePgInit => schemars::schema_for!(model::measure::PgInitDocument),
-        Document::MeasureRedis => schemars::schema_for!(model::measure::RedisDocument),
-        Document::Fix => schemars::schema_for!(model::fix::FixDocument),
-        Document::HistoryDiff => schemars::schema_for!(model::history::HistoryDiff),
-        Document::HistoryList => schemars::schema_for!(model::history::HistoryList),
-        Document::Place => schemars::schema_for!(model::placement::PlacementDocument),
-        Document::Prove => schemars::schema_for!(model::prove::ProveDocument),
-        Document::Watch => schemars::schema_for!(model::watch::WatchInterval),
-        Document::TunePlan => schemars::schema_for!(model::tune::Plan),
-        Document::TuneApply => schemars::schema_for!(model::tune::Outcome),
-        Document::TuneStatus => schemars::schema_for!(model::tune::Status),
-        Document::TuneLog => schemars::schema_for!(model::tune::Log),
-        Document::TunePersist => schemars::schema_for!(model::tune::Persisted),
-        Document::TuneProfiles => schemars::schema_for!(model::tune::Profiles),
-        Document::TuneJournal => schemars::schema_for!(model::tune::Record),
-    };
-    let text = serde_json::to_string_pretty(&schema).map_err(|e| Failure::Bug(e.to_string()))?;
-    Sink::Stdout.text(&format!("{text}\n"))?;
+    let Some(document) = args.document.and_then(|d| d.to_possible_value()) else { return list() };
+    let mut all = String::new();
+    DeflateDecoder::new(SCHEMAS)
+        .read_to_string(&mut all)
+        .map_err(|e| Failure::Bug(format!("the schemas cannot be unpacked: {e}")))?;
+    let mut parts = all.split('\0');
+    let missing = || Failure::Bug(format!("no schema of {} was built in", document.get_name()));
+    parts.find(|part| *part == document.get_name()).ok_or_else(missing)?;
+    Sink::Stdout.text(parts.next().ok_or_else(missing)?)?;
     Ok(CommandEnd::Yes)
 }

@@ -61,6 +61,7 @@ const READERS: &[(&str, Fed)] = &[
     ("netwright/src/commands/measure/counts.rs", Not(TYPED)),
     ("netwright/src/commands/measure/mod.rs", Not(OWN)),
     ("netwright/src/commands/remote.rs", Not("serde's reading of lines of who may log in as root")),
+    ("netwright/src/commands/schema.rs", Not("what its own build packed")),
     ("netwright/src/commands/serve/args.rs", Not(TYPED)),
     ("netwright/src/commands/watch/args.rs", Not(TYPED)),
     (

@@ -139,7 +139,7 @@ fn rerun(file: &Path, args: &MeasureArgs) -> Result<CommandEnd, Failure> {
 }
 
 fn asked<T: DeserializeOwned>(request: serde_json::Value, file: &Path) -> Result<T, Failure> {
-    serde_json::from_value(request).map_err(|e| no_result(file, &e.to_string()))
+    T::deserialize(&request).map_err(|e| no_result(file, &e.to_string()))
 }
 
 fn no_result(file: &Path, why: &str) -> Failure {
