@@ -5,6 +5,7 @@ pub mod doctor;
 pub mod doctor_peer;
 pub mod explain;
 pub mod fix;
+pub mod help;
 pub mod history;
 pub mod inspect;
 pub mod lab;

@@ -8,6 +8,7 @@ mod cli;
 mod doctor_sockets;
 mod given;
 mod lint_files;
+mod manuals;
 mod planted_cpu;
 mod planted_drops;
 mod planted_memory;
