@@ -2,7 +2,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: run test test-host check lint bench fuzz captures deps test-deps bench-deps build aarch64 install uninstall
+.PHONY: run test test-host check lint bench fuzz captures deps test-deps bench-deps build aarch64 static install uninstall
 
 # Installs what is missing, builds, and diagnoses this host. Changes nothing on it.
 run: build
@@ -30,6 +30,10 @@ uninstall:
 	@cd share && find . -type f | while read -r file; do rm -f "$(TO)/share/$$file" || exit 1; done
 	rm -rf "$(TO)/share/doc/netwright"
 
+# A program for every x86-64 Linux, whatever its libraries, beside target/release: docs/install.md.
+static: deps
+	CARGO="$(CARGO)" scripts/static --release
+
 # The same program for aarch64 Linux, without need of any library there: docs/aarch64.md.
 aarch64: deps
 	CARGO="$(CARGO)" scripts/cross --release
@@ -46,7 +50,7 @@ test-deps: deps
 	  qemu-system-x86_64:qemu-system-x86 qemu-system-aarch64:qemu-system-arm \
 	  busybox:busybox-static dpkg-deb:dpkg mkfs.ext4:e2fsprogs debugfs:e2fsprogs \
 	  sysctl:procps ps:procps taskset:util-linux unshare:util-linux python3:python3 bpftrace:bpftrace \
-	  man:man-db groff:groff-base bash:bash zsh:zsh fish:fish nginx:nginx-light redis-server:redis-server redis-cli:redis-tools perl:perl-base openssl:openssl chromium:chromium '/usr/lib/postgresql/*/bin/postgres:postgresql' \
+	  man:man-db groff:groff-base readelf:binutils bash:bash zsh:zsh fish:fish nginx:nginx-light redis-server:redis-server redis-cli:redis-tools perl:perl-base openssl:openssl chromium:chromium '/usr/lib/postgresql/*/bin/postgres:postgresql' \
   udevadm:udev sshd:openssh-server ssh:openssh-client sudo:sudo patch:patch systemd-analyze:systemd tuned:tuned dbus-daemon:dbus-daemon '/usr/lib/python3/dist-packages/yaml/__init__.py:python3-yaml'
 
 # Every suite. Needs root: the suites make network namespaces of their own.
