@@ -2,7 +2,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: run test test-host check lint bench size fuzz captures deps test-deps bench-deps build aarch64
+.PHONY: run test test-host check lint bench size fuzz captures deps test-deps bench-deps build aarch64 static install uninstall
 
 # Installs what is missing, builds, and diagnoses this host. Changes nothing on it.
 run: build
@@ -15,6 +15,29 @@ build: deps
 SIZE_MOST ?= 27700000
 size: build
 	@bytes=$$(stat -c %s target/release/netwright); echo "$$bytes of at most $(SIZE_MOST) bytes"; test $$bytes -le $(SIZE_MOST)
+
+# Copies BINARY, the man pages, the completions and the licences below PREFIX; a package is staged
+# by DESTDIR. `uninstall` removes the same files. Nothing else of the system is touched.
+PREFIX ?= /usr/local
+DESTDIR ?=
+BINARY ?= target/release/netwright
+TO = $(DESTDIR)$(PREFIX)
+install:
+	@[ -x "$(BINARY)" ] || { echo "there is no $(BINARY); run \`make build\` first" >&2; exit 1; }
+	install -D -m 755 "$(BINARY)" "$(TO)/bin/netwright"
+	@cd share && find . -type f | while read -r file; do \
+	  install -D -m 644 "$$file" "$(TO)/share/$$file" || exit 1; done
+	@install -d "$(TO)/share/doc/netwright"
+	@install -m 644 LICENSE-MIT LICENSE-APACHE "$(TO)/share/doc/netwright"
+
+uninstall:
+	rm -f "$(TO)/bin/netwright"
+	@cd share && find . -type f | while read -r file; do rm -f "$(TO)/share/$$file" || exit 1; done
+	rm -rf "$(TO)/share/doc/netwright"
+
+# A program for every x86-64 Linux, whatever its libraries, beside target/release: docs/install.md.
+static: deps
+	CARGO="$(CARGO)" scripts/static --release
 
 # The same program for aarch64 Linux, without need of any library there: docs/aarch64.md.
 aarch64: deps
@@ -32,7 +55,7 @@ test-deps: deps
 	  qemu-system-x86_64:qemu-system-x86 qemu-system-aarch64:qemu-system-arm \
 	  busybox:busybox-static dpkg-deb:dpkg mkfs.ext4:e2fsprogs debugfs:e2fsprogs \
 	  sysctl:procps ps:procps taskset:util-linux unshare:util-linux python3:python3 bpftrace:bpftrace ansible-playbook:ansible-core \
-	  nginx:nginx-light redis-server:redis-server redis-cli:redis-tools perl:perl-base openssl:openssl chromium:chromium '/usr/lib/postgresql/*/bin/postgres:postgresql' \
+	  man:man-db groff:groff-base readelf:binutils bash:bash zsh:zsh fish:fish nginx:nginx-light redis-server:redis-server redis-cli:redis-tools perl:perl-base openssl:openssl chromium:chromium '/usr/lib/postgresql/*/bin/postgres:postgresql' \
 	  udevadm:udev sshd:openssh-server ssh:openssh-client sudo:sudo patch:patch systemd-analyze:systemd tuned:tuned dbus-daemon:dbus-daemon prometheus:prometheus promtool:prometheus '/usr/lib/python3/dist-packages/yaml/__init__.py:python3-yaml' \
 	  '/usr/lib/python3*/ensurepip/__init__.py:python3-venv'
 	@scripts/duckdb

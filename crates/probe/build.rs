@@ -38,10 +38,13 @@ fn clang() -> String {
 }
 
 fn compile(clang: &str, source: &Path, object: &Path) {
+    // The object names its sources, for messages of the kernel: the same in every folder.
+    let here = env::current_dir().expect("cargo starts in the package's folder");
     // The oldest instruction set that the kernels from 4.14 know; clang's default grows.
     let done = Command::new(clang)
         .args(["-target", "bpf", "-mcpu=v2", "-O2", "-g", "-Wall", "-Werror", "-std=gnu11"])
         .args(["-I", "src/bpf/include", "-c"])
+        .arg(format!("-ffile-prefix-map={}=.", here.display()))
         .arg(source)
         .arg("-o")
         .arg(object)

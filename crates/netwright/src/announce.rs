@@ -14,12 +14,12 @@ use crate::{
 /// Notes a change that was interrupted or waits for confirmation. The `tune` commands other than
 /// `plan` report it themselves.
 pub fn announce(command: &Command) {
-    use Command::{Lab, Tune};
+    use Command::{Help, Lab, Tune};
     let quiet = |c: &TuneCommand| !matches!(c, TuneCommand::Plan(_));
     match command {
         Tune(t) if quiet(&t.command) => return,
         // `lab` runs inside guests and namespaces, which have their own journals.
-        Lab(_) => return,
+        Lab(_) | Help(_) => return,
         _ => {}
     }
     let names = match command {

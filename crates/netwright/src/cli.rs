@@ -8,6 +8,7 @@ use crate::{
         compare, explain, export, fix, history, lab, lint, measure, place, prove, remote, report,
         serve, tune, watch,
     },
+    topics::HelpArgs,
 };
 
 /// Finds the network bottleneck of a Linux host.
@@ -16,12 +17,19 @@ use crate::{
 /// evidence and the changes to make. Changes nothing unless requested (`tune apply`). Needs no
 /// root, and reports what root would add.
 #[derive(Debug, Parser)]
-#[command(name = "netwright", version, max_term_width = 100, after_help = examples!(
+#[command(
+    name = "netwright",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    after_help = examples!(
     "  netwright doctor                       # diagnose this host
   netwright inspect                      # its packet path: NIC, queue, IRQ, CPU
   netwright snapshot -o host.tar.zst     # take it along
   netwright doctor --root host.tar.zst   # diagnose it elsewhere
-  netwright inspect --json | jq .nics    # for programs",
+  netwright inspect --json | jq .nics    # for programs
+  # concepts: units, exit-codes, missing-values, secrets, placement
+  netwright help units",
     "the answer is no: a finding, not proven, drift (each command's --help says)"
 ))]
 pub struct Cli {
@@ -72,6 +80,8 @@ pub enum Command {
     Watch(watch::args::WatchArgs),
     /// Print the JSON schema of a command's --json document.
     Schema(SchemaArgs),
+    /// Explain a concept, or print the whole help of a command.
+    Help(HelpArgs),
 }
 
 #[cfg(test)]

@@ -11,18 +11,22 @@ mod cli;
 mod commands;
 mod exit;
 mod failure;
+mod first;
 mod help;
 mod interrupt;
+#[cfg(test)]
+mod manuals;
 mod output;
 mod record_args;
 mod recorder;
 mod request;
 mod session;
 mod starved;
+mod topics;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
 
 use cli::{Cli, Command};
 use failure::{CommandEnd, Failure};
@@ -36,7 +40,14 @@ fn main() -> ExitCode {
     exit::code(match typed() {
         Ok(cli) => run(cli.command),
         Err(e) if e.use_stderr() => {
-            output::refused(&e);
+            match e.kind() {
+                // Usage as well: a script that lost its command must not go on.
+                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if is_alone() => {
+                    let root = rustix::process::geteuid().is_root();
+                    first::screen(root).lines().for_each(output::row);
+                }
+                _ => output::refused(&e),
+            }
             return ExitCode::from(2);
         }
         // Help and version are the answer: failing to write them is an error.
@@ -49,6 +60,11 @@ fn typed() -> clap::error::Result<Cli> {
     let mut command = help::both(Cli::command());
     let matches = command.try_get_matches_from_mut(std::env::args_os())?;
     Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
+}
+
+/// Whether `netwright` was typed alone.
+fn is_alone() -> bool {
+    std::env::args_os().len() <= 1
 }
 
 fn run(command: Command) -> Result<CommandEnd, Failure> {
@@ -81,6 +97,7 @@ fn obey(command: Command) -> Result<CommandEnd, Failure> {
         Command::Snapshot(args) => commands::snapshot::run(&request::Snapshot::check(args)?),
         Command::Tune(args) => commands::tune::run(args),
         Command::Watch(args) => commands::watch::run(&args),
+        Command::Help(args) => commands::help::run(&args, help::both(Cli::command())),
         Command::Schema(args) => commands::schema::run(&args),
     }
 }

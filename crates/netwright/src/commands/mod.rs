@@ -6,6 +6,7 @@ pub mod doctor_peer;
 pub mod explain;
 pub mod export;
 pub mod fix;
+pub mod help;
 pub mod history;
 pub mod inspect;
 pub mod lab;

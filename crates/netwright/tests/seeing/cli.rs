@@ -60,13 +60,27 @@ fn help_has_examples_and_exit_codes_and_fits_80_columns_where_it_can() {
 }
 
 #[test]
+fn help_explains_topics_and_commands() {
+    let units = run(NETWRIGHT, &["help", "units"]);
+    assert!(units.starts_with("Units: "), "{units}");
+    assert_eq!(run(NETWRIGHT, &["help"]), run(NETWRIGHT, &["--help"]));
+    for words in [&["doctor"][..], &["tune", "plan"], &["help"]] {
+        let asked = run(NETWRIGHT, &[&["help"], words].concat());
+        assert_eq!(asked, run(NETWRIGHT, &[words, &["--help"]].concat()), "{words:?}");
+    }
+}
+
+#[test]
 fn wrong_usage_is_2_with_what_to_write_instead() {
     for args in [&["doctor", "--no-such"][..], &["tune", "plan", "a=b"], &["doctor", "--pid", "x"]]
     {
         let said = stderr(&netwright(args));
         assert!(said.starts_with("netwright: ") && !said.contains("error:"), "{args:?}: {said}");
     }
-    refuses(&[], 2, "Usage: netwright <COMMAND>");
+    refuses(&[], 2, "\nType next:\n");
+    refuses(&["tune"], 2, "Usage: netwright tune <COMMAND>");
+    refuses(&["help", "frob"], 2, "topics: units, exit-codes, missing-values, secrets, placement");
+    refuses(&["help", "tune", "frob"], 2, "no command is named \"tune frob\"");
     refuses(&["frobnicate"], 2, "unrecognized subcommand");
     refuses(&["inspect", "--frob"], 2, "unexpected argument");
     refuses(&["inspect", "numo"], 2, "numa");

@@ -12,6 +12,7 @@ mod first_page;
 mod given;
 mod history_queries;
 mod lint_files;
+mod manuals;
 mod planted_cpu;
 mod planted_drops;
 mod planted_memory;
