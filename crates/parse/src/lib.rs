@@ -12,6 +12,7 @@ pub mod btf_enum;
 pub mod cache_size;
 pub mod cgroup;
 pub mod cgroup_cpu;
+pub mod conntrack_text;
 pub mod cpuinfo;
 pub mod dockerfile;
 pub mod environ;
@@ -100,6 +101,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("cgroup_cpu", |b| {
         let _ = (cgroup_cpu::stat(b), cgroup_cpu::max(b));
     }),
+    ("conntrack_text", |b| drop(conntrack_text::parse(b))),
     ("cpuinfo", |b| drop(cpuinfo::parse(b))),
     ("dockerfile", |b| drop(dockerfile::parse(b))),
     ("environ", |b| drop(environ::value(b, "container"))),

@@ -124,6 +124,46 @@ fn a_sosreport_is_judged_by_what_tools_printed() {
     assert_eq!((&qdisc["kind"], &qdisc["drops"]), (&"fq".into(), &41.into()), "{eth0:#}");
 }
 
+/// The kernel's own file is rarely in a sosreport; the tool's text has the same counters.
+#[test]
+fn dropped_connections_are_those_that_conntrack_printed() {
+    let sos = tree(864_000, 50_000_000, 0);
+    let put = |path: &str, text: &str| {
+        let path = sos.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    put("proc/sys/net/netfilter/nf_conntrack_count", "100\n");
+    put("proc/sys/net/netfilter/nf_conntrack_max", "262144\n");
+    let printed = |drops: [u32; 2]| {
+        let line = |cpu: usize| {
+            format!(
+                "cpu={cpu}   \tfound=3 invalid=9 insert=0 insert_failed=0 drop={} early_drop=0 \
+                 error=0 search_restart=1 \n",
+                drops[cpu]
+            )
+        };
+        put("sos_commands/conntrack/conntrack_-S", &(line(0) + &line(1)));
+        doctor(&["--root", text(sos.path())])
+    };
+    let d = printed([40_000, 2_001]);
+    let found = |d: &Value| {
+        let all = d["findings"].as_array().unwrap();
+        all.iter().find(|f| f["rule"] == "conntrack_filling").cloned()
+    };
+    let f = found(&d).unwrap_or_else(|| panic!("{d:#}"));
+    assert!(f["title"].as_str().unwrap().contains("42,001"), "{f:#}");
+    let source = "sos_commands/conntrack/conntrack_-S for /proc/net/stat/nf_conntrack";
+    assert!(f["evidence"].to_string().contains(source), "{f:#}");
+    // The same text without drops, and no text at all: the rule is then skipped, not passed.
+    let is_clear = |d: &Value| d["passed"].to_string().contains("conntrack_filling");
+    let quiet = printed([0, 0]);
+    assert!(found(&quiet).is_none() && is_clear(&quiet), "{quiet:#}");
+    fs::remove_dir_all(sos.path().join("sos_commands/conntrack")).unwrap();
+    let missing = doctor(&["--root", text(sos.path())]);
+    assert!(found(&missing).is_none() && !is_clear(&missing), "{missing:#}");
+}
+
 /// One that SUSE's own tool made, packed and unpacked: `captured/README.md` has its origin.
 #[test]
 fn a_supportconfig_archive_is_judged_by_its_sections() {

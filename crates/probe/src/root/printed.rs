@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use parse::{
-    ethtool_text,
+    conntrack_text, ethtool_text,
     ip_link_text::{self, PrintedLink},
     irq_name::is_pci_address,
     lscpu_text, net_dev, netstat_text, nstat_text, proc_stat, sysctl_conf, uptime_text,
@@ -34,7 +34,8 @@ pub const ETHTOOL_DRIVER: [&str; 2] = ["ethtool -i", "ethtool --driver"];
 
 impl Printed {
     /// **Source**: `sos_commands` of a sosreport, or files by hand in the folder itself: `sysctl -a`,
-    /// `uptime`, `ip -s -d link`, `ethtool NIC`, `lscpu`, `nstat -zas`, `netstat -s`, and files of `/proc` under short names.
+    /// `uptime`, `ip -s -d link`, `ethtool NIC`, `lscpu`, `nstat -zas`, `netstat -s`, `conntrack -S`,
+    /// and files of `/proc` under short names.
     pub fn read(backing: &Backing) -> Self {
         let (outputs, files) = outputs::read(backing);
         let mut printed = Self { outputs, files, links: BTreeMap::new() };
@@ -44,6 +45,7 @@ impl Printed {
         printed.counters(backing);
         printed.cpus(backing);
         printed.protocols(backing);
+        printed.conntrack(backing);
         printed
     }
 
@@ -210,6 +212,17 @@ impl Printed {
         let lines = all.snmp6.iter().map(|(name, value)| format!("{name} {value}\n"));
         let text = (!all.snmp6.is_empty()).then(|| lines.collect());
         self.put("/proc/net/snmp6".to_owned(), text, origin);
+    }
+
+    /// The sums over CPUs, as one row. The number of entries is not printed: that column is no number.
+    fn conntrack(&mut self, backing: &Backing) {
+        let commands = ["conntrack -S", "conntrack --stats"];
+        let (text, origin) = self.output(backing, &commands, "");
+        let counters = conntrack_text::parse(&text);
+        let names = counters.keys().map(|name| format!(" {name}")).collect::<String>();
+        let values = counters.values().map(|sum| format!(" {sum:08x}")).collect::<String>();
+        let table = (!counters.is_empty()).then(|| format!("entries{names}\n-{values}\n"));
+        self.put("/proc/net/stat/nf_conntrack".to_owned(), table, &origin);
     }
 
     /// The device behind an interface: what of its path is printed, without the bridges above.

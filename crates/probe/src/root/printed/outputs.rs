@@ -10,9 +10,10 @@ use parse::{
 use super::Backing;
 
 /// The folders of outputs: the tree itself for files by hand, and those of a sosreport.
-const FOLDERS: [&str; 6] = [
+const FOLDERS: [&str; 7] = [
     "/",
     "/sos_commands/networking",
+    "/sos_commands/conntrack",
     "/sos_commands/kernel",
     "/sos_commands/host",
     "/sos_commands/general",
