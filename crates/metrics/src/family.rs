@@ -8,6 +8,8 @@ pub enum Kind {
     Gauge,
     /// Observations by upper bounds.
     Histogram,
+    /// Quantiles, and the sum of all observations.
+    Summary,
     /// Facts as labels; the value is 1.
     Info,
 }
@@ -18,6 +20,7 @@ pub enum Value {
     Count(u64),
     Number(f64),
     Histogram(Histogram),
+    Summary(Summary),
 }
 
 /// Observations by upper bounds. **Unit**: that of the family.
@@ -27,6 +30,17 @@ pub struct Histogram {
     pub buckets: Vec<(f64, u64)>,
     pub sum: f64,
     /// All observations, also those above the last bound.
+    pub count: u64,
+}
+
+/// Observations by quantile. **Unit**: that of the family.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Summary {
+    /// Quantiles of the last observations, ascending: the share, and the value.
+    pub quantiles: Vec<(f64, f64)>,
+    /// Sum of all observations.
+    pub sum: f64,
+    /// Number of all observations.
     pub count: u64,
 }
 

@@ -6,7 +6,7 @@ use crate::{
     Family, cpu, host,
     host::Process,
     network,
-    probes::{self, ProbeTotals},
+    probes::{ProbeTotals, probe_families},
     totals::Totals,
 };
 
@@ -45,6 +45,6 @@ pub fn families(scrape: &Scrape<'_>) -> Vec<Family> {
             all.extend(network::interrupts(samples, facts, &nics));
         }
     }
-    all.extend(probes::families(scrape.probes));
+    all.extend(probe_families(scrape.probes));
     all
 }

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::family::{Family, Histogram, Kind, Series, Value};
+use crate::family::{Family, Histogram, Kind, Series, Summary, Value};
 
 /// How a page is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +63,7 @@ fn head(out: &mut String, family: &Family, format: Format) {
         (Kind::Counter, false) => ("_total", "counter"),
         (Kind::Gauge, _) => ("", "gauge"),
         (Kind::Histogram, _) => ("", "histogram"),
+        (Kind::Summary, _) => ("", "summary"),
         (Kind::Info, true) => ("", "info"),
         (Kind::Info, false) => ("_info", "gauge"),
     };
@@ -77,32 +78,44 @@ fn one(out: &mut String, family: &Family, series: &Series) {
     let suffix = match family.kind {
         Kind::Counter => "_total",
         Kind::Info => "_info",
-        Kind::Gauge | Kind::Histogram => "",
+        Kind::Gauge | Kind::Histogram | Kind::Summary => "",
     };
     match &series.value {
-        Value::Count(n) => line(out, (family.name, suffix), series, None, &n.to_string()),
-        Value::Number(n) => line(out, (family.name, suffix), series, None, &number(*n)),
+        Value::Count(n) => line(out, (family.name, suffix), series, NONE, &n.to_string()),
+        Value::Number(n) => line(out, (family.name, suffix), series, NONE, &number(*n)),
         Value::Histogram(h) => histogram(out, family.name, series, h),
+        Value::Summary(s) => summary(out, family.name, series, s),
     }
 }
 
 fn histogram(out: &mut String, name: &str, series: &Series, h: &Histogram) {
     for (bound, count) in &h.buckets {
         let bound = number(*bound);
-        line(out, (name, "_bucket"), series, Some(&bound), &count.to_string());
+        line(out, (name, "_bucket"), series, ("le", &bound), &count.to_string());
     }
-    line(out, (name, "_bucket"), series, Some("+Inf"), &h.count.to_string());
-    line(out, (name, "_sum"), series, None, &number(h.sum));
-    line(out, (name, "_count"), series, None, &h.count.to_string());
+    line(out, (name, "_bucket"), series, ("le", "+Inf"), &h.count.to_string());
+    line(out, (name, "_sum"), series, NONE, &number(h.sum));
+    line(out, (name, "_count"), series, NONE, &h.count.to_string());
 }
 
-fn line(out: &mut String, name: (&str, &str), series: &Series, le: Option<&str>, value: &str) {
+fn summary(out: &mut String, name: &str, series: &Series, s: &Summary) {
+    for (share, value) in &s.quantiles {
+        line(out, (name, ""), series, ("quantile", &number(*share)), &number(*value));
+    }
+    line(out, (name, "_sum"), series, NONE, &number(s.sum));
+    line(out, (name, "_count"), series, NONE, &s.count.to_string());
+}
+
+/// No label besides those of the series.
+const NONE: (&str, &str) = ("", "");
+
+fn line(out: &mut String, name: (&str, &str), series: &Series, more: (&str, &str), value: &str) {
     out.push_str(name.0);
     out.push_str(name.1);
-    let labels = series.labels.iter().map(|(name, value)| (*name, escaped(value, true)));
+    let labels = series.labels.iter().map(|(name, value)| (*name, value.as_str()));
     let mut before = '{';
-    for (name, value) in labels.chain(le.map(|bound| ("le", bound.to_owned()))) {
-        let _ = write!(out, "{before}{name}=\"{value}\"");
+    for (name, value) in labels.chain((more != NONE).then_some(more)) {
+        let _ = write!(out, "{before}{name}=\"{}\"", escaped(value, true));
         before = ',';
     }
     if before == ',' {

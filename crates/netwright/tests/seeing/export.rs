@@ -14,6 +14,7 @@ use crate::support::{
     NETWRIGHT, Namespace,
     exporter::{Exporter, PATIENCE, Prometheus, value},
     output, run,
+    serve::Serve,
 };
 
 /// Counts by row and column of a table of /proc whose first line names the columns.
@@ -239,6 +240,9 @@ fn wrong_usage_is_one_line() {
         (&["--once", "--listen", "0"][..], 2, "cannot be used with"),
         (&["--interval", "1ms"], 2, "an interval of"),
         (&["--listen", "localhost"], 2, "no address"),
+        (&["--probe", "db1"], 2, "rtt://HOST"),
+        (&["--probe", "rtt://db1", "--every", "1ms"], 2, "--every"),
+        (&["--jitter"], 2, "--probe"),
         (&["--listen", "0.0.0.0:0", "--quiet"], 2, "needs a secret"),
         (&["--listen", "192.0.2.1:0"], 4, "192.0.2.1"),
         (&["--once", "-o", "/nowhere/x.prom"], 4, "/nowhere"),
@@ -248,4 +252,28 @@ fn wrong_usage_is_one_line() {
         assert_eq!(out.status.code(), Some(code), "{args:?}: {text}");
         assert!(text.contains(said), "{args:?}: {text}");
     }
+}
+
+#[test]
+fn a_probe_measures_the_service_time_of_its_peer() {
+    let service = Duration::from_millis(4);
+    let serve = Serve::start(&["--service-time", "4ms"]);
+    let target = format!("rtt://{}", serve.target());
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = format!("rtt://{silent}");
+    let probes = ["--probe", &target, "--probe", &closed, "--every", "1s", "--jitter"];
+    let exporter = Exporter::start(&[&["--no-bpf", "--interval", "1s"][..], &probes].concat());
+    let labels = format!("target=\"{target}\"");
+    exporter.page_with(&format!("netwright_probe_success{{target=\"{closed}\"}} 0"));
+    let page = exporter.page_with(&format!("netwright_probe_success{{{labels}}} 1"));
+    let sum = value(&page, &format!("netwright_probe_rtt_seconds_sum{{{labels}}}")).unwrap();
+    let count = value(&page, &format!("netwright_probe_rtt_seconds_count{{{labels}}}")).unwrap();
+    let least = value(&page, &format!("netwright_probe_rtt_seconds{{{labels},quantile=\"0.0\"}}"));
+    assert!(count >= 5.0 && sum / count >= service.as_secs_f64(), "{sum} s in {count}");
+    // A factor of two, and what a busy machine adds.
+    let least = least.unwrap();
+    assert!((0.004..0.012).contains(&least), "{least}");
+    let failed = format!("netwright_probes_total{{target=\"{closed}\",result=\"success\"}}");
+    assert_eq!(value(&page, &failed), Some(0.0));
+    assert_eq!(exporter.end(), Some(0), "Ctrl-C ends the schedule");
 }

@@ -16,6 +16,7 @@ use crate::support::{
     NETWRIGHT,
     exporter::{Exporter, Prometheus},
     run,
+    serve::Serve,
 };
 
 fn packaging(file: &str) -> PathBuf {
@@ -108,7 +109,10 @@ fn every_query_of_the_dashboard_has_an_answer() {
     let knob = "sysctl.net.core.somaxconn=5555";
     place.run(NETWRIGHT, &["tune", "apply", "--state-dir", folder, "-q", knob]);
     let always = ["--drops", "always", "--waits", "always", "--state-dir", folder];
-    let exporter = Exporter::start(&[&["--interval", "500ms"][..], &always].concat());
+    let serve = Serve::start(&[]);
+    let target = format!("rtt://{}", serve.target());
+    let probe = ["--interval", "500ms", "--probe", &target, "--every", "1s"];
+    let exporter = Exporter::start(&[&probe[..], &always].concat());
     let rules = fs::read_to_string(packaging("prometheus/netwright.rules.yml")).unwrap();
     let config = Prometheus::scraping(exporter.address, "");
     let prometheus = Prometheus::start(&config, &rules);

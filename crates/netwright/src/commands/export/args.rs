@@ -15,6 +15,7 @@ use crate::{
     "  netwright export                       # http://127.0.0.1:7473/metrics
   netwright export --listen 10.0.0.5 --secret-file /etc/netwright/secret
   netwright export --once | promtool check metrics
+  netwright export --probe rtt://db1 --every 60s --jitter
   # for node_exporter's textfile collector
   netwright export --once -o /var/lib/node_exporter/netwright.prom
 
@@ -90,7 +91,28 @@ pub struct ExportArgs {
     #[arg(long, value_name = "DIR", hide_short_help = true, help_heading = "What is observed")]
     pub state_dir: Option<PathBuf>,
     #[command(flatten)]
+    pub probes: ProbeArgs,
+    #[command(flatten)]
     pub talk: TalkArgs,
+}
+
+/// Probes of other hosts.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Probes")]
+pub struct ProbeArgs {
+    /// Measure round trips with `netwright serve` there, `rtt://HOST[:PORT]` (repeatable); it gets the
+    /// secret of --secret-file or NETWRIGHT_SECRET, too.
+    #[arg(long, value_name = "rtt://HOST", conflicts_with = "once")]
+    pub probe: Vec<String>,
+    /// The period of probes, 1s to 1h.
+    #[arg(
+        value_parser = model::seconds, long, value_name = "DURATION", default_value = "60s",
+        requires = "probe"
+    )]
+    pub every: Nanos,
+    /// Probe at a random time of each period, so that many hosts do not probe at once.
+    #[arg(long, requires = "probe")]
+    pub jitter: bool,
 }
 
 /// Text formats that scrapers read.

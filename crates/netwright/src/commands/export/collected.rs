@@ -12,7 +12,9 @@ use ::metrics::{
     text::{self, Format},
     totals::Totals,
 };
-use model::{Facts, Finding, Reading, Samples, tune::Status, watch::WatchRecord};
+use model::{
+    Facts, Finding, Reading, Samples, measure::Quantiles, tune::Status, watch::WatchRecord,
+};
 use probe::{Root, samples::since_boot};
 use tune::{Host, Store, status};
 
@@ -78,6 +80,18 @@ impl Collected {
         state.changes = changes;
         if let Some(facts) = facts {
             state.facts = Reading::Known(facts);
+        }
+    }
+
+    /// The targets of probes, in the order of [`Collected::probed`].
+    pub fn probes(&self, targets: impl Iterator<Item = String>) {
+        lock(&self.0.state).probes = targets.map(ProbeTotals::new).collect();
+    }
+
+    /// A probe of the n-th target ended; `None`: without an answer.
+    pub fn probed(&self, n: usize, round_trips: Option<Quantiles>) {
+        if let Some(probe) = lock(&self.0.state).probes.get_mut(n) {
+            probe.add(round_trips);
         }
     }
 

@@ -2,13 +2,14 @@
 
 pub mod args;
 mod collected;
+mod probe;
 mod server;
 
 use std::{thread::JoinHandle, time::Duration};
 
 use ::metrics::text::Format;
+use ::probe::watch::{ObserveWhen, Watch, Watcher};
 use model::Facts;
-use probe::watch::{ObserveWhen, Watch, Watcher};
 use view::sampling::{judged, read_facts};
 
 use self::{
@@ -17,6 +18,7 @@ use self::{
     server::Server,
 };
 use crate::{
+    commands::measure::{flags::SecretArgs, secret},
     failure::{CommandEnd, Failure},
     interrupt::Window,
     output::{Sink, note},
@@ -28,6 +30,8 @@ const FACTS_S: f64 = 300.0;
 /// Watches, and serves what it saw until Ctrl-C; with `--once` prints it after one interval.
 pub fn run(args: &ExportArgs) -> Result<CommandEnd, Failure> {
     super::watch::check_interval(args.interval)?;
+    let probes = probe::checked(&args.probes)?;
+    let secret = secret(&SecretArgs { secret_file: args.secret_file.clone() })?;
     let sink = Sink::new(args.output.clone());
     sink.check()?;
     let window = Window::open();
@@ -40,6 +44,7 @@ pub fn run(args: &ExportArgs) -> Result<CommandEnd, Failure> {
     watcher.begin();
     collected.renew(facts.facts.clone());
     let serving = server.map(|s| s.serve(collected.clone())).transpose()?;
+    let probing = probe::begin(probes, &args.probes, secret, collected.clone(), window.stop())?;
     let mut first = true;
     while !window.was_interrupted() {
         let interval = watcher.next(Duration::from_nanos(args.interval.0), window.stop());
@@ -58,6 +63,9 @@ pub fn run(args: &ExportArgs) -> Result<CommandEnd, Failure> {
             sink.text(&collected.page(format))?;
             break;
         }
+    }
+    if let Some(probing) = probing {
+        let _ = probing.join();
     }
     drop(serving);
     Ok(CommandEnd::Yes)

@@ -9,7 +9,7 @@ mod local;
 mod offload;
 pub mod pg;
 pub mod redis;
-mod spec;
+pub mod spec;
 mod stream;
 mod target;
 
