@@ -37,13 +37,12 @@ fn built() -> &'static Path {
     BUILT.get_or_init(|| {
         let script = repository().join("scripts/static");
         let args = ["--profile", "smoke", "--message-format", "json-render-diagnostics"];
-        // The compiler of the machine, also where a test of another target is started.
         let out = Command::new(script).args(args).env_remove("TARGET").output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         let text = String::from_utf8(out.stdout).unwrap();
         let messages = text.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap());
-        let programs = messages.filter_map(|m| m["executable"].as_str().map(PathBuf::from));
-        programs.last().expect("no program was built")
+        let mut programs = messages.filter_map(|m| m["executable"].as_str().map(PathBuf::from));
+        programs.next_back().expect("no program was built")
     })
 }
 
