@@ -11,7 +11,7 @@ run: build
 build: deps
 	$(CARGO) build --release --locked -p netwright
 
-# The largest released program on x86_64, in bytes: what was measured, and 3% (docs/decisions/0019-size.md).
+# The largest released program on x86_64, in bytes: what was measured, and 3% (docs/decisions/0020-size.md).
 SIZE_MOST ?= 27700000
 size: build
 	@bytes=$$(stat -c %s target/release/netwright); echo "$$bytes of at most $(SIZE_MOST) bytes"; test $$bytes -le $(SIZE_MOST)
