@@ -28,6 +28,7 @@ complete -c netwright -n "__fish_netwright_needs_command" -s h -l help -d 'Print
 complete -c netwright -n "__fish_netwright_needs_command" -f -a "compare" -d 'Compare two groups of runs that exist already'
 complete -c netwright -n "__fish_netwright_needs_command" -f -a "doctor" -d 'Diagnose: read the host, sample its counters, list findings'
 complete -c netwright -n "__fish_netwright_needs_command" -f -a "explain" -d 'Explain a response time by its components; predict other loads'
+complete -c netwright -n "__fish_netwright_needs_command" -f -a "export" -d 'Serve metrics for Prometheus: softirq time, drops, waits, findings'
 complete -c netwright -n "__fish_netwright_needs_command" -f -a "fix" -d 'Diagnose, try each remedy under a workload, keep what helps'
 complete -c netwright -n "__fish_netwright_needs_command" -f -a "history" -d 'Show, compare, export and remove the runs that were kept'
 complete -c netwright -n "__fish_netwright_needs_command" -f -a "inspect" -d 'Show the host: NICs, queues, IRQs, CPUs, nodes, settings'
@@ -122,6 +123,30 @@ complete -c netwright -n "__fish_netwright_using_subcommand explain" -s v -l ver
 complete -c netwright -n "__fish_netwright_using_subcommand explain" -l no-store -d 'Keep nothing; NETWRIGHT_STORE=off in the environment does it for every command'
 complete -c netwright -n "__fish_netwright_using_subcommand explain" -l insecure -d 'https, rediss: do not check the server\'s certificate'
 complete -c netwright -n "__fish_netwright_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c netwright -n "__fish_netwright_using_subcommand export" -l listen -d 'Serve /metrics on this address, port or both [default: 127.0.0.1:7473]. Beyond loopback a scraper needs a secret as its bearer token: the one in --secret-file, otherwise in NETWRIGHT_SECRET, otherwise a generated one that is printed' -r
+complete -c netwright -n "__fish_netwright_using_subcommand export" -l secret-file -d 'Require the secret in this file, also on loopback' -r -F
+complete -c netwright -n "__fish_netwright_using_subcommand export" -l format -d 'The form of --once' -r -f -a "prometheus\t'Prometheus\' text format 0.0.4'
+openmetrics\t'OpenMetrics 1.0, with units'"
+complete -c netwright -n "__fish_netwright_using_subcommand export" -s o -l output -d 'Write --once to this file; an existing file is replaced' -r -F
+complete -c netwright -n "__fish_netwright_using_subcommand export" -l interval -d 'Length of an interval, 100ms to 1h: how often sums, findings and drift are renewed' -r
+complete -c netwright -n "__fish_netwright_using_subcommand export" -l softirq -d 'Softirq time: scaled from a share of each interval, or exact' -r -f -a "always\t'All the time: exact'
+auto\t'For a share of each interval that costs no CPU more than 0.2% of its time'"
+complete -c netwright -n "__fish_netwright_using_subcommand export" -l waits -d 'Where packets wait, by process' -r -f -a "auto\t'For a share of each interval that costs no CPU more than 0.2% of its time'
+always\t'All the time, whatever it costs'
+never\t'Not at all: attach no program for it'"
+complete -c netwright -n "__fish_netwright_using_subcommand export" -l drops -d 'Dropped packets by reason' -r -f -a "auto\t'For a share of each interval that costs no CPU more than 0.2% of its time'
+always\t'All the time, whatever it costs'
+never\t'Not at all: attach no program for it'"
+complete -c netwright -n "__fish_netwright_using_subcommand export" -l processes -d 'Names of processes with series of their own; all others are one' -r
+complete -c netwright -n "__fish_netwright_using_subcommand export" -l state-dir -d 'Directory of tune\'s journal [default: NETWRIGHT_STATE or /var/lib/netwright]' -r -F
+complete -c netwright -n "__fish_netwright_using_subcommand export" -l probe -d 'Measure round trips with `netwright serve` there, `rtt://HOST[:PORT]` (repeatable); it gets the secret of --secret-file or NETWRIGHT_SECRET, too' -r
+complete -c netwright -n "__fish_netwright_using_subcommand export" -l every -d 'The period of probes, 1s to 1h' -r
+complete -c netwright -n "__fish_netwright_using_subcommand export" -l once -d 'Watch one interval, print the metrics, and end'
+complete -c netwright -n "__fish_netwright_using_subcommand export" -l no-bpf -d 'Attach no eBPF programs: only data from /proc'
+complete -c netwright -n "__fish_netwright_using_subcommand export" -l jitter -d 'Probe at a random time of each period, so that many hosts do not probe at once'
+complete -c netwright -n "__fish_netwright_using_subcommand export" -s q -l quiet -d 'No progress and no notes on standard error'
+complete -c netwright -n "__fish_netwright_using_subcommand export" -s v -l verbose -d 'Print the details that are left out for brevity'
+complete -c netwright -n "__fish_netwright_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c netwright -n "__fish_netwright_using_subcommand fix" -l metric -d 'A metric, its location and its better direction; `p50=runs.0.rtt_ns.p50:lower` in JSON, `tps=/tps = ([0-9.]+)/:higher` by a regular expression; `:lower:guard` for a guard' -r
 complete -c netwright -n "__fish_netwright_using_subcommand fix" -l goal -d 'The goal, for a netwright measurement' -r -f -a "throughput\t'Bits, requests, transactions or connections per second'
 p99\t'The 99th percentile of the response times'

@@ -33,6 +33,7 @@ const OWN: &str = "serde's reading of a document of ours: nothing is taken apart
 const READERS: &[(&str, Fed)] = &[
     ("explain/src/request.rs", Not(TYPED)),
     ("explain/src/responder.rs", Not("what this program prints in its own child")),
+    ("netwright/src/commands/export/probe.rs", Not(TYPED)),
     ("netwright/src/commands/history/", Not(TYPED)),
     ("netwright/src/recorder.rs", Not("the document that this process has just made")),
     ("report/src/history/", Not("what this program kept, by the types of its documents")),

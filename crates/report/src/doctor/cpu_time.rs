@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    doctor::document::DoctorDocument,
     text::{Ink, Line, Page},
     words::many,
 };
@@ -66,14 +65,8 @@ impl CpuTime {
     }
 }
 
-/// The CPU time of a document, where it was observed.
-pub fn in_window(d: &DoctorDocument) -> Option<&CpuTime> {
-    d.window.known()?.cpu.known()
-}
-
 /// One line where a CPU is busy, or with `-v`.
-pub fn show(d: &DoctorDocument, page: &mut Page) {
-    let Some(cpu) = in_window(d) else { return };
+pub fn show(cpu: &CpuTime, page: &mut Page) {
     if cpu.busy_cpus.is_empty() && !page.look().verbose {
         return;
     }

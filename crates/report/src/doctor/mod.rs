@@ -31,7 +31,9 @@ pub fn text(d: &DoctorDocument, look: TextStyle) -> String {
     findings::show(d, &plan, &mut page);
     plan.show(&mut page);
     sender_lines::show(d, &mut page);
-    cpu_time::show(d, &mut page);
+    if let Some(cpu) = cpu_of(d) {
+        cpu_time::show(cpu, &mut page);
+    }
     rest::softirqs(d, &mut page);
     rest::passed(d, &mut page);
     rest::not_checked(d, &mut page);
@@ -143,6 +145,11 @@ fn verdict(d: &DoctorDocument, page: &mut Page) {
     page.line(line, 2);
 }
 
+/// The CPU time of the window, where it was observed.
+fn cpu_of(d: &DoctorDocument) -> Option<&cpu_time::CpuTime> {
+    d.window.known()?.cpu.known()
+}
+
 /// The share of rules that must have judged for "no finding" to mean something. Our proposal.
 const ENOUGH: f64 = 0.75;
 
@@ -172,7 +179,7 @@ fn nothing_found(d: &DoctorDocument) -> Line {
         None => String::new(),
     };
     // What runs there cannot be faster, whatever the network does.
-    let cpus = match cpu_time::in_window(d) {
+    let cpus = match cpu_of(d) {
         Some(cpu) if cpu.all_busy() => " with all CPUs busy",
         _ => "",
     };
