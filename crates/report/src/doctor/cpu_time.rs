@@ -13,6 +13,9 @@ use crate::{
 /// some. Our proposal.
 const BUSY: f64 = 0.95;
 
+/// The share of the window from which a wait for a CPU is worth words.
+const WAITED: f64 = 0.05;
+
 /// CPU time over the window, all states but idle and waiting for I/O.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuTime {
@@ -72,7 +75,9 @@ pub fn show(cpu: &CpuTime, page: &mut Page) {
     }
     let percent = |share: f64| format!("{:.1}%", share * 100.0);
     let waited = match &cpu.waiting_share {
-        Known(share) => format!("; tasks waited for a CPU {} of the time", percent(*share)),
+        Known(share) if *share >= WAITED => {
+            format!("; tasks waited for a CPU {} of the time", percent(*share))
+        }
         _ => String::new(),
     };
     let text = match (cpu.all_busy(), cpu.busy_cpus.is_empty()) {
