@@ -137,7 +137,7 @@ fn begun(
     )
     .weigh(Severity::Warning, Confidence::High)
     .explain(format!(
-        "A sender has at most one {size} in flight per round trip: {} bytes in {}, which gives {}.",
+        "A sender has at most one {size} in flight per round trip: {} bytes in {}. It sent {}.",
         text::count(worst.size),
         milliseconds(worst.rtt_ns),
         rate(worst),
@@ -223,7 +223,7 @@ fn larger(case: &Case<'_>, worst: &HeldConnection<'_>) -> Proposal {
     )
 }
 
-/// The rate that the buffer allows: `32.1 Mbit/s`.
+/// The rate of the connection: `32.1 Mbit/s`.
 fn rate(h: &HeldConnection<'_>) -> String {
     match h.bits_per_s {
         n if n >= 1e9 => format!("{:.2} Gbit/s", n / 1e9),

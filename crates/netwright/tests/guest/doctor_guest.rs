@@ -73,7 +73,7 @@ impl Drop for Traffic {
 fn guest(lab: &TestLab, script: &str) -> String {
     let functions = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guest/doctor.sh");
     let script = format!(
-        "cd /tmp; export NETWRIGHT={NETWRIGHT} NETWRIGHT_STATE=/tmp/state; . {functions}\n{script}"
+        "cd /run; export NETWRIGHT={NETWRIGHT} NETWRIGHT_STATE=/run/state; . {functions}\n{script}"
     );
     let out = lab.output_within("server", &["bash", "-c", &script], Duration::from_secs(180));
     let out = out.unwrap();

@@ -156,6 +156,12 @@ fn paid(seen: &[WatchInterval], pid: u32) -> u64 {
         .sum()
 }
 
+/// The same of each process.
+fn payers(seen: &[WatchInterval]) -> BTreeMap<u32, u64> {
+    let tasks = seen.iter().flat_map(|i| i.interrupted_tasks.known().unwrap());
+    tasks.map(|t| (t.pid, paid(seen, t.pid))).collect()
+}
+
 /// CPUs that polled eth0's queues, by packets.
 fn polled(seen: &[WatchInterval]) -> BTreeMap<u32, u64> {
     let mut by_cpu = BTreeMap::new();
@@ -247,11 +253,15 @@ fn who_pays(said: &ScriptOutput) {
     let upon = |of: &ByContext| of.interrupting_task.net_rx + of.syscall.net_rx;
     let (none, much) = (upon(&contexts(apart, &[0])), upon(&contexts(together, &[0])));
     assert!(much > 1_000_000 && much > none * 5, "{none} and {much} ns");
-    // Softirqs there interrupted only this process, apart from kernel threads.
+    // Of all processes softirqs interrupted this one most. Beside other guests the emulation gave it
+    // 0.32 of that time once, kernel threads and what observes the guest the rest.
     let all = contexts(together, &[0]);
     let taken = (all.interrupting_task.total() + all.syscall.total()) as f64;
-    let share = paid(together, said.application) as f64 / taken;
-    assert!((0.4..1.1).contains(&share), "{share} of {taken} ns");
+    let (own, of) = (paid(together, said.application), payers(together));
+    let next = of.iter().filter(|(pid, _)| **pid != said.application).map(|(_, ns)| *ns).max();
+    assert!(own > 2 * next.unwrap_or(0), "{own} ns of {}: {of:?}", said.application);
+    let share = own as f64 / taken;
+    assert!((0.2..1.1).contains(&share), "{share} of {taken} ns: {of:?}");
 }
 
 /// `watch`'s count over all intervals is between the kernel's growth within it and around it.

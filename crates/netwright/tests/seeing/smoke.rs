@@ -213,13 +213,20 @@ fn every_command_works_as_released() {
 
 #[test]
 fn as_released_a_panic_aborts() {
-    // Checks that the profile differs from the debug build; otherwise this suite would be
-    // pointless.
+    // Checks that the profile differs from the debug build as the release does; otherwise this suite
+    // would be pointless.
     let text = std::fs::read_to_string(repository().join("Cargo.toml")).unwrap();
-    let smoke = text.split("[profile.smoke]").nth(1).unwrap();
-    let smoke = smoke.split("\n[").next().unwrap();
-    assert!(smoke.contains("inherits = \"release\""), "{smoke}");
-    for differs in ["panic", "overflow-checks", "debug-assertions"] {
-        assert!(!smoke.contains(differs), "{differs} of the smoke build is not the release's");
+    let profile = |name: &str| {
+        let from = text.split(&format!("[profile.{name}]\n")).nth(1).unwrap();
+        from.split("\n[").next().unwrap().to_owned()
+    };
+    let (smoke, release) = (profile("smoke"), profile("release"));
+    for line in ["panic = \"abort\"", "strip = \"symbols\"", "debug = false"] {
+        assert!(smoke.contains(line) && release.contains(line), "{line}: {smoke} and {release}");
+    }
+    for check in ["overflow-checks", "debug-assertions"] {
+        assert!(smoke.contains(&format!("{check} = false")), "{check}: {smoke}");
+        // Its default.
+        assert!(!release.contains(check), "{check}: {release}");
     }
 }

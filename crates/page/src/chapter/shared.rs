@@ -111,7 +111,9 @@ pub fn distributions(
         row.extend(QUANTILES.iter().map(|(key, _, beyond)| {
             if supported(count(one), *beyond) { cell(key, Unit::Nanos) } else { Cell::none() }
         }));
-        row.extend(["max", "mean", "sd"].map(|key| cell(key, Unit::Nanos)));
+        row.extend(["max", "mean"].map(|key| cell(key, Unit::Nanos)));
+        // One sample has no spread.
+        row.push(if count(one) < 2.0 { Cell::none() } else { cell("sd", Unit::Nanos) });
         table.row(row);
     }
     if measured.is_empty() {

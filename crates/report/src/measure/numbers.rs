@@ -34,6 +34,11 @@ pub fn quantile(q: &Quantiles, share: f64, pick: fn(&Quantiles) -> u64) -> Line 
     if q.count == 0 || beyond < 0.9995 { none() } else { time(pick(q)) }
 }
 
+/// The standard deviation; `-` of one sample, which has no spread.
+pub fn deviation(q: &Quantiles) -> Line {
+    if q.count < 2 { none() } else { time_of(q.sd) }
+}
+
 pub fn largest(q: &Quantiles) -> Line {
     if q.count == 0 { none() } else { time(q.max) }
 }

@@ -12,7 +12,7 @@ use super::{
     Run, cpu, ends,
     head::{Head, not_started, waits, waits_said},
     intervals,
-    numbers::{largest, none, per_second, quantile, share, time, time_of, width},
+    numbers::{deviation, largest, none, per_second, quantile, share, time, time_of, width},
     rest,
     runs::{self, Aspect, Value, flows, tell_apart},
     sweep,
@@ -130,7 +130,7 @@ fn values(runs: &[RttRun]) -> (Values, Values, Values, Values) {
         [_] => vec![
             Value { head: "MIN", cell: |r| some(r, r.rtt_ns.min as f64) },
             Value { head: "MEAN", cell: |r| some(r, r.rtt_ns.mean) },
-            Value { head: "SD", cell: |r| some(r, r.rtt_ns.sd) },
+            Value { head: "SD", cell: |r| deviation(&r.rtt_ns) },
             Value { head: "SAMPLES", cell: |r| Line::plain(grouped(r.rtt_ns.count)) },
         ],
         _ => vec![Value { head: "PER S", cell: rate }],

@@ -12,7 +12,7 @@ use super::{
     Run,
     head::{self, waits},
     intervals,
-    numbers::{largest, none, per_second, quantile, time_of, width},
+    numbers::{deviation, largest, none, per_second, quantile, time_of, width},
     rest,
     runs::{Aspect, Value, about, flows},
     sweep,
@@ -139,7 +139,7 @@ pub fn moments<R: Served>(runs: &[R]) -> Option<Vec<Value<R>>> {
     Some(vec![
         Value { head: "LATENCY MIN", cell: |r| moment(r, |q| q.min as f64) },
         Value { head: "MEAN", cell: |r| moment(r, |q| q.mean) },
-        Value { head: "SD", cell: |r| moment(r, |q| q.sd) },
+        Value { head: "SD", cell: |r| deviation(r.latency()) },
         Value { head: "SAMPLES", cell: |r| Line::plain(grouped(r.latency().count)) },
     ])
 }
