@@ -1,4 +1,4 @@
-//! The bounds of what no count of CPUs or queues bounds.
+//! Limits of series whose number does not follow from CPUs or queues.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -20,7 +20,7 @@ use crate::{
 const FACTS: &str = include_str!("../../diagnose/tests/golden/_base/facts.json");
 const SAMPLES: &str = include_str!("../../diagnose/tests/golden/_base/samples.json");
 
-/// Counters of a host with this many CPUs, and as many queues of `eth0`, whose interrupts each CPU handled.
+/// A host with this many CPUs. `eth0` has as many queues, and each CPU handled interrupts of each.
 fn host(cpus: u32) -> (Facts, Samples) {
     let mut facts: Facts = serde_json::from_str(FACTS).unwrap();
     let mut samples: Samples = serde_json::from_str(SAMPLES).unwrap();

@@ -1,5 +1,4 @@
-//! Sums of what eBPF measured in each interval, since the program started: the kernel keeps no
-//! counter of them.
+//! Sums over all intervals of what eBPF measured. The kernel keeps no counter of it.
 
 use std::collections::BTreeMap;
 

@@ -134,7 +134,7 @@ fn as_is(text: &str) -> String {
     format!(".nf\n{}\n.fi\n", escaped(text.trim_end()))
 }
 
-/// Text without anything that roff would act upon.
+/// The text with roff's control characters escaped.
 fn escaped(text: &str) -> String {
     let line = |l: &str| {
         let plain = l.replace('\\', "\\e").replace('-', "\\-");

@@ -320,6 +320,12 @@ fn hosts_are_diagnosed_and_their_snapshots_gathered_and_refusals_say_why() {
     );
     let no_number = asks("{\"sysctl.net.core.somaxconn\":\"many\"}");
     assert!(no_number.contains("number of connections"), "{no_number}");
+    let lower =
+        asks("{\"sysctl.net.core.somaxconn\":10,\"sysctl.net.ipv4.tcp_fin_timeout\":\"x\"}");
+    assert!(lower.contains("below this kernel's own default"), "{lower}");
+    assert!(lower.contains("tcp_fin_timeout: "), "each reason is named: {lower}");
+    let both = asks("{\"sysctl.net.core.somaxconn\":8192} profile=web");
+    assert!(both.contains("mutually exclusive"), "{both}");
     let nothing = asks("{}");
     assert!(nothing.contains("needs settings or a profile"), "{nothing}");
     assert_eq!(fleet.somaxconn(1), "4096");

@@ -21,7 +21,7 @@ const WAITED: f64 = 0.05;
 pub struct CpuTime {
     /// Share of all CPUs' time, 0 to 1. **Source**: `/proc/stat`.
     pub busy_share: f64,
-    /// How many CPUs were observed over the whole window.
+    /// How many CPUs were there over the whole window; the share is of those that are known.
     pub cpus: u32,
     /// The CPUs that were busy for 95% of it at least.
     pub busy_cpus: CpuSet,
@@ -51,7 +51,8 @@ pub fn of(s: &Samples) -> Reading<CpuTime> {
     });
     Reading::Known(CpuTime {
         busy_share: shares.iter().map(|(_, share)| share).sum::<f64>() / shares.len() as f64,
-        cpus: u32::try_from(shares.len()).unwrap_or(u32::MAX),
+        // Where one of them is not known, they are not called all busy.
+        cpus: u32::try_from(s.cpus.len()).unwrap_or(u32::MAX),
         busy_cpus: shares.iter().filter(|(_, share)| *share >= BUSY).map(|(id, _)| *id).collect(),
         waiting_share: waiting,
     })

@@ -131,7 +131,10 @@ fn diagnosed(findings: Vec<Finding>) -> DoctorDocument {
 /// CPUs busy for these shares of the window, and tasks that waited for one for 80% of it.
 fn with_cpus(busy: &[f64]) -> DoctorDocument {
     let mut s = samples();
-    let ns = |share: f64| Reading::Known((share * 5e9) as u64);
+    let ns = |share: f64| match share.is_nan() {
+        true => Reading::absent("x"),
+        false => Reading::Known((share * 5e9) as u64),
+    };
     s.cpus = (0..)
         .zip(busy)
         .map(|(n, share)| model::samples::CpuSample {
@@ -182,6 +185,8 @@ fn cpus_that_are_all_busy_stand_in_the_first_lines() {
         "{one}"
     );
     assert!(!said(&[0.9, 0.9]).contains("CPU TIME"));
+    let unknown = said(&[1.0, f64::NAN]);
+    assert!(!unknown.contains("all CPUs busy") && unknown.contains("1 of 2 CPUs"), "{unknown}");
 }
 
 /// A host with a finding that has everything, one that another explains, and one with much of

@@ -38,7 +38,7 @@ impl Bare {
         assert!(out.status.success(), "{target}: {}", String::from_utf8_lossy(&out.stderr));
     }
 
-    /// `netwright` with these arguments, in a mount namespace of its own, whose root this is.
+    /// `netwright ARGS` with this folder as its root, in a new mount namespace.
     fn command(&self, args: &[&str]) -> Command {
         let script = r#"mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" &&
             root=$1 && shift && exec chroot "$root" /usr/bin/netwright "$@""#;

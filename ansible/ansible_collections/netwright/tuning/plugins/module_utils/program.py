@@ -9,12 +9,8 @@ __metaclass__ = type
 import json
 import os
 
-# Arguments of every module: which program, and where its journal is.
-COMMON = dict(
-    executable=dict(type="path", default="netwright"),
-    netns=dict(type="str"),
-    state_dir=dict(type="path"),
-)
+# The argument of every module: which program.
+COMMON = dict(executable=dict(type="path", default="netwright"))
 
 # Exit codes as `netwright help` lists them.
 MEANING = {
@@ -24,6 +20,14 @@ MEANING = {
     4: "runtime error",
     5: "internal error",
 }
+
+
+def reasons(out):
+    """Why a plan refuses each request, where that is what was printed."""
+    try:
+        return ["%s: %s" % (r["knob"], r["why"]) for r in json.loads(out)["refused"]]
+    except (ValueError, KeyError, TypeError):
+        return []
 
 
 def run(module, args, data=None, accept=(0,)):
@@ -36,14 +40,10 @@ def run(module, args, data=None, accept=(0,)):
     if os.sep not in program:
         program = module.get_bin_path(program, required=True)
     argv = [program] + args + ["--json"]
-    for flag in ("netns", "state_dir"):
-        if module.params.get(flag):
-            argv += ["--" + flag.replace("_", "-"), module.params[flag]]
     rc, out, err = module.run_command(argv, data=data)
-    said = err.strip() or out.strip()
     if rc not in accept:
-        # The program's last line says why; those before it are progress.
-        line = said.splitlines()[-1] if said else "it said nothing"
+        said = reasons(out) or (err.strip() or out.strip()).splitlines()
+        line = "; ".join(said) or "it said nothing"
         what = MEANING.get(rc, "ended by a signal" if rc < 0 else "unknown exit code")
         module.fail_json(msg="%s (exit code %d, %s)" % (line, rc, what), rc=rc, stderr=err, cmd=argv)
     try:

@@ -25,12 +25,6 @@ options:
     description: The program; a name is looked up in the path.
     type: path
     default: netwright
-  netns:
-    description: Judge this network namespace, a name or a path.
-    type: str
-  state_dir:
-    description: Directory of the journal; not used by this module.
-    type: path
 attributes:
   check_mode:
     description: It changes nothing in either mode.
@@ -78,7 +72,6 @@ def main():
         fail_on=dict(type="str", choices=SEVERITIES),
     )
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
-    module.params["state_dir"] = None
     _rc, document = run(module, ["doctor", "--window", module.params["window"]])
     findings = document["findings"]
     result = dict(

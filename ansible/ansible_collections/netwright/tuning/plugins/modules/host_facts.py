@@ -17,12 +17,6 @@ options:
     description: The program; a name is looked up in the path.
     type: path
     default: netwright
-  netns:
-    description: Read this network namespace, a name or a path.
-    type: str
-  state_dir:
-    description: Directory of the journal; not used by this module.
-    type: path
 attributes:
   check_mode:
     description: It changes nothing in either mode.
@@ -58,8 +52,6 @@ from ansible_collections.netwright.tuning.plugins.module_utils.program import CO
 
 def main():
     module = AnsibleModule(argument_spec=COMMON, supports_check_mode=True)
-    # inspect keeps no journal.
-    module.params["state_dir"] = None
     _rc, document = run(module, ["inspect"])
     module.exit_json(changed=False, ansible_facts={"netwright": document})
 

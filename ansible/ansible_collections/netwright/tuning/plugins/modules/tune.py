@@ -19,8 +19,8 @@ options:
     description:
       - The changes, as a value for each knob, for example C(sysctl.net.core.somaxconn).
       - A setting that has its value already is no change.
+      - Not together with C(profile).
     type: dict
-    default: {}
   profile:
     description: A profile of C(netwright tune profiles); its lines that do not apply to the host are left out.
     type: str
@@ -106,7 +106,7 @@ changes:
   type: list
   elements: dict
 refused:
-  description: Requests that were refused, each with its reason.
+  description: Lines of the profile that were refused, each with its reason. A refused setting fails the task.
   returned: state is present
   type: list
   elements: dict
@@ -121,9 +121,17 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.netwright.tuning.plugins.module_utils.program import COMMON, run
 
 
+def tune(module, args, accept=(0,)):
+    """Runs `netwright tune ARGS` in the namespace and with the journal of the task."""
+    for flag in ("netns", "state_dir"):
+        if module.params[flag]:
+            args = args + ["--" + flag.replace("_", "-"), module.params[flag]]
+    return run(module, ["tune"] + args, accept=accept)
+
+
 def requests(module):
     """The changes as the program's arguments take them."""
-    asked = module.params["settings"]
+    asked = module.params["settings"] or {}
     for knob, value in asked.items():
         if isinstance(value, (dict, list)) or value is None:
             module.fail_json(msg="settings: %s needs one value, not %r" % (knob, value))
@@ -153,16 +161,13 @@ def diff(changes, old="old", new="new"):
 
 def present(module):
     args = requests(module)
-    _rc, plan = run(module, ["tune", "plan"] + args)
-    refused = plan["refused"]
-    if refused and not module.params["profile"]:
-        why = "; ".join("%s: %s" % (r["knob"], r["why"]) for r in refused)
-        module.fail_json(msg="refused: %s" % why, refused=refused, changes=[])
-    result = dict(changed=bool(plan["changes"]), changes=plan["changes"], refused=refused, diff=diff(plan["changes"]))
-    if module.check_mode or not plan["changes"]:
+    _rc, plan = tune(module, ["plan"] + args)
+    changes = plan["changes"]
+    result = dict(changed=bool(changes), changes=changes, refused=plan["refused"], diff=diff(changes))
+    if module.check_mode or not changes:
         module.exit_json(**result)
     confirm = ["--confirm", module.params["confirm"]] if module.params["confirm"] else []
-    _rc, done = run(module, ["tune", "apply"] + args + confirm)
+    _rc, done = tune(module, ["apply"] + args + confirm)
     made = done["set"]
     if isinstance(made, dict) and "id" in made:
         result.update(id=made["id"], changes=made["changes"], diff=diff(made["changes"]))
@@ -183,13 +188,13 @@ def confirmed(module):
     if not waits:
         module.fail_json(msg="no change waits for a confirmation: it was undone, or never made", changes=[])
     if not module.check_mode:
-        run(module, ["tune", "confirm"] + number)
+        tune(module, ["confirm"] + number)
     module.exit_json(changed=True, changes=changes)
 
 
 def status(module):
     # Exit code 1: something drifted or waits, which the document says too.
-    return run(module, ["tune", "status"], accept=(0, 1))[1]
+    return tune(module, ["status"], accept=(0, 1))[1]
 
 
 def is_in_force(module, number):
@@ -199,13 +204,15 @@ def is_in_force(module, number):
 def rolled_back(module):
     which = ["--all"] if module.params["id"] is None else [str(module.params["id"])]
     before = status(module)
+    # An interrupted change is rolled back too, also where it has no value in force.
+    sets = [s for s in before["sets"] if module.params["id"] in (None, s["id"])]
     values = [v for v in before["values"] if module.params["id"] in (None, v["id"])]
     back = [dict(knob=v["knob"], old=v["now"], new=v["before"]) for v in values]
-    result = dict(changed=bool(back), changes=back, drifted=[], diff=diff(back))
-    if module.check_mode or not back:
+    result = dict(changed=bool(sets), changes=back, drifted=[], diff=diff(back))
+    if module.check_mode or not sets:
         module.exit_json(**result)
     force = ["--force"] if module.params["force"] else []
-    rc, done = run(module, ["tune", "rollback"] + which + force, accept=(0, 1))
+    rc, done = tune(module, ["rollback"] + which + force, accept=(0, 1))
     result.update(drifted=done["drifted"])
     if rc:
         kept = ", ".join(d["knob"] for d in done["drifted"]) or "see the journal"
@@ -216,7 +223,9 @@ def rolled_back(module):
 def main():
     arguments = dict(
         COMMON,
-        settings=dict(type="dict", default={}),
+        netns=dict(type="str"),
+        state_dir=dict(type="path"),
+        settings=dict(type="dict"),
         profile=dict(type="str"),
         nics=dict(type="list", elements="str", default=[]),
         state=dict(type="str", default="present", choices=["present", "confirmed", "rolled_back"]),
@@ -225,7 +234,8 @@ def main():
         force=dict(type="bool", default=False),
         understood=dict(type="bool", default=False),
     )
-    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    apart = [("settings", "profile")]
+    module = AnsibleModule(argument_spec=arguments, mutually_exclusive=apart, supports_check_mode=True)
     {"present": present, "confirmed": confirmed, "rolled_back": rolled_back}[module.params["state"]](module)
 
 
