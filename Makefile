@@ -1,13 +1,14 @@
 # The two commands: `make run` and `make test`. The inner loop: `make check`.
 CARGO ?= cargo
 ARGS ?=
-
-.PHONY: run test test-host check lint bench size fuzz captures deps test-deps bench-deps build aarch64 static install uninstall
+.PHONY: run test test-host check lint bench size fuzz captures deps test-deps bench-deps build aarch64 static install uninstall deb rpm
 
 # Installs what is missing, builds, and diagnoses this host. Changes nothing on it.
 run: build
 	target/release/netwright doctor $(ARGS)
 
+# What `netwright --version -v` names; "unknown" outside of a checkout.
+build bench: export NETWRIGHT_COMMIT ?= $(shell scripts/commit)
 build: deps
 	$(CARGO) build --release --locked -p netwright
 
@@ -42,6 +43,12 @@ static: deps
 # The same program for aarch64 Linux, without need of any library there: docs/aarch64.md.
 aarch64: deps
 	CARGO="$(CARGO)" scripts/cross --release
+
+# Packages of the static program, or of the one that BINARY names, below target/packages: docs/packages.md.
+STATIC = target/$(shell rustc -vV | sed -n 's/^host: //p')/release/netwright
+deb rpm: deps $(if $(filter file,$(origin BINARY)),static)
+	@scripts/need dpkg-deb:dpkg rpmbuild:rpm readelf:binutils python3:python3
+	@scripts/package $@ $(if $(filter file,$(origin BINARY)),$(STATIC),$(BINARY))
 
 # Rust comes with the machine; the C compiler builds the zstd library, clang the eBPF programs.
 deps:

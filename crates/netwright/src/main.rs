@@ -23,6 +23,7 @@ mod request;
 mod session;
 mod starved;
 mod topics;
+mod version;
 
 use std::process::ExitCode;
 
@@ -49,6 +50,9 @@ fn main() -> ExitCode {
                 _ => output::refused(&e),
             }
             return ExitCode::from(2);
+        }
+        Err(e) if e.kind() == ErrorKind::DisplayVersion && version::is_long() => {
+            output::Sink::Stdout.text(&version::long()).map(|()| CommandEnd::Yes)
         }
         // Help and version are the answer: failing to write them is an error.
         Err(e) if output::Sink::Stdout.is_terminal() => e.exit(),
