@@ -247,3 +247,30 @@ fn the_bill_of_materials_is_what_cargo_links_and_each_has_its_licence() {
     let many = texts.matches("Permission is hereby granted").count();
     assert!(many > 20, "only {many} copies of the MIT licence with their copyright");
 }
+
+/// The image has nothing but the program, and that one runs in it.
+#[test]
+fn the_container_image_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let context = folder.path().join("context");
+    fs::create_dir(&context).unwrap();
+    fs::copy(built(), context.join("netwright")).unwrap();
+    // A store of its own, and no privilege that this test's own container could lack.
+    let state = |name: &str| folder.path().join(name).display().to_string();
+    let (root, run) = (state("root"), state("run"));
+    let buildah = |args: &[&str]| {
+        let own = ["--storage-driver", "vfs", "--root", &root, "--runroot", &run];
+        tool("buildah", &[&own[..], args].concat())
+    };
+    let file = repository().join("packaging/container/Containerfile");
+    let (file, context) = (file.to_str().unwrap(), context.to_str().unwrap());
+    buildah(&["build", "--isolation", "chroot", "-f", file, "-t", "netwright", context]);
+    let container = buildah(&["from", "--pull-never", "localhost/netwright"]);
+    let own = ["run", "--isolation", "chroot", container.trim(), "--", "/usr/bin/netwright"];
+    assert!(buildah(&[&own[..], &["--version"]].concat()).starts_with("netwright 0.1.0"));
+    let found = buildah(&[&own[..], &["doctor", "--json", "--window", "200ms"]].concat());
+    assert!(found.contains("\"passed\""), "{found}");
+    let mount = buildah(&["mount", container.trim()]);
+    let inside = tool("find", &[mount.trim(), "-type", "f", "-perm", "/111"]);
+    assert_eq!(inside.trim(), format!("{}/usr/bin/netwright", mount.trim()));
+}
