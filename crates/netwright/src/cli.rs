@@ -34,7 +34,7 @@ use crate::{
 ))]
 pub struct Cli {
     /// With --version: the commit, target and compilers, and the SHA-256 of each eBPF object.
-    #[arg(short, long, requires = "version")]
+    #[arg(short, long)]
     pub verbose: bool,
     /// The command to run; there is no default.
     #[command(subcommand)]

@@ -63,7 +63,12 @@ fn main() -> ExitCode {
 fn typed() -> clap::error::Result<Cli> {
     let mut command = help::both(Cli::command());
     let matches = command.try_get_matches_from_mut(std::env::args_os())?;
-    Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
+    let cli = Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
+    if cli.verbose {
+        let why = "-v before a command belongs to --version; type it after the command";
+        return Err(command.error(ErrorKind::ArgumentConflict, why));
+    }
+    Ok(cli)
 }
 
 /// Whether `netwright` was typed alone.

@@ -6,6 +6,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    sync::OnceLock,
 };
 
 use serde_json::Value;
@@ -35,6 +36,14 @@ fn package(kind: &str, revision: &str, into: &Path) -> String {
     command.env("PACK", "fast").env("SOURCE_DATE_EPOCH", DATE);
     command.env("DEBFULLNAME", "Netwright").env("DEBEMAIL", "packages@netwright.dev");
     said(&mut command).trim().to_owned()
+}
+
+/// The first revision's .deb, packed once.
+fn first_deb() -> &'static str {
+    static PACKED: OnceLock<String> = OnceLock::new();
+    PACKED.get_or_init(|| {
+        package("deb", "1", &Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages"))
+    })
 }
 
 /// How a kind of package is installed into a root.
@@ -160,19 +169,18 @@ fn lives(root: &Bare, manager: &Manager<'_>, first: &str, second: &str) {
 
 #[test]
 fn a_deb_is_clean_and_leaves_only_what_its_user_made() {
-    let (folder, again) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let first = package("deb", "1", folder.path());
-    let twice = package("deb", "1", again.path());
-    assert!(fs::read(&first).unwrap() == fs::read(twice).unwrap(), "two packages differ");
-    assert_eq!(tool("lintian", &["--allow-root", &first]), "");
-    assert_eq!(tool("dpkg-deb", &["--field", &first, "Depends", "Pre-Depends"]), "");
+    let (folder, first) = (tempfile::tempdir().unwrap(), first_deb());
+    let twice = package("deb", "1", folder.path());
+    assert!(fs::read(first).unwrap() == fs::read(twice).unwrap(), "two packages differ");
+    assert_eq!(tool("lintian", &["--allow-root", first]), "");
+    assert_eq!(tool("dpkg-deb", &["--field", first, "Depends", "Pre-Depends"]), "");
     let control = folder.path().join("control");
-    tool("dpkg-deb", &["--control", &first, control.to_str().unwrap()]);
+    tool("dpkg-deb", &["--control", first, control.to_str().unwrap()]);
     let members = fs::read_dir(control).unwrap().map(|e| e.unwrap().file_name());
     let members: BTreeSet<_> = members.collect();
     assert_eq!(members, ["control", "md5sums"].map(Into::into).into(), "no scripts");
     let root = Bare::empty();
-    lives(&root, &Manager::deb(&root), &first, &package("deb", "2", folder.path()));
+    lives(&root, &Manager::deb(&root), first, &package("deb", "2", folder.path()));
 }
 
 #[test]
@@ -207,9 +215,8 @@ fn tree() -> BTreeSet<String> {
 #[test]
 fn the_bill_of_materials_is_what_cargo_links_and_each_has_its_licence() {
     let folder = tempfile::tempdir().unwrap();
-    let first = package("deb", "1", folder.path());
     let tree_of = folder.path().join("tree");
-    tool("dpkg-deb", &["-x", &first, tree_of.to_str().unwrap()]);
+    tool("dpkg-deb", &["-x", first_deb(), tree_of.to_str().unwrap()]);
     let doc = tree_of.join("usr/share/doc/netwright");
     let bill = doc.join("sbom.cdx.json");
     said(Command::new(repository().join("scripts/cyclonedx")).arg(&bill));
