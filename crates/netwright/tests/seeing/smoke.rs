@@ -36,24 +36,25 @@ fn commands(help: &str) -> Vec<String> {
         .collect()
 }
 
-/// The program as `make static` builds it, but cheaply (`[profile.smoke]`); built once.
-fn built() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+/// What a build says of each thing that it made, as cargo's JSON messages; built once.
+fn artifacts() -> &'static [serde_json::Value] {
+    static BUILT: OnceLock<Vec<serde_json::Value>> = OnceLock::new();
     BUILT.get_or_init(|| {
         let script = repository().join("scripts/static");
         let args = ["--profile", "smoke", "--message-format", "json-render-diagnostics"];
-        let out = Command::new(script)
-            .args(args)
-            .env_remove("TARGET")
-            .env("NETWRIGHT_COMMIT", COMMIT)
-            .output()
-            .unwrap();
+        let mut build = Command::new(script);
+        build.args(args).env_remove("TARGET").env("NETWRIGHT_COMMIT", COMMIT);
+        let out = build.output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         let text = String::from_utf8(out.stdout).unwrap();
-        let messages = text.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap());
-        let mut programs = messages.filter_map(|m| m["executable"].as_str().map(PathBuf::from));
-        programs.next_back().expect("no program was built")
+        text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
     })
+}
+
+/// The program as `make static` builds it, but cheaply (`[profile.smoke]`).
+fn built() -> &'static Path {
+    let mut programs = artifacts().iter().filter_map(|m| m["executable"].as_str());
+    Path::new(programs.next_back().expect("no program was built"))
 }
 
 fn repository() -> PathBuf {
