@@ -50,11 +50,27 @@ impl Bare {
 
     /// `netwright ARGS` with this folder as its root, in a new mount namespace.
     pub fn command(&self, args: &[&str]) -> Command {
-        let script = r#"mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" &&
-            root=$1 && shift && exec chroot "$root" /usr/bin/netwright "$@""#;
+        let mut command = self.inside(&["--mount"], "mount --rbind /sys", args);
+        command.env("NETWRIGHT_STORE", "off");
+        command
+    }
+
+    /// The same in a network namespace of its own, whose settings no other test reads; with the
+    /// history and the journal of this root.
+    pub fn alone(&self, args: &[&str]) -> Command {
+        let mut command = self.inside(&["--mount", "--net"], "mount -t sysfs sysfs", args);
+        command.env_remove("NETWRIGHT_STORE").env_remove("NETWRIGHT_STATE");
+        command
+    }
+
+    fn inside(&self, namespaces: &[&str], sys: &str, args: &[&str]) -> Command {
+        let script = format!(
+            r#"mount -t proc proc "$1/proc" && {sys} "$1/sys" &&
+            root=$1 && shift && exec chroot "$root" /usr/bin/netwright "$@""#
+        );
         let mut command = Command::new("unshare");
-        command.args(["--mount", "sh", "-c", script, "sh"]).arg(self.root.path()).args(args);
-        command.env_remove("NETWRIGHT_SECRET").env("NETWRIGHT_STORE", "off");
+        command.args(namespaces).args(["sh", "-c", &script, "sh"]).arg(self.root.path());
+        command.args(args).env_remove("NETWRIGHT_SECRET");
         command
     }
 

@@ -121,15 +121,8 @@ fn folders(root: &Bare) -> Vec<String> {
 
 /// What a user leaves: a run in the history, and a change in the journal.
 fn used(root: &Bare) -> BTreeSet<PathBuf> {
-    let run = |args: &[&str]| {
-        // A network namespace of its own has settings that no other test reads.
-        let inner = root.command(args);
-        let mut command = Command::new("unshare");
-        command.arg("--net").arg(inner.get_program()).args(inner.get_args());
-        said(command.env_remove("NETWRIGHT_STORE").env_remove("NETWRIGHT_STATE"))
-    };
-    run(&["doctor", "--window", "200ms"]);
-    run(&["tune", "apply", "--no-confirm", "sysctl.net.ipv4.tcp_fin_timeout=31"]);
+    said(&mut root.alone(&["doctor", "--window", "200ms"]));
+    said(&mut root.alone(&["tune", "apply", "--no-confirm", "sysctl.net.ipv4.tcp_fin_timeout=31"]));
     let made: BTreeSet<PathBuf> =
         root.files().into_iter().filter(|f| f.starts_with("var/lib/netwright")).collect();
     assert!(made.contains(Path::new("var/lib/netwright/history.sqlite")), "{made:?}");
