@@ -1,4 +1,4 @@
-//! `netwright --version -v`: of what the program was made, so that two programs can be compared.
+//! `netwright --version -v`: the sources, compilers and eBPF objects of this build.
 
 use std::fmt::Write as _;
 

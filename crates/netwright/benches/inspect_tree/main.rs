@@ -125,7 +125,7 @@ fn one_size(base: &Path, cpus: usize, count: usize) -> io::Result<Measured> {
     let (mut ours, mut again) = (inspect(NETWRIGHT.as_ref()), inspect(NETWRIGHT.as_ref()));
     let list = TempTree::new(base, 0)?;
     let names = list.0.join("files");
-    let files = plain::list(&folder.0, &mut ours, &names)?;
+    let files = plain::list(&folder.0, &ours, &names)?;
     let mut reads = Command::new(std::env::current_exe()?);
     reads.arg(plain::READ).arg(&names);
     let mut lstopo = Command::new("lstopo-no-graphics");

@@ -1,4 +1,4 @@
-//! Tests of what `make site` gives to mdBook: every page of `docs` is a chapter, and no link leads out of the book.
+//! Tests of what `make site` gives to mdBook: every page of `docs` is a chapter, and every link stays in the book.
 
 use std::{
     collections::BTreeSet,

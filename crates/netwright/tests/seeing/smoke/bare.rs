@@ -55,8 +55,8 @@ impl Bare {
         command
     }
 
-    /// The same in a network namespace of its own, whose settings no other test reads; with the
-    /// history and the journal of this root.
+    /// The same in a new network namespace, because it may change settings. History and journal are
+    /// kept in this root.
     pub fn alone(&self, args: &[&str]) -> Command {
         let mut command = self.inside(&["--mount", "--net"], "mount -t sysfs sysfs", args);
         command.env_remove("NETWRIGHT_STORE").env_remove("NETWRIGHT_STATE");

@@ -34,7 +34,7 @@ fn package(kind: &str, revision: &str, into: &Path) -> String {
     let mut command = Command::new(repository().join("scripts/package"));
     command.arg(kind).arg(built()).env("OUT", into).env("REVISION", revision);
     command.env("PACK", "fast").env("SOURCE_DATE_EPOCH", DATE);
-    command.env("DEBFULLNAME", "Netwright").env("DEBEMAIL", "packages@netwright.dev");
+    command.env("DEBFULLNAME", "Netwright").env("DEBEMAIL", "packages@example.org");
     said(&mut command).trim().to_owned()
 }
 
