@@ -5,6 +5,7 @@ use std::{
     collections::BTreeMap,
     fs,
     io::{BufRead, BufReader},
+    iter,
     process::{Child, ChildStdout, Command, Stdio},
     sync::Mutex,
     thread::sleep,
@@ -162,8 +163,12 @@ struct Reported {
     last: Value,
 }
 
+/// When an interval of `watch` ended, nanoseconds since 1970.
+fn ended(interval: &Value) -> f64 {
+    interval["ended_unix_ns"].as_u64().unwrap() as f64
+}
+
 fn reported(lines: &[Value]) -> Reported {
-    let ended = |v: &Value| v["ended_unix_ns"].as_u64().unwrap() as f64;
     let (first, rest) = lines.split_first().unwrap();
     let mut by: BTreeMap<&str, f64> = BTreeMap::new();
     for context in ["syscall", "interrupting_task", "idle", "ksoftirqd"] {
@@ -200,9 +205,14 @@ fn both() -> (Reported, Truth) {
         assert!(truth.read_line(&mut text).unwrap() > 0, "bpftrace: {text}");
     }
     let offset = clock(libc::CLOCK_REALTIME) - clock(libc::CLOCK_MONOTONIC);
-    // The interval in which it began.
-    watch.next();
-    let seen: Vec<Value> = (0..4).map(|_| watch.next_as()).collect();
+    let (_, line) = text.split_once("T ").unwrap();
+    let began = line.split(' ').next().unwrap().parse::<f64>().unwrap() + offset;
+    // Intervals that ended before its first line, while it was starting, are not compared.
+    let mut first: Value = watch.next_as();
+    while ended(&first) <= began {
+        first = watch.next_as();
+    }
+    let seen: Vec<Value> = iter::once(first).chain((0..3).map(|_| watch.next_as())).collect();
     sleep(Duration::from_millis(300));
     bpftrace.signal(libc::SIGINT);
     for line in truth.lines() {
