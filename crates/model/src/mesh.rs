@@ -32,7 +32,7 @@ pub struct MeshDocument {
     pub interrupted: bool,
 }
 
-/// One measured pair.
+/// A target of this host, and the last probe of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeshTarget {
     /// The peer, as the list names it.

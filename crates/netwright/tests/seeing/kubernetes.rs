@@ -40,7 +40,8 @@ fn manifest(file: &str) -> String {
 fn plain(schema: Value) -> Value {
     match schema {
         Value::Object(all) => {
-            let kept = all.into_iter().filter(|(key, _)| !key.starts_with("x-kubernetes-"));
+            let kept =
+                all.into_iter().filter(|(k, _)| k != "$id" && !k.starts_with("x-kubernetes-"));
             kept.map(|(key, value)| (key, plain(value))).collect::<Map<_, _>>().into()
         }
         Value::Array(all) => all.into_iter().map(plain).collect(),
@@ -55,14 +56,14 @@ fn refused(document: &Value, version: &str) -> Option<String> {
         let file = folder.join(format!("{name}.json"));
         let text = fs::read_to_string(&file)
             .unwrap_or_else(|e| panic!("{}: {e}; scripts/kubernetes installs it", file.display()));
-        plain(serde_json::from_str(&text.replace("_definitions.json#", "#")).unwrap())
+        plain(serde_json::from_str(&text.replace("/api/_definitions.json#", "#")).unwrap())
     };
     let text = |key: &str| document[key].as_str().unwrap();
     let kind = format!("{}-{}", text("kind").to_lowercase(), text("apiVersion").replace('/', "-"));
     let mut root = read(&kind);
-    root["definitions"] = read("_definitions")["definitions"].take();
+    root["$defs"] = read("_definitions")["$defs"].take();
     let mut schema = root.clone();
-    schema.as_object_mut().unwrap().remove("definitions");
+    schema.as_object_mut().unwrap().remove("$defs");
     validate(&schema, &root, document, "").err()
 }
 
@@ -142,6 +143,8 @@ fn the_exporter_needs_the_capabilities_of_its_manifest_and_not_the_hosts_process
         command.args(["--pid", "--fork", "--mount-proc", "setpriv"]);
         command.arg(format!("--bounding-set=-all{caps}")).arg("--no-new-privs");
         command.args([NETWRIGHT, "export", "--once", "--interval", "500ms", "-q"]);
+        // By default a busy CPU may have no time left to observe.
+        command.args(["--softirq", "always", "--waits", "always", "--drops", "always"]);
         let out = command.env_remove("NETWRIGHT_SECRET").output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         String::from_utf8(out.stdout).unwrap()

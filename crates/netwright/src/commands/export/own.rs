@@ -12,7 +12,7 @@ pub struct Own {
 }
 
 impl Own {
-    /// Begins now.
+    /// A process that started at the present time.
     pub fn begin() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { start_unix_s: since.as_secs_f64() }

@@ -31,7 +31,7 @@ struct Pairs {
 }
 
 impl Shown {
-    /// No pair yet.
+    /// Without targets, until [`Shown::place`] names them.
     pub fn new() -> Self {
         let pairs = Mutex::new(Pairs::default());
         Self(Arc::new(Inside { pairs, own: Own::begin(), root: Root::live() }))
