@@ -1,13 +1,14 @@
 # The two commands: `make run` and `make test`. The inner loop: `make check`.
 CARGO ?= cargo
 ARGS ?=
-
-.PHONY: run test test-host check lint bench size fuzz captures deps test-deps bench-deps build aarch64 static install uninstall
+.PHONY: run test test-host check lint bench size fuzz captures deps test-deps bench-deps build aarch64 static install uninstall deb rpm tar image site
 
 # Installs what is missing, builds, and diagnoses this host. Changes nothing on it.
 run: build
 	target/release/netwright doctor $(ARGS)
 
+# What `netwright --version -v` names; "unknown" outside of a checkout.
+build bench: export NETWRIGHT_COMMIT ?= $(shell scripts/commit)
 build: deps
 	$(CARGO) build --release --locked -p netwright
 
@@ -43,6 +44,22 @@ static: deps
 aarch64: deps
 	CARGO="$(CARGO)" scripts/cross --release
 
+# Packages of the static program, or of the one that BINARY names, below target/packages: docs/install.md.
+STATIC = target/$(shell rustc -vV | sed -n 's/^host: //p')/release/netwright
+deb rpm tar: deps $(if $(filter file,$(origin BINARY)),static)
+	@scripts/need dpkg-deb:dpkg rpmbuild:rpm readelf:binutils python3:python3
+	@scripts/package $@ $(if $(filter file,$(origin BINARY)),$(STATIC),$(BINARY))
+
+# A container image of the same program, by podman, buildah or docker.
+CONTAINER ?= $(firstword $(shell command -v podman buildah docker) buildah)
+image: $(if $(filter file,$(origin BINARY)),static)
+	@scripts/need $(notdir $(CONTAINER)):$(notdir $(CONTAINER))
+	$(CONTAINER) build -f packaging/container/Containerfile -t netwright "$(dir $(if $(filter file,$(origin BINARY)),$(STATIC),$(BINARY)))"
+
+# The docs as a website in target/site/book: pages, links and anchors are checked. Builds mdBook once.
+site:
+	@CARGO="$(CARGO)" scripts/site
+
 # Rust comes with the machine; the C compiler builds the zstd library, clang the eBPF programs.
 deps:
 	@scripts/need cc:gcc make:make clang:clang
@@ -54,12 +71,13 @@ test-deps: deps
 	  ping:iputils-ping iperf3:iperf3 qperf:qperf setpriv:util-linux \
 	  qemu-system-x86_64:qemu-system-x86 qemu-system-aarch64:qemu-system-arm \
 	  busybox:busybox-static dpkg-deb:dpkg mkfs.ext4:e2fsprogs debugfs:e2fsprogs \
-	  sysctl:procps ps:procps taskset:util-linux unshare:util-linux python3:python3 bpftrace:bpftrace ansible-playbook:ansible-core \
+	  sysctl:procps ps:procps taskset:util-linux unshare:util-linux python3:python3 lintian:lintian rpmbuild:rpm buildah:buildah bpftrace:bpftrace ansible-playbook:ansible-core \
 	  man:man-db groff:groff-base readelf:binutils bash:bash zsh:zsh fish:fish nginx:nginx-light redis-server:redis-server redis-cli:redis-tools perl:perl-base openssl:openssl chromium:chromium '/usr/lib/postgresql/*/bin/postgres:postgresql' \
 	  udevadm:udev sshd:openssh-server ssh:openssh-client sudo:sudo patch:patch systemd-analyze:systemd tuned:tuned dbus-daemon:dbus-daemon prometheus:prometheus promtool:prometheus '/usr/lib/python3/dist-packages/yaml/__init__.py:python3-yaml' \
 	  '/usr/lib/python3*/ensurepip/__init__.py:python3-venv'
 	@scripts/duckdb
 	@scripts/kubernetes
+	@scripts/cyclonedx
 
 # Every suite. Needs root: the suites make network namespaces of their own.
 test: test-deps lint

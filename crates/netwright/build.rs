@@ -1,14 +1,37 @@
 //! Compresses the committed schemas, `docs/schema/*.json`, for `netwright schema`. The suite `schema` compares
-//! them with the types.
+//! them with the types. Passes on what `netwright --version -v` says of the build.
 
 #![allow(clippy::expect_used, reason = "a build ends with what went wrong")]
 #![allow(clippy::disallowed_methods, reason = "a build reads and writes files")]
 
-use std::{env, fs, io::Write as _, path::PathBuf};
+use std::{env, fs, io::Write as _, path::PathBuf, process::Command};
 
 use flate2::{Compression, write::DeflateEncoder};
 
 fn main() {
+    schemas();
+    build();
+}
+
+/// The commit is what `NETWRIGHT_COMMIT` says: `make` and `scripts/static` set it. To ask git here would
+/// build the program anew after every commit, and name the commit of a repository around the sources.
+fn build() {
+    println!("cargo::rerun-if-env-changed=NETWRIGHT_COMMIT");
+    let of = |name: &str| env::var(name).unwrap_or_default();
+    let rustc = Command::new(of("RUSTC")).arg("-V").output().expect("rustc runs");
+    let commit = env::var("NETWRIGHT_COMMIT").ok().filter(|c| !c.is_empty());
+    for (name, value) in [
+        ("COMMIT", commit.unwrap_or_else(|| "unknown".into())),
+        ("TARGET", of("TARGET")),
+        ("PROFILE", of("PROFILE")),
+        ("RUSTC", String::from_utf8_lossy(&rustc.stdout).trim().to_owned()),
+        ("FEATURES", of("CARGO_CFG_TARGET_FEATURE").replace(',', ", ")),
+    ] {
+        println!("cargo::rustc-env=NETWRIGHT_{name}={value}");
+    }
+}
+
+fn schemas() {
     let folder = PathBuf::from("../../docs/schema");
     println!("cargo::rerun-if-changed={}", folder.display());
     let entries = fs::read_dir(&folder).expect("docs/schema is there");

@@ -20,6 +20,7 @@ fn main() {
     println!("cargo::rerun-if-env-changed=CLANG");
     println!("cargo::rerun-if-changed={}", bpf.display());
     let clang = clang();
+    println!("cargo::rustc-env=NETWRIGHT_CLANG={}", version(&clang));
     for entry in std::fs::read_dir(bpf).expect("src/bpf is there").flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let source = entry.path().join(format!("{name}.bpf.c"));
@@ -35,6 +36,12 @@ fn clang() -> String {
     chosen.or_else(|| CLANGS.iter().find(|n| runs(n)).map(|n| (*n).to_owned())).unwrap_or_else(
         || panic!("no clang to compile the eBPF programs with: install it (Debian: clang), or name one by CLANG"),
     )
+}
+
+/// The first line of `clang --version`.
+fn version(clang: &str) -> String {
+    let out = Command::new(clang).arg("--version").output().expect("clang runs");
+    String::from_utf8_lossy(&out.stdout).lines().next().unwrap_or_default().to_owned()
 }
 
 fn compile(clang: &str, source: &Path, object: &Path) {

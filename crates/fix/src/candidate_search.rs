@@ -234,6 +234,11 @@ mod tests {
         let mut candidate_search = CandidateSearch::new(Nanos(3 * S));
         candidate_search.fresh(candidate_search.next().unwrap(), &[few_channels(&[])], &[]);
         candidate_search.anew();
+        assert_eq!(
+            candidate_search.in_vain().to_string(),
+            "the host was diagnosed once, for 3 s, but not since the last change was kept: the time \
+             budget allows no further diagnosis"
+        );
         let mut other = few_channels(&[]);
         other.changes[0].new = "combined 8".into();
         candidate_search.fresh(candidate_search.next().unwrap(), &[other.clone()], &[]);

@@ -1,6 +1,6 @@
 //! The number of series of a whole scrape against its formula.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     CpuId, Facts, Finding, IrqId, Nanos, QueueId, Reading, Samples,
@@ -97,7 +97,7 @@ fn lines(family: &Family) -> usize {
     family.series.iter().map(|s| of(&s.value)).sum()
 }
 
-fn count(cpus: u32, processes: usize, findings: usize, probes: usize) -> usize {
+fn scraped(cpus: u32, processes: usize, findings: usize, probes: usize) -> Vec<Family> {
     let (facts, samples) = host(cpus);
     let findings: Vec<Finding> = (0..findings).map(finding).collect();
     let mut probe = ProbeTotals::new("rtt://db1".into());
@@ -112,7 +112,11 @@ fn count(cpus: u32, processes: usize, findings: usize, probes: usize) -> usize {
         process: Process { cpu_s: Some(1.0), resident_bytes: Some(1), start_unix_s: 1.0 },
         version: "1",
     };
-    let all = families(&scrape);
+    families(&scrape)
+}
+
+fn count(cpus: u32, processes: usize, findings: usize, probes: usize) -> usize {
+    let all = scraped(cpus, processes, findings, probes);
     let names: BTreeMap<_, _> = all.iter().map(|f| (f.name, ())).collect();
     assert_eq!(names.len(), all.len(), "a family stands there once");
     if probes < 2 {
@@ -141,4 +145,27 @@ fn series_are_those_of_the_documented_formula() {
         (25..=20 + 2 * 11).contains(&fixed),
         "{fixed}: two interfaces, one without a driver's counters"
     );
+}
+
+/// Dashboards and alerts name the metrics and their labels. More may be added; `UPDATE=1` writes what is
+/// new into the list and takes nothing out of it.
+#[expect(clippy::disallowed_methods, reason = "a test that writes its list when asked")]
+#[test]
+fn no_metric_and_no_label_is_gone_or_renamed() {
+    let frozen: BTreeSet<String> =
+        include_str!("../frozen.txt").lines().map(str::to_owned).collect();
+    let mut now = BTreeSet::new();
+    for family in scraped(2, 3, 1, 1) {
+        now.insert(format!("{} {:?}", family.name, family.kind).to_lowercase());
+        let labels = family.series.iter().flat_map(|s| &s.labels);
+        now.extend(labels.map(|(label, _)| format!("{} {{{label}}}", family.name)));
+    }
+    let gone: Vec<_> = frozen.difference(&now).collect();
+    assert!(gone.is_empty(), "dashboards rely on what is gone or renamed: {gone:#?}");
+    if std::env::var_os("UPDATE").is_some() {
+        let all: Vec<&str> = frozen.union(&now).map(String::as_str).collect();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/frozen.txt");
+        std::fs::write(path, all.join("\n") + "\n").unwrap();
+    }
+    assert!(frozen.len() > 60, "only {} lines are in the list", frozen.len());
 }

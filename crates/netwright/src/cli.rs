@@ -33,6 +33,9 @@ use crate::{
     "the answer is no: a finding, not proven, drift (each command's --help says)"
 ))]
 pub struct Cli {
+    /// With --version: the commit, target and compilers, and the SHA-256 of each eBPF object.
+    #[arg(short, long)]
+    pub verbose: bool,
     /// The command to run; there is no default.
     #[command(subcommand)]
     pub command: Command,

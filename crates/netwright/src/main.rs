@@ -23,6 +23,7 @@ mod request;
 mod session;
 mod starved;
 mod topics;
+mod version;
 
 use std::process::ExitCode;
 
@@ -50,6 +51,9 @@ fn main() -> ExitCode {
             }
             return ExitCode::from(2);
         }
+        Err(e) if e.kind() == ErrorKind::DisplayVersion && version::is_long() => {
+            output::Sink::Stdout.text(&version::long()).map(|()| CommandEnd::Yes)
+        }
         // Help and version are the answer: failing to write them is an error.
         Err(e) if output::Sink::Stdout.is_terminal() => e.exit(),
         Err(e) => output::Sink::Stdout.text(&e.render().to_string()).map(|()| CommandEnd::Yes),
@@ -59,7 +63,12 @@ fn main() -> ExitCode {
 fn typed() -> clap::error::Result<Cli> {
     let mut command = help::both(Cli::command());
     let matches = command.try_get_matches_from_mut(std::env::args_os())?;
-    Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
+    let cli = Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
+    if cli.verbose {
+        let why = "-v before a command belongs to --version; type it after the command";
+        return Err(command.error(ErrorKind::ArgumentConflict, why));
+    }
+    Ok(cli)
 }
 
 /// Whether `netwright` was typed alone.

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_netwright_global_optspecs
-    string join \n h/help
+    string join \n v/verbose h/help
 end
 
 function __fish_netwright_needs_command
@@ -24,6 +24,7 @@ function __fish_netwright_using_subcommand
     contains -- $cmd[1] $argv
 end
 
+complete -c netwright -n "__fish_netwright_needs_command" -s v -l verbose -d 'With --version: the commit, target and compilers, and the SHA-256 of each eBPF object'
 complete -c netwright -n "__fish_netwright_needs_command" -s h -l help -d 'Print help'
 complete -c netwright -n "__fish_netwright_needs_command" -f -a "compare" -d 'Compare two groups of runs that exist already'
 complete -c netwright -n "__fish_netwright_needs_command" -f -a "doctor" -d 'Diagnose: read the host, sample its counters, list findings'

@@ -17,7 +17,8 @@ pub enum FixNote {
     )]
     FoundLate { asked_by: String, diagnosis: usize },
     /// Number of diagnoses in all, number since the last kept change, and their time. `found` says
-    /// whether the last diagnosis found anything new.
+    /// whether the last diagnosis found anything new. None since the last kept change: the time
+    /// budget was used up.
     #[error("{}", diagnosed(*.diagnoses, *.since_kept, *.watched_ns, *.found, *.budget_used_up))]
     NothingMoreFound {
         diagnoses: usize,
@@ -68,6 +69,12 @@ fn diagnosed(
         1 => format!("once, for {watched}"),
         n => format!("{n} times, {watched} in all"),
     };
+    if since_kept == Some(0) {
+        return format!(
+            "the host was diagnosed {times}, but not since the last change was kept: the time \
+             budget allows no further diagnosis"
+        );
+    }
     let since = since_kept
         .map(|n| format!(", {n} of them since the last change was kept"))
         .unwrap_or_default();

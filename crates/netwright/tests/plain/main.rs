@@ -9,6 +9,7 @@ mod circles;
 mod compare;
 mod doc_comments;
 mod docs;
+mod frozen;
 mod fuzz;
 mod history;
 mod history_figures;
@@ -17,6 +18,7 @@ mod looks;
 mod pages;
 mod place;
 mod prose;
+mod site;
 mod words;
 
 #[path = "../support/mod.rs"]

@@ -1,6 +1,8 @@
 //! Tests that the committed JSON schemas match the code, and that real output matches them: at
 //! least one of each document here, and every run with `--json` in every suite (`support::schema`).
 
+mod old;
+
 use std::{
     collections::BTreeSet,
     fs,
@@ -20,8 +22,13 @@ use serde_json::Value;
 macro_rules! documents {
     ($($test:ident $name:literal $kind:ty;)*) => {
         const DOCUMENTS: &[(&str, fn() -> Schema)] = &[$(($name, || schema_for!($kind))),*];
+        const READERS: &[(&str, old::Reader)] = &[$(($name, old::read::<$kind>)),*];
         mod real_output_keeps_to_its_schema_of {
-            $(#[test] fn $test() { super::keeps_to($name, &super::$test()); })*
+            $(#[test] fn $test() {
+                let text = super::$test();
+                super::keeps_to($name, &text);
+                super::old::keep($name, &text);
+            })*
         }
     };
 }

@@ -3,6 +3,8 @@
 //! also built as `make static` builds it, and installed where there is no library.
 
 mod bare;
+mod packages;
+mod version;
 
 use std::{
     collections::BTreeSet,
@@ -18,6 +20,9 @@ use crate::support::{
 /// Commands with subcommands of their own.
 const FAMILIES: [&str; 4] = ["history", "lab", "measure", "tune"];
 
+/// What the build is told: the same after each commit, so that only a change of the sources builds anew.
+const COMMIT: &str = "5e0f";
+
 /// The commands in a help text.
 fn commands(help: &str) -> Vec<String> {
     let lines = help.lines().skip_while(|l| *l != "Commands:").skip(1);
@@ -31,19 +36,25 @@ fn commands(help: &str) -> Vec<String> {
         .collect()
 }
 
-/// The program as `make static` builds it, but cheaply (`[profile.smoke]`); built once.
-fn built() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+/// What a build says of each thing that it made, as cargo's JSON messages; built once.
+fn artifacts() -> &'static [serde_json::Value] {
+    static BUILT: OnceLock<Vec<serde_json::Value>> = OnceLock::new();
     BUILT.get_or_init(|| {
         let script = repository().join("scripts/static");
         let args = ["--profile", "smoke", "--message-format", "json-render-diagnostics"];
-        let out = Command::new(script).args(args).env_remove("TARGET").output().unwrap();
+        let mut build = Command::new(script);
+        build.args(args).env_remove("TARGET").env("NETWRIGHT_COMMIT", COMMIT);
+        let out = build.output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         let text = String::from_utf8(out.stdout).unwrap();
-        let messages = text.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap());
-        let mut programs = messages.filter_map(|m| m["executable"].as_str().map(PathBuf::from));
-        programs.next_back().expect("no program was built")
+        text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
     })
+}
+
+/// The program as `make static` builds it, but cheaply (`[profile.smoke]`).
+fn built() -> &'static Path {
+    let mut programs = artifacts().iter().filter_map(|m| m["executable"].as_str());
+    Path::new(programs.next_back().expect("no program was built"))
 }
 
 fn repository() -> PathBuf {

@@ -7,7 +7,7 @@ use model::{
 
 use super::{
     Part, Written,
-    prove::{changes, unit_of},
+    prove::{changes, spoken, unit_of},
     shared::{many, remarks, tone},
 };
 use crate::{
@@ -72,7 +72,7 @@ fn telling(typed: &CompareDocument) -> String {
     let unit = unit(c);
     let ci =
         c.low.zip(c.high).map(|(l, h)| format!(" (95% CI {} to {})", unit.show(l), unit.show(h)));
-    format!("; {} {}{}.", c.metric, unit.show(c.effect), ci.unwrap_or_default())
+    format!("; {} {}{}.", spoken(&c.metric), unit.show(c.effect), ci.unwrap_or_default())
 }
 
 fn unit(c: &Comparison) -> Unit {

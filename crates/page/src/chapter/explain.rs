@@ -1,6 +1,6 @@
 //! `explain`: what a response time is made of, and what other paths and loads would give.
 
-use model::explain::{Bound, ExplainDocument};
+use model::explain::{Bound, ExplainDocument, Prediction};
 
 use super::{
     Part, Written,
@@ -235,6 +235,14 @@ fn predictions(d: &Document, typed: &ExplainDocument, chapter: &mut Chapter) {
         }
     }
     chapter.table(measured);
+    let fitted =
+        |p: &Prediction| p.path == "this" && typed.levels.iter().any(|l| l.clients == p.clients);
+    if typed.predictions.iter().any(fitted) {
+        chapter.say(Text::plain(
+            "On this path the model is fitted to what was measured, so that it meets these points; \
+             other paths and other numbers of clients are predictions.",
+        ));
+    }
     verified(d, typed, chapter);
 }
 

@@ -4,7 +4,7 @@ use model::fix::{Candidate, CandidateStatus, FixChange, FixDocument};
 
 use super::{
     Part, Written,
-    prove::{change_row, changes, unit, verdict_cells, verdict_heads},
+    prove::{change_row, changes, spoken, unit, verdict_cells, verdict_heads},
     shared::{many, remarks, tone},
 };
 use crate::{
@@ -57,7 +57,7 @@ fn story(typed: &FixDocument, w: &mut Written) {
     if let Some(v) = verdict {
         let text = Text::default().then(tone(v.outcome), report::prove::says(v)).and(format!(
             ": {} {} with {said}.",
-            typed.goal,
+            spoken(&typed.goal),
             report::prove::effect(v)
         ));
         w.tell(Part::Gained, text.clone());

@@ -20,7 +20,7 @@ pub fn write(d: &Document, typed: &PassiveDocument) -> Written {
     let mut w =
         Written { chapter: Chapter::new("", "A running server, observed"), ..Written::default() };
     let seen = format!(
-        "Observed for {}, {} of the calls.",
+        "Observed for {}: to cost the server little, its calls in {} of that time.",
         d.shown("/window_ns", Unit::Nanos),
         d.shown("/observed_share", Unit::Share)
     );
@@ -42,10 +42,12 @@ fn one(d: &Document, n: usize, process: &str, w: &mut Written) {
     let exchanges = many(d.number(&at("exchanges")).unwrap_or(0.0) as usize, "exchange");
     let rate = d.shown(&at("exchanges_per_s"), Unit::PerSecond);
     w.chapter.heading(&title);
-    w.chapter.say(Text::plain(format!("{exchanges}, {rate}.")));
+    let scaled =
+        format!("{exchanges} observed; {rate} over the whole time, scaled by the observed part.");
+    w.chapter.say(Text::plain(scaled));
     let mut table = Table::new(format!("Times of an exchange of {title}"))
         .words("part")
-        .figures("values")
+        .figures("exchanges")
         .figures("mean")
         .figures("p50")
         .figures("p90")

@@ -74,7 +74,13 @@ fn effect(d: &Document, typed: &ProveDocument) -> String {
         p if p.starts_with('<') => format!(", p {p}"),
         p => format!(", p = {p}"),
     });
-    format!("; {} {}{}{}.", typed.goal, unit.show(x), ci.unwrap_or_default(), p.unwrap_or_default())
+    format!(
+        "; {} {}{}{}.",
+        spoken(&typed.goal),
+        unit.show(x),
+        ci.unwrap_or_default(),
+        p.unwrap_or_default()
+    )
 }
 
 /// The unit of a verdict's effect.
@@ -89,6 +95,16 @@ pub fn unit_of(metric: &str) -> Unit {
         m if m.ends_with("bits_per_s") => Unit::BitsPerSecond,
         m if m.ends_with("_per_s") => Unit::PerSecond,
         _ => Unit::Plain,
+    }
+}
+
+/// A metric's name in a sentence; tables have the name of the JSON.
+pub fn spoken(metric: &str) -> String {
+    let metric = metric.strip_suffix("_ns").unwrap_or(metric);
+    match metric.strip_suffix("_per_s") {
+        Some("bits") => "throughput".into(),
+        Some(counted) => format!("{} per second", counted.replace('_', " ")),
+        None => metric.replace('_', " "),
     }
 }
 

@@ -17,3 +17,19 @@ pub mod table;
 pub mod waits;
 
 pub use object::{Object, ProgramSpec};
+
+/// The clang that compiled the objects, as it names itself.
+pub const COMPILER: &str = env!("NETWRIGHT_CLANG");
+
+/// The objects that are built in, in alphabetical order: the name of each, and its bytes as clang wrote them.
+pub fn objects() -> [(&'static str, &'static [u8]); 7] {
+    [
+        (drops::NAME, drops::BYTES),
+        (exchanges::NAME, exchanges::BYTES),
+        (messages::NAME, messages::BYTES),
+        (migrated_threads::NAME, migrated_threads::BYTES),
+        (retransmits::NAME, retransmits::BYTES),
+        (softirq::NAME, softirq::BYTES),
+        (waits::NAME, waits::BYTES),
+    ]
+}

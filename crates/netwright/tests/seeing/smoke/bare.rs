@@ -13,18 +13,28 @@ use super::{built, repository};
 use crate::support::{output, schema, serve::Serve};
 
 /// A root that has nothing but what was installed, /proc and /sys.
-struct Bare {
+pub struct Bare {
     root: tempfile::TempDir,
 }
 
 impl Bare {
-    fn installed() -> Self {
+    /// Without the program.
+    pub fn empty() -> Self {
         let bare = Self { root: tempfile::tempdir().unwrap() };
         for folder in ["proc", "sys", "etc"] {
             fs::create_dir(bare.root.path().join(folder)).unwrap();
         }
+        bare
+    }
+
+    fn installed() -> Self {
+        let bare = Self::empty();
         bare.make("install");
         bare
+    }
+
+    pub fn path(&self) -> &Path {
+        self.root.path()
     }
 
     fn make(&self, target: &str) {
@@ -39,17 +49,33 @@ impl Bare {
     }
 
     /// `netwright ARGS` with this folder as its root, in a new mount namespace.
-    fn command(&self, args: &[&str]) -> Command {
-        let script = r#"mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" &&
-            root=$1 && shift && exec chroot "$root" /usr/bin/netwright "$@""#;
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.inside(&["--mount"], "mount --rbind /sys", args);
+        command.env("NETWRIGHT_STORE", "off");
+        command
+    }
+
+    /// The same in a network namespace of its own, whose settings no other test reads; with the
+    /// history and the journal of this root.
+    pub fn alone(&self, args: &[&str]) -> Command {
+        let mut command = self.inside(&["--mount", "--net"], "mount -t sysfs sysfs", args);
+        command.env_remove("NETWRIGHT_STORE").env_remove("NETWRIGHT_STATE");
+        command
+    }
+
+    fn inside(&self, namespaces: &[&str], sys: &str, args: &[&str]) -> Command {
+        let script = format!(
+            r#"mount -t proc proc "$1/proc" && {sys} "$1/sys" &&
+            root=$1 && shift && exec chroot "$root" /usr/bin/netwright "$@""#
+        );
         let mut command = Command::new("unshare");
-        command.args(["--mount", "sh", "-c", script, "sh"]).arg(self.root.path()).args(args);
-        command.env_remove("NETWRIGHT_SECRET").env("NETWRIGHT_STORE", "off");
+        command.args(namespaces).args(["sh", "-c", &script, "sh"]).arg(self.root.path());
+        command.args(args).env_remove("NETWRIGHT_SECRET");
         command
     }
 
     /// Its standard output; it must end well.
-    fn run(&self, args: &[&str]) -> String {
+    pub fn run(&self, args: &[&str]) -> String {
         let out = schema::ended(&mut self.command(args));
         let said = String::from_utf8_lossy(&out.stderr);
         assert!(out.status.success(), "{args:?}: {}: {said}", out.status);
@@ -61,7 +87,7 @@ impl Bare {
     }
 
     /// Every file, relative to the root.
-    fn files(&self) -> Vec<PathBuf> {
+    pub fn files(&self) -> Vec<PathBuf> {
         let (mut found, mut open) = (vec![], vec![self.root.path().to_owned()]);
         while let Some(folder) = open.pop() {
             for entry in fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {

@@ -17,7 +17,8 @@ use super::{
     double_buffer::{DrainedTable, Own, TablePair},
 };
 
-const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/drops.bpf.o"));
+pub(super) static BYTES: &[u8] =
+    aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/drops.bpf.o"));
 
 pub const NAME: &str = "drops";
 

@@ -31,7 +31,8 @@ pub use self::times::{BUCKETS, times};
 use super::{Object, ProgramSpec};
 use crate::samples::clock::monotonic_ns;
 
-const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/exchanges.bpf.o"));
+pub(super) static BYTES: &[u8] =
+    aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/exchanges.bpf.o"));
 
 pub const NAME: &str = "exchanges";
 

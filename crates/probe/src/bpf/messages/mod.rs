@@ -28,7 +28,8 @@ use super::{
     double_buffer::{DrainedTable, Own, Sums, TablePair},
 };
 
-const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/messages.bpf.o"));
+pub(super) static BYTES: &[u8] =
+    aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/messages.bpf.o"));
 
 pub const NAME: &str = "messages";
 

@@ -18,7 +18,7 @@ use super::{
     double_buffer::{DrainedTable, Sums, TablePair},
 };
 
-const BYTES: &[u8] =
+pub(super) static BYTES: &[u8] =
     aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/migrated_threads.bpf.o"));
 
 pub const NAME: &str = "migrated_threads";

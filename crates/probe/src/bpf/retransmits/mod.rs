@@ -21,7 +21,8 @@ use super::{
     double_buffer::{DrainedTable, TablePair},
 };
 
-const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/retransmits.bpf.o"));
+pub(super) static BYTES: &[u8] =
+    aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/retransmits.bpf.o"));
 
 pub const NAME: &str = "retransmits";
 

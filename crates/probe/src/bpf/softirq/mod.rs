@@ -36,7 +36,8 @@ pub use state::{
 
 use super::{Object, ProgramSpec, table};
 
-const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/softirq.bpf.o"));
+pub(super) static BYTES: &[u8] =
+    aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/softirq.bpf.o"));
 
 pub const NAME: &str = "softirq";
 

@@ -25,7 +25,8 @@ pub use self::distribution::{BUCKETS, wait_ns};
 use super::{Object, ProgramSpec};
 use crate::samples::clock::monotonic_ns;
 
-const BYTES: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/waits.bpf.o"));
+pub(super) static BYTES: &[u8] =
+    aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/waits.bpf.o"));
 
 pub const NAME: &str = "waits";
 
