@@ -3,8 +3,15 @@
 
 use std::{
     fs,
+    net::UdpSocket,
     path::{Path, PathBuf},
     process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use serde_json::{Map, Value};
@@ -132,6 +139,38 @@ fn every_container_has_arguments_of_this_program_and_the_least_rights() {
     }
 }
 
+/// A reader that datagrams wait for, until dropped.
+struct Waits(Arc<AtomicBool>, Vec<JoinHandle<()>>);
+
+impl Waits {
+    fn begin() -> Self {
+        let reader = UdpSocket::bind("127.0.0.1:0").unwrap();
+        reader.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        let (stop, to) = (Arc::new(AtomicBool::new(false)), reader.local_addr().unwrap());
+        let [reads, sends] = [Arc::clone(&stop), Arc::clone(&stop)];
+        let reading = thread::spawn(move || {
+            while !reads.load(Ordering::Relaxed) {
+                let _ = reader.recv(&mut [0; 8]);
+            }
+        });
+        let sending = thread::spawn(move || {
+            let from = UdpSocket::bind("127.0.0.1:0").unwrap();
+            while !sends.load(Ordering::Relaxed) {
+                let _ = from.send_to(b"x", to);
+                thread::sleep(Duration::from_millis(2));
+            }
+        });
+        Self(stop, vec![reading, sending])
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.drain(..).for_each(|t| drop(t.join()));
+    }
+}
+
 #[test]
 fn the_exporter_needs_the_capabilities_of_its_manifest_and_not_the_hosts_processes() {
     let (_, container) = containers().remove(0);
@@ -149,12 +188,14 @@ fn the_exporter_needs_the_capabilities_of_its_manifest_and_not_the_hosts_process
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         String::from_utf8(out.stdout).unwrap()
     };
+    let _waits = Waits::begin();
     let measured = "netwright_softirq_seconds_total{cpu=\"0\",context=\"syscall\"}";
     let whole = page(&caps);
     for series in [
         measured,
         "netwright_observed_seconds_total{part=\"drops\"}",
         "netwright_observed_seconds_total{part=\"waits\"}",
+        "netwright_wait_seconds_count{process=",
         "netwright_softnet_processed_packets_total{cpu=\"0\"}",
     ] {
         assert!(whole.contains(series), "no {series}: {whole}");
