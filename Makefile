@@ -76,6 +76,7 @@ test-deps: deps
 	  udevadm:udev sshd:openssh-server ssh:openssh-client sudo:sudo patch:patch systemd-analyze:systemd tuned:tuned dbus-daemon:dbus-daemon prometheus:prometheus promtool:prometheus '/usr/lib/python3/dist-packages/yaml/__init__.py:python3-yaml' \
 	  '/usr/lib/python3*/ensurepip/__init__.py:python3-venv'
 	@scripts/duckdb
+	@scripts/kubernetes
 	@scripts/cyclonedx
 
 # Every suite. Needs root: the suites make network namespaces of their own.

@@ -103,8 +103,6 @@ fn knob(value: &Now) -> &str {
 
 /// The exporter itself: its version, its cost, and when the last interval ended.
 pub fn exporter(version: &str, process: &Process, totals: &Totals) -> Vec<Family> {
-    let mut build = Family::new(Kind::Info, "netwright_build", "The version of the exporter.");
-    build.add(&[("version", version)], Value::Count(1));
     let ended = Family::gauge(
         "netwright_last_interval_timestamp_seconds",
         "When the last interval ended, in seconds since 1970.",
@@ -114,6 +112,15 @@ pub fn exporter(version: &str, process: &Process, totals: &Totals) -> Vec<Family
         "What the exporter and its eBPF programs cost in the last interval, as a share of the host's \
          CPU time.",
     );
+    let mut all = own(version, process);
+    all.extend([ended.with(&[], totals.ended_unix_s), overhead.with(&[], totals.overhead)]);
+    all
+}
+
+/// What is on every page: the program's version, CPU time, memory and start.
+pub fn own(version: &str, process: &Process) -> Vec<Family> {
+    let mut build = Family::new(Kind::Info, "netwright_build", "The version of the exporter.");
+    build.add(&[("version", version)], Value::Count(1));
     let cpu = Family::counter("process_cpu_seconds", "CPU time of the exporter.");
     let memory = Family::gauge("process_resident_memory_bytes", "Resident memory of the exporter.");
     let start = Family::gauge(
@@ -122,8 +129,6 @@ pub fn exporter(version: &str, process: &Process, totals: &Totals) -> Vec<Family
     );
     vec![
         build,
-        ended.with(&[], totals.ended_unix_s),
-        overhead.with(&[], totals.overhead),
         cpu.with(&[], process.cpu_s),
         memory.with(&[], process.resident_bytes.map(|b| b as f64)),
         start.with(&[], Some(process.start_unix_s)),

@@ -1,4 +1,5 @@
-//! Scheduled probes of peers: the only series with a peer in a label, for each that was asked for.
+//! Scheduled probes of peers: the only series with a peer in a label, for each that was asked for, and
+//! for each target of a host in a mesh.
 
 use model::measure::Quantiles;
 
@@ -10,7 +11,8 @@ use crate::{
 /// What the probes of one target measured since the exporter started.
 #[derive(Debug, Clone)]
 pub struct ProbeTotals {
-    target: String,
+    /// `target`; in a mesh before it `source`, which is this host.
+    labels: Vec<(&'static str, String)>,
     /// Round trips of all probes: how many, and the nanoseconds that they took.
     count: u64,
     sum_ns: f64,
@@ -18,12 +20,34 @@ pub struct ProbeTotals {
     failed: u64,
     /// The last probe, where one has ended; its quantiles, where it succeeded.
     last: Option<Option<Quantiles>>,
+    /// Datagrams of all probes, answered and lost; `None` where none are sent.
+    datagrams: Option<[u64; 2]>,
 }
 
 impl ProbeTotals {
     /// No probe yet, of a target that is called as the operator wrote it.
     pub fn new(target: String) -> Self {
-        Self { target, count: 0, sum_ns: 0.0, succeeded: 0, failed: 0, last: None }
+        Self {
+            labels: vec![("target", target)],
+            count: 0,
+            sum_ns: 0.0,
+            succeeded: 0,
+            failed: 0,
+            last: None,
+            datagrams: None,
+        }
+    }
+
+    /// No probe yet, of a pair in a mesh, which are called as the list of peers calls them.
+    pub fn of_pair(source: String, target: String) -> Self {
+        let labels = vec![("source", source), ("target", target)];
+        Self { labels, datagrams: Some([0; 2]), ..Self::new(String::new()) }
+    }
+
+    /// Counts the datagrams of a probe.
+    pub fn sent(&mut self, answered: u64, lost: u64) {
+        let [answered_before, lost_before] = self.datagrams.unwrap_or_default();
+        self.datagrams = Some([answered_before + answered, lost_before + lost]);
     }
 
     /// A probe ended; `None`: without a round trip.
@@ -69,16 +93,25 @@ pub(crate) fn probe_families(probes: &[ProbeTotals]) -> Vec<Family> {
         "Round trips of a target: quantiles of its last probe, sum and count of all since the \
          exporter started.",
     );
+    let mut datagrams = Family::counter(
+        "netwright_probe_datagrams",
+        "Datagrams to a target since the exporter started, by result: an answer in time, or none.",
+    );
     for probe in probes {
-        let target = ("target", probe.target.as_str());
-        success.count(&[target], probe.last.as_ref().map(|last| u64::from(last.is_some())));
-        runs.count(&[target, ("result", "success")], Some(probe.succeeded));
-        runs.count(&[target, ("result", "failure")], Some(probe.failed));
+        let of: Vec<(&str, &str)> = probe.labels.iter().map(|(n, v)| (*n, v.as_str())).collect();
+        let result = |result| [&of[..], &[("result", result)]].concat();
+        success.count(&of, probe.last.as_ref().map(|last| u64::from(last.is_some())));
+        runs.count(&result("success"), Some(probe.succeeded));
+        runs.count(&result("failure"), Some(probe.failed));
         if let Some(summary) = probe.summary() {
-            times.add(&[target], Value::Summary(summary));
+            times.add(&of, Value::Summary(summary));
+        }
+        if let Some([answered, lost]) = probe.datagrams {
+            datagrams.count(&result("answered"), Some(answered));
+            datagrams.count(&result("lost"), Some(lost));
         }
     }
-    vec![success, runs, times]
+    vec![success, runs, times, datagrams]
 }
 
 #[cfg(test)]
@@ -97,7 +130,7 @@ mod tests {
         probe.add(None);
         let summary = probe.summary().unwrap();
         assert_eq!((summary.count, summary.quantiles.len()), (5, 0), "the last one has none");
-        let [success, runs, _] = probe_families(&[probe]).try_into().unwrap();
+        let [success, runs, ..] = &probe_families(&[probe])[..] else { panic!() };
         assert_eq!(success.series[0].value, Value::Count(0), "the last one failed");
         assert_eq!(runs.series.len(), 2);
     }

@@ -21,6 +21,7 @@ pub mod knob;
 pub mod link;
 pub mod lint;
 pub mod measure;
+pub mod mesh;
 pub mod napi;
 pub mod netns;
 pub mod nic;

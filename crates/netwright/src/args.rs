@@ -329,6 +329,8 @@ pub enum Document {
     MeasurePgInit,
     /// Redis commands: `measure redis --json`.
     MeasureRedis,
+    /// One host's targets among many peers: `mesh --once --json`.
+    Mesh,
     /// Remedies and their outcomes: `fix --json`.
     Fix,
     /// Differences between runs: `history diff --json`.

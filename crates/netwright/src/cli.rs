@@ -5,8 +5,8 @@ use clap::{Parser, Subcommand};
 use crate::{
     args::{DoctorArgs, InspectArgs, SchemaArgs, SnapshotArgs},
     commands::{
-        compare, explain, export, fix, history, lab, lint, measure, place, prove, remote, report,
-        serve, tune, watch,
+        compare, explain, export, fix, history, lab, lint, measure, mesh, place, prove, remote,
+        report, serve, tune, watch,
     },
     topics::HelpArgs,
 };
@@ -64,6 +64,8 @@ pub enum Command {
     Lint(lint::args::LintArgs),
     /// Send defined traffic to a server, and report the results.
     Measure(measure::args::MeasureArgs),
+    /// Measure a few peers of many, in a graph that all hosts share.
+    Mesh(mesh::args::MeshArgs),
     /// Propose CPUs for services, beside their NIC and disks.
     Place(place::PlaceArgs),
     /// Run an experiment: interleaved runs, and a verdict.

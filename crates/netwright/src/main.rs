@@ -98,6 +98,7 @@ fn obey(command: Command) -> Result<CommandEnd, Failure> {
         Command::Lab(args) => commands::lab::run(args),
         Command::Lint(args) => commands::lint::run(args),
         Command::Measure(args) => commands::measure::run(&args),
+        Command::Mesh(args) => commands::mesh::run(&args),
         Command::Place(args) => commands::place::run(args),
         Command::Prove(args) => commands::prove::run(&args),
         Command::Remote(args) => commands::remote::run(args),

@@ -51,6 +51,7 @@ pub mod number_table;
 pub mod os_release;
 pub mod pci_config;
 pub mod pci_link;
+pub mod peers;
 pub mod pgbench_log;
 pub mod pgbench_text;
 pub mod pressure;
@@ -160,6 +161,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("pci_link", |b| {
         let _ = (pci_link::speed_mts(b), pci_link::lanes(b));
     }),
+    ("peers", |b| drop(peers::parse(b))),
     ("pgbench_log", |b| drop(pgbench_log::run(&String::from_utf8_lossy(b)))),
     ("pgbench_text", |b| drop(pgbench_text::runs(&String::from_utf8_lossy(b)))),
     ("pressure", |b| drop(pressure::parse(b))),

@@ -12,6 +12,7 @@ pub mod inspect;
 pub mod lab;
 pub mod lint;
 pub mod measure;
+pub mod mesh;
 mod notes;
 mod path;
 pub mod picture;

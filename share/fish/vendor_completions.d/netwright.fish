@@ -36,6 +36,7 @@ complete -c netwright -n "__fish_netwright_needs_command" -f -a "inspect" -d 'Sh
 complete -c netwright -n "__fish_netwright_needs_command" -f -a "lab" -d 'Practice hosts on this machine: namespaces, containers, a guest'
 complete -c netwright -n "__fish_netwright_needs_command" -f -a "lint" -d 'Judge each line of inherited tuning, with the reason'
 complete -c netwright -n "__fish_netwright_needs_command" -f -a "measure" -d 'Send defined traffic to a server, and report the results'
+complete -c netwright -n "__fish_netwright_needs_command" -f -a "mesh" -d 'Measure a few peers of many, in a graph that all hosts share'
 complete -c netwright -n "__fish_netwright_needs_command" -f -a "place" -d 'Propose CPUs for services, beside their NIC and disks'
 complete -c netwright -n "__fish_netwright_needs_command" -f -a "prove" -d 'Run an experiment: interleaved runs, and a verdict'
 complete -c netwright -n "__fish_netwright_needs_command" -f -a "report" -d 'Make one page of results: HTML with charts, or Markdown'
@@ -593,6 +594,19 @@ complete -c netwright -n "__fish_netwright_using_subcommand measure; and __fish_
 complete -c netwright -n "__fish_netwright_using_subcommand measure; and __fish_seen_subcommand_from redis" -s v -l verbose -d 'Print the details that are left out for brevity'
 complete -c netwright -n "__fish_netwright_using_subcommand measure; and __fish_seen_subcommand_from redis" -l no-store -d 'Keep nothing; NETWRIGHT_STORE=off in the environment does it for every command'
 complete -c netwright -n "__fish_netwright_using_subcommand measure; and __fish_seen_subcommand_from redis" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c netwright -n "__fish_netwright_using_subcommand mesh" -l peers -d 'The list of all peers, which every host must have alike: a file with HOST or HOST:PORT on each line, or `dns:NAME[:PORT]` for all addresses of a name. It is read again each period' -r
+complete -c netwright -n "__fish_netwright_using_subcommand mesh" -l self -d 'This host\'s entry in the list [default: the one with an address or the name of this host]' -r
+complete -c netwright -n "__fish_netwright_using_subcommand mesh" -l targets -d 'Targets of each host, in as many random rings; 1 is a ring' -r
+complete -c netwright -n "__fish_netwright_using_subcommand mesh" -l seed -d 'Seed of the rings, the same on every host' -r
+complete -c netwright -n "__fish_netwright_using_subcommand mesh" -l every -d 'The period, 1s to 1h: each target is measured once, at a random time of it' -r
+complete -c netwright -n "__fish_netwright_using_subcommand mesh" -l listen -d 'Serve /metrics on this address, port or both [default: 127.0.0.1:7474]. Beyond loopback a scraper needs the secret as its bearer token; without one, a generated one that is printed' -r
+complete -c netwright -n "__fish_netwright_using_subcommand mesh" -l secret-file -d 'The secret of the peers\' servers and of scrapers [default: from NETWRIGHT_SECRET]' -r -F
+complete -c netwright -n "__fish_netwright_using_subcommand mesh" -s o -l output -d 'Write to this file instead of standard output; an existing file is replaced' -r -F
+complete -c netwright -n "__fish_netwright_using_subcommand mesh" -l once -d 'Measure each target once, print the results, and end'
+complete -c netwright -n "__fish_netwright_using_subcommand mesh" -s q -l quiet -d 'No progress and no notes on standard error'
+complete -c netwright -n "__fish_netwright_using_subcommand mesh" -s v -l verbose -d 'Print the details that are left out for brevity'
+complete -c netwright -n "__fish_netwright_using_subcommand mesh" -l json -d 'Write one JSON document; `netwright schema NAME` prints its schema'
+complete -c netwright -n "__fish_netwright_using_subcommand mesh" -s h -l help -d 'Print help'
 complete -c netwright -n "__fish_netwright_using_subcommand place" -l pid -d 'Processes with this id' -r
 complete -c netwright -n "__fish_netwright_using_subcommand place" -l name -d 'By short name or program file name' -r
 complete -c netwright -n "__fish_netwright_using_subcommand place" -l port -d 'By the port they listen on' -r

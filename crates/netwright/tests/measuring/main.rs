@@ -14,6 +14,7 @@ mod measure_pg;
 mod measure_pg_tls;
 mod measure_redis;
 mod measure_rtt;
+mod mesh;
 mod pg_script;
 mod qperf;
 mod serve_attacked;

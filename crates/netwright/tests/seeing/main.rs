@@ -11,6 +11,7 @@ mod export_rules;
 mod first_page;
 mod given;
 mod history_queries;
+mod kubernetes;
 mod lint_files;
 mod manuals;
 mod planted_cpu;

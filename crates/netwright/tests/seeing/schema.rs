@@ -52,6 +52,7 @@ documents! {
     measure_redis "measure-redis" model::measure::RedisDocument;
     measure_rtt "measure-rtt" model::measure::RttDocument;
     measure_stream "measure-stream" model::measure::StreamDocument;
+    mesh "mesh" model::mesh::MeshDocument;
     place "place" model::placement::PlacementDocument;
     prove "prove" model::prove::ProveDocument;
     tune_apply "tune-apply" model::tune::Outcome;
@@ -196,6 +197,19 @@ fn place() -> String {
     let out = run(NETWRIGHT, &["place", "--json", "--pid", &std::process::id().to_string()]);
     let document: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(document["services"][0]["pid"], std::process::id());
+    out
+}
+
+fn mesh() -> String {
+    let serve = support::serve::Serve::start(&[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("peers");
+    fs::write(&file, format!("here\n{}\n", serve.target())).expect("a file");
+    let peers = file.to_str().expect("UTF-8");
+    let out = run(NETWRIGHT, &["mesh", "--peers", peers, "--self", "here", "--once", "--json"]);
+    let document: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(document["targets"][0]["target"], serve.target());
+    assert!(document["targets"][0]["result"].to_string().contains("\"answered\""), "{document}");
     out
 }
 

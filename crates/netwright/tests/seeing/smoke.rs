@@ -131,6 +131,9 @@ impl Smoke {
             self.run(&[&["measure", kind, serve.target()][..], &short].concat(), &[0]);
         }
         self.run(&["measure", "offload", serve.target(), "--json"], &[0]);
+        std::fs::write(self.state.path().join("peers"), format!("me\n{}\n", serve.target()))
+            .unwrap();
+        self.run(&["mesh", "--peers", "peers", "--self", "me", "--once", "--json"], &[0]);
         let server = http::Server::start(http::plain);
         self.run(&[&["measure", "http", &server.url("/")][..], &short].concat(), &[0]);
         let database = Postgres::start();

@@ -28,8 +28,13 @@ pub struct Exporter {
 
 impl Exporter {
     pub fn start(args: &[&str]) -> Self {
+        Self::of("export", args)
+    }
+
+    /// Another command that serves metrics.
+    pub fn of(name: &str, args: &[&str]) -> Self {
         let mut command = Command::new(NETWRIGHT);
-        command.args(["export", "--listen", "127.0.0.1:0"]).args(args);
+        command.args([name, "--listen", "127.0.0.1:0"]).args(args);
         command.env_remove("NETWRIGHT_SECRET").stdout(Stdio::piped());
         let mut child = heeding(command, libc::SIGINT).spawn().unwrap();
         let mut line = String::new();

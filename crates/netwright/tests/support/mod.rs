@@ -15,6 +15,7 @@ pub const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 pub mod beyond;
 pub mod capture;
 pub mod chromium;
+pub mod cpu_cgroup;
 pub mod dice;
 pub mod exporter;
 pub mod hostile;

@@ -68,9 +68,8 @@ fn document(asked: &[&str], line: &str) -> Option<String> {
     };
     Some(match command {
         "doctor" if asked.contains(&"--peer") => "doctor-peer".into(),
-        "compare" | "inspect" | "doctor" | "fix" | "lint" | "place" | "prove" | "watch" => {
-            command.into()
-        }
+        "compare" | "inspect" | "doctor" | "fix" | "lint" | "mesh" | "place" | "prove"
+        | "watch" => command.into(),
         // What `show` prints keeps to the schema of the run's kind, which its own command is held to.
         "history" => match *words.next().unwrap_or(&"") {
             "show" => return None,

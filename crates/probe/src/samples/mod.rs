@@ -11,6 +11,7 @@ pub mod host_cpu;
 pub mod local_ports;
 mod neighbours;
 mod nics;
+mod own_quota;
 mod pressure;
 mod printed_sockets;
 pub mod raw;
@@ -19,6 +20,7 @@ pub mod sockets;
 mod source;
 mod threads;
 
+pub use own_quota::own_quota;
 pub use threads::{kernel_threads, ksoftirqd_by_cpu};
 
 use std::{

@@ -10,7 +10,7 @@ mod ends;
 mod head;
 mod http;
 mod intervals;
-mod numbers;
+pub(crate) mod numbers;
 mod offload;
 mod pg;
 mod redis;

@@ -3,11 +3,11 @@
 use std::{
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use ::metrics::{
-    Process, Scrape, families,
+    Scrape, families,
     probes::ProbeTotals,
     text::{self, Format},
     totals::Totals,
@@ -17,6 +17,8 @@ use model::{
 };
 use probe::{Root, samples::since_boot};
 use tune::{Host, Store, status};
+
+use super::Own;
 
 /// Counters of this age are not read again, so that many scrapers cannot keep a CPU busy.
 const FRESH: Duration = Duration::from_millis(100);
@@ -30,7 +32,7 @@ struct Inside {
     /// Counters since boot, as the last scrape read them. Held while they are read: one scrape at a time.
     counters: Mutex<Option<(Instant, Reading<Samples>)>>,
     root: Root,
-    start_unix_s: f64,
+    own: Own,
     journal: Option<PathBuf>,
 }
 
@@ -45,7 +47,6 @@ struct State {
 impl Collected {
     /// Empty until the first [`Collected::add`] and [`Collected::renew`].
     pub fn new(processes: usize, journal: Option<PathBuf>) -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let state = State {
             totals: Totals::new(processes),
             findings: Reading::absent("no interval is over yet"),
@@ -57,7 +58,7 @@ impl Collected {
             state: Mutex::new(state),
             counters: Mutex::new(None),
             root: Root::live(),
-            start_unix_s: since.as_secs_f64(),
+            own: Own::begin(),
             journal,
         }))
     }
@@ -118,21 +119,10 @@ impl Collected {
             findings: state.findings.as_ref().map(Vec::as_slice),
             changes: state.changes.as_ref(),
             probes: &state.probes,
-            process: self.process(),
+            process: self.0.own.process(&self.0.root),
             version: env!("CARGO_PKG_VERSION"),
         };
         text::page(&families(&scrape), format)
-    }
-
-    fn process(&self) -> Process {
-        let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-        let statm = self.0.root.word("/proc/self/statm").into_known().unwrap_or_default();
-        let pages = statm.split_ascii_whitespace().nth(1).and_then(|n| n.parse::<u64>().ok());
-        Process {
-            cpu_s: Some(spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9),
-            resident_bytes: pages.map(|n| n * rustix::param::page_size() as u64),
-            start_unix_s: self.0.start_unix_s,
-        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 pub mod args;
 mod collected;
-mod probe;
-mod server;
+mod own;
+pub mod probe;
+pub mod server;
 
 use std::{thread::JoinHandle, time::Duration};
 
@@ -15,7 +16,7 @@ use view::sampling::{judged, read_facts};
 use self::{
     args::{ExportArgs, FormatArg},
     collected::Collected,
-    server::Server,
+    server::{Server, Wanted},
 };
 use crate::{
     commands::measure::{flags::SecretArgs, secret},
@@ -23,7 +24,10 @@ use crate::{
     interrupt::Window,
     output::{Sink, note},
 };
+pub use own::Own;
 
+/// The port where `--listen` names none.
+const PORT: u16 = 7473;
 /// Seconds after which the host's facts are read again, in a thread beside the intervals.
 const FACTS_S: f64 = 300.0;
 
@@ -35,7 +39,7 @@ pub fn run(args: &ExportArgs) -> Result<CommandEnd, Failure> {
     let sink = Sink::new(args.output.clone());
     sink.check()?;
     let window = Window::open();
-    let server = (!args.once).then(|| Server::listen(args)).transpose()?;
+    let server = (!args.once).then(|| Server::listen(wanted(args))).transpose()?;
     let facts = read_facts(&[])?;
     let mut watcher = Watcher::start(&watch(args));
     let collected = Collected::new(usize::from(args.processes), args.state_dir.clone());
@@ -43,7 +47,8 @@ pub fn run(args: &ExportArgs) -> Result<CommandEnd, Failure> {
     facts.wait();
     watcher.begin();
     collected.renew(facts.facts.clone());
-    let serving = server.map(|s| s.serve(collected.clone())).transpose()?;
+    let shown = collected.clone();
+    let serving = server.map(|s| s.serve(move |format| shown.page(format))).transpose()?;
     let probing = probe::begin(probes, &args.probes, secret, collected.clone(), window.stop())?;
     let mut first = true;
     while !window.was_interrupted() {
@@ -69,6 +74,16 @@ pub fn run(args: &ExportArgs) -> Result<CommandEnd, Failure> {
     }
     drop(serving);
     Ok(CommandEnd::Yes)
+}
+
+/// Where the metrics are served.
+fn wanted(args: &ExportArgs) -> Wanted {
+    Wanted {
+        listen: args.listen,
+        port: PORT,
+        secret_file: args.secret_file.clone(),
+        quiet: args.talk.quiet,
+    }
 }
 
 /// The programs that the metrics need.

@@ -9,7 +9,7 @@ use std::{
 use clap::Parser;
 use model::{
     Nanos,
-    measure::{Quantiles, RttSpec},
+    measure::{Quantiles, RttRun, RttSpec},
 };
 use traffic::Secret;
 
@@ -24,6 +24,9 @@ const SHORTEST: Nanos = Nanos(1_000_000_000);
 const LONGEST: Nanos = Nanos(3_600_000_000_000);
 /// How often an end is looked for.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// A probe's flags of `measure rtt`.
+const FLAGS: [&str; 4] = ["--duration", "250ms", "--warmup", "50ms"];
 
 /// A probe of one target: round trips of 64 bytes on one connection, for a quarter of a second.
 pub struct Probe {
@@ -43,19 +46,38 @@ struct Line {
 /// # Errors
 /// A target that is none, or a period out of bounds (exit code 2).
 pub fn checked(args: &ProbeArgs) -> Result<Vec<Probe>, Failure> {
-    if !(SHORTEST..=LONGEST).contains(&args.every) {
-        let why = format!("--every {}; from {SHORTEST} to {LONGEST} is possible", args.every);
-        return Err(Failure::Usage(why));
-    }
+    check_period(args.every)?;
     let one = |target: &String| {
         let usage = |why: &str| Failure::Usage(format!("--probe {target}: {why}"));
         let host = target.strip_prefix("rtt://").filter(|h| !h.is_empty());
         let host = host.ok_or_else(|| usage("write rtt://HOST or rtt://HOST:PORT"))?;
-        let line = ["probe", "--duration", "250ms", "--warmup", "50ms", "--", host];
-        let line = Line::try_parse_from(line).map_err(|_| usage("no host"))?;
-        Ok(Probe { target: target.clone(), spec: spec::rtt(&line.rtt)? })
+        Ok(Probe { target: target.clone(), spec: specified(&FLAGS, host)? })
     };
     args.probe.iter().map(one).collect()
+}
+
+/// Refuses a period out of bounds.
+///
+/// # Errors
+/// As said (exit code 2).
+pub fn check_period(every: Nanos) -> Result<(), Failure> {
+    match (SHORTEST..=LONGEST).contains(&every) {
+        true => Ok(()),
+        false => Err(Failure::Usage(format!(
+            "--every {every}; from {SHORTEST} to {LONGEST} is possible"
+        ))),
+    }
+}
+
+/// The measurement that `measure rtt` makes of these flags.
+///
+/// # Errors
+/// The target is none (exit code 2).
+pub fn specified(flags: &[&str], target: &str) -> Result<RttSpec, Failure> {
+    let line = [&["probe"], flags, &["--", target]].concat();
+    let line =
+        Line::try_parse_from(line).map_err(|_| Failure::Usage(format!("{target}: no host")))?;
+    spec::rtt(&line.rtt)
 }
 
 /// Begins the schedule in a thread, which ends with `stop`.
@@ -78,18 +100,9 @@ pub fn begin(
         traffic::exact_timers();
         let begun = Instant::now();
         let mut failing = vec![false; probes.len()];
-        for period in 0.. {
-            // A time of its own within each period, for each target.
-            let mut times: Vec<(Duration, usize)> =
-                (0..probes.len()).map(|n| (offset(every, jitter), n)).collect();
-            times.sort();
-            for (offset, n) in times {
-                if !waited(begun + every * period + offset, stop) {
-                    return;
-                }
-                let Some((probe, failing)) = probes.get(n).zip(failing.get_mut(n)) else {
-                    continue;
-                };
+        for number in 0.. {
+            let done = period(begun + every * number, (every, jitter), probes.len(), stop, |n| {
+                let Some((probe, failing)) = probes.get(n).zip(failing.get_mut(n)) else { return };
                 let result = one(probe, secret.as_ref(), stop);
                 if stop.load(Ordering::Relaxed) {
                     return;
@@ -101,11 +114,34 @@ pub fn begin(
                 }
                 *failing = result.is_err();
                 collected.probed(n, result.ok());
+            });
+            if !done {
+                return;
             }
         }
     };
     let thread = thread::Builder::new().name("nw-probe".into()).spawn(run);
     thread.map(Some).map_err(|e| Failure::thread(&e))
+}
+
+/// Runs each of `count` probes once within a period, one at a time, each at its time; whether all had
+/// their turn before the end.
+pub fn period(
+    begin: Instant,
+    (every, jitter): (Duration, bool),
+    count: usize,
+    stop: &AtomicBool,
+    mut probe: impl FnMut(usize),
+) -> bool {
+    let mut times: Vec<(Duration, usize)> =
+        (0..count).map(|n| (offset(every, jitter), n)).collect();
+    times.sort();
+    times.into_iter().all(|(offset, n)| {
+        waited(begin + offset, stop) && {
+            probe(n);
+            !stop.load(Ordering::Relaxed)
+        }
+    })
 }
 
 /// When within its period a probe begins.
@@ -119,7 +155,7 @@ fn offset(every: Duration, jitter: bool) -> Duration {
 }
 
 /// Waits; whether the time came before the end.
-fn waited(until: Instant, stop: &AtomicBool) -> bool {
+pub fn waited(until: Instant, stop: &AtomicBool) -> bool {
     while !stop.load(Ordering::Relaxed) {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -131,12 +167,24 @@ fn waited(until: Instant, stop: &AtomicBool) -> bool {
 }
 
 fn one(probe: &Probe, secret: Option<&Secret>, stop: &AtomicBool) -> Result<Quantiles, String> {
+    let run = measured(&probe.spec, secret, stop)?;
+    (run.rtt_ns.count > 0).then_some(run.rtt_ns).ok_or_else(|| "no round trip".to_owned())
+}
+
+/// The run of a probe.
+///
+/// # Errors
+/// Why nothing was measured, as a line.
+pub fn measured(
+    spec: &RttSpec,
+    secret: Option<&Secret>,
+    stop: &AtomicBool,
+) -> Result<RttRun, String> {
     let silent = |_: &str, _: f64| {};
     let run = traffic::Run::new(stop, &silent);
-    let measured = traffic::measure_rtt(&probe.spec, secret, run).map_err(|e| e.to_string())?;
+    let measured = traffic::measure_rtt(spec, secret, run).map_err(|e| e.to_string())?;
     if let Some(why) = measured.broken {
         return Err(why.to_string());
     }
-    let run = measured.document.runs.into_iter().next().filter(|r| r.rtt_ns.count > 0);
-    run.map(|r| r.rtt_ns).ok_or_else(|| "no round trip".to_owned())
+    measured.document.runs.into_iter().next().ok_or_else(|| "no round trip".to_owned())
 }
