@@ -17,6 +17,7 @@ pub mod capture;
 pub mod chromium;
 pub mod dice;
 pub mod exporter;
+pub mod fleet;
 pub mod hostile;
 pub mod http;
 pub mod looks;

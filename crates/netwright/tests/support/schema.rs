@@ -68,6 +68,7 @@ fn document(asked: &[&str], line: &str) -> Option<String> {
     };
     Some(match command {
         "doctor" if asked.contains(&"--peer") => "doctor-peer".into(),
+        "doctor" if asked.contains(&"--fleet") => "doctor-fleet".into(),
         "compare" | "inspect" | "doctor" | "fix" | "lint" | "place" | "prove" | "watch" => {
             command.into()
         }
