@@ -431,6 +431,7 @@ fn one_run(url: &str, hosts: usize) -> (f64, f64, f64) {
     command.args(["doctor", "--fleet", url]).stdout(std::process::Stdio::piped());
     let child = command.spawn().unwrap();
     let pid = child.id() as i32;
+    // SAFETY: a structure of numbers.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     let mut status = 0;
     let mut page = String::new();

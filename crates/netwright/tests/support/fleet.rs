@@ -6,7 +6,7 @@ use std::{
     io::{BufRead, BufReader, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::{SystemTime, UNIX_EPOCH},
@@ -37,6 +37,9 @@ pub struct Simulated {
     pub drifted: Option<&'static str>,
 }
 
+/// The same page for all fleets of a process.
+static BASE: OnceLock<String> = OnceLock::new();
+
 /// The exporters, ended when dropped.
 pub struct SimulatedFleet {
     hosts: Vec<Simulated>,
@@ -47,9 +50,9 @@ pub struct SimulatedFleet {
 impl SimulatedFleet {
     /// Starts all of them; host `n` is called `hN`.
     pub fn start(hosts: Vec<Simulated>) -> Self {
-        let base = base_page();
+        let base = BASE.get_or_init(base_page);
         let pages: Arc<Vec<(u64, String)>> =
-            Arc::new(hosts.iter().map(|h| (h.age_s, page(&base, h))).collect());
+            Arc::new(hosts.iter().map(|h| (h.age_s, page(base, h))).collect());
         let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let stop = Arc::new(AtomicBool::new(false));
