@@ -17,8 +17,8 @@ pub enum HostState {
     Gone,
     /// It answers, and has judged nothing for five minutes.
     Stalled,
-    /// It answers, and has not judged yet.
-    NotJudged,
+    /// It answers, and its first interval is not over.
+    Starting,
     /// It answers with findings of its last interval.
     Judged,
 }
@@ -32,19 +32,19 @@ pub struct FleetFinding {
     pub subject: String,
 }
 
-/// One host.
+/// A host by what its exporter last said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetHost {
-    /// The label `instance`.
+    /// The label `instance` of its series: mostly `HOST:PORT`.
     pub name: String,
     pub state: HostState,
     /// Version of the exporter; `null` while it does not answer.
     pub version: Option<String>,
-    /// Number of critical findings.
+    /// Critical findings, whatever the least severity that was asked for.
     pub critical: u64,
-    /// Number of warnings.
+    /// Findings that are warnings, likewise.
     pub warning: u64,
-    /// Number of findings that are information.
+    /// Findings that are information, likewise.
     pub info: u64,
     /// The findings at or above the least severity, the most severe first.
     pub findings: Vec<FleetFinding>,
@@ -95,6 +95,6 @@ pub struct FleetDocument {
     pub causes: Vec<FleetCause>,
     /// The changes, those that help most hosts first.
     pub changes: Vec<FleetChange>,
-    /// Warnings of Prometheus.
+    /// What Prometheus says that makes its answer incomplete, each once.
     pub warnings: Vec<String>,
 }

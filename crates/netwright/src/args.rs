@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use model::Nanos;
 
-use crate::{fleet_args::FleetArgs, record_args::RecordArgs};
+use crate::{fleet_args::FleetArgs, record_args::RecordArgs, severity_arg::SeverityArg};
 
 /// Appends the exit codes to a command's examples; for a command that answers a question, also what
 /// its "no" means.
@@ -251,17 +251,6 @@ pub enum GoalArg {
     Throughput,
     /// The time of one request.
     Latency,
-}
-
-/// The severity of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SeverityArg {
-    /// Worth knowing; costs nothing measurable now.
-    Info,
-    /// Costs something now or soon will.
-    Warning,
-    /// Limits the host now, or loses data.
-    Critical,
 }
 
 #[derive(Debug, Args)]

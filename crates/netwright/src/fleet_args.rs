@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::SeverityArg;
+use crate::severity_arg::SeverityArg;
 
 /// Which hosts, and how to ask for them.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Fleet")]
 pub struct FleetArgs {
-    /// Ask this Prometheus which of its hosts is limited by what, by the metrics of `netwright export`:
-    /// `http://HOST[:PORT][/PREFIX]`, or https. No host is judged anew.
+    /// Ask a Prometheus which hosts are limited by what. It scrapes their `netwright export`. The URL is
+    /// `http://HOST[:PORT][/PREFIX]`, or https.
     #[arg(long, value_name = "URL", conflicts_with_all = [
         "window", "goal", "no_bpf", "root", "since", "peer", "no_load", "pid", "name", "port", "unit",
         "container", "tag",

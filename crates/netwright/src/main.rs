@@ -22,6 +22,7 @@ mod record_args;
 mod recorder;
 mod request;
 mod session;
+mod severity_arg;
 mod starved;
 mod topics;
 

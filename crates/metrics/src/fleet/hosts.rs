@@ -31,7 +31,7 @@ pub(super) fn hosts(answers: &Answers, least: Severity) -> Vec<FleetHost> {
             // It answered within the last hour, and now it is no target, or one of something else.
             _ if !builds.contains(name) => HostState::Gone,
             _ if stalled.contains(name) => HostState::Stalled,
-            _ if !judged.contains(name) => HostState::NotJudged,
+            _ if !judged.contains(name) => HostState::Starting,
             _ => HostState::Judged,
         };
     }

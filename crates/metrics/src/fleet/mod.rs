@@ -7,7 +7,7 @@ pub mod queries;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use model::{
     SCHEMA_VERSION, Severity,
@@ -56,7 +56,7 @@ fn causes(hosts: &[FleetHost]) -> Vec<FleetCause> {
         }
     }
     let mut causes: Vec<FleetCause> = by_rule.into_values().collect();
-    causes.sort_by(|a, b| (b.hosts.len(), b.severity).cmp(&(a.hosts.len(), a.severity)));
+    causes.sort_by_key(|c| Reverse((c.hosts.len(), c.severity)));
     causes
 }
 

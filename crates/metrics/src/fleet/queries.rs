@@ -23,7 +23,7 @@ pub enum Part {
     Stalled,
 }
 
-/// What Prometheus answered.
+/// The series of all parts, as they come in.
 #[derive(Debug, Clone, Default)]
 pub struct Answers {
     parts: Vec<(Part, Vec<InstantSeries>)>,

@@ -95,7 +95,7 @@ fn hosts_come_worst_first_and_none_is_lost() {
             ("d:7473", HostState::Down, 0, 0),
             ("e:7473", HostState::Gone, 0, 0),
             ("f:7473", HostState::Stalled, 0, 0),
-            ("g:7473", HostState::NotJudged, 0, 0),
+            ("g:7473", HostState::Starting, 0, 0),
             ("c:7473", HostState::Judged, 0, 0),
         ]
     );

@@ -14,7 +14,7 @@ use workloads::{Fetch, Url, fetch_http};
 
 use super::measure::named;
 use crate::{
-    args::{DoctorArgs, SeverityArg},
+    args::DoctorArgs,
     failure::{CommandEnd, Failure},
     fleet_args::FleetArgs,
     output::{Answer, Progress},
@@ -35,19 +35,11 @@ const MOST_SECRET: u64 = 64 << 10;
 pub fn run(args: &DoctorArgs) -> Result<CommandEnd, Failure> {
     let answer = Answer::to(&args.output)?;
     let server = Server::new(&args.fleet)?;
-    let least = severity(args.fleet.min_severity);
+    let least = Severity::from(args.fleet.min_severity);
     let document = server.judge(&args.fleet, least, args.output.talk.quiet)?;
     let top = if args.output.talk.verbose { usize::MAX } else { args.fleet.top as usize };
     answer.tell(&document, |d, look| report::doctor::fleet::text(d, top, look))?;
-    Ok(end(&document, args.fail_on.map(severity)))
-}
-
-fn severity(arg: SeverityArg) -> Severity {
-    match arg {
-        SeverityArg::Info => Severity::Info,
-        SeverityArg::Warning => Severity::Warning,
-        SeverityArg::Critical => Severity::Critical,
-    }
+    Ok(end(&document, args.fail_on.map(Severity::from)))
 }
 
 /// `No` where a host has a finding as severe as `--fail-on`, or where nobody knows whether it has.

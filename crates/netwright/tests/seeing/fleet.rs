@@ -425,6 +425,7 @@ fn peak_mib(status: &str) -> f64 {
 }
 
 /// Wall time, CPU time and memory of one `doctor --fleet`, by its resource usage.
+#[allow(clippy::zombie_processes, reason = "wait4 waits for it and has its usage")]
 fn one_run(url: &str, hosts: usize) -> (f64, f64, f64) {
     let begun = Instant::now();
     let mut command = Command::new(NETWRIGHT);

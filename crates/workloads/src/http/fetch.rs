@@ -32,13 +32,13 @@ pub struct Fetch<'a> {
     pub authorization: Option<&'a str>,
     /// How an `https` server is trusted.
     pub tls: &'a TlsSpec,
-    /// Largest body, bytes.
+    /// A larger body is refused; bytes.
     pub most: usize,
     /// Longest time from the request to the end of the response; connecting has limits of its own.
     pub within: Duration,
 }
 
-/// A complete response.
+/// A response of any status, which the server sent to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
     /// Status code, such as 200.

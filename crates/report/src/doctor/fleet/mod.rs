@@ -86,7 +86,7 @@ fn from(d: &FleetDocument) -> String {
 
 /// Whether its findings are those of now.
 fn answers(host: &FleetHost) -> bool {
-    host.state == HostState::Judged || host.state == HostState::NotJudged
+    host.state == HostState::Judged || host.state == HostState::Starting
 }
 
 fn silent(d: &FleetDocument, top: usize, page: &mut Page) {
@@ -95,7 +95,7 @@ fn silent(d: &FleetDocument, top: usize, page: &mut Page) {
         (HostState::Down, "down: Prometheus cannot scrape the exporter"),
         (HostState::Gone, "gone: scraped within the last hour, no exporter answers now"),
         (HostState::Stalled, "stalled: no new interval for 5 minutes, findings are old"),
-        (HostState::NotJudged, "no interval yet"),
+        (HostState::Starting, "no interval yet"),
     ];
     if states.iter().all(|(state, _)| of(*state).is_empty()) {
         return;
