@@ -1,4 +1,4 @@
-//! Many hosts, by what a Prometheus has scraped of their exporters: [`queries`] to ask, and
+//! Many hosts, by what a Prometheus has scraped of their exporters: [`queries()`] to ask, and
 //! [`fleet`] to judge the answers.
 
 mod changes;
