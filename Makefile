@@ -107,14 +107,15 @@ lint: deps
 # make bench BENCHES=traffic ARGS='--only stream'; its parts http and redis alone are BENCHES=http and BENCHES=redis. As root:
 # BENCHES=explain holds explain's predictions against what is measured on slow wires, BENCHES=decompose
 # its parts against known service times (docs/explain.md). BENCHES=prove counts how often prove is wrong,
-# on made-up hosts and live (ARGS='--minutes 25'; docs/prove.md), BENCHES=watch what watching costs. neper is
-# compared with where NEPER=path/to/tcp_rr says that it is; inspect_tree and watch compare with an
+# on made-up hosts and live (ARGS='--minutes 25'; docs/prove.md), BENCHES=watch what watching costs, BENCHES=fleet
+# what 500 hosts cost a Prometheus and doctor. neper is compared with where NEPER=path/to/tcp_rr says that it is; inspect_tree and watch compare with an
 # older netwright where BEFORE=path/to/netwright says that it is.
 BENCHES ?= inspect_tree record traffic
 bench: bench-deps size
 	@failed=0; for bench in $(BENCHES); do \
 	  package=netwright only=; \
 	  case $$bench in record) package=stats;; http|redis) only="--only $$bench"; bench=traffic;; \
+	    fleet) $(CARGO) test -p netwright --release --locked --test seeing fleet::cost -- --ignored --nocapture || failed=1; continue;; \
 	    prove) $(CARGO) test -p stats --release --locked --lib simulated -- --ignored --nocapture || failed=1;; esac; \
 	  $(CARGO) bench -p $$package --locked --bench $$bench -- $$only $(ARGS) || failed=1; \
 	done; exit $$failed

@@ -11,7 +11,7 @@ use model::{
 use crate::{
     Family, Kind,
     family::Value,
-    limits::{CHANGES, FINDINGS},
+    limits::{CHANGES, FINDINGS, VALUE},
     totals::Totals,
 };
 
@@ -42,8 +42,8 @@ pub fn findings(findings: &Reading<&[Finding]>) -> Vec<Family> {
     );
     let mut change = Family::gauge(
         "netwright_finding_change",
-        "1 for each setting that would remedy a finding of the last interval; `netwright doctor` \
-         has the values.",
+        "1 for each setting that would remedy a finding of the last interval, with its new value; \
+         `netwright doctor` has the reasons.",
     );
     let mut ranked: Vec<&Finding> = all.iter().collect();
     ranked.sort_by_key(|f| f.rank);
@@ -60,7 +60,9 @@ pub fn findings(findings: &Reading<&[Finding]>) -> Vec<Family> {
         if let Some(first) = first
             && knobs.insert((key, first.knob.as_str()), ()).is_none()
         {
-            let labels = [("rule", key.0), ("subject", key.1), ("knob", first.knob.as_str())];
+            let value = if first.new.len() <= VALUE { first.new.as_str() } else { "" };
+            let knob = first.knob.as_str();
+            let labels = [("rule", key.0), ("subject", key.1), ("knob", knob), ("value", value)];
             change.count(&labels, Some(1));
         }
     }

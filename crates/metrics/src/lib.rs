@@ -6,6 +6,7 @@
 
 mod cpu;
 pub mod family;
+pub mod fleet;
 mod host;
 pub mod limits;
 mod mesh;

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The most findings with a series each, by rank; the number of all is a series for each severity.
 pub const FINDINGS: usize = 100;
+/// The longest value of a change that is a label, bytes; a mask of 2,048 CPUs is none.
+pub const VALUE: usize = 128;
 /// The most reasons of drops; the kernel of 2025 knows some 120, a host meets a few of them.
 pub const REASONS: usize = 40;
 /// The most values of applied changes with a series each.

@@ -13,6 +13,7 @@ pub mod explain;
 pub mod facts;
 pub mod finding;
 pub mod fix;
+pub mod fleet;
 pub mod history;
 pub mod host;
 pub mod ids;

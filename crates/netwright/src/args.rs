@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use model::Nanos;
 
-use crate::record_args::RecordArgs;
+use crate::{fleet_args::FleetArgs, record_args::RecordArgs, severity_arg::SeverityArg};
 
 /// Appends the exit codes to a command's examples; for a command that answers a question, also what
 /// its "no" means.
@@ -198,6 +198,7 @@ pub enum Section {
   netwright doctor --window 30s --for latency --name postgres
   netwright doctor --fail-on warning --json > report.json   # for a pipeline
   netwright doctor --peer ssh://root@db1   # which end limits?
+  netwright doctor --fleet http://prometheus:9090   # which of many hosts?
   netwright doctor --root host.tar.zst   # someone else's host
   netwright doctor --root sosreport.tar.xz   # counters since boot
   # what happened between the two
@@ -205,7 +206,8 @@ pub enum Section {
 
 Ctrl-C ends the window early: what was seen until then is judged (exit code as
 usual); a second Ctrl-C ends netwright.",
-    "a finding is at least as severe as --fail-on"
+    "a finding is at least as severe as --fail-on; with --fleet also a host
+     that does not answer"
 ))]
 pub struct DoctorArgs {
     #[command(flatten)]
@@ -233,6 +235,8 @@ pub struct DoctorArgs {
     #[arg(long, requires = "peer", help_heading = "Peer")]
     pub no_load: bool,
     #[command(flatten)]
+    pub fleet: FleetArgs,
+    #[command(flatten)]
     pub processes: ProcessArgs,
     #[command(flatten)]
     pub output: OutputArgs,
@@ -247,17 +251,6 @@ pub enum GoalArg {
     Throughput,
     /// The time of one request.
     Latency,
-}
-
-/// The severity of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SeverityArg {
-    /// Worth knowing; costs nothing measurable now.
-    Info,
-    /// Costs something now or soon will.
-    Warning,
-    /// Limits the host now, or loses data.
-    Critical,
 }
 
 #[derive(Debug, Args)]
@@ -305,6 +298,8 @@ pub enum Document {
     Doctor,
     /// Findings of both ends: `doctor --peer HOST --json`.
     DoctorPeer,
+    /// Hosts, causes and changes: `doctor --fleet URL --json`.
+    DoctorFleet,
     /// The verdict on two groups: `compare --json`.
     Compare,
     /// Components and predictions: `explain --json`.

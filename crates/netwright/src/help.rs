@@ -10,7 +10,18 @@ use clap::{Arg, Command};
 const SHOWN: &[(&str, &[&str])] = &[
     (
         "netwright doctor",
-        &["window", "for", "fail-on", "root", "peer", "port", "container", "json", "verbose"],
+        &[
+            "window",
+            "for",
+            "fail-on",
+            "root",
+            "peer",
+            "fleet",
+            "port",
+            "container",
+            "json",
+            "verbose",
+        ],
     ),
     (
         "netwright compare",

@@ -12,6 +12,7 @@ mod commands;
 mod exit;
 mod failure;
 mod first;
+mod fleet_args;
 mod help;
 mod interrupt;
 #[cfg(test)]
@@ -21,6 +22,7 @@ mod record_args;
 mod recorder;
 mod request;
 mod session;
+mod severity_arg;
 mod starved;
 mod topics;
 mod version;
@@ -89,6 +91,7 @@ fn run(command: Command) -> Result<CommandEnd, Failure> {
 fn obey(command: Command) -> Result<CommandEnd, Failure> {
     match command {
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Doctor(args) if args.fleet.fleet.is_some() => commands::doctor_fleet::run(&args),
         Command::Doctor(args) => commands::doctor_peer::either(&request::Doctor::check(args)?),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Export(args) => commands::export::run(&args),

@@ -49,6 +49,8 @@ pub fn begin(command: &Command) -> Option<Recorder> {
 /// state of an experiment.
 fn wanted(command: &Command) -> Option<(Option<&'static str>, &RecordArgs)> {
     match command {
+        // What a Prometheus knows is kept there.
+        Command::Doctor(a) if a.fleet.fleet.is_some() => None,
         Command::Doctor(a) if a.peer.is_some() => Some((Some("doctor-peer"), &a.keep)),
         Command::Doctor(a) => Some((Some("doctor"), &a.keep)),
         Command::Explain(a) => Some((None, &a.keep)),

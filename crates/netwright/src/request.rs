@@ -13,7 +13,7 @@ use probe::{
 };
 
 use crate::{
-    args::{DoctorArgs, GoalArg, InspectArgs, ProcessArgs, Section, SeverityArg, SnapshotArgs},
+    args::{DoctorArgs, GoalArg, InspectArgs, ProcessArgs, Section, SnapshotArgs},
     failure::Failure,
     output::Sink,
 };
@@ -148,11 +148,7 @@ impl Doctor {
                 GoalArg::Throughput => Goal::Throughput,
                 GoalArg::Latency => Goal::Latency,
             },
-            fail_on: args.fail_on.map(|s| match s {
-                SeverityArg::Info => Severity::Info,
-                SeverityArg::Warning => Severity::Warning,
-                SeverityArg::Critical => Severity::Critical,
-            }),
+            fail_on: args.fail_on.map(Severity::from),
             json: args.output.json,
             sink,
             verbose: args.output.talk.verbose,

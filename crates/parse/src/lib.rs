@@ -59,6 +59,7 @@ pub mod proc_net_stat;
 pub mod proc_net_tcp;
 pub mod proc_stat;
 pub mod proc_status;
+pub mod prometheus_json;
 pub mod prove_json;
 pub mod rtnl_addr;
 pub mod rtnl_link;
@@ -171,6 +172,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("proc_status", |b| {
         let _ = proc_status::value(b, "Cpus_allowed_list");
     }),
+    ("prometheus_json", |b| drop(prometheus_json::parse(b))),
     ("prove_json", |b| {
         document(b, prove_json::document);
         document(b, |d| prove_json::record(std::slice::from_ref(d)));

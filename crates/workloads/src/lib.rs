@@ -10,7 +10,10 @@ mod redis;
 
 pub use fuzzed::PARSERS;
 pub use http::{
-    measure::measure as measure_http, statuses::of_statuses as what_statuses_say, url::Url,
+    fetch::{Fetch, Fetched, fetch as fetch_http},
+    measure::measure as measure_http,
+    statuses::of_statuses as what_statuses_say,
+    url::Url,
 };
 pub use pg::measure::measure as measure_pg;
 pub use redis::{RedisUrl, measure as measure_redis};

@@ -69,6 +69,14 @@ critical\t'Limits the host now, or loses data'"
 complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l root -d 'Read this directory tree, snapshot or sosreport instead of the running host' -r -F
 complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l since -d 'An earlier snapshot or archive of the same host: judge the time between it and --root' -r -F
 complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l peer -d 'Judge this host as well, over the same window, while streams load the path, and say which end limits: `ssh://[USER@]HOST[:PORT][/PATH/OF/netwright]`' -r
+complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l fleet -d 'Ask a Prometheus which hosts are limited by what. It scrapes their `netwright export`. The URL is `http://HOST[:PORT][/PREFIX]`, or https' -r
+complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l match -d 'Only hosts with these labels, as PromQL has them: `\'dc="ams",job="netwright"\'`' -r
+complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l min-severity -d 'Leave out findings that are less severe' -r -f -a "info\t'Worth knowing; costs nothing measurable now'
+warning\t'Costs something now or soon will'
+critical\t'Limits the host now, or loses data'"
+complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l top -d 'List at most this many hosts, causes and changes; `-v` lists all' -r
+complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l fleet-secret-file -d 'The Prometheus\' bearer token, or `USER:PASSWORD`, from this file' -r -F
+complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l ca -d 'PEM file with the certificate authorities to trust instead of the system\'s' -r -F
 complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l pid -d 'Processes with this id' -r
 complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l name -d 'By short name or program file name' -r
 complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l port -d 'By the port they listen on' -r
@@ -79,6 +87,7 @@ complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l tag -d 'K
 complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l store -d 'The history\'s file [default: NETWRIGHT_STORE; else history.sqlite in NETWRIGHT_STATE, as root in /var/lib/netwright, otherwise in $XDG_DATA_HOME/netwright or ~/.local/share/netwright]' -r -F
 complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l no-bpf -d 'Attach no eBPF programs: softirq time is taken from /proc/stat. NETWRIGHT_BPF=off in the environment does it for every command'
 complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l no-load -d 'Send nothing meanwhile: judge the traffic that is there'
+complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l insecure -d 'Accept any certificate: whoever intercepts the connection reads the secret'
 complete -c netwright -n "__fish_netwright_using_subcommand doctor" -l json -d 'Write one JSON document; `netwright schema NAME` prints its schema'
 complete -c netwright -n "__fish_netwright_using_subcommand doctor" -s q -l quiet -d 'No progress and no notes on standard error'
 complete -c netwright -n "__fish_netwright_using_subcommand doctor" -s v -l verbose -d 'Print the details that are left out for brevity'

@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod doctor;
+pub mod doctor_fleet;
 pub mod doctor_peer;
 pub mod explain;
 pub mod export;

@@ -16,7 +16,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("diagnose", &["model", "stats"]),
     ("report", &["model"]),
     ("page", &["model", "report"]),
-    ("metrics", &["model"]),
+    ("metrics", &["model", "parse"]),
     ("probe", &["model", "parse"]),
     ("traffic", &["model", "stats", "probe"]),
     ("workloads", &["model", "stats", "probe", "traffic"]),

@@ -9,6 +9,7 @@ mod doctor_sockets;
 mod export;
 mod export_rules;
 mod first_page;
+mod fleet;
 mod given;
 mod history_queries;
 mod kubernetes;

@@ -10,7 +10,10 @@ use std::{
 };
 
 use crate::support::{
-    self, NETWRIGHT, run,
+    self, NETWRIGHT,
+    exporter::Prometheus,
+    fleet::{Simulated, SimulatedFleet},
+    run,
     schema::{ended, folder, keeps_to, schema, validate},
     tuned::{Practice, on_a_host},
 };
@@ -36,6 +39,7 @@ macro_rules! documents {
 documents! {
     compare "compare" model::compare::CompareDocument;
     doctor "doctor" report::DoctorDocument;
+    doctor_fleet "doctor-fleet" model::fleet::FleetDocument;
     doctor_peer "doctor-peer" report::doctor::peer::PeerDocument;
     explain "explain" model::explain::ExplainDocument;
     explain_passive "explain-passive" model::passive::PassiveDocument;
@@ -543,4 +547,12 @@ fn tune_journal() -> String {
         assert!(kinds.len() > 4, "of many kinds: {kinds:?}");
         lines.split_inclusive('\n').next().expect("a line").to_owned()
     })
+}
+
+fn doctor_fleet() -> String {
+    let fleet = SimulatedFleet::start(vec![Simulated::default()]);
+    let prometheus = Prometheus::start(&fleet.config("1s"), "");
+    prometheus.answered("netwright_findings");
+    let url = prometheus.url();
+    run(NETWRIGHT, &["doctor", "--fleet", &url, "--json"])
 }

@@ -4,6 +4,7 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream},
+    path::Path,
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicU32, Ordering},
     thread,
@@ -120,30 +121,54 @@ pub struct Prometheus {
 impl Prometheus {
     /// Starts it with this configuration, and `rules.yml` beside it; waits until it answers.
     pub fn start(config: &str, rules: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name).display().to_string();
-        fs::write(path("prometheus.yml"), config).unwrap();
-        fs::write(path("rules.yml"), rules).unwrap();
-        // 127.0.0.0/8 is all loopback: nobody else has this address.
-        let [_, high, middle, low] = std::process::id().to_be_bytes();
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let ip = Ipv4Addr::new(127, 64 | (high << 4) | (number as u8 & 15), middle, low);
-        let address = SocketAddr::new(ip.into(), 9090);
-        let mut command = Command::new("prometheus");
-        command.arg(format!("--config.file={}", path("prometheus.yml")));
-        command.arg(format!("--storage.tsdb.path={}", path("data")));
-        command.arg(format!("--web.listen-address={address}"));
-        let log = fs::File::create(path("log")).unwrap();
-        command.stdout(Stdio::null()).stderr(log);
-        let child = command.spawn().expect("prometheus: install it by `make test-deps`");
-        let prometheus = Self { child, address, _folder: folder };
+        let prometheus = Self::begin(Self::free_address(), config, rules, &[]);
         let until = Instant::now() + PATIENCE;
-        while !try_get(address, "/-/ready", "").is_ok_and(|a| a.contains(" 200 ")) {
+        while !try_get(prometheus.address, "/-/ready", "").is_ok_and(|a| a.contains(" 200 ")) {
             let log = || fs::read_to_string(prometheus._folder.path().join("log"));
             assert!(Instant::now() < until, "{:?}", log());
             thread::sleep(Duration::from_millis(50));
         }
         prometheus
+    }
+
+    /// Starts it on this address with TLS and a login, as this file for its web server says; waits until
+    /// it listens.
+    pub fn start_tls(address: SocketAddr, config: &str, web: &Path) -> Self {
+        let web = format!("--web.config.file={}", web.display());
+        let prometheus = Self::begin(address, config, "", &[&web]);
+        let until = Instant::now() + PATIENCE;
+        while TcpStream::connect(prometheus.address).is_err() {
+            assert!(Instant::now() < until);
+            thread::sleep(Duration::from_millis(50));
+        }
+        prometheus
+    }
+
+    /// An address that nobody else has: 127.0.0.0/8 is all loopback.
+    pub fn free_address() -> SocketAddr {
+        let [_, high, middle, low] = std::process::id().to_be_bytes();
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let ip = Ipv4Addr::new(127, 64 | (high << 4) | (number as u8 & 15), middle, low);
+        SocketAddr::new(ip.into(), 9090)
+    }
+
+    fn begin(address: SocketAddr, config: &str, rules: &str, more: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        fs::write(path("prometheus.yml"), config).unwrap();
+        fs::write(path("rules.yml"), rules).unwrap();
+        let mut command = Command::new("prometheus");
+        command.arg(format!("--config.file={}", path("prometheus.yml")));
+        command.arg(format!("--storage.tsdb.path={}", path("data")));
+        command.arg(format!("--web.listen-address={address}")).args(more);
+        let log = fs::File::create(path("log")).unwrap();
+        command.stdout(Stdio::null()).stderr(log);
+        let child = command.spawn().expect("prometheus: install it by `make test-deps`");
+        Self { child, address, _folder: folder }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// A configuration that scrapes one target twice a second.

@@ -18,6 +18,7 @@ pub mod chromium;
 pub mod cpu_cgroup;
 pub mod dice;
 pub mod exporter;
+pub mod fleet;
 pub mod hostile;
 pub mod http;
 pub mod looks;

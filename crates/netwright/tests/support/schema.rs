@@ -68,6 +68,7 @@ fn document(asked: &[&str], line: &str) -> Option<String> {
     };
     Some(match command {
         "doctor" if asked.contains(&"--peer") => "doctor-peer".into(),
+        "doctor" if asked.contains(&"--fleet") => "doctor-fleet".into(),
         "compare" | "inspect" | "doctor" | "fix" | "lint" | "mesh" | "place" | "prove"
         | "watch" => command.into(),
         // What `show` prints keeps to the schema of the run's kind, which its own command is held to.

@@ -4,6 +4,7 @@
 
 mod ansible;
 mod doctor_peer;
+mod fleet_guide;
 mod peer_tune;
 mod tune;
 mod tune_crash;

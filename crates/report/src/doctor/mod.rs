@@ -3,6 +3,7 @@
 pub mod cpu_time;
 pub mod document;
 mod findings;
+pub mod fleet;
 pub mod peer;
 mod plan;
 mod rest;

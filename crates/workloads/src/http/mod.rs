@@ -7,11 +7,12 @@
 //! - [`recorder`] and [`result`]: distributions, counts and context; [`statuses`]: warnings on
 //!   errors and redirects.
 //!
-//! [`pieces`] feeds the response parser for fuzzing.
+//! [`fetch`] gets one URL and keeps the body. [`pieces`] feeds the response parser for fuzzing.
 //!
 //! TLS for `https` URLs is [`traffic::net::tls`]; [`traffic::engine::reach`] tries it before the
 //! first run.
 
+pub mod fetch;
 pub mod measure;
 pub mod pieces;
 mod pipeline;

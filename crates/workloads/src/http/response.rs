@@ -103,6 +103,24 @@ impl Parser {
         }
     }
 
+    /// Whether the next bytes are the body's, without the sizes of chunks.
+    pub fn is_in_body(&self) -> bool {
+        use ResponseState::{Data, Length, UntilEnd};
+        matches!(self.state, Length(_) | Data(_) | UntilEnd)
+    }
+
+    /// As [`Self::feed`], but at most to where the body begins or ends.
+    pub fn feed_part(&mut self, bytes: &[u8]) -> (usize, Fed) {
+        match self.step(bytes) {
+            Ok((n, false)) => (n, Fed::More),
+            Ok((n, true)) => {
+                self.reset();
+                (n, Fed::Whole(self.answer))
+            }
+            Err(why) => (0, Fed::Bad(why)),
+        }
+    }
+
     /// Takes some of the bytes; returns how many, and whether the response ends there.
     fn step(&mut self, bytes: &[u8]) -> Result<(usize, bool), &'static str> {
         let all = bytes.len();

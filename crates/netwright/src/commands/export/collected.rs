@@ -70,18 +70,20 @@ impl Collected {
         state.findings = Reading::Known(record.findings);
     }
 
-    /// Takes new facts, and reads which changes are in force.
-    pub fn renew(&self, facts: Option<Facts>) {
+    /// Takes new facts, and reads which changes are in force; returns whether these are others than
+    /// before.
+    pub fn renew(&self, facts: Option<Facts>) -> bool {
         let store = Store::of(self.0.journal.clone());
         let changes = match status::status(&Host::live(), &store, None) {
             Ok(status) => Reading::Known(status),
             Err(e) => Reading::denied(e.to_string()),
         };
         let mut state = lock(&self.0.state);
-        state.changes = changes;
+        let before = std::mem::replace(&mut state.changes, changes);
         if let Some(facts) = facts {
             state.facts = Reading::Known(facts);
         }
+        before.is_known() && before != state.changes
     }
 
     /// The targets of probes, in the order of [`Collected::probed`].

@@ -43,7 +43,7 @@ pub fn run(args: &ExportArgs) -> Result<CommandEnd, Failure> {
     let facts = read_facts(&[])?;
     let mut watcher = Watcher::start(&watch(args));
     let collected = Collected::new(usize::from(args.processes), args.state_dir.clone());
-    let mut facts = Refreshed { reading: Some(facts), facts: None, age_s: 0.0 };
+    let mut facts = Refreshed { reading: Some(facts), facts: None, age_s: 0.0, stale: false };
     facts.wait();
     watcher.begin();
     collected.renew(facts.facts.clone());
@@ -58,7 +58,8 @@ pub fn run(args: &ExportArgs) -> Result<CommandEnd, Failure> {
         }
         first = false;
         facts.pass(interval.interval_s)?;
-        collected.renew(facts.facts.clone());
+        // A change of `tune`, or drift: what the findings rest on is another one.
+        facts.stale |= collected.renew(facts.facts.clone());
         collected.add(judged(facts.facts.as_ref(), interval));
         if args.once {
             let format = match args.format {
@@ -120,6 +121,8 @@ struct Refreshed {
     reading: Option<JoinHandle<Facts>>,
     facts: Option<Facts>,
     age_s: f64,
+    /// Whether they are known to be old.
+    stale: bool,
 }
 
 impl Refreshed {
@@ -136,7 +139,8 @@ impl Refreshed {
         self.age_s += interval_s;
         if self.reading.as_ref().is_some_and(JoinHandle::is_finished) {
             self.wait();
-        } else if self.reading.is_none() && self.age_s >= FACTS_S {
+        } else if self.reading.is_none() && (self.stale || self.age_s >= FACTS_S) {
+            self.stale = false;
             self.reading = Some(read_facts(&[])?);
         }
         Ok(())
