@@ -7,8 +7,10 @@ mod doctor_peer;
 mod peer_tune;
 mod tune;
 mod tune_crash;
+mod tune_host_values;
 mod tune_netns;
 mod tune_persist;
+mod tune_routes;
 mod tune_side_effects;
 mod tune_tuned;
 
