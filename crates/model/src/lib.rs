@@ -17,6 +17,7 @@ pub mod history;
 pub mod host;
 pub mod ids;
 pub mod irq;
+pub mod kernel_log;
 pub mod knob;
 pub mod link;
 pub mod lint;
