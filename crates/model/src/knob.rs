@@ -292,6 +292,29 @@ mod tests {
                 "echo 0 > /sys/devices/system/cpu/cpu3/power/pm_qos_resume_latency_us",
             ),
             ("process.4711.affinity", "0-3", "taskset -acp 0-3 4711"),
+            ("nic.eth0.gso_max_size", "200000", "ip link set dev eth0 gso_max_size 200000"),
+            ("memory.thp", "never", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"),
+            (
+                "process.4711.cpu_max",
+                "50000 100000",
+                "echo 50000 100000 > cpu.max of the cgroup in /proc/4711/cgroup",
+            ),
+            (
+                "route.default@100.initcwnd",
+                "20",
+                "ip route change default … metric 100 initcwnd 20 (…: as ip route show default prints it)",
+            ),
+            (
+                "route.2001:db8::/32.rto_min",
+                "none",
+                "ip -6 route change 2001:db8::/32 … (without rto_min) (…: as ip -6 route show \
+                 2001:db8::/32 prints it)",
+            ),
+            (
+                "boot.iommu.strict",
+                "0",
+                "iommu.strict=0 on the kernel cmdline, by the boot loader's file",
+            ),
             (
                 "pci.0000:81:00.0.read_request",
                 "512",

@@ -77,13 +77,16 @@ impl Limited {
     fn of(host: &Host, pid: u32) -> Result<Self, TuneError> {
         let start = host.start_ticks(&pid.to_string())?;
         let place = CgroupPlace::of(host, pid, "cpu")?;
+        if place.path.is_empty() {
+            // v1 shows a file there, and refuses each write.
+            return Err(TuneError::Absent(format!(
+                "process {pid} is in the root group, which has no quota; start it in a group, as \
+                 systemd-run --scope does"
+            )));
+        }
         let folder = place.folder();
         match quota(host, place.v2, &folder) {
             Ok(quota) => Ok(Self { start, v2: place.v2, folder, quota }),
-            Err(TuneError::Absent(_)) if place.path.is_empty() => Err(TuneError::Absent(format!(
-                "process {pid} is in the root group, which has no quota; start it in a group, as \
-                 systemd-run --scope does"
-            ))),
             Err(TuneError::Absent(why)) => Err(TuneError::Absent(format!(
                 "{why}: the controller cpu is off for this group (cgroup.subtree_control above it)"
             ))),
