@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What happened.
+/// Kinds of log lines: what happened to the NIC, its link or its PCIe function.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -29,9 +29,10 @@ pub struct NicLogEvent {
     pub kind: NicLogKind,
     /// Lines of this kind.
     pub count: u64,
-    /// When the first and the last was written, as the log has it; empty without a stamp.
+    /// When the first was written: seconds since boot or a date, as the log has it; empty without a
+    /// stamp.
     pub first: String,
-    /// See `first`.
+    /// When the last was written, in the form of `first`.
     pub last: String,
     /// The last line, without its stamp.
     pub line: String,

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_drivers_are_told_apart() {
+    fn messages_of_drivers_have_a_kind_and_a_subject() {
         use NicLogKind::{LinkDown, PcieCorrected, PcieUncorrected, Reset, TransmitTimeout};
         for (line, subject, kind) in [
             ("[  5.1] igb 0000:01:00.0 eth0: igb: eth0 NIC Link is Down", "eth0", LinkDown),

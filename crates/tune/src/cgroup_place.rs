@@ -55,7 +55,7 @@ impl CgroupPlace {
         })
     }
 
-    /// The group's directory.
+    /// Absolute path of the directory that holds the group's files.
     pub fn folder(&self) -> String {
         format!("{}{}", self.mount.trim_end_matches('/'), self.path)
     }

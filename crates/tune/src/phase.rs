@@ -33,7 +33,7 @@ pub enum Phase {
     Spread,
     /// Settings of one queue: RPS, RFS, XPS.
     Queue,
-    /// Metrics of routes.
+    /// Metrics of routes, which the MTU and the interface's state may have changed.
     Route,
     /// CPU affinities of interrupts.
     Irq,

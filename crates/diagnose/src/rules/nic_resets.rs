@@ -112,7 +112,7 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         .gain(Gain::Unblocks, "no pauses and no lost packets while the NIC starts again");
     if bad.iter().any(|e| matches!(e.kind, NicLogKind::PcieCorrected | NicLogKind::PcieUncorrected))
     {
-        draft = draft.add("PCIe errors point at the slot, the riser, the card or its seat.");
+        draft = draft.add("PCIe errors point at the slot, the riser or the card.");
     }
     for event in &all {
         draft = show(draft, event);

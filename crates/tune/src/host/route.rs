@@ -15,7 +15,7 @@ const MAIN_TABLE: u32 = 254;
 const CLONED: u32 = 0x200;
 /// `RTNH_F_ONLINK`, the only flag of a next hop that a request may hold.
 const ONLINK: u8 = 4;
-/// `RTPROT_KERNEL` and `RTPROT_RA`.
+/// Routes that the kernel makes with an address (`RTPROT_KERNEL`), or by an advertisement (`RTPROT_RA`).
 const BY_KERNEL: u8 = 2;
 const BY_ADVERTISEMENT: u8 = 9;
 
@@ -40,7 +40,7 @@ pub struct Prefix {
 /// One route of the main table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// Its `struct rtmsg`.
+    /// The kernel's `struct rtmsg`, sent back but for flags that only the kernel sets.
     header: [u8; HEADER],
     /// What follows, without the metrics, by number of the attribute.
     attributes: Vec<(u16, Vec<u8>)>,

@@ -1,4 +1,4 @@
-//! Changes over rtnetlink.
+//! Sends one change over rtnetlink, and waits for the kernel's answer.
 
 use parse::netlink::{Message, Request};
 use probe::{ReadError, ask::netlink};

@@ -10,7 +10,8 @@ use crate::{
     phase::Phase,
 };
 
-/// **Source**: `/proc/cmdline`; `Documentation/admin-guide/kernel-parameters.txt`.
+/// Read from `/proc/cmdline`, where the last of several counts. **Source**:
+/// `Documentation/admin-guide/kernel-parameters.txt`.
 pub const KIND: Kind = Kind {
     name: "boot_parameter",
     spelling: "boot.isolcpus|nohz_full|rcu_nocbs|iommu|iommu.strict|iommu.passthrough=VALUE (advice)",

@@ -25,7 +25,7 @@ struct MemoryThp {
     setting: &'static str,
 }
 
-/// **Source**: `Documentation/admin-guide/mm/transhuge.rst`.
+/// Words that the kernel takes, ascending. **Source**: `Documentation/admin-guide/mm/transhuge.rst`.
 const ENABLED: &[&str] = &["always", "madvise", "never"];
 const DEFRAG: &[&str] = &["always", "defer", "defer+madvise", "madvise", "never"];
 

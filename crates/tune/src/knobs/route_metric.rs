@@ -38,7 +38,7 @@ struct RouteMetric<'k> {
 /// One metric of a route.
 struct Setting {
     name: &'static str,
-    /// **Source**: `RTAX_*`, `include/uapi/linux/rtnetlink.h`.
+    /// Number of the metric within `RTA_METRICS`. **Source**: `RTAX_*`, `include/uapi/linux/rtnetlink.h`.
     id: u16,
     unit: &'static str,
     /// Whether the kernel heeds it only where it is locked (`dst_metric_locked`).
@@ -184,7 +184,7 @@ impl Knob for RouteMetric<'_> {
         Phase::Route
     }
 
-    /// `default` is `0.0.0.0/0`.
+    /// The prefix in numbers: `default` and `0.0.0.0/0` name one route.
     fn same_as(&self) -> Option<String> {
         let metric = self.metric.map_or(String::new(), |m| format!("@{m}"));
         let Prefix { address, bits } = self.prefix;
