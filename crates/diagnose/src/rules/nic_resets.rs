@@ -82,6 +82,11 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let bad: Vec<&&NicLogEvent> = all.iter().filter(counts).collect();
     let Some(worst) = bad.iter().max_by_key(|e| (e.kind != NicLogKind::PcieCorrected, e.count))
     else {
+        // Lines by address may be this NIC's, where its address is not known.
+        let named = |e: &NicLogEvent| case.facts.nics.iter().any(|n| n.name == e.subject);
+        if !need("the kernel's log", &case.facts.kernel_log)?.iter().all(named) {
+            need(&format!("PCI address of {name}"), &nic.bus_address)?;
+        }
         let text =
             format!("{name}: no reset, hung queue or lasting PCIe error in the kernel's log");
         return clear(text, [&case.facts.kernel_log]);
