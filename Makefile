@@ -8,7 +8,7 @@ run: build
 	target/release/netwright doctor $(ARGS)
 
 # What `netwright --version -v` names; "unknown" outside of a checkout.
-build bench: export NETWRIGHT_COMMIT ?= $(shell scripts/commit)
+build bench size: export NETWRIGHT_COMMIT ?= $(shell scripts/commit)
 build: deps
 	$(CARGO) build --release --locked -p netwright
 

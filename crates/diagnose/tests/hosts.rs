@@ -37,6 +37,24 @@ fn one_saturated_channel_is_the_root_of_its_symptoms() {
     }
 }
 
+/// Of the five field cases the fifth asks how much of a response time is the network, which `explain`
+/// answers and no rule.
+#[test]
+fn the_first_finding_is_the_one_that_the_field_case_found() {
+    for (host, rules) in [
+        ("q_one_channel", &["few_channels"][..]),
+        // Interrupts off the NIC's node are why the application is away from its softirqs.
+        ("s_interrupts_off_node", &["irq_off_node", "app_off_softirq_node"]),
+        ("m_containers_wander", &["app_migrates"]),
+        ("t_recipe_of_2008", &["sack_timestamps_off", "sack_timestamps_off", "tcp_mem_units"]),
+    ] {
+        let d = Host::of(&golden().join("_whole").join(host)).diagnosis();
+        let first: Vec<&str> =
+            d.findings.iter().take(rules.len()).map(|f| f.rule.as_str()).collect();
+        assert_eq!(first, rules, "{host}");
+    }
+}
+
 #[test]
 fn the_recipe_of_2008_is_called_out_line_by_line() {
     let d = Host::of(&golden().join("_whole/t_recipe_of_2008")).diagnosis();

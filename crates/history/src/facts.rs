@@ -6,8 +6,15 @@ use model::history::FactChange;
 use serde_json::Value;
 
 /// Parts that differ at every look, or belong to other processes.
-const NO_FACTS: [&str; 6] =
-    ["softnet", "processes", "listeners", "namespaces", "no_access", "schema_version"];
+const NO_FACTS: [&str; 7] = [
+    "kernel_log",
+    "softnet",
+    "processes",
+    "listeners",
+    "namespaces",
+    "no_access",
+    "schema_version",
+];
 
 /// Counters, gauges, numbers that a boot gives out, and where a value comes from.
 const NO_FACT: [&str; 30] = [

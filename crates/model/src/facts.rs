@@ -10,6 +10,7 @@ use crate::{
     cpu::{Cache, Cpu, IdleState, NumaNodeFacts},
     host::Host,
     irq::Irq,
+    kernel_log::NicLogEvent,
     napi::SoftnetRow,
     netns::NetNamespace,
     nic::Nic,
@@ -58,6 +59,9 @@ pub struct Facts {
     pub listeners: Reading<Vec<Listener>>,
     /// NVMe and SCSI host adapters.
     pub storage: Vec<StorageController>,
+    /// What the kernel's log says of NICs; an older document has none.
+    #[serde(default)]
+    pub kernel_log: Reading<Vec<NicLogEvent>>,
     /// Memory the kernel manages. **Source**: `/proc/meminfo` MemTotal.
     pub memory_bytes: Reading<Bytes>,
     /// Values that could not be read and what would grant access, for people; one line per missing

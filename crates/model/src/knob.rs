@@ -1,9 +1,9 @@
 //! The names of knobs, their objects, and the classic command for each: one place for the rules,
 //! for `tune` and for the documentation.
 
-use std::fmt;
+mod command;
 
-use crate::quote;
+use std::fmt;
 
 /// The parts of a knob's full name. Names of interfaces may hold dots (`eth0.100`), so what counts is
 /// the end of a name.
@@ -25,6 +25,12 @@ pub enum Target<'k> {
     Pci(&'k str, &'k str),
     /// `irqbalance.SETTING`: the setting alone.
     Irqbalance(&'k str),
+    /// `memory.SETTING`: a setting of the whole host's memory.
+    Memory(&'k str),
+    /// `route.DESTINATION.SETTING`: the route, as in `default` or `10.0.0.0/8@100`, and its setting.
+    Route(&'k str, &'k str),
+    /// `boot.PARAMETER`: a parameter of the kernel cmdline.
+    Boot(&'k str),
 }
 
 /// A setting of an interface.
@@ -45,6 +51,13 @@ pub enum NicSetting<'k> {
     /// `napi.SETTING.WHICH`: the setting and the NAPI instances.
     Napi(&'k str, &'k str),
 }
+
+/// Largest packets that the stack makes before segmentation and after merging (BIG TCP): settings of
+/// `ip link`. **Source**: `IFLA_GSO_MAX_SIZE` and its like, `include/uapi/linux/if_link.h`.
+pub const SEGMENT_SIZES: [&str; 4] =
+    ["gso_max_size", "gro_max_size", "gso_ipv4_max_size", "gro_ipv4_max_size"];
+
+const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 
 /// `RXH_…` fields with ethtool's letters. **Source**: include/uapi/linux/ethtool.h, ethtool(8).
 pub const HASH_FIELDS: [(u32, &str, &str); 8] = [
@@ -77,6 +90,12 @@ impl<'k> Target<'k> {
             "process" => numbered().map(|(n, setting)| Self::Process(n, setting)),
             "pci" => rest.rsplit_once('.').map(|(address, field)| Self::Pci(address, field)),
             "irqbalance" => Some(Self::Irqbalance(rest)).filter(|_| !rest.is_empty()),
+            "memory" => Some(Self::Memory(rest)).filter(|_| !rest.is_empty()),
+            "route" => rest
+                .rsplit_once('.')
+                .filter(|(to, setting)| !to.is_empty() && !setting.is_empty())
+                .map(|(to, setting)| Self::Route(to, setting)),
+            "boot" => Some(Self::Boot(rest)).filter(|_| !rest.is_empty()),
             _ => None,
         }
     }
@@ -98,6 +117,8 @@ impl<'k> Target<'k> {
             }
             Self::Nic(nic, NicSetting::Plain(setting)) => match setting {
                 "channels" | "qdisc" | "rss.key" | "rss.table" => return None,
+                // Netlink's alone.
+                size if SEGMENT_SIZES.contains(&size) => return None,
                 "txqueuelen" => format!("/sys/class/net/{nic}/tx_queue_len"),
                 attribute => format!("/sys/class/net/{nic}/{attribute}"),
             },
@@ -111,6 +132,8 @@ impl<'k> Target<'k> {
                 };
                 format!("/sys/devices/system/cpu/cpu{cpu}/{file}")
             }
+            Self::Memory("thp") => format!("{THP}/enabled"),
+            Self::Memory("thp_defrag") => format!("{THP}/defrag"),
             _ => return None,
         })
     }
@@ -118,32 +141,7 @@ impl<'k> Target<'k> {
     /// The command that an administrator without netwright types, or what it does instead where no one
     /// command does it. `new` is in the kernel's form.
     pub fn command(self, new: &str) -> String {
-        match self {
-            Self::Sysctl(key) => quote::sysctl(key, new),
-            Self::Nic(nic, setting) => {
-                nic_command(nic, setting, new).unwrap_or_else(|| self.echo(new))
-            }
-            Self::Queue(..) | Self::Irq(_) => self.echo(new),
-            Self::Cpu(_, "idle_limit") => self.echo(&idle_limit(new)),
-            Self::Cpu(..) => self.echo(new),
-            Self::Process(pid, "affinity") => format!("taskset -acp {new} {pid}"),
-            Self::Process(pid, _) => {
-                format!("echo {new} > cpuset.cpus (and .mems) of the cgroup in /proc/{pid}/cgroup")
-            }
-            Self::Pci(address, field) => {
-                let (register, least, shift, mask) = match field {
-                    "mmrbc" => ("CAP07+2.w", 512, 2, 0xc),
-                    _ => ("CAP_EXP+8.w", 128, 12, 0x7000),
-                };
-                let code = new.parse::<u32>().map_or(0, |n| (n / least).trailing_zeros());
-                format!("setpci -s {address} {register}={:x}:{mask:x}", code << shift)
-            }
-            Self::Irqbalance(setting) => irqbalance_command(setting, new),
-        }
-    }
-
-    fn echo(self, new: &str) -> String {
-        self.file().map_or_else(String::new, |file| quote::echo(new, &file))
+        command::of(self, new)
     }
 }
 
@@ -159,6 +157,9 @@ impl fmt::Display for Target<'_> {
             Self::Process(pid, setting) => write!(f, "process.{pid}.{setting}"),
             Self::Pci(address, field) => write!(f, "pci.{address}.{field}"),
             Self::Irqbalance(setting) => write!(f, "irqbalance.{setting}"),
+            Self::Memory(setting) => write!(f, "memory.{setting}"),
+            Self::Route(to, setting) => write!(f, "route.{to}.{setting}"),
+            Self::Boot(parameter) => write!(f, "boot.{parameter}"),
         }
     }
 }
@@ -218,94 +219,8 @@ fn nic<'k>(rest: &'k str) -> Option<Target<'k>> {
         .or_else(|| of(".", NicSetting::Plain))
 }
 
-/// `None` for what is a file alone.
-fn nic_command(name: &str, setting: NicSetting<'_>, new: &str) -> Option<String> {
-    let nic = quote::shell(name);
-    Some(match setting {
-        NicSetting::Plain(setting) => match setting {
-            "channels" => format!("ethtool -L {nic} {new}"),
-            "mtu" => format!("ip link set {nic} mtu {new}"),
-            "txqueuelen" => format!("ip link set {nic} txqueuelen {new}"),
-            "qdisc" => qdisc_command(&nic, new),
-            "rss.key" => format!("ethtool -X {nic} hkey {new}"),
-            "rss.table" => format!("ethtool -X {nic} … (queues in order: {new})"),
-            _ => return None,
-        },
-        NicSetting::Ring(ring) => format!("ethtool -G {nic} {} {new}", ring.replace('_', "-")),
-        NicSetting::Coalesce(parameter) => {
-            let classic = parameter.replace("max_frames", "frames").replace('_', "-");
-            format!("ethtool -C {nic} {classic} {new}")
-        }
-        NicSetting::Feature(feature) => {
-            // Features with a short name that means this feature alone.
-            let short = match feature {
-                "rx-gro" => "gro".into(),
-                "rx-lro" => "lro".into(),
-                name => quote::shell(name),
-            };
-            format!("ethtool -K {nic} {short} {new}")
-        }
-        NicSetting::Pause(parameter) => format!("ethtool -A {nic} {parameter} {new}"),
-        NicSetting::HashFields(flow) => {
-            let letter = |w: &str| HASH_FIELDS.iter().find(|f| f.1 == w).map_or("", |f| f.2);
-            let letters: String = new.split(' ').map(letter).collect();
-            format!("ethtool -N {nic} rx-flow-hash {flow} {letters}")
-        }
-        NicSetting::Napi(setting, which) => format!(
-            "ynl --family netdev --do napi-set --json '{{\"id\": …, \"{}\": {new}}}' (…: NAPI {which} of \
-             {nic}, by napi-get)",
-            setting.replace('_', "-"),
-        ),
-    })
-}
-
-fn qdisc_command(nic: &str, new: &str) -> String {
-    // An exact value of ours says so where it is the one that the kernel gave.
-    if new == "default" || new.ends_with(OWN_QDISC) {
-        return format!("tc qdisc del dev {nic} root");
-    }
-    match new.strip_prefix("mq") {
-        Some("") => format!("tc qdisc replace dev {nic} root mq"),
-        Some(child) => format!(
-            "tc qdisc replace dev {nic} root handle 1: mq; for each queue N: tc qdisc replace dev {nic} \
-             parent 1:N{child}"
-        ),
-        None => format!("tc qdisc replace dev {nic} root {new}"),
-    }
-}
-
 /// The suffix of an exact value of a queueing discipline that the kernel created by itself.
 pub const OWN_QDISC: &str = " (the kernel's default)";
-
-/// As the kernel takes it: `none` and `poll` are our words.
-fn idle_limit(new: &str) -> String {
-    match new {
-        "none" => "0".into(),
-        "poll" => "n/a".into(),
-        us => us.to_owned(),
-    }
-}
-
-fn irqbalance_command(setting: &str, new: &str) -> String {
-    // An exact value says more after its first word.
-    let first = new.split_whitespace().next().unwrap_or_default();
-    match setting {
-        "paused" if new == "on" => "kill -STOP $(pidof irqbalance)".into(),
-        "paused" => "kill -CONT $(pidof irqbalance)".into(),
-        "banned_irqs" => format!("irqbalance-ui, or \"settings ban irqs {new}\" to its socket"),
-        "banned_cpus" => {
-            let list = if new == "none" { "NULL" } else { new };
-            format!("irqbalance-ui, or \"settings cpus {list}\" to its socket")
-        }
-        "policyscript" if first == "none" => {
-            "systemctl revert irqbalance; systemctl restart irqbalance".into()
-        }
-        "policyscript" => {
-            format!("systemctl edit --runtime irqbalance: ExecStart=… --policyscript={first}")
-        }
-        _ => format!("systemctl {} irqbalance", if first == "on" { "start" } else { "stop" }),
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -377,6 +292,29 @@ mod tests {
                 "echo 0 > /sys/devices/system/cpu/cpu3/power/pm_qos_resume_latency_us",
             ),
             ("process.4711.affinity", "0-3", "taskset -acp 0-3 4711"),
+            ("nic.eth0.gso_max_size", "200000", "ip link set dev eth0 gso_max_size 200000"),
+            ("memory.thp", "never", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"),
+            (
+                "process.4711.cpu_max",
+                "50000 100000",
+                "echo 50000 100000 > cpu.max of the cgroup in /proc/4711/cgroup",
+            ),
+            (
+                "route.default@100.initcwnd",
+                "20",
+                "ip route change default … metric 100 initcwnd 20 (…: as ip route show default prints it)",
+            ),
+            (
+                "route.2001:db8::/32.rto_min",
+                "none",
+                "ip -6 route change 2001:db8::/32 … (without rto_min) (…: as ip -6 route show \
+                 2001:db8::/32 prints it)",
+            ),
+            (
+                "boot.iommu.strict",
+                "0",
+                "iommu.strict=0 on the kernel cmdline, by the boot loader's file",
+            ),
             (
                 "pci.0000:81:00.0.read_request",
                 "512",

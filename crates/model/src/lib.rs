@@ -18,6 +18,7 @@ pub mod history;
 pub mod host;
 pub mod ids;
 pub mod irq;
+pub mod kernel_log;
 pub mod knob;
 pub mod link;
 pub mod lint;

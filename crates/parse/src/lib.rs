@@ -35,6 +35,7 @@ pub mod irqbalance_setup;
 pub mod kallsyms;
 pub mod kconfig;
 pub mod kernel_cmdline;
+pub mod kernel_log;
 pub mod list;
 pub mod lscpu_text;
 pub mod meminfo;
@@ -144,6 +145,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("kallsyms", |b| drop(kallsyms::functions(b, &[0xffff_ffff_8100_0000, 1]))),
     ("kconfig", |b| drop(kconfig::parse(b))),
     ("kernel_cmdline", |b| drop(kernel_cmdline::parse(b))),
+    ("kernel_log", |b| drop(kernel_log::parse(b, "dmesg"))),
     ("list", |b| drop(list::parse(b))),
     ("lscpu_text", |b| drop(lscpu_text::parse(b))),
     ("meminfo", |b| drop(meminfo::value(b, "MemTotal"))),

@@ -8,7 +8,7 @@ mod passed_over;
 pub(crate) mod words;
 
 use model::{
-    knob::is_nic_name,
+    knob::{SEGMENT_SIZES, is_nic_name},
     lint::{Place, SetLine, SetMode},
 };
 
@@ -105,6 +105,11 @@ pub fn file_knob(path: &str) -> Option<String> {
             _ => return Some(path.to_owned()),
         };
         return Some(format!("cpu.{cpu}.{setting}"));
+    }
+    match path.strip_prefix("/sys/kernel/mm/transparent_hugepage/") {
+        Some("enabled") => return Some("memory.thp".into()),
+        Some("defrag") => return Some("memory.thp_defrag".into()),
+        _ => {}
     }
     path.starts_with("/sys/").then(|| path.to_owned())
 }
@@ -263,6 +268,7 @@ impl Lines<'_> {
             let setting = match *name {
                 "mtu" => "mtu",
                 "txqueuelen" | "txqlen" | "qlen" => "txqueuelen",
+                size if SEGMENT_SIZES.contains(&size) => size,
                 _ => continue,
             };
             self.push(format!("nic.{nic}.{setting}"), value);
@@ -364,6 +370,8 @@ mod tests {
                 "src_ip dst_ip",
             ),
             ("ip link set dev eth1 txqueuelen 1000", "nic.eth1.txqueuelen", "1000"),
+            ("ip link set dev eth1 gso_max_size 200000", "nic.eth1.gso_max_size", "200000"),
+            ("echo never > /sys/kernel/mm/transparent_hugepage/enabled", "memory.thp", "never"),
             ("ip li set eth1 mtu 9000 up", "nic.eth1.mtu", "9000"),
             ("ifconfig eth2 mtu 4000", "nic.eth2.mtu", "4000"),
             (

@@ -34,6 +34,7 @@ pub fn nothing() -> Facts {
         processes: vec![],
         listeners: no(),
         storage: vec![],
+        kernel_log: no(),
         memory_bytes: no(),
         no_access: vec![],
     }

@@ -120,6 +120,7 @@ fn grant(what: &str) -> &'static str {
         || what.contains("/class/net/")
         || what.contains("ethtool")
         || what.starts_with("tc ")
+        || what.starts_with("ip ")
     {
         "CAP_NET_ADMIN (or root)"
     } else {

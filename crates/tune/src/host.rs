@@ -6,6 +6,9 @@ mod ethtool;
 pub mod irqbalance;
 pub mod napi;
 pub mod qdisc;
+pub mod route;
+mod rtnetlink;
+mod segments;
 pub mod service;
 
 use std::{

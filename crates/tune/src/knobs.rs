@@ -1,5 +1,6 @@
 //! All knobs, one file each.
 
+mod boot_parameter;
 mod cpu_energy_preference;
 mod cpu_governor;
 mod cpu_idle_limit;
@@ -8,6 +9,7 @@ mod irqbalance;
 mod irqbalance_cpus;
 mod irqbalance_policy;
 mod irqbalance_running;
+mod memory_thp;
 mod nic_channels;
 mod nic_coalesce;
 mod nic_defer_hard_irqs;
@@ -18,14 +20,17 @@ pub(crate) mod nic_napi;
 mod nic_pause;
 mod nic_qdisc;
 mod nic_rings;
+mod nic_segment_size;
 mod nic_threaded;
 mod nic_txqueuelen;
 mod pci_request;
 mod process_affinity;
+mod process_cpu_max;
 mod process_cpuset;
 mod queue_rfs_flows;
 mod queue_rps_cpus;
 mod queue_xps_cpus;
+mod route_metric;
 mod rss_hash_fields;
 mod rss_key;
 mod rss_table;
@@ -37,6 +42,7 @@ use crate::knob::{Kind, Knob};
 
 /// All kinds of knobs, sorted by name.
 pub const ALL: &[Kind] = &[
+    boot_parameter::KIND,
     cpu_energy_preference::KIND,
     cpu_governor::KIND,
     cpu_idle_limit::KIND,
@@ -45,6 +51,7 @@ pub const ALL: &[Kind] = &[
     irqbalance_cpus::KIND,
     irqbalance_policy::KIND,
     irqbalance_running::KIND,
+    memory_thp::KIND,
     nic_channels::KIND,
     nic_coalesce::KIND,
     nic_defer_hard_irqs::KIND,
@@ -55,14 +62,17 @@ pub const ALL: &[Kind] = &[
     nic_pause::KIND,
     nic_qdisc::KIND,
     nic_rings::KIND,
+    nic_segment_size::KIND,
     nic_threaded::KIND,
     nic_txqueuelen::KIND,
     pci_request::KIND,
     process_affinity::KIND,
+    process_cpu_max::KIND,
     process_cpuset::KIND,
     queue_rfs_flows::KIND,
     queue_rps_cpus::KIND,
     queue_xps_cpus::KIND,
+    route_metric::KIND,
     rss_hash_fields::KIND,
     rss_key::KIND,
     rss_table::KIND,
@@ -135,6 +145,15 @@ mod tests {
             ("nic.eth0.100.qdisc", "nic_qdisc"),
             ("process.4711.affinity", "process_affinity"),
             ("process.4711.cpuset", "process_cpuset"),
+            ("process.4711.cpu_max", "process_cpu_max"),
+            ("nic.eth0.100.gso_max_size", "nic_segment_size"),
+            ("nic.eth0.gro_ipv4_max_size", "nic_segment_size"),
+            ("memory.thp_defrag", "memory_thp"),
+            ("route.default.initcwnd", "route_metric"),
+            ("route.10.0.0.0/8@100.rto_min", "route_metric"),
+            ("route.2001:db8::/32.congctl", "route_metric"),
+            ("boot.iommu.strict", "boot_parameter"),
+            ("boot.nohz_full", "boot_parameter"),
             ("pci.0000:81:00.0.read_request", "pci_request"),
             ("pci.10000:81:00.1.mmrbc", "pci_request"),
         ] {
@@ -160,6 +179,12 @@ mod tests {
             "sysctl.net/../../etc/passwd",
             "sysctl.net.*",
             "process.0.affinity",
+            "process.0.cpu_max",
+            "memory.thpp",
+            "route.default.mtu",
+            "route.eth0.initcwnd",
+            "route..initcwnd",
+            "boot.quiet",
             "nic.eth0.rings.blue",
         ] {
             assert!(find(none).is_none(), "{none:?} was taken");

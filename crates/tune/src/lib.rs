@@ -6,6 +6,8 @@
 
 pub mod apply;
 pub mod author;
+mod boot_loader;
+mod cgroup_place;
 pub mod change_request;
 pub mod confirm;
 mod coupled_values;

@@ -346,7 +346,7 @@ pub fn is_first(root: &probe::Root) -> bool {
 
 /// Whether a knob belongs to a network namespace and not to the whole host.
 pub fn is_of_namespace(knob: &str) -> bool {
-    knob.starts_with("nic.") || knob.starts_with("sysctl.net.") || knob.starts_with("sysctl.net/")
+    ["nic.", "route.", "sysctl.net.", "sysctl.net/"].iter().any(|kind| knob.starts_with(kind))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub enum Phase {
     IrqbalanceBans,
     /// Pausing irqbalance, after the bans: a paused one accepts none.
     IrqbalancePause,
-    /// Kernel settings under `/proc/sys`.
+    /// Kernel settings under `/proc/sys`, and those of memory.
     Sysctl,
     /// PCI registers: memory read request sizes.
     Pci,
@@ -33,10 +33,12 @@ pub enum Phase {
     Spread,
     /// Settings of one queue: RPS, RFS, XPS.
     Queue,
+    /// Metrics of routes, which the MTU and the interface's state may have changed.
+    Route,
     /// CPU affinities of interrupts.
     Irq,
     /// CPU affinity of processes.
     Process,
-    /// CPUs and memory nodes of control groups.
+    /// CPUs, memory nodes and quotas of control groups.
     Cgroup,
 }

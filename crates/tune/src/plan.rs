@@ -365,8 +365,8 @@ fn unknown(knob: &str) -> String {
         let meant = suggestion::nearest(kind, kinds.into_iter());
         let meant = meant.map(|n| format!("did you mean {n}.…? ")).unwrap_or_default();
         return format!(
-            "no such knob; {meant}names begin with sysctl., nic., irq., irqbalance., cpu., pci. or \
-             process."
+            "no such knob; {meant}names begin with sysctl., nic., route., irq., irqbalance., cpu., \
+             memory., process., pci. or boot."
         );
     }
     match suggestion::nearest_spelling(knob, &of_kind(kind)) {

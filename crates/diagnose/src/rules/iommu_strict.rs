@@ -74,8 +74,8 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
             "strict",
             "lazy: iommu.strict=0 on the kernel cmdline",
             &format!(
-                "cat {file}; perf top -e cycles:k, and look for iommu functions; then iommu.strict=0 in \
-                 GRUB_CMDLINE_LINUX of /etc/default/grub"
+                "cat {file}; perf top -e cycles:k, and look for iommu functions; then `netwright tune plan \
+                 boot.iommu.strict=0` names the file to edit"
             ),
             "a reboot; a faulty device can reach a buffer for some milliseconds after it was taken back",
         ))

@@ -1,6 +1,6 @@
 //! 41: a link that damages frames, loses its carrier, or runs in half duplex.
 
-use model::{Confidence, Severity, nic::Nic};
+use model::{Confidence, Severity, kernel_log::NicLogKind, nic::Nic};
 
 use crate::{
     Case, Rule,
@@ -9,6 +9,7 @@ use crate::{
     queues,
     rate::sustained,
     rule::{Draft, Gain, Judgement, Missing, clear, need, settle},
+    rules::nic_resets,
     text,
 };
 
@@ -17,7 +18,11 @@ pub static RULE: Rule = Rule {
     id: "link_faults",
     number: 41,
     title: "the link damages frames, loses its carrier, or runs in half duplex",
-    needs: &["error counters and carrier changes of the NIC over a window", "duplex"],
+    needs: &[
+        "error counters and carrier changes of the NIC over a window",
+        "duplex",
+        "the kernel's log, where there is one",
+    ],
     explained_by: &[],
     judge,
 };
@@ -65,6 +70,11 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let changes = changes(case, nic);
     let least = if case.since_boot() { CHANGES_SINCE_BOOT } else { 1 };
     let flaps = changes.clone().ok().filter(|n| *n >= least);
+    let logged = nic_resets::events(case, nic).unwrap_or_default();
+    let logged = logged.into_iter().find(|e| e.kind == NicLogKind::LinkDown);
+    // An archive may have the log and no counter: each loss is two changes.
+    let from_log = logged.filter(|e| changes.is_err() && e.count * 2 >= CHANGES_SINCE_BOOT);
+    let flaps = flaps.or(from_log.map(|e| e.count * 2));
     let half = nic.duplex.get().is_some_and(|d| d == "half");
     if damage.is_none() && flaps.is_none() && !half {
         let text = format!(
@@ -106,12 +116,17 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
         .gain(Gain::Unblocks, "no frames lost on the link, no pauses while it comes up again");
     if let Some(n) = flaps {
         draft = draft
-            .add("While the carrier is away nothing is sent or received, for seconds at a time.")
-            .show(
+            .add("While the carrier is away nothing is sent or received, for seconds at a time.");
+        if from_log.is_none() {
+            draft = draft.show(
                 format!("carrier changes of {name} {}", case.over()),
                 text::count(n),
                 format!("/sys/class/net/{name}/carrier_changes"),
             );
+        }
+    }
+    if let Some(event) = logged {
+        draft = nic_resets::show(draft, event);
     }
     if damaged > 0 {
         draft = draft.add("Damaged frames are dropped, and TCP takes each for congestion.");

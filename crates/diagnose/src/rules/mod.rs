@@ -29,6 +29,7 @@ pub(crate) mod link_faults;
 pub(crate) mod memory_pressure;
 pub(crate) mod mtu_mismatch;
 pub(crate) mod neighbour_table;
+pub(crate) mod nic_resets;
 pub(crate) mod numa_balancing;
 pub(crate) mod offloads_off;
 pub(crate) mod pause_storm;
@@ -107,4 +108,5 @@ pub static ALL: &[&Rule] = &[
     &fec_errors::RULE,
     &synthetic_path::RULE,
     &transceiver_alarm::RULE,
+    &nic_resets::RULE,
 ];

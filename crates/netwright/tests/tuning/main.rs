@@ -8,8 +8,10 @@ mod fleet_guide;
 mod peer_tune;
 mod tune;
 mod tune_crash;
+mod tune_host_values;
 mod tune_netns;
 mod tune_persist;
+mod tune_routes;
 mod tune_side_effects;
 mod tune_tuned;
 

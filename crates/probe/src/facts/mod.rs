@@ -11,6 +11,7 @@ mod excerpt;
 pub mod host;
 mod idle;
 pub mod irq;
+pub mod kernel_log;
 pub mod listener;
 pub mod netns;
 pub mod nic;
@@ -97,6 +98,7 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
         why: e.to_string(),
         remedy: "raise the limit of open files (ulimit -n) or free memory".into(),
     }));
+    let kernel_log = kernel_log::read(root, &network.nics);
     Facts {
         schema_version: SCHEMA_VERSION,
         host: machine.host,
@@ -113,6 +115,7 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
         processes,
         listeners: network.listeners,
         storage: machine.storage,
+        kernel_log,
         memory_bytes: machine.memory_bytes,
         no_access,
     }

@@ -311,6 +311,11 @@ impl Root {
         self.printed()?.outputs.find(commands, nic)?.read(&self.backing)
     }
 
+    /// The file of a support archive that has what a command printed.
+    pub(crate) fn output_file(&self, command: &str) -> Option<String> {
+        Some(self.printed()?.outputs.find(&[command], "")?.origin.clone())
+    }
+
     /// What `ss` printed of these sockets into a support archive.
     pub(crate) fn socket_text(&self, kind: SocketKind) -> Option<Vec<u8>> {
         self.printed()?.outputs.sockets(kind)?.read(&self.backing)

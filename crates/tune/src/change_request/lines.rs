@@ -1,7 +1,10 @@
 //! Settings as people write them: `KNOB=VALUE`, a line of sysctl.conf or of tuned's `[sysctl]`, a
 //! command of a recipe.
 
-use model::tune::{Refused, RefusedAs};
+use model::{
+    knob::SEGMENT_SIZES,
+    tune::{Refused, RefusedAs},
+};
 use parse::sysctl_conf;
 
 use super::{ChangeRequest, ChangeRequests, RequestMode};
@@ -118,6 +121,7 @@ fn link(nic: &str, words: &[&str], asked_by: &str) -> Vec<ChangeRequest> {
         let name = match *name {
             "mtu" => "mtu",
             "txqueuelen" | "txqlen" | "qlen" => "txqueuelen",
+            size if SEGMENT_SIZES.contains(&size) => size,
             _ => return None,
         };
         Some(ChangeRequest {

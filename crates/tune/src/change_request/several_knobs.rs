@@ -110,7 +110,7 @@ fn rfs(change_request: &ChangeRequest, facts: &Facts) -> Option<Vec<(String, Str
     Some(all)
 }
 
-/// Splits `process.NAME.affinity` and `.cpuset` into one request for each process of that name.
+/// Splits `process.NAME.affinity`, `.cpuset` and `.cpu_max` into one request for each process of that name.
 /// Processes that share a control group get one request for the group. A name without a process
 /// stays and is refused.
 pub fn name_processes(change_requests: &mut Vec<ChangeRequest>, facts: &Facts) {
@@ -123,7 +123,7 @@ pub fn name_processes(change_requests: &mut Vec<ChangeRequest>, facts: &Facts) {
         let mut pids = Vec::new();
         let mut groups = Vec::new();
         for process in facts.processes.iter().filter(chosen) {
-            let group = process.cgroup.known().filter(|g| setting == "cpuset" && *g != "/");
+            let group = process.cgroup.known().filter(|g| setting != "affinity" && *g != "/");
             if group.is_none_or(|g| !groups.contains(&g)) {
                 pids.push(process.pid);
             }
@@ -145,7 +145,7 @@ pub fn name_processes(change_requests: &mut Vec<ChangeRequest>, facts: &Facts) {
 /// The process, by PID or name, and its setting.
 pub fn who(knob: &str) -> Option<(&str, &'static str)> {
     let rest = knob.strip_prefix("process.")?;
-    ["affinity", "cpuset"]
+    ["affinity", "cpuset", "cpu_max"]
         .into_iter()
         .find_map(|s| Some((rest.strip_suffix(s)?.strip_suffix('.')?, s)))
 }

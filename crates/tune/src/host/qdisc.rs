@@ -1,7 +1,7 @@
 //! An interface's queueing disciplines, with their options in the kernel's encoding.
 
 use parse::netlink::{Request, attributes, i32_at, u32_at};
-use probe::{ReadError, ask::netlink};
+use probe::ask::netlink;
 
 use super::Host;
 use crate::TuneError;
@@ -113,7 +113,7 @@ impl Host {
             let mark = if q.kind.ends_with("fifo") { 0 } else { NESTED };
             request = request.with(TCA_OPTIONS | mark, &q.options);
         }
-        match self.tell(&what, &request) {
+        match self.request(&what, &request) {
             Err(TuneError::Absent(_)) if self.ifindex(nic).is_ok() => Err(TuneError::Environment(
                 format!("{what}: this kernel has no such discipline (module sch_{})", q.kind),
             )),
@@ -128,17 +128,7 @@ impl Host {
     pub fn drop_root_qdisc(&self, nic: &str) -> Result<(), TuneError> {
         let what = format!("tc qdisc del dev {nic} root");
         let ifindex = self.live_ifindex(nic, &what)?;
-        self.tell(&what, &Request::change(libc::RTM_DELQDISC, 0, &header(ifindex, 0, ROOT)))
-    }
-
-    fn tell(&self, what: &str, request: &Request) -> Result<(), TuneError> {
-        let nothing = &mut |_: &parse::netlink::Message<'_>| std::ops::ControlFlow::Continue(());
-        match netlink::exchange(libc::NETLINK_ROUTE, what, request, nothing) {
-            Ok(_) => Ok(()),
-            Err(ReadError::Failed { errno, .. }) => Err(TuneError::written(what, errno)),
-            Err(ReadError::Denied { .. }) => Err(TuneError::written(what, libc::EPERM)),
-            Err(e) => Err(TuneError::read(&e)),
-        }
+        self.request(&what, &Request::change(libc::RTM_DELQDISC, 0, &header(ifindex, 0, ROOT)))
     }
 
     fn live_ifindex(&self, nic: &str, what: &str) -> Result<u32, TuneError> {

@@ -9,7 +9,7 @@ use super::{
     section::section,
     starter,
 };
-use crate::{Host, journal::JournaledSet, knob::irq_of};
+use crate::{Host, journal::JournaledSet, knob::irq_of, netns};
 
 /// Files of `/proc/irq/N`; every other entry is an action's directory.
 const IRQ_FILES: &[&str] = &[
@@ -52,6 +52,12 @@ pub fn of(
     }
     if let Some(rest) = knob.strip_prefix("process.") {
         let pid = rest.split('.').next().unwrap_or_default();
+        if rest.ends_with(".cpu_max") {
+            let unit = unit(host, pid, value).unwrap_or_else(|_| "UNIT".into());
+            return Err(format!(
+                "a quota is the group's own: `systemctl set-property {unit} CPUQuota=N%` keeps it"
+            ));
+        }
         return unit(host, pid, value).map(|name| Subject::Unit { name });
     }
     Ok(Subject::Host)
@@ -60,8 +66,7 @@ pub fn of(
 /// Whether it was set in another network namespace.
 pub fn is_elsewhere(host: &Host, set: &JournaledSet, knob: &str) -> bool {
     let there = set.host.net_namespace.known();
-    let of_namespace = knob.starts_with("nic.") || knob.starts_with("sysctl.net.");
-    of_namespace && there.is_some() && there != host.id().net_namespace.known()
+    netns::is_of_namespace(knob) && there.is_some() && there != host.id().net_namespace.known()
 }
 
 /// An interface already kept, under its current name.

@@ -16,7 +16,7 @@ pub fn tunes(line: &str) -> Option<&'static str> {
 }
 
 /// Files that are only ever named to set them.
-const BY_PATH: [(&str, &str); 13] = [
+const BY_PATH: [(&str, &str); 14] = [
     ("smp_affinity", "irq affinity"),
     ("set_irq_affinity", "irq affinity"),
     ("rps_cpus", "rps"),
@@ -29,6 +29,7 @@ const BY_PATH: [(&str, &str); 13] = [
     ("tx_queue_len", "txqueuelen"),
     ("txqueuelen", "txqueuelen"),
     ("scaling_governor", "governor"),
+    ("transparent_hugepage", "transparent huge pages"),
     ("/proc/sys/net", "sysctl"),
 ];
 

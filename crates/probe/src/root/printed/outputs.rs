@@ -10,11 +10,12 @@ use parse::{
 use super::Backing;
 
 /// The folders of outputs: the tree itself for files by hand, and those of a sosreport.
-const FOLDERS: [&str; 7] = [
+const FOLDERS: [&str; 8] = [
     "/",
     "/sos_commands/networking",
     "/sos_commands/conntrack",
     "/sos_commands/kernel",
+    "/sos_commands/logs",
     "/sos_commands/host",
     "/sos_commands/general",
     "/sos_commands/processor",
@@ -166,9 +167,10 @@ pub fn is_known(name: &str) -> bool {
 }
 
 /// Texts of a supportconfig archive with sections that are read.
-const SUPPORTCONFIG: [&str; 7] = [
+const SUPPORTCONFIG: [&str; 8] = [
     "basic-environment.txt",
     "basic-health-check.txt",
+    "boot.txt",
     "env.txt",
     "hardware.txt",
     "memory.txt",

@@ -1,8 +1,6 @@
 //! A process's place in the cpuset hierarchy, and the sets of its group.
 
-use parse::{cgroup, mountinfo};
-
-use crate::{Host, TuneError};
+use crate::{Host, TuneError, cgroup_place::CgroupPlace};
 
 /// A process's cgroup in the cpuset hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,40 +28,8 @@ impl Group {
     /// Absent when the process is gone or no hierarchy is mounted.
     pub fn of(host: &Host, pid: u32) -> Result<Self, TuneError> {
         let start = host.start_ticks(&pid.to_string())?;
-        let file = format!("/proc/{pid}/cgroup");
-        let groups = cgroup::parse(host.text(&file)?.as_bytes())
-            .map_err(|e| TuneError::Environment(format!("{file}: {e}")))?;
-        let mounts = mountinfo::parse(host.text("/proc/self/mountinfo")?.as_bytes());
-        let last = |v2: bool| {
-            let fits = |m: &&mountinfo::Mount| match v2 {
-                true => m.fs_type == "cgroup2",
-                false => m.fs_type == "cgroup" && m.super_options.iter().any(|o| o == "cpuset"),
-            };
-            mounts.iter().rev().find(fits)
-        };
-        let (v2, path, mount) = match (groups.controller("cpuset"), last(false)) {
-            (Some(path), Some(mount)) => (false, path, mount),
-            _ => match (groups.unified(), last(true)) {
-                (Some(path), Some(mount)) => (true, path, mount),
-                _ => return Err(TuneError::Absent("no cpuset hierarchy is mounted".into())),
-            },
-        };
-        let inside = match mount.root.as_str() {
-            "/" => Some(path),
-            root => path.strip_prefix(root).filter(|p| p.is_empty() || p.starts_with('/')),
-        };
-        let Some(inside) = inside.filter(|p| !p.split('/').any(|part| part == "..")) else {
-            return Err(TuneError::Absent(format!("cgroup {path}: outside what is mounted here")));
-        };
-        let mut group = Self {
-            start,
-            v2,
-            path: inside.trim_end_matches('/').to_owned(),
-            mount: mount.mount_point.clone(),
-            cpus: None,
-            mems: None,
-            off: vec![],
-        };
+        let CgroupPlace { v2, path, mount } = CgroupPlace::of(host, pid, "cpuset")?;
+        let mut group = Self { start, v2, path, mount, cpus: None, mems: None, off: vec![] };
         let set = |what| host.text(&group.file(what)).ok().map(|t| t.trim().to_owned());
         // The root of cgroup v2 has no such files and no limit.
         (group.cpus, group.mems) = (set("cpuset.cpus"), set("cpuset.mems"));
