@@ -63,14 +63,25 @@ fn main() -> ExitCode {
 }
 
 fn typed() -> clap::error::Result<Cli> {
-    let mut command = help::both(Cli::command());
-    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let mut command = Cli::command();
+    let matches = match command.try_get_matches_from_mut(std::env::args_os()) {
+        // Two lengths of help for all flags take 4 ms, which no other run should pay.
+        Err(e) if shows_help(e.kind()) => {
+            command = help::both(Cli::command());
+            command.try_get_matches_from_mut(std::env::args_os())?
+        }
+        given => given?,
+    };
     let cli = Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
     if cli.verbose {
         let why = "-v before a command belongs to --version; type it after the command";
         return Err(command.error(ErrorKind::ArgumentConflict, why));
     }
     Ok(cli)
+}
+
+fn shows_help(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand)
 }
 
 /// Whether `netwright` was typed alone.

@@ -1,6 +1,11 @@
 //! One compiled object: its maps, and its programs, each attached separately.
 
-use std::{collections::BTreeMap, io, os::fd::AsRawFd, sync::OnceLock};
+use std::{
+    collections::BTreeMap,
+    io,
+    os::fd::AsRawFd,
+    sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError},
+};
 
 use aya::{
     Btf, Ebpf, EbpfLoader, Pod,
@@ -69,12 +74,9 @@ impl Object {
         wanted: &[ProgramSpec],
         possible: Vec<CpuId>,
     ) -> Result<Self, Reading<()>> {
-        let btf = kernel_types();
-        let mut loader = EbpfLoader::new();
-        loader.btf(btf);
-        let ebpf = loader.load(bytes).map_err(|e| Refusal::of_object(&e))?;
+        let ebpf = loader().load(bytes).map_err(|e| Refusal::of_object(&e))?;
         let mut object = Self { name, ebpf, programs: Vec::new(), possible };
-        wanted.iter().for_each(|w| object.hold(w, btf));
+        wanted.iter().for_each(|w| object.hold(w, kernel_types()));
         Ok(object)
     }
 
@@ -317,6 +319,16 @@ fn attach(ebpf: &mut Ebpf, name: &str) -> Result<Link, Reading<()>> {
         _ => return Err(Reading::absent(format!("{name}: of a kind that is not attached"))),
     }
     .map_err(|e| Refusal::of_program(name, &e).into())
+}
+
+/// One loader for all objects: each new one reads the kernel's BTF by itself.
+fn loader() -> MutexGuard<'static, EbpfLoader<'static>> {
+    static LOADER: LazyLock<Mutex<EbpfLoader<'static>>> = LazyLock::new(|| {
+        let mut loader = EbpfLoader::new();
+        loader.btf(kernel_types());
+        Mutex::new(loader)
+    });
+    LOADER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The kernel's BTF; read once, as it takes a tenth of a second or more.
