@@ -17,16 +17,22 @@ use crate::{
     answered,
     failure::{CommandEnd, Failure},
     interrupt::Window,
-    output::{Progress, note},
+    output::{Progress, note, row, rows_wanted},
     request::Doctor,
 };
 
 /// Reads the host's facts, samples its counters, judges both, and prints the findings.
 pub fn run(request: &Doctor) -> Result<CommandEnd, Failure> {
+    let mut progress = Progress::new(request.quiet, "reading this host's settings");
+    progress.show(0.0);
     let facts = request.source.facts()?;
+    drop(progress);
     let (samples, interrupted) = match &request.since {
         Some(first) => (between(request, first)?, false),
-        None => watch(request, &facts),
+        None => {
+            first_look(request, &facts);
+            watch(request, &facts)
+        }
     };
     let document = judged(request, &facts, &samples, interrupted);
     answered::facts(&facts);
@@ -38,6 +44,15 @@ pub fn run(request: &Doctor) -> Result<CommandEnd, Failure> {
         request.sink.text(&report::doctor::text(&document, look))?;
     }
     Ok(answer(request, &document))
+}
+
+/// On a terminal, what the settings alone say: a line for whoever waits for the window.
+fn first_look(request: &Doctor, facts: &Facts) {
+    if request.source.root.is_live() && rows_wanted(request.quiet) {
+        let samples = Reading::absent("not watched yet");
+        let document = judged(request, facts, &samples, false);
+        row(&report::doctor::first_look(&document));
+    }
 }
 
 /// Judges the facts and the samples.
@@ -87,6 +102,8 @@ pub fn watch(request: &Doctor, facts: &Facts) -> (Reading<Samples>, bool) {
     let mut progress =
         Progress::new(request.quiet, format!("watching for {}, Ctrl-C ends it", request.window));
     let window = Window::open();
+    // Seen while the eBPF programs are loaded.
+    progress.show(0.0);
     let mut programs = OverWindow::begin(&request.source.root, request.bpf);
     let root = &request.source.root;
     let taken = programs.take(root, &options, window.stop(), &mut |share| progress.show(share));

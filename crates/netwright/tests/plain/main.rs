@@ -10,6 +10,7 @@ mod circles;
 mod compare;
 mod doc_comments;
 mod docs;
+mod earlier;
 mod frozen;
 mod fuzz;
 mod history;

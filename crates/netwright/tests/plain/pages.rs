@@ -37,3 +37,22 @@ fn the_index_leads_to_every_page() {
     let lost: Vec<PathBuf> = pages().into_iter().filter(|p| *p != index && !listed(p)).collect();
     assert!(lost.is_empty(), "docs/README.md has no row for {lost:#?}");
 }
+
+/// Each field case is worked from the symptom to the undo, in this order.
+#[test]
+fn each_guided_tour_has_its_steps() {
+    const STEPS: [&str; 6] =
+        ["Symptom", "Find the cause", "What it means", "Change it", "Prove it", "Undo it"];
+    let page = repository().join("docs/tours.md");
+    let index = text(&page);
+    let rows = index.lines().filter(|l| l.starts_with("| ") && l.contains("](lab/"));
+    let tours: BTreeSet<String> = rows.flat_map(links).collect();
+    assert_eq!(tours.len(), 5, "{tours:?}");
+    for tour in tours {
+        let text = text(&page.with_file_name(&tour));
+        let steps: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("## ")).collect();
+        assert_eq!(steps, STEPS, "{tour}");
+        // Real commands, and output that is dated.
+        assert!(text.matches("```console").count() >= 4 && text.contains("2026-"), "{tour}");
+    }
+}

@@ -15,17 +15,37 @@ const CAP_BPF: u32 = 39;
 const GRANT: &str =
     "run as root, or with CAP_BPF and CAP_PERFMON (before Linux 5.8 with CAP_SYS_ADMIN)";
 
-/// Known where programs may be tried; else why not: switched off, or not permitted.
+/// Where a kernel tells how its structures are laid out.
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
+
+/// Known where programs may be tried; else why not: switched off, not permitted, or a kernel
+/// without type information.
 pub fn asked(root: &Root, wanted: bool) -> Reading<()> {
     let switched = switch::switched(root, wanted);
     if !switched.is_known() {
         return switched;
+    }
+    let types = types(root);
+    if !types.is_known() {
+        return types;
     }
     let path = "/proc/self/status";
     let status = root.read(path).unwrap_or_default();
     let held = parse::proc_status::value(&status, "CapEff");
     // On a kernel that does not report it, the attempt decides.
     held.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).map_or(Reading::Known(()), of)
+}
+
+/// Without type information a program would be loaded all the same, and read fields where another kernel
+/// has them: it would count wrongly.
+fn types(root: &Root) -> Reading<()> {
+    match root.exists(TYPES) {
+        true => Reading::Known(()),
+        false => Reading::absent(format!(
+            "eBPF needs the kernel's type information, which is not there ({TYPES}; Linux 5.5 with \
+             CONFIG_DEBUG_INFO_BTF)"
+        )),
+    }
 }
 
 /// By the effective capabilities.
@@ -69,6 +89,18 @@ mod tests {
         assert!(matches!(&none, Reading::Denied(why) if why.contains("CAP_BPF and CAP_PERFMON")));
         let half = of(bits(&[CAP_BPF]));
         assert!(matches!(&half, Reading::Denied(why) if why.contains("lacks CAP_PERFMON")));
+    }
+
+    #[test]
+    fn a_kernel_without_type_information_runs_no_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(TYPES.trim_start_matches('/'));
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let root = || Root::open(folder.path()).unwrap();
+        let why = format!("{:?}", types(&root()));
+        assert!(why.contains("(/sys/kernel/btf/vmlinux; Linux 5.5"), "{why}");
+        std::fs::write(&file, "x").unwrap();
+        assert!(types(&root()).is_known());
     }
 
     #[test]

@@ -41,6 +41,21 @@ pub fn text(d: &DoctorDocument, look: TextStyle) -> String {
     page.finish()
 }
 
+/// One line of at most 80 columns: what the settings alone show, before the counters were sampled.
+pub fn first_look(d: &DoctorDocument) -> String {
+    const WIDTH: usize = 80;
+    let text = match (d.findings.len(), d.findings.first()) {
+        (0, _) | (_, None) => "First look: nothing wrong in the settings; now the counters".into(),
+        (n, Some(first)) => {
+            format!("First look: {} by settings: {}", many(n, "finding"), first.title)
+        }
+    };
+    match text.chars().count() <= WIDTH {
+        true => text,
+        false => text.chars().take(WIDTH - 1).chain(['…']).collect(),
+    }
+}
+
 /// The header on one line: host, window, user, goal. Parts without room are left out.
 fn head(d: &DoctorDocument, page: &mut Page) {
     let guest = d.host.hypervisor.get().map(|h| match h.as_str() {

@@ -448,3 +448,18 @@ fn a_plan_of_many_alike_commands_is_cut_unless_asked() {
         text(&d, TextStyle { verbose: true, ..TextStyle::default() }).contains("  64. echo 63")
     );
 }
+
+#[test]
+fn the_first_look_is_one_line_of_80_columns() {
+    assert_eq!(
+        first_look(&diagnosed(vec![])),
+        "First look: nothing wrong in the settings; now the counters"
+    );
+    let f = finding(1, "irqs_piled_up", Severity::Warning);
+    let one = first_look(&diagnosed(vec![f.clone()]));
+    assert_eq!(one, "First look: 1 finding by settings: all 4 interrupts of eth0 go to CPU 0");
+    let long = Finding { title: "é".repeat(200), ..f.clone() };
+    let cut = first_look(&diagnosed(vec![long, f]));
+    assert!(cut.starts_with("First look: 2 findings by settings: ééé") && cut.ends_with("é…"));
+    assert_eq!(cut.chars().count(), 80);
+}

@@ -1,7 +1,7 @@
 //! `netwright lab up`: turns the flags into a lab and brings it up.
 
 use std::{
-    path::{Path, PathBuf},
+    path::{Path, PathBuf, absolute},
     time::Instant,
 };
 
@@ -202,7 +202,8 @@ fn server_spec(a: ServerArgs, chosen: Option<preset::Preset>) -> Result<ServerSp
         },
         image: a.image.map(|file| whole(&file)).transpose()?,
         virtual_time: a.virtual_time,
-        cache: a.cache.unwrap_or_else(|| image::DEFAULT_CACHE.into()),
+        // The guest is given the path, and QEMU runs in another folder.
+        cache: a.cache.map_or_else(|| image::DEFAULT_CACHE.into(), |c| absolute(&c).unwrap_or(c)),
         ..base
     })
 }
@@ -334,5 +335,12 @@ mod tests {
         let said = guest("lab up pair --preset queues --rate 1Gbit").unwrap_err().to_string();
         assert!(said.starts_with("--rate is not for the preset queues"), "{said}");
         assert!(guest("lab up pair --preset softirq").is_err());
+    }
+
+    #[test]
+    fn a_relative_cache_is_the_same_folder_for_the_guest() {
+        let LabTopology::Server(a) = typed("lab up server --cache kernels") else { panic!() };
+        let cache = server_spec(a, None).unwrap().cache;
+        assert_eq!(cache, std::env::current_dir().unwrap().join("kernels"));
     }
 }

@@ -277,3 +277,22 @@ fn the_container_image_runs() {
     let found = buildah(&[&own[..], &["doctor", "--json", "--window", "200ms"]].concat());
     assert!(found.contains("\"passed\""), "{found}");
 }
+
+/// By the metadata of Cargo.toml `cargo binstall` looks for this archive, and for the program in it.
+#[test]
+fn the_archive_is_the_one_that_binstall_looks_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = PathBuf::from(package("tar", "1", folder.path()));
+    let manifest = fs::read_to_string(repository().join("crates/netwright/Cargo.toml")).unwrap();
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let value = |key: &str| {
+        let line = manifest.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(" = \""));
+        let line = line.unwrap_or_else(|| panic!("no {key}")).trim_end_matches('"');
+        let line = line.replace("{ version }", env!("CARGO_PKG_VERSION"));
+        line.replace("{ target }", &target).replace("{ bin }", "netwright")
+    };
+    let url = value("pkg-url");
+    assert_eq!(url.rsplit('/').next(), archive.file_name().unwrap().to_str(), "{url}");
+    let listed = tool("tar", &["-tzf", archive.to_str().unwrap()]);
+    assert!(listed.lines().any(|l| l == value("bin-dir")), "{listed}");
+}
