@@ -108,7 +108,7 @@ lint: deps
 # BENCHES=explain holds explain's predictions against what is measured on slow wires, BENCHES=decompose
 # its parts against known service times (docs/explain.md). BENCHES=prove counts how often prove is wrong,
 # on made-up hosts and live (ARGS='--minutes 25'; docs/prove.md), BENCHES=watch what watching costs, BENCHES=fleet
-# what 500 hosts cost a Prometheus and doctor. neper is compared with where NEPER=path/to/tcp_rr says that it is; inspect_tree and watch compare with an
+# what 500 hosts cost a Prometheus and doctor, BENCHES=mesh what a host of a mesh costs among 1,000. neper is compared with where NEPER=path/to/tcp_rr says that it is; inspect_tree and watch compare with an
 # older netwright where BEFORE=path/to/netwright says that it is.
 BENCHES ?= inspect_tree record traffic
 bench: bench-deps size
@@ -116,6 +116,7 @@ bench: bench-deps size
 	  package=netwright only=; \
 	  case $$bench in record) package=stats;; http|redis) only="--only $$bench"; bench=traffic;; \
 	    fleet) $(CARGO) test -p netwright --release --locked --test seeing fleet::cost -- --ignored --nocapture || failed=1; continue;; \
+	    mesh) $(CARGO) test -p netwright --release --locked --test measuring mesh::cost -- --ignored --nocapture || failed=1; continue;; \
 	    prove) $(CARGO) test -p stats --release --locked --lib simulated -- --ignored --nocapture || failed=1;; esac; \
 	  $(CARGO) bench -p $$package --locked --bench $$bench -- $$only $(ARGS) || failed=1; \
 	done; exit $$failed

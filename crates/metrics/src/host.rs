@@ -114,15 +114,17 @@ pub fn exporter(version: &str, process: &Process, totals: &Totals) -> Vec<Family
         "What the exporter and its eBPF programs cost in the last interval, as a share of the host's \
          CPU time.",
     );
-    let mut all = own(version, process);
+    let mut all = own("export", version, process);
     all.extend([ended.with(&[], totals.ended_unix_s), overhead.with(&[], totals.overhead)]);
     all
 }
 
-/// What is on every page: the program's version, CPU time, memory and start.
-pub fn own(version: &str, process: &Process) -> Vec<Family> {
-    let mut build = Family::new(Kind::Info, "netwright_build", "The version of the exporter.");
-    build.add(&[("version", version)], Value::Count(1));
+/// What is on every page: the program's version and which of its commands serves the page, CPU time,
+/// memory and start.
+pub fn own(command: &str, version: &str, process: &Process) -> Vec<Family> {
+    let help = "The version of the exporter, and the command that serves: export or mesh.";
+    let mut build = Family::new(Kind::Info, "netwright_build", help);
+    build.add(&[("command", command), ("version", version)], Value::Count(1));
     let cpu = Family::counter("process_cpu_seconds", "CPU time of the exporter.");
     let memory = Family::gauge("process_resident_memory_bytes", "Resident memory of the exporter.");
     let start = Family::gauge(

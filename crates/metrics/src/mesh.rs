@@ -24,7 +24,7 @@ pub struct MeshScrape<'a> {
 
 /// The families of a scrape: 7 series and 12 for each target.
 pub fn mesh(scrape: &MeshScrape<'_>) -> Vec<Family> {
-    let mut all = host::own(scrape.version, &scrape.process);
+    let mut all = host::own("mesh", scrape.version, &scrape.process);
     let mut peers = Family::gauge("netwright_mesh_peers", "Peers in the list, this host included.");
     peers.count(&[], scrape.peers.map(|n| n as u64));
     let mut periods = Family::counter(
@@ -78,6 +78,7 @@ mod tests {
                 "netwright_mesh_throttled_seconds_total 0.5\n",
                 "netwright_mesh_throttled_periods_total 4\n",
                 "netwright_mesh_peers 1000\n",
+                "netwright_build_info{command=\"mesh\",version=\"1\"} 1\n",
             ] {
                 assert!(page.contains(line), "{line}{page}");
             }

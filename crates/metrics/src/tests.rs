@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{
     CpuId, Facts, Finding, IrqId, Nanos, QueueId, Reading, Samples,
     measure::Quantiles,
+    mesh::QuotaUse,
     samples::{IrqDelta, IrqSample, QueueSample},
     watch::{PacketDrops, WaitNs, test_data},
 };
 
 use crate::{
-    Family, Process, Scrape, families,
+    Family, MeshScrape, Process, Scrape, families,
     family::Value,
     limits::{FINDINGS, REASONS},
     probes::ProbeTotals,
@@ -147,6 +148,15 @@ fn series_are_those_of_the_documented_formula() {
     );
 }
 
+/// The families of a mesh with one pair and a quota.
+fn meshed() -> Vec<Family> {
+    let mut pair = ProbeTotals::of_pair("a".into(), "b".into());
+    pair.add(Some(Quantiles { count: 1, ..Quantiles::default() }));
+    let quota = Reading::Known(Some(QuotaUse::default()));
+    let process = Process { cpu_s: Some(1.0), resident_bytes: Some(1), start_unix_s: 1.0 };
+    crate::mesh(&MeshScrape { peers: Some(2), quota, probes: &[pair], process, version: "1" })
+}
+
 /// Dashboards and alerts name the metrics and their labels. More may be added; `UPDATE=1` writes what is
 /// new into the list and takes nothing out of it.
 #[expect(clippy::disallowed_methods, reason = "a test that writes its list when asked")]
@@ -155,7 +165,7 @@ fn no_metric_and_no_label_is_gone_or_renamed() {
     let frozen: BTreeSet<String> =
         include_str!("../frozen.txt").lines().map(str::to_owned).collect();
     let mut now = BTreeSet::new();
-    for family in scraped(2, 3, 1, 1) {
+    for family in scraped(2, 3, 1, 1).into_iter().chain(meshed()) {
         now.insert(format!("{} {:?}", family.name, family.kind).to_lowercase());
         let labels = family.series.iter().flat_map(|s| &s.labels);
         now.extend(labels.map(|(label, _)| format!("{} {{{label}}}", family.name)));

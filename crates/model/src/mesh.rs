@@ -59,11 +59,11 @@ pub struct MeshProbe {
     pub lost: u64,
 }
 
-/// How far a process used up its CPU quota: the cgroup of its own, or above it, that was throttled
-/// most.
+/// How far a process used up its CPU quotas: those of its own cgroup and of the cgroups above it, added
+/// up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuotaUse {
-    /// Periods in which something in the cgroup ran.
+    /// Periods in which something in a cgroup ran.
     pub periods: u64,
     /// Those periods in which the quota was used up.
     pub throttled_periods: u64,

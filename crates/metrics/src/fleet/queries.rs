@@ -6,7 +6,7 @@ use parse::prometheus_json::{InstantSeries, InstantVector};
 /// What a query asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// Targets of the jobs that have an exporter, and whether they answer.
+    /// Targets of the jobs that have an exporter, and whether they answer; none that is a mesh.
     Up,
     /// Exporters of the last hour.
     Known,
@@ -62,10 +62,18 @@ pub fn queries(matchers: &str, least: Severity) -> Vec<(Part, String)> {
         Severity::Warning => "severity=~\"warning|critical\"",
         Severity::Critical => "severity=\"critical\"",
     };
-    let (build, up) = (of("netwright_build_info", ""), of("up", ""));
+    // `netwright mesh` has a build, too, but no findings.
+    let build = of("netwright_build_info", "command=\"export\"");
+    let (mesh, up) = (of("netwright_build_info", "command=\"mesh\""), of("up", ""));
     let ended = of("netwright_last_interval_timestamp_seconds", "");
     vec![
-        (Part::Up, format!("{up} and on (job) last_over_time({build}[1h])")),
+        (
+            Part::Up,
+            format!(
+                "{up} and on (job) last_over_time({build}[1h]) unless on (job, instance) \
+                 last_over_time({mesh}[1h])"
+            ),
+        ),
         (Part::Known, format!("count by (instance) (last_over_time({build}[1h]))")),
         (Part::Builds, build),
         (Part::Counts, of("netwright_findings", "")),

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::support::{
     NETWRIGHT,
+    cpu_cgroup::CpuCgroup,
     exporter::{Exporter, Prometheus},
     run,
     serve::Serve,
@@ -66,7 +67,7 @@ fn queries() -> Vec<String> {
         .map(|t| t["expr"].as_str().unwrap().replace("$__rate_interval", "10s"))
         .map(|q| q.replace("$instance", ".*"))
         .collect();
-    assert!(queries.len() >= 18 && !queries.iter().any(|q| q.contains('$')), "{queries:#?}");
+    assert!(queries.len() >= 29 && !queries.iter().any(|q| q.contains('$')), "{queries:#?}");
     queries
 }
 
@@ -114,7 +115,18 @@ fn every_query_of_the_dashboard_has_an_answer() {
     let probe = ["--interval", "500ms", "--probe", &target, "--every", "1s"];
     let exporter = Exporter::start(&[&probe[..], &always].concat());
     let rules = fs::read_to_string(packaging("prometheus/netwright.rules.yml")).unwrap();
-    let config = Prometheus::scraping(exporter.address, "");
+    // A mesh of a peer that answers and one that does not, in a cgroup with a quota.
+    let cgroup = CpuCgroup::new("dashboard");
+    cgroup.grant(90);
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let peers = state.path().join("peers");
+    fs::write(&peers, format!("me\n{}\n{closed}\n", serve.target())).unwrap();
+    let peers = ["--peers", peers.to_str().unwrap(), "--self", "me", "--every", "2s"];
+    let mesh = Exporter::of("mesh", &peers);
+    cgroup.take(mesh.pid());
+    let both = format!("'{}', '{}'", exporter.address, mesh.address);
+    let one = format!("'{}'", exporter.address);
+    let config = Prometheus::scraping(exporter.address, "").replace(&one, &both);
     let prometheus = Prometheus::start(&config, &rules);
     let stop = AtomicBool::new(false);
     std::thread::scope(|s| {
@@ -123,6 +135,10 @@ fn every_query_of_the_dashboard_has_an_answer() {
         for query in queries() {
             prometheus.answered(&query);
         }
+        // The peer that does not answer is among those that the dashboard counts.
+        let silent = "max by (target) (netwright_probe_success{source!=\"\"}) == 0";
+        let silent = prometheus.answered(silent);
+        assert!(silent.iter().any(|s| s["metric"]["target"] == closed.to_string()), "{silent:?}");
         drop(ended);
     });
     let states = prometheus.api("/api/v1/rules");

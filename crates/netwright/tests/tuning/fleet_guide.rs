@@ -15,9 +15,9 @@ const LAB: (&str, &str) = ("eight", "nwtest8");
 fn commands() -> String {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fleet.md");
     let page = fs::read_to_string(page).unwrap();
-    let (_, rest) = page.split_once("```sh\n").unwrap();
-    let commands = rest.split("```").next().unwrap();
-    assert!(commands.contains(LAB.0));
+    let blocks = page.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let commands: String = blocks.collect();
+    assert!(commands.contains(LAB.0) && commands.contains("dashboard-picture"));
     // A busy machine takes longer to scrape and to judge.
     commands
         .replace(LAB.0, LAB.1)
@@ -40,14 +40,17 @@ fn eight_hosts_are_diagnosed_and_a_change_is_rolled_out_and_back() {
     let (folder, _removed) = (tempfile::tempdir().unwrap(), Removed);
     let bin = Path::new(NETWRIGHT).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let collections = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ansible");
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let collections = checkout.join("ansible");
     let mut walk = Command::new("bash");
     walk.args(["-uxc", &commands()]).current_dir(folder.path()).stdin(Stdio::null());
     // To files: what the script leaves behind would hold a pipe open.
     let file = |name: &str| fs::File::create(folder.path().join(name)).unwrap();
     walk.stdout(file("stdout")).stderr(file("stderr"));
     walk.env("PATH", path).env("HOME", folder.path()).env("NETWRIGHT_STORE", "off");
-    walk.env("ANSIBLE_COLLECTIONS_PATH", collections).env("LC_ALL", "C.UTF-8");
+    walk.env("CHECKOUT", checkout)
+        .env("ANSIBLE_COLLECTIONS_PATH", collections)
+        .env("LC_ALL", "C.UTF-8");
     walk.env("ANSIBLE_NOCOLOR", "1").env("ANSIBLE_FORKS", "8");
     let status = walk.status().unwrap();
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_default();
@@ -68,4 +71,12 @@ fn eight_hosts_are_diagnosed_and_a_change_is_rolled_out_and_back() {
     assert_eq!(cause(&read("after")), "", "{}", said());
     assert!(read("after").contains(" 8 hosts"), "{}", said());
     assert!(five("back"), "{}", said());
+    // The dashboard has the hosts, their findings and their CPUs; a panel without data is one of few.
+    let page = read("dashboard.html");
+    for part in ["Findings of the last interval", "<td>c5</td>", "below_kernel_default", "CPU 0: "]
+    {
+        assert!(page.contains(part), "{part}: {page}\n{}", said());
+    }
+    let (panels, empty) = (page.matches("class=panel").count(), page.matches("No data").count());
+    assert!(panels >= 25 && panels - empty >= 10, "{empty} of {panels}: {}", said());
 }

@@ -5,31 +5,32 @@ use model::{Nanos, Reading, mesh::QuotaUse};
 use super::cgroups;
 use crate::{Root, facts::cgroup_mounts::CgroupMounts};
 
-/// How far this program used up its CPU quota since its cgroup was made: of its own cgroup and those
-/// above it, the one that was throttled longest; `None` where none has a quota.
+/// How far this program used up its CPU quotas since its cgroups were made: its own cgroup and those
+/// above it, added up; `None` where none has a quota.
+///
+/// A sum, and not the cgroup that was throttled longest: a slice that was throttled for hours last month
+/// would hide that its new service is throttled now.
 pub fn own_quota(root: &Root) -> Reading<Option<QuotaUse>> {
     let all = match cgroups::read(root, &CgroupMounts::read(root), &[]) {
         Reading::Known(all) => all,
         Reading::Absent(why) => return Reading::Absent(why),
         Reading::Denied(why) => return Reading::Denied(why),
     };
-    let mut most: Option<QuotaUse> = None;
+    let mut sum: Option<QuotaUse> = None;
     for cgroup in all.into_values().filter(|c| c.own) {
         let stat = match cgroup.stat {
             Reading::Known(stat) => stat,
             Reading::Absent(why) => return Reading::Absent(why),
             Reading::Denied(why) => return Reading::Denied(why),
         };
-        let this = QuotaUse {
-            periods: stat.periods,
-            throttled_periods: stat.throttled_periods,
-            throttled_ns: Nanos(stat.throttled_ns),
-        };
-        if most.is_none_or(|m| m.throttled_ns < this.throttled_ns) {
-            most = Some(this);
-        }
+        let so_far = sum.unwrap_or_default();
+        sum = Some(QuotaUse {
+            periods: so_far.periods.saturating_add(stat.periods),
+            throttled_periods: so_far.throttled_periods.saturating_add(stat.throttled_periods),
+            throttled_ns: Nanos(so_far.throttled_ns.0.saturating_add(stat.throttled_ns)),
+        });
     }
-    Reading::Known(most)
+    Reading::Known(sum)
 }
 
 #[cfg(test)]
@@ -37,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_quota_that_throttled_most_is_the_programs() {
+    fn the_quotas_of_all_levels_are_added_up() {
         let tree = tempfile::tempdir().unwrap();
         let put = |path: &str, text: &str| {
             let path = tree.path().join(path);
@@ -55,8 +56,8 @@ mod tests {
         put("sys/fs/cgroup/pods/cpu.stat", "nr_periods 9\nnr_throttled 1\nthrottled_usec 7\n");
         put("sys/fs/cgroup/pods/web/cpu.max", "50000 100000\n");
         put("sys/fs/cgroup/pods/web/cpu.stat", "nr_periods 8\nnr_throttled 4\nthrottled_usec 70\n");
-        let most = QuotaUse { periods: 8, throttled_periods: 4, throttled_ns: Nanos(70_000) };
-        assert_eq!(said(), Reading::Known(Some(most)));
+        let both = QuotaUse { periods: 17, throttled_periods: 5, throttled_ns: Nanos(77_000) };
+        assert_eq!(said(), Reading::Known(Some(both)));
         std::fs::remove_file(tree.path().join("sys/fs/cgroup/pods/web/cpu.stat")).unwrap();
         assert!(!said().is_known(), "unknown is not unthrottled");
     }

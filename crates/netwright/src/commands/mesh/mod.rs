@@ -46,11 +46,17 @@ pub fn run(args: &MeshArgs) -> Result<CommandEnd, Failure> {
     if args.once {
         return once(args, &peers, secret.as_ref());
     }
-    // A list that is wrong now is told at once; later it is a note.
-    match peers.place() {
-        Err(Failure::Environment(why)) => note(&format!("{why}; asking again each period")),
-        other => drop(other?),
-    }
+    // A wrong list ends the program now; later it is a note.
+    let unread = match peers.place() {
+        Err(Failure::Environment(why)) => {
+            note(&format!("{why}; the list is read again each period"));
+            Some(why)
+        }
+        place => {
+            place?;
+            None
+        }
+    };
     let window = Window::open();
     let server = Server::listen(Wanted {
         listen: args.listen,
@@ -61,7 +67,7 @@ pub fn run(args: &MeshArgs) -> Result<CommandEnd, Failure> {
     let shown = Shown::new();
     let served = shown.clone();
     let serving = server.serve(move |format| served.page(format))?;
-    Mesh { args, peers, secret, shown, last: None, told: None, throttled: false }.run(&window);
+    Mesh { args, peers, secret, shown, last: None, unread, throttled: false }.run(&window);
     drop(serving);
     Ok(CommandEnd::Yes)
 }
@@ -74,8 +80,8 @@ struct Mesh<'a> {
     shown: Shown,
     /// The place of the last period whose list could be read.
     last: Option<Place>,
-    /// Why the list could not be read, as last told.
-    told: Option<String>,
+    /// Why the list could not be read, as the last note says.
+    unread: Option<String>,
     /// Whether the last period was throttled.
     throttled: bool,
 }
@@ -120,23 +126,22 @@ impl Mesh<'_> {
     fn renew(&mut self) {
         match self.peers.place() {
             Ok(place) => {
-                self.told = None;
+                self.unread = None;
                 self.shown.place(&place);
                 if self.last.as_ref().is_none_or(|l| l.targets != place.targets)
                     && !self.args.output.talk.quiet
                 {
-                    let Place { source, peers, targets } = &place;
-                    note(&format!("{source} of {peers} peers measures {}", targets.join(", ")));
+                    note(&place.to_string());
                 }
                 self.last = Some(place);
             }
             Err(why) => {
                 let why = why.to_string();
                 self.shown.no_list();
-                if self.told.as_ref() != Some(&why) {
+                if self.unread.as_ref() != Some(&why) {
                     note(&why);
                 }
-                self.told = Some(why);
+                self.unread = Some(why);
             }
         }
     }
@@ -157,6 +162,10 @@ impl Mesh<'_> {
 fn once(args: &MeshArgs, peers: &Peers, secret: Option<&Secret>) -> Result<CommandEnd, Failure> {
     let answer = Answer::to(&args.output)?;
     let place = peers.place()?;
+    if place.targets.is_empty() {
+        let why = format!("{}: the list has no peer but {}", args.peers, place.source);
+        return Err(Failure::Environment(why));
+    }
     let session = Session::open(&args.output.talk);
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let before = round::quota();

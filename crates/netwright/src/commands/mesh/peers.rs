@@ -1,6 +1,6 @@
 //! The list of peers, and which of them is this host.
 
-use std::{net::IpAddr, path::PathBuf};
+use std::{fmt, net::IpAddr, path::PathBuf};
 
 use model::mesh::graph;
 use parse::peers::{MOST_BYTES, MOST_PEERS};
@@ -31,6 +31,16 @@ pub struct Place {
     /// All peers in the list.
     pub peers: usize,
     pub targets: Vec<String>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { source, peers, targets } = self;
+        match targets.as_slice() {
+            [] => write!(f, "the list has no peer but {source}"),
+            all => write!(f, "{source}, one of {peers} peers, measures {}", all.join(", ")),
+        }
+    }
 }
 
 impl Peers {

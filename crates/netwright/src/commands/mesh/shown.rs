@@ -26,6 +26,8 @@ struct Inside {
 #[derive(Default)]
 struct Pairs {
     peers: Option<usize>,
+    /// This host, as the list calls it.
+    source: String,
     /// By target; those that are no target any more are gone.
     totals: Vec<(String, ProbeTotals)>,
 }
@@ -37,11 +39,16 @@ impl Shown {
         Self(Arc::new(Inside { pairs, own: Own::begin(), root: Root::live() }))
     }
 
-    /// Takes the targets of now; those that stay keep their sums.
+    /// Takes the targets of now; those that stay keep their sums, unless the list has another name for
+    /// this host.
     pub fn place(&self, place: &Place) {
         let mut pairs = self.pairs();
         pairs.peers = Some(place.peers);
         let mut before = std::mem::take(&mut pairs.totals);
+        if pairs.source != place.source {
+            before.clear();
+            pairs.source.clone_from(&place.source);
+        }
         for target in &place.targets {
             let kept = before.iter().position(|(t, _)| t == target).map(|n| before.swap_remove(n));
             let new = || ProbeTotals::of_pair(place.source.clone(), target.clone());

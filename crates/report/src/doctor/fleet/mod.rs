@@ -35,9 +35,11 @@ pub fn text(d: &FleetDocument, top: usize, look: TextStyle) -> String {
 /// The answer: how many hosts have findings, and the commonest cause.
 pub fn headline(d: &FleetDocument) -> String {
     let bad = d.hosts.iter().filter(|h| !h.findings.is_empty()).count();
-    let silent = d.hosts.iter().filter(|h| !answers(h)).count();
+    let of = |state| d.hosts.iter().filter(|h| h.state == state).count();
+    let (known, starting) = (of(HostState::Judged), of(HostState::Starting));
     let mut text = match (bad, d.causes.first()) {
-        (0, _) | (_, None) => format!("No finding on {}", many(d.hosts.len() - silent, "host")),
+        (0, _) | (_, None) if known == 0 => "The findings of no host are known".to_owned(),
+        (0, _) | (_, None) => format!("No finding on {}", many(known, "host")),
         (_, Some(cause)) => format!(
             "{bad} of {} have findings; the commonest cause is {}, on {}",
             many(d.hosts.len(), "host"),
@@ -45,10 +47,15 @@ pub fn headline(d: &FleetDocument) -> String {
             many(cause.hosts.len(), "host")
         ),
     };
-    match silent {
+    match d.hosts.len() - known - starting {
         0 => {}
         1 => text.push_str("; 1 host does not answer"),
         n => text.push_str(&format!("; {n} hosts do not answer")),
+    }
+    match starting {
+        0 => {}
+        1 => text.push_str("; 1 host has just started"),
+        n => text.push_str(&format!("; {n} hosts have just started")),
     }
     text
 }
@@ -84,18 +91,13 @@ fn from(d: &FleetDocument) -> String {
     format!("{}{versions} · {least}{rest}", d.target)
 }
 
-/// Whether its findings are those of now.
-fn answers(host: &FleetHost) -> bool {
-    host.state == HostState::Judged || host.state == HostState::Starting
-}
-
 fn silent(d: &FleetDocument, top: usize, page: &mut Page) {
     let of = |state| d.hosts.iter().filter(move |h| h.state == state).collect::<Vec<_>>();
     let states = [
         (HostState::Down, "down: Prometheus cannot scrape the exporter"),
         (HostState::Gone, "gone: scraped within the last hour, no exporter answers now"),
         (HostState::Stalled, "stalled: no new interval for 5 minutes, findings are old"),
-        (HostState::Starting, "no interval yet"),
+        (HostState::Starting, "just started: the first interval is not over"),
     ];
     if states.iter().all(|(state, _)| of(*state).is_empty()) {
         return;
@@ -198,11 +200,7 @@ fn changes(d: &FleetDocument, top: usize, page: &mut Page) {
             format!("The value is each host's own: `netwright doctor` on {host} has the command.");
         page.line(Line::plain("  ").text(advice), 4);
     } else {
-        if first.command.contains("@hosts") {
-            let list = "netwright doctor --fleet … --json | jq -r '.changes[0].hosts[]' | sed 's/:[0-9]*$//' >hosts";
-            page.raw(&Line::plain("    ").text(list));
-        }
-        page.raw(&Line::plain("    ").text(&first.command));
+        command(0, first, page);
     }
     if d.changes.len() > 1 {
         page.heading("OTHER CHANGES");
@@ -218,10 +216,24 @@ fn changes(d: &FleetDocument, top: usize, page: &mut Page) {
         page.table(&table, 0);
         more(d.changes.len() - 1, top, "change", page);
         let verbose = page.look().verbose;
-        for change in d.changes.iter().skip(1).filter(|c| verbose && !c.command.is_empty()) {
-            page.raw(&Line::plain("    ").text(&change.command));
+        for (n, change) in d.changes.iter().enumerate().skip(1) {
+            if verbose && !change.command.is_empty() {
+                command(n, change, page);
+            }
         }
     }
+}
+
+/// The command of the n-th change. Where it reads its hosts from a file, the line that makes this file
+/// comes first: each change has hosts of its own.
+fn command(n: usize, change: &FleetChange, page: &mut Page) {
+    if change.command.contains("@hosts") {
+        let list = format!(
+            "netwright doctor --fleet … --json | jq -r '.changes[{n}].hosts[]' | sed 's/:[0-9]*$//' >hosts"
+        );
+        page.raw(&Line::plain("    ").text(list));
+    }
+    page.raw(&Line::plain("    ").text(&change.command));
 }
 
 fn set(change: &FleetChange) -> String {

@@ -88,6 +88,36 @@ THE CHANGE THAT HELPS MOST HOSTS
 }
 
 #[test]
+fn each_change_has_the_line_that_makes_its_own_list_of_hosts() {
+    let mut document = document(vec![host(
+        "db1:7473",
+        HostState::Judged,
+        1,
+        &[finding(Severity::Critical, "qdisc_drops")],
+    )]);
+    let other = FleetChange { knob: "sysctl.x".into(), ..document.changes[0].clone() };
+    document.changes.push(other);
+    let page = text(&document, 10, TextStyle { verbose: true, ..LOOK });
+    for n in 0..2 {
+        assert_eq!(page.matches(&format!("'.changes[{n}].hosts[]'")).count(), 1, "{page}");
+    }
+    assert_eq!(page.matches("--limit @hosts").count(), 2, "{page}");
+}
+
+#[test]
+fn hosts_that_have_just_started_are_not_said_to_be_well() {
+    let all = [("db1:7473", HostState::Starting), ("db2:7473", HostState::Starting)];
+    let mut document = document(all.map(|(name, state)| host(name, state, 0, &[])).to_vec());
+    (document.causes, document.changes) = (vec![], vec![]);
+    let page = text(&document, 10, LOOK);
+    let first = "The findings of no host are known; 2 hosts have just started\n";
+    assert!(page.starts_with(first), "{page}");
+    document.hosts.push(host("db3:7473", HostState::Judged, 0, &[]));
+    let page = text(&document, 10, LOOK);
+    assert!(page.starts_with("No finding on 1 host; 2 hosts have just started\n"), "{page}");
+}
+
+#[test]
 fn labels_of_strangers_are_shown_without_effect() {
     let escape = "\x1b[31mred\u{202e}".repeat(40);
     let bad = host(&escape, HostState::Judged, 1, &[finding(Severity::Critical, &escape)]);
