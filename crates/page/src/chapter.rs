@@ -10,6 +10,8 @@ mod passive;
 mod prove;
 mod shared;
 
+use model::Severity;
+
 use crate::{
     block::{Block, Chapter, Text},
     document::{Document, Kind},
@@ -39,10 +41,10 @@ impl Written {
     }
 }
 
-/// Where a kind stands on a page: the diagnosis first, the host's facts last.
+/// Where a kind stands on a page: a diagnosis that found something first, the host's facts last.
 pub fn order(kind: &Kind) -> u8 {
     match kind {
-        Kind::Doctor(_) => 0,
+        Kind::Doctor(d) if d.findings.iter().any(|f| f.severity > Severity::Info) => 0,
         Kind::Explain(_) | Kind::Passive(_) => 1,
         Kind::Rtt(_)
         | Kind::Stream(_)
@@ -50,10 +52,11 @@ pub fn order(kind: &Kind) -> u8 {
         | Kind::Http(_)
         | Kind::Pg(_)
         | Kind::Redis(_) => 2,
-        Kind::Fix(_) => 3,
-        Kind::Prove(_) => 4,
-        Kind::Compare(_) => 5,
-        Kind::Inspect(_) => 6,
+        Kind::Doctor(_) => 3,
+        Kind::Fix(_) => 4,
+        Kind::Prove(_) => 5,
+        Kind::Compare(_) => 6,
+        Kind::Inspect(_) => 7,
     }
 }
 

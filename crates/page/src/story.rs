@@ -1,7 +1,7 @@
 //! The whole page: the story of all documents first, then a chapter for each.
 
 use crate::{
-    block::{Block, Chapter, Page, Text},
+    block::{Chapter, Page, Text},
     chapter::{self, Part, Written},
     document::Document,
 };
@@ -72,7 +72,7 @@ fn chapter_count(n: usize) -> String {
 
 fn story(written: &[Written]) -> Chapter {
     let mut chapter = Chapter::new("story", "In short");
-    let mut missing: Vec<Text> = vec![];
+    let mut missing = vec![];
     for (part, title, source) in PARTS {
         let told = |w: &'_ Written| {
             let mine = w.story.iter().filter(|s| s.0 == part);
@@ -81,17 +81,17 @@ fn story(written: &[Written]) -> Chapter {
         };
         let said: Vec<Text> = written.iter().flat_map(told).collect();
         if said.is_empty() {
-            let text =
-                Text::strong(title).and(": not in these results; ").also(Text::with_code(source));
-            missing.push(text.and(" would say."));
+            missing.push(format!("{}: {source}", title.to_lowercase()));
             continue;
         }
         chapter.heading(title);
         chapter.list(said);
     }
     if !missing.is_empty() {
-        chapter.heading("Not on this page");
-        chapter.blocks.push(Block::List(missing));
+        chapter.say(Text::with_code(&format!(
+            "Not in these results, with what would say it: {}.",
+            missing.join("; ")
+        )));
     }
     chapter
 }

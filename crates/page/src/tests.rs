@@ -322,6 +322,42 @@ fn several_documents_make_one_story_in_the_order_of_the_work() {
 }
 
 #[test]
+fn a_diagnosis_without_a_finding_comes_last_and_says_when_cpu_time_was_short() {
+    let mut doctor = value("doctor");
+    doctor["findings"] = serde_json::json!([]);
+    doctor["window"]["packets"] = 1_000_000.into();
+    doctor["window"]["cpu"] = serde_json::json!({
+        "busy_share": 1.0, "cpus": 2, "busy_cpus": "0-1", "waiting_share": 0.9,
+    });
+    let stream = read("stream.json", DOCUMENTS.iter().find(|d| d.0 == "stream").unwrap().1);
+    let documents = [read("doctor.json", &doctor.to_string()).unwrap(), stream.unwrap()];
+    let markdown = page(&documents, None, Format::Markdown);
+    let at = |what: &str| markdown.find(what).unwrap_or_else(|| panic!("no {what}:\n{markdown}"));
+    assert!(at("## Streams to") < at("## Diagnosis of vm"));
+    let story = &markdown[..at("## Streams to")];
+    assert!(story.contains("with all CPUs busy"), "{story}");
+    assert!(story.contains("what runs here needs more CPU time than there is"), "{story}");
+    assert!(!story.contains("Nothing limits"), "{story}");
+}
+
+#[test]
+fn the_story_of_explain_has_its_intervals_and_says_what_loopback_is() {
+    let mut explain = value("explain");
+    explain["sum"]["conclusive"] = true.into();
+    explain["components"][1]["reported"] = false.into();
+    let markdown = page(&[read("x", &explain.to_string()).unwrap()], None, Format::Markdown);
+    for part in [
+        "with 1 client:** 1,324/s on this path",
+        "(95% interval 281 µs to 404 µs)",
+        "which on loopback is the kernel's time",
+        "by the model the server limits throughput from about 1.6 clients on",
+        "run it longer or on a quieter host",
+    ] {
+        assert!(markdown.contains(part), "{part} is missing:\n{markdown}");
+    }
+}
+
+#[test]
 fn a_ticket_has_the_story_and_the_tables() {
     let document = read("fix.json", DOCUMENTS[8].1).unwrap();
     let markdown = page(&[document], None, Format::Markdown);

@@ -18,7 +18,7 @@ pub fn write(d: &Document, typed: &DoctorDocument) -> Written {
     let host = typed.host.name.get().unwrap_or_else(|| "a host without a name".into());
     let mut w =
         Written { chapter: Chapter::new("", format!("Diagnosis of {host}")), ..Written::default() };
-    story(d, typed, &host, &mut w);
+    story(typed, &host, &mut w);
     let chapter = &mut w.chapter;
     facts(d, typed, chapter);
     if !typed.findings.is_empty() {
@@ -30,7 +30,7 @@ pub fn write(d: &Document, typed: &DoctorDocument) -> Written {
     w
 }
 
-fn story(d: &Document, typed: &DoctorDocument, host: &str, w: &mut Written) {
+fn story(typed: &DoctorDocument, host: &str, w: &mut Written) {
     let strong = |f: &&Finding| f.severity > Severity::Info;
     let mut found: Vec<&Finding> = typed.findings.iter().filter(strong).collect();
     found.sort_by_key(|f| f.rank);
@@ -39,12 +39,8 @@ fn story(d: &Document, typed: &DoctorDocument, host: &str, w: &mut Written) {
             Text::default().then(tone(f.severity), label(f.severity)).and(format!(": {}", f.title));
         w.tell(Part::Limits, text);
     }
-    let passed = many(d.len("/passed"), "rule");
-    let skipped = many(d.len("/skipped"), "check");
     let text = match found.len() {
-        0 => format!(
-            "Nothing limits {host} by what could be checked: {passed} passed, {skipped} could not be made for lack of evidence."
-        ),
+        0 => format!("Diagnosis of {host}: {}.", report::doctor::nothing_found_because(typed)),
         n if n > 5 => format!("{} more are in the diagnosis of {host}.", many(n - 5, "finding")),
         _ => return,
     };

@@ -17,8 +17,13 @@ pub fn write(d: &Document, typed: &ExplainDocument) -> Written {
     let title = format!("Response time of {}", typed.target);
     let mut w = Written { chapter: Chapter::new("", title), ..Written::default() };
     let clients = many(typed.clients as usize, "client");
+    let here = typed.levels.iter().position(|l| l.clients == typed.clients);
+    let rate = here.map(|n| {
+        let rate = d.shown(&format!("/levels/{n}/per_s"), Unit::PerSecond);
+        format!("{rate} on this path. ")
+    });
     let lead = Text::strong(format!("{} with {clients}: ", typed.target));
-    w.tell(Part::Limits, lead.also(answer(d, typed, 1)));
+    w.tell(Part::Limits, lead.and(rate.unwrap_or_default()).also(answer(d, typed, 1)));
     if let Some(text) = elsewhere(d, typed) {
         w.tell(Part::Limits, text);
     }
@@ -70,17 +75,30 @@ fn answer(d: &Document, typed: &ExplainDocument, most: usize) -> Text {
         });
     let Some(n) = largest else { return Text::plain(format!("{measured} on average.")) };
     let at = |key: &str| format!("/components/{n}/{key}");
-    let mut text = Text::strong(format!(
-        "The {} is the largest component: {} of a mean of {measured} ({} of all components)",
-        d.text(&at("name")),
-        d.shown(&at("ns"), Unit::Nanos),
-        d.shown(&at("share"), Unit::Share)
+    let time = |key: &str| d.shown(&at(key), Unit::Nanos);
+    let name = d.text(&at("name"));
+    let mut text = Text::strong(format!("The {name} is the largest component: {}", time("ns")));
+    text = text.and(format!(
+        " (95% interval {} to {}) of a mean of {measured}",
+        time("low_ns"),
+        time("high_ns")
     ));
+    if name == "network" && is_loopback(&typed.target) {
+        text = text.and(", which on loopback is the kernel's time for sending and receiving");
+    }
     if let Some(place) = &typed.limiting {
         let knee = d.number("/knee_clients").map(|k| format!(" from about {k:.1} clients on"));
-        text = text.and(format!("; the {place} limits throughput{}", knee.unwrap_or_default()));
+        let knee = knee.unwrap_or_default();
+        text = text.and(format!("; by the model the {place} limits throughput{knee}"));
     }
     text.and(".")
+}
+
+/// Whether the target is reached without a wire.
+fn is_loopback(target: &str) -> bool {
+    let address = target.split_once("://").map_or(target, |(_, rest)| rest);
+    let address = address.rsplit_once('@').map_or(address, |(_, host)| host);
+    ["127.", "localhost", "[::1]", "/"].iter().any(|start| address.starts_with(start))
 }
 
 /// What the first other path would give with the fewest clients, where one was predicted.
@@ -89,9 +107,16 @@ fn elsewhere(d: &Document, typed: &ExplainDocument) -> Option<Text> {
     let rate = |key: &str| d.shown(&format!("/predictions/{n}/{key}"), Unit::PerSecond);
     let interval = format!("(95% interval {} to {})", rate("low_per_s"), rate("high_per_s"));
     let clients = many(p.clients as usize, "client");
-    let lead = Text::plain(format!("Predicted over {} with {clients}: ", p.path));
+    let path = match p.path.strip_prefix("host=") {
+        Some(host) => format!("to {host}"),
+        None => p.path.clone(),
+    };
+    let lead = Text::plain(format!("Predicted over the path {path} with {clients}: "));
     let text = lead.also(Text::strong(rate("predicted_per_s"))).and(format!(" {interval}"));
-    Some(text.and(if p.inconclusive { ", which is inconclusive." } else { "." }))
+    Some(text.and(match p.inconclusive {
+        true => ". The interval is too wide to rely on: run it longer or on a quieter host.",
+        false => ".",
+    }))
 }
 
 fn breakdown(d: &Document, typed: &ExplainDocument, chapter: &mut Chapter) {
@@ -248,7 +273,7 @@ fn predictions(d: &Document, typed: &ExplainDocument, chapter: &mut Chapter) {
 
 fn verified(d: &Document, typed: &ExplainDocument, chapter: &mut Chapter) {
     let text = match &typed.verified {
-        None => "No prediction was verified by a measurement of its own (--verify).".to_owned(),
+        None => "This run did not measure what it predicts; `--verify` does.".to_owned(),
         Some(v) if v.drift.is_some() => format!(
             "Points of the curve did not repeat when they were measured again ({}): the errors are \
              not the model's.",
@@ -261,7 +286,7 @@ fn verified(d: &Document, typed: &ExplainDocument, chapter: &mut Chapter) {
             d.shown("/verified/worst_error", Unit::Share)
         ),
     };
-    chapter.say(Text::plain(text));
+    chapter.say(Text::with_code(&text));
 }
 
 fn demands(d: &Document, typed: &ExplainDocument, chapter: &mut Chapter) {

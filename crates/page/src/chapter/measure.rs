@@ -159,7 +159,19 @@ fn name(d: &Document, form: &Form, n: usize) -> String {
 fn story(d: &Document, form: &Form, target: &str, names: &[String], w: &mut Written) {
     let lead = form.distributions.first().map(|x| x.0);
     let figure = |n: usize| {
-        let rate = d.shown(&format!("/runs/{n}/{}", form.rate), form.unit);
+        let at = format!("/runs/{n}/{}", form.rate);
+        let end = |end: &str| d.shown(&format!("{at}_interval/{end}"), form.unit);
+        let rate = match d.number(&format!("{at}_interval/low")) {
+            Some(_) => {
+                format!(
+                    "{} (95% interval {} to {})",
+                    d.shown(&at, form.unit),
+                    end("low"),
+                    end("high")
+                )
+            }
+            None => d.shown(&at, form.unit),
+        };
         match lead {
             Some(key) if d.number(&format!("/runs/{n}/{key}/count")).unwrap_or(0.0) > 0.0 => {
                 format!("p50 {}, {rate}", d.shown(&format!("/runs/{n}/{key}/p50"), Unit::Nanos))
@@ -170,7 +182,10 @@ fn story(d: &Document, form: &Form, target: &str, names: &[String], w: &mut Writ
     };
     let figures = match names {
         [] => "no run was completed".to_owned(),
-        [_] => figure(0),
+        [_] => match d.number("/runs/0/clients") {
+            Some(clients) => format!("{} with {}", figure(0), many(clients as usize, "client")),
+            None => figure(0),
+        },
         many if many.len() <= 4 => {
             let each: Vec<String> =
                 many.iter().enumerate().map(|(n, name)| format!("{name}: {}", figure(n))).collect();

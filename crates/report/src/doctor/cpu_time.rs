@@ -74,6 +74,12 @@ pub fn show(cpu: &CpuTime, page: &mut Page) {
     if cpu.busy_cpus.is_empty() && !page.look().verbose {
         return;
     }
+    page.gap();
+    page.labelled(Line::new().ink(Ink::Strong, "CPU TIME").text("  "), &Line::plain(words(cpu)));
+}
+
+/// Which CPUs were busy, how much, and whether tasks waited for one.
+pub fn words(cpu: &CpuTime) -> String {
     let percent = |share: f64| format!("{:.1}%", share * 100.0);
     let waited = match &cpu.waiting_share {
         Known(share) if *share >= WAITED => {
@@ -81,7 +87,7 @@ pub fn show(cpu: &CpuTime, page: &mut Page) {
         }
         _ => String::new(),
     };
-    let text = match (cpu.all_busy(), cpu.busy_cpus.is_empty()) {
+    match (cpu.all_busy(), cpu.busy_cpus.is_empty()) {
         (true, _) => format!(
             "all {} busy ({}){waited}{}",
             many(cpu.cpus as usize, "CPU"),
@@ -96,7 +102,5 @@ pub fn show(cpu: &CpuTime, page: &mut Page) {
             cpu.busy_cpus,
             percent(cpu.busy_share)
         ),
-    };
-    page.gap();
-    page.labelled(Line::new().ink(Ink::Strong, "CPU TIME").text("  "), &Line::plain(text));
+    }
 }

@@ -56,6 +56,16 @@ pub fn first_look(d: &DoctorDocument) -> String {
     }
 }
 
+/// How far it can be relied on that nothing was found, as a clause: the number of rules that judged,
+/// the load and the window; and whether CPU time was short.
+pub fn nothing_found_because(d: &DoctorDocument) -> String {
+    let verdict = nothing_found(d).bare();
+    match cpu_of(d).filter(|cpu| cpu.all_busy()) {
+        Some(cpu) => format!("{verdict}; {}", cpu_time::words(cpu)),
+        None => verdict,
+    }
+}
+
 /// The header on one line: host, window, user, goal. Parts without room are left out.
 fn head(d: &DoctorDocument, page: &mut Page) {
     let guest = d.host.hypervisor.get().map(|h| match h.as_str() {
