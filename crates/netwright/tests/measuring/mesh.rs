@@ -1,6 +1,8 @@
 //! `mesh`: hosts in namespaces on one bridge, with a delay, a loss and a silent peer of known size; its
 //! metrics; peers that come and go; and a CPU quota.
 
+mod cost;
+
 use std::{
     collections::BTreeSet,
     fs, io,
@@ -8,6 +10,7 @@ use std::{
     process::Command,
     sync::atomic::{AtomicBool, Ordering},
     thread::{self, JoinHandle},
+    time::{Duration, Instant},
 };
 
 use lab::link::LinkSpec;
@@ -17,7 +20,7 @@ use serde_json::Value;
 use crate::support::{
     NETWRIGHT, Namespace,
     cpu_cgroup::CpuCgroup,
-    exporter::{Exporter, value},
+    exporter::{Exporter, PATIENCE, value},
     output, schema,
     serve::Serve,
 };
@@ -238,21 +241,34 @@ fn metrics_follow_peers_that_come_and_go() {
     let of =
         |name: &str, target: &str| format!("netwright_{name}{{source=\"me\",target=\"{target}\"");
     mesh.page_with(&format!("{}}} 0", of("probe_success", &closed)));
-    let page = mesh.page_with(&format!("{}}} 1", of("probe_success", first)));
-    let least = value(&page, &format!("{},quantile=\"0.0\"}}", of("probe_rtt_seconds", first)));
-    assert!((0.003..0.1).contains(&least.unwrap()), "{page}");
+    mesh.page_with(&format!("{}}} 1", of("probe_success", first)));
+    let least = format!("{},quantile=\"0.0\"}}", of("probe_rtt_seconds", first));
     let answered = format!("{},result=\"answered\"}}", of("probe_datagrams_total", first));
-    assert!(value(&page, &answered).unwrap() >= 50.0, "{page}");
+    let until = Instant::now() + PATIENCE;
+    // Never below the service time; soon near it, unless the server has no CPU.
+    let page = loop {
+        let page = mesh.page();
+        let least = value(&page, &least).unwrap_or(1.0);
+        assert!(least >= 0.003, "{page}");
+        if least < 0.1 && value(&page, &answered).unwrap() >= 50.0 {
+            break page;
+        }
+        assert!(Instant::now() < until, "{page}");
+        thread::sleep(Duration::from_millis(200));
+    };
     assert_eq!(value(&page, "netwright_mesh_peers"), Some(3.0));
     // Garbage leaves the targets as they are; how many peers there are is not known.
     fs::write(&file, b"me\n\xff\xfe\x00 nonsense\n").unwrap();
-    let gone = || mesh.page();
-    let until = std::time::Instant::now() + crate::support::exporter::PATIENCE;
-    while value(&gone(), "netwright_mesh_peers").is_some() {
-        assert!(std::time::Instant::now() < until, "{}", gone());
-        thread::sleep(std::time::Duration::from_millis(200));
-    }
-    assert!(value(&gone(), &answered).is_some(), "{}", gone());
+    let until = Instant::now() + PATIENCE;
+    let page = loop {
+        let page = mesh.page();
+        if value(&page, "netwright_mesh_peers").is_none() {
+            break page;
+        }
+        assert!(Instant::now() < until, "{page}");
+        thread::sleep(Duration::from_millis(200));
+    };
+    assert!(value(&page, &answered).is_some(), "{page}");
     list(folder.path(), &["me", first, second]);
     let page = mesh.page_with(&format!("{}}} 1", of("probe_success", second)));
     assert!(!page.contains(&closed), "{page}");
@@ -349,45 +365,4 @@ fn a_throttled_mesh_says_so() {
     cgroup.grant(400);
     let document: Value = serde_json::from_str(&once("--json")).unwrap();
     assert_eq!(document["quota"]["throttled_periods"], 0, "{document}");
-}
-
-/// `cargo test -p netwright --test measuring mesh::cost -- --ignored --nocapture` prints the table of
-/// docs/mesh.md. Each host is an address of loopback; one of them measures, all of them answer.
-#[test]
-#[ignore = "two minutes of cost, for docs/mesh.md"]
-fn cost_of_a_host_among_10_100_and_1000() {
-    const ROUNDS: f64 = 5.0;
-    let serve = Serve::start(&["--bind", "0.0.0.0", "--open"]);
-    let port = serve.target().rsplit(':').next().unwrap();
-    println!("| hosts | CPU time for each round | memory | series |\n|---|---|---|---|");
-    let cost = [10, 100, 1000].map(|hosts| {
-        let folder = tempfile::tempdir().unwrap();
-        let peers: Vec<String> =
-            (1..=hosts).map(|n| format!("127.9.{}.{}:{port}", n / 250, n % 250)).collect();
-        let file = list(folder.path(), &peers.iter().map(String::as_str).collect::<Vec<_>>());
-        let args = ["--peers", file.to_str().unwrap(), "--self", &peers[0], "--every", "6s"];
-        let mesh = Exporter::of("mesh", &args);
-        let succeeded = |page: &str| {
-            let of = |l: &str| l.starts_with("netwright_probes_total") && l.contains("success");
-            let counts = page.lines().filter(|l| of(l)).map(|l| l.rsplit(' ').next().unwrap());
-            counts.map(|n| n.parse::<f64>().unwrap()).sum::<f64>()
-        };
-        let figures = |probes: f64| loop {
-            let page = mesh.page();
-            let done = succeeded(&page);
-            if done >= probes {
-                return (done, value(&page, "process_cpu_seconds_total").unwrap(), page);
-            }
-            thread::sleep(std::time::Duration::from_millis(500));
-        };
-        let (first, before, _) = figures(3.0);
-        let (last, after, page) = figures(3.0 + 3.0 * ROUNDS);
-        let cpu_s = (after - before) / (last - first) * 3.0;
-        let memory = value(&page, "process_resident_memory_bytes").unwrap() / 1e6;
-        let series = page.lines().filter(|l| !l.starts_with('#')).count();
-        println!("| {hosts} | {:.0} ms | {memory:.1} MB | {series} |", cpu_s * 1e3);
-        (cpu_s, series)
-    });
-    assert!(cost.iter().all(|(_, series)| *series == cost[0].1), "{cost:?}");
-    assert!(cost[2].0 < 2.0 * cost[0].0, "{cost:?}");
 }
