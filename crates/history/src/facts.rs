@@ -6,7 +6,8 @@ use model::history::FactChange;
 use serde_json::Value;
 
 /// Parts that differ at every look, or belong to other processes.
-const NO_FACTS: [&str; 7] = [
+const NO_FACTS: [&str; 8] = [
+    "applied",
     "kernel_log",
     "softnet",
     "processes",

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Bytes, Reading,
+    applied::AppliedSetting,
     cpu::{Cache, Cpu, IdleState, NumaNodeFacts},
     host::Host,
     irq::Irq,
@@ -62,6 +63,10 @@ pub struct Facts {
     /// What the kernel's log says of NICs; an older document has none.
     #[serde(default)]
     pub kernel_log: Reading<Vec<NicLogEvent>>,
+    /// What became of the settings that Netwright applied on this running host; an archive and an
+    /// older document have none.
+    #[serde(default)]
+    pub applied: Reading<Vec<AppliedSetting>>,
     /// Memory the kernel manages. **Source**: `/proc/meminfo` MemTotal.
     pub memory_bytes: Reading<Bytes>,
     /// Values that could not be read and what would grant access, for people; one line per missing

@@ -4,6 +4,7 @@
 //! Serialised keys carry their unit (`rx_bytes`, `exit_latency_ns`). An unreadable value is never
 //! zero: see [`Reading`].
 
+pub mod applied;
 mod coded;
 pub mod compare;
 pub mod cpu;

@@ -11,6 +11,7 @@ use probe::{
     facts::{ELSEWHERE, NOT_FOUND, Request, Selector},
     snapshot::archive_name,
 };
+use tune::{Host, Store};
 
 use crate::{
     args::{DoctorArgs, GoalArg, InspectArgs, ProcessArgs, Section, SnapshotArgs},
@@ -247,7 +248,10 @@ impl Source {
                 self.name
             )));
         }
-        let facts = probe::facts::collect(&self.root, &self.request);
+        let mut facts = probe::facts::collect(&self.root, &self.request);
+        if self.root.is_live() {
+            facts.applied = tune::applied::settings(&Host::live(), &Store::of(None), &facts);
+        }
         // A file that was not read for lack of descriptors would look like one that the host lacks.
         if let Some(e) = self.root.exhausted() {
             return Err(Failure::Environment(format!(

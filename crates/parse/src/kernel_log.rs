@@ -21,6 +21,10 @@ pub fn parse(bytes: &[u8], source: &str) -> Vec<NicLogEvent> {
     let mut all: BTreeMap<(String, NicLogKind), NicLogEvent> = BTreeMap::new();
     for line in text.lines() {
         let (stamp, message) = stamped(line);
+        // A file may hold several boots: the last one counts.
+        if begins_a_boot(message) {
+            all.clear();
+        }
         let Some((subject, kind)) = event(message) else { continue };
         let key = (subject.to_owned(), kind);
         if all.len() >= MOST && !all.contains_key(&key) {
@@ -40,6 +44,11 @@ pub fn parse(bytes: &[u8], source: &str) -> Vec<NicLogEvent> {
         event.line = cut(message);
     }
     all.into_values().collect()
+}
+
+/// The first line that a kernel prints.
+fn begins_a_boot(line: &str) -> bool {
+    line.starts_with("Linux version ")
 }
 
 fn cut(text: &str) -> String {
@@ -76,15 +85,15 @@ fn stamped(line: &str) -> (&str, &str) {
 fn event(message: &str) -> Option<(&str, NicLogKind)> {
     let lower = message.to_ascii_lowercase();
     let has = |words: &str| lower.contains(words);
-    if has("pcie bus error") || has("aer:") {
+    // The port's `AER: Corrected error received: …` comes before each, and would count it twice.
+    if has("pcie bus error") {
         let kind = match () {
-            () if has("severity=corrected") || has("corrected error") && !has("uncorrected") => {
+            () if has("severity=corrected") || has("severity=correctable") => {
                 NicLogKind::PcieCorrected
             }
-            () if has("severity=uncorrected") || has("uncorrected") => NicLogKind::PcieUncorrected,
+            () if has("severity=uncorrected") => NicLogKind::PcieUncorrected,
             () => return None,
         };
-        // The port tells of the function below it: the last address counts.
         let address = words(message).rev().find(|w| is_pci_address(w))?;
         return Some((address, kind));
     }
@@ -97,11 +106,11 @@ fn event(message: &str) -> Option<(&str, NicLogKind)> {
         {
             NicLogKind::TransmitTimeout
         }
+        // `VF Reset msg received from vf 0` is no fault: a guest has started with it.
         () if has("reset adapter")
             || has("resetting adapter")
             || has("adapter reset")
             || has("pf reset")
-            || has("vf reset")
             || has("resetting device") =>
         {
             NicLogKind::Reset
@@ -188,11 +197,6 @@ mod tests {
             ("[  5.1] e1000e 0000:00:19.0 eno1: Reset adapter unexpectedly", "eno1", Reset),
             ("[  5.1] ixgbe 0000:81:00.0 ens1f0: Reset adapter", "ens1f0", Reset),
             (
-                "[  5.1] pcieport 0000:80:01.0: AER: Corrected error received: 0000:81:00.0",
-                "0000:81:00.0",
-                PcieCorrected,
-            ),
-            (
                 "[  5.1] mlx5_core 0000:81:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)",
                 "0000:81:00.0",
                 PcieCorrected,
@@ -216,6 +220,10 @@ mod tests {
             "[  5.1] usb 1-1: reset high-speed USB device number 2 using xhci_hcd",
             "[  5.1] sd 0:0:0:0: [sda] Link down",
             "[  5.1] pcieport 0000:80:01.0: AER: enabled with IRQ 25",
+            // The line before the one that counts.
+            "[  5.1] pcieport 0000:80:01.0: AER: Corrected error received: 0000:81:00.0",
+            "[  5.1] pcieport 0000:80:01.0: AER: Uncorrected (Non-Fatal) error received: 0000:81:00.0",
+            "[  5.1] ixgbe 0000:03:00.0 eth1: VF Reset msg received from vf 0",
             "Jul 07 10:00:00 web1 NetworkManager[812]: <info> device (eth0): link down",
             "Jul 07 10:00:00 web1 systemd-networkd[700]: eth0: Lost carrier",
             "eth0 link down",
@@ -247,5 +255,19 @@ mod tests {
         assert_eq!(all.len(), 1);
         assert_eq!((all[0].count, &*all[0].first, &*all[0].last), (3, "1.0", "9.5"));
         assert_eq!((all[0].line.as_str(), all[0].source.as_str()), (down, "var/log/dmesg"));
+    }
+
+    #[test]
+    fn of_several_boots_in_one_file_the_last_counts() {
+        let stamp = "Jul 07 10:00:00 web1 kernel: ";
+        let lines = [
+            "igb 0000:01:00.0 eth0: Reset adapter",
+            "Linux version 6.1.0-28-amd64 (debian-kernel@lists.debian.org) #1 SMP",
+            "igb 0000:01:00.0 eth1: igb: eth1 NIC Link is Down",
+        ];
+        let log: String = lines.iter().map(|l| format!("{stamp}{l}\n")).collect();
+        let all = parse(log.as_bytes(), "var/log/messages");
+        let subjects: Vec<&str> = all.iter().map(|e| e.subject.as_str()).collect();
+        assert_eq!(subjects, ["eth1"]);
     }
 }

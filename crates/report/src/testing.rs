@@ -35,6 +35,7 @@ pub fn nothing() -> Facts {
         listeners: no(),
         storage: vec![],
         kernel_log: no(),
+        applied: no(),
         memory_bytes: no(),
         no_access: vec![],
     }

@@ -29,7 +29,7 @@ pub fn undone(host: &Host, set: &JournaledSet) -> Option<(String, String)> {
         let UndoForecast::Restorable(name) = forecast else { return None };
         let knob = knobs::find(&name)?;
         let written = set.changes.iter().find(|c| c.knob == saved.knob)?;
-        let now = knob.read(host).ok()?;
+        let now = knob.read_again(host, &saved.old).ok()?;
         let back = knob.show(&now) == knob.show(&saved.old) && !knob.verify(&written.new, &now);
         back.then(|| (saved.knob.clone(), knob.show(&now)))
     })

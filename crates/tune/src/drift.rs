@@ -153,7 +153,7 @@ impl DriftScan<'_> {
         let beside = touched.is_beside();
         let now = match self.set.as_found.get(name).filter(|_| self.set.undoing) {
             Some(noted) => noted.clone(),
-            None => match knob.read(self.host) {
+            None => match knob.read_again(self.host, &first.old) {
                 Ok(now) => match self.differs(touched, &*knob, now) {
                     Some(now) => now,
                     None => return Ok(None),
@@ -243,7 +243,7 @@ impl DriftScan<'_> {
             return None;
         };
         let knob = knobs::find(&called)?;
-        let now = knob.read(self.host).ok()?;
+        let now = knob.read_again(self.host, &write.saved.old).ok()?;
         Some((knob.show(&now), knob.verify(self.set.written(write.n), &now)))
     }
 }

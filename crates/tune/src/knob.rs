@@ -89,6 +89,16 @@ pub trait Knob: Sync {
     /// As the kernel answered.
     fn read(&self, host: &Host) -> Result<String, TuneError>;
 
+    /// The current value of the object whose value was `old`: where the name alone may mean another
+    /// one by now.
+    ///
+    /// # Errors
+    /// As the kernel answered.
+    fn read_again(&self, host: &Host, old: &str) -> Result<String, TuneError> {
+        let _ = old;
+        self.read(host)
+    }
+
     /// Checks that the knob can be written here at all, for any value. Called while planning, so
     /// that a plan holds no change that must fail.
     ///

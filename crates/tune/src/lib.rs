@@ -4,6 +4,7 @@
 //! [`apply`] (journal the old value, write, read back) → [`undo`] (from the journal alone). A knob
 //! is a file under [`knobs`]; nothing else of a host is ever written.
 
+pub mod applied;
 pub mod apply;
 pub mod author;
 mod boot_loader;

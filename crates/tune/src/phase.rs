@@ -11,7 +11,9 @@ pub enum Phase {
     IrqbalanceBans,
     /// Pausing irqbalance, after the bans: a paused one accepts none.
     IrqbalancePause,
-    /// Kernel settings under `/proc/sys`, and those of memory.
+    /// Huge pages, which move a setting under `/proc/sys` along.
+    Memory,
+    /// Kernel settings under `/proc/sys`.
     Sysctl,
     /// PCI registers: memory read request sizes.
     Pci,

@@ -45,7 +45,7 @@ pub fn missing(host: &Host, changes: &[Planned]) -> Option<String> {
 pub fn missing_to_undo(host: &Host, set: &JournaledSet) -> Option<String> {
     let is_to_write = |(saved, forecast): (&Saved, UndoForecast)| {
         let UndoForecast::Restorable(name) = forecast else { return None };
-        let now = knobs::find(&name)?.read(host);
+        let now = knobs::find(&name)?.read_again(host, &saved.old);
         (now.ok().as_ref() != Some(&saved.old)).then_some(name)
     };
     let names: Vec<String> = forecasts(host, set).into_iter().filter_map(is_to_write).collect();

@@ -76,7 +76,7 @@ fn one(host: &Host, finder: &Finder<'_>, seen: ValueNow, saved: &Saved) -> Optio
         UndoForecast::NotNeeded(why) => Some(undone(String::new(), Some(why))),
         // A value that cannot be read now may come back as we set it.
         UndoForecast::Restorable(called) => {
-            let now = knobs::find(&called)?.read(host).ok()?;
+            let now = knobs::find(&called)?.read_again(host, &saved.old).ok()?;
             (now == saved.old).then(|| undone(now, None))
         }
         UndoForecast::Impossible(_) => None,

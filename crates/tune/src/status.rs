@@ -288,7 +288,7 @@ impl ValueLocation<'_> {
     fn read_here(&self, saved: &Saved) -> Result<(String, String), TuneError> {
         match undo_forecast::forecast(self.host, self.finder, saved) {
             UndoForecast::Restorable(called) => {
-                read_of(self.host, &called).map(|now| (now, called))
+                read_of(self.host, &called, &saved.old).map(|now| (now, called))
             }
             UndoForecast::NotNeeded(why) => Err(TuneError::Absent(why)),
             UndoForecast::Impossible(why) => Err(TuneError::Environment(why)),
@@ -349,9 +349,9 @@ fn drift(
     }
 }
 
-fn read_of(host: &Host, name: &str) -> Result<String, TuneError> {
+fn read_of(host: &Host, name: &str, old: &str) -> Result<String, TuneError> {
     match knobs::find(name) {
-        Some(knob) => knob.read(host),
+        Some(knob) => knob.read_again(host, old),
         None => Err(TuneError::Usage(format!("{name}: this netwright has no such knob"))),
     }
 }

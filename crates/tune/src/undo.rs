@@ -165,7 +165,7 @@ fn needs_it(host: &Host, finder: &Finder<'_>, saved: &Saved) -> bool {
         Err(_) => return true,
     };
     let Some(knob) = knobs::find(&name) else { return true };
-    match knob.read(host) {
+    match knob.read_again(host, &saved.old) {
         Ok(now) => now != saved.old,
         Err(_) => !knob.is_made_anew(host, &saved.old),
     }
@@ -238,7 +238,7 @@ impl UndoRun<'_> {
         })?;
         // An unread value may be an external change, which must not be overwritten unseen.
         if let (true, Some(why)) = (self.keeps, self.found.unread(saved))
-            && knob.read(self.host).is_err()
+            && knob.read_again(self.host, &saved.old).is_err()
         {
             return Err(why.clone());
         }

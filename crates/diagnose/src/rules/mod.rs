@@ -42,6 +42,7 @@ pub(crate) mod ring_too_small;
 pub(crate) mod rps_missing;
 pub(crate) mod rps_redundant;
 pub(crate) mod sack_timestamps_off;
+pub(crate) mod setting_lost;
 pub(crate) mod silent_drops;
 pub(crate) mod slow_clocksource;
 pub(crate) mod small_read_request;
@@ -71,6 +72,7 @@ pub static ALL: &[&Rule] = &[
     &xps_not_local::RULE,
     &flow_skew::RULE,
     &conflicting_tuner::RULE,
+    &setting_lost::RULE,
     &buffer_below_bdp::RULE,
     &tcp_mem_units::RULE,
     &tcp_memory_pressure::RULE,

@@ -73,7 +73,8 @@ pub fn for_peer(window: Nanos, goal: Goal) -> DoctorDocument {
     let (root, stop) = (Root::live(), AtomicBool::new(false));
     let mut programs = OverWindow::begin(&root, true);
     let taken = programs.take(&root, &Options::over(window), &stop, &mut |_| ());
-    let (samples, facts) = (reading(taken), collect(&root, &Request::default()));
+    let (samples, mut facts) = (reading(taken), collect(&root, &Request::default()));
+    facts.applied = tune::applied::settings(&tune::Host::live(), &tune::Store::of(None), &facts);
     let diagnosis = diagnose(&Case { facts: &facts, samples: &samples, goal });
     let source = Source::live(tune::Host::live().id());
     DoctorDocument::new(&facts, &samples, false, goal, source, diagnosis)

@@ -15,8 +15,8 @@ print() {
   echo "eth0 n"; ethtool -n eth0 rx-flow-hash tcp4
   cat /sys/class/net/eth[12]/{mtu,tx_queue_len}; setpci -s 83:0.0 CAP_EXP+8.w
   grep -r . /sys/class/net/eth0/queues/*/{r,x}ps_* /sys/class/net/eth0/{threaded,mtu,tx_queue_len} \
-    /proc/sys/net/core/rps_sock_flow_entries /proc/sys/net/core/rmem_max /proc/sys/kernel/numa_balancing \
-    /proc/sys/vm/{dirty_bytes,dirty_ratio,overcommit_kbytes,overcommit_ratio} /proc/sys/{fs/inotify/max_user,user/max_inotify}_watches
+    /sys/kernel/mm/transparent_hugepage/{enabled,defrag} /proc/sys/net/core/rps_sock_flow_entries /proc/sys/net/core/rmem_max /proc/sys/kernel/numa_balancing \
+    /proc/sys/vm/{dirty_bytes,dirty_ratio,overcommit_kbytes,overcommit_ratio,min_free_kbytes} /proc/sys/{fs/inotify/max_user,user/max_inotify}_watches
 } 2> /dev/null
 say() { # what it was, exit codes of apply and rollback
   print > after
@@ -26,10 +26,11 @@ say() { # what it was, exit codes of apply and rollback
 busybox modprobe sch_fq
 sleep 1000 > /dev/null 2>&1 & sleeper=$!
 tc qdisc replace dev eth0 root handle 7: fq_codel target 6ms limit 999
+echo 3000 > /proc/sys/vm/min_free_kbytes # huge pages move it along
 print > before
 printf '%s\n' irq.affinity=local:eth0 sysctl.kernel.numa_balancing=0 cpu.idle_limit=10us \
   sysctl.vm.dirty_bytes=268435456 sysctl.vm.overcommit_ratio=60 sysctl.fs.inotify.max_user_watches=70000 \
-  nic.eth0.threaded=on nic.eth0.rfs=32768 nic.eth0.features.tx-tcp-segmentation=off \
+  memory.thp=never nic.eth0.threaded=on nic.eth0.rfs=32768 nic.eth0.features.tx-tcp-segmentation=off \
   'nic.eth0.qdisc=mq fq limit 20000 flow_limit 200' "process.$sleeper.cpuset=3 mems 1" > settings
 "$1" tune apply --no-confirm settings >&2; applied=$?
 print > during
@@ -46,6 +47,7 @@ done
 echo "fq: $(grep -c 'qdisc fq .*limit 20000p flow_limit 200p' during)"
 echo "group: $(grep allowed_list during | awk '{print $2}' | xargs) $(grep ^0:: during | sed "s/$sleeper/N/")"
 echo "one value: $(sed -nE 's#^/proc/sys/(vm/dirty_|.*_watches:)#\1#p' during | xargs)"
+echo "huge pages: $(sed -n 's#.*hugepage/enabled:.*\[#[#p' during), reserve $(grep -q 'min_free_kbytes:3000$' during && echo stays || echo moved)"
 # NICs that take what virtio-net alone does not: its receive hash, vmxnet3, e1000e.
 until grep -q 1 /sys/class/net/eth2/carrier; do sleep 0.25; done # it negotiates
 "$1" tune apply --no-confirm "nic.eth0.rss.table=equal 2" nic.eth0.rss.key=symmetric \

@@ -37,6 +37,7 @@ fn what_no_namespace_has_is_changed_and_undone_exactly() {
         "group: 3 1 0::/netwright-N",
         "one value: vm/dirty_bytes:268435456 vm/dirty_ratio:0 fs/inotify/max_user_watches:70000 \
          user/max_inotify_watches:70000",
+        "huge pages: [never], reserve moved",
         "table: 0: 0 1 0 1 0 1 0 1 120: 0 1 0 1 0 1 0 1",
         &key,
         "fields: TCP over IPV4 flows use these fields for computing Hash flow key: IP SA IP DA",

@@ -29,12 +29,14 @@ fn the_kernel_log_of_an_archive_tells_of_resets() {
         d["findings"].as_array().unwrap().iter().find(|f| f["rule"] == rule).cloned()
     };
     let log = "sos_commands/kernel/dmesg";
-    put(log, "[   12.500000] igb 0000:01:00.0 eth0: igb: eth0 NIC Link is Up 1000 Mbps\n");
+    let healthy = "[   12.500000] igb 0000:01:00.0 eth0: igb: eth0 NIC Link is Up 1000 Mbps\n\
+                   [863000.100000] igb 0000:01:00.0 eth0: VF Reset msg received from vf 0\n";
+    put(log, healthy);
     assert_eq!(find("nic_resets"), None);
     let bad = "[863000.100000] NETDEV WATCHDOG: eth0 (igb): transmit queue 0 timed out\n\
                [863000.200000] igb 0000:01:00.0 eth0: Reset adapter\n\
-               [863500.000000] pcieport 0000:00:01.0: AER: Uncorrected (Non-Fatal) error received: 0000:01:00.0\n\
-               [863600.000000] pcieport 0000:00:01.0: AER: Uncorrected (Non-Fatal) error received: 0000:09:00.0\n";
+               [863500.000000] igb 0000:01:00.0: PCIe Bus Error: severity=Uncorrected (Non-Fatal), type=Transaction Layer, (Requester ID)\n\
+               [863600.000000] nvme 0000:09:00.0: PCIe Bus Error: severity=Uncorrected (Non-Fatal), type=Transaction Layer, (Requester ID)\n";
     put(log, bad);
     let f = find("nic_resets").unwrap();
     assert_eq!((&f["subject"], &f["severity"]), (&"eth0".into(), &"warning".into()), "{f:#}");

@@ -17,6 +17,7 @@ mod lint_files;
 mod manuals;
 mod planted_cpu;
 mod planted_drops;
+mod planted_lost;
 mod planted_memory;
 mod planted_queues;
 mod planted_settings;

@@ -122,9 +122,17 @@ impl Group {
         }
         let folder = top.join(format!("nwtest-{name}-{}", std::process::id()));
         fs::create_dir(&folder).unwrap();
-        let process = Command::new("sleep").arg("1000").spawn().unwrap();
-        fs::write(folder.join("cgroup.procs"), process.id().to_string()).unwrap();
-        Self { folder, v2, process }
+        let process = Command::new("true").spawn().unwrap();
+        let mut group = Self { folder, v2, process };
+        group.start();
+        group
+    }
+
+    /// A process in the group.
+    fn start(&mut self) {
+        let _ = self.process.wait();
+        self.process = Command::new("sleep").arg("1000").spawn().unwrap();
+        fs::write(self.folder.join("cgroup.procs"), self.process.id().to_string()).unwrap();
     }
 
     /// Its quota as the kernel's files have it: `QUOTA PERIOD`.
@@ -171,6 +179,21 @@ fn a_quota_is_set_for_the_group_and_put_back_also_when_its_process_has_ended() {
     assert_eq!((code, group.quota().as_str()), (0, "max 100000"), "{out}{err}");
 }
 
+/// The group that was limited gets its quota back, though its process has moved to another one.
+#[test]
+fn a_quota_is_put_back_where_its_process_has_left_the_group() {
+    let (group, other) = (Group::new("left"), Group::new("other"));
+    let state = tempfile::tempdir().unwrap();
+    let apply = ["apply", "--no-confirm", &group.ask("20000 50000")];
+    assert_eq!(tune(state.path(), &apply).0, 0);
+    fs::write(other.folder.join("cgroup.procs"), group.process.id().to_string()).unwrap();
+    let (code, out, err) = tune(state.path(), &["status"]);
+    assert_eq!(code, 0, "{out}{err}");
+    let (code, out, err) = tune(state.path(), &["rollback"]);
+    assert_eq!(code, 0, "{out}{err}");
+    assert_eq!((group.quota().as_str(), other.quota().as_str()), ("max 100000", "max 100000"));
+}
+
 #[test]
 fn a_quota_that_makes_no_sense_is_refused() {
     let (group, state) = (Group::new("bad"), tempfile::tempdir().unwrap());
@@ -189,7 +212,17 @@ fn a_quota_that_makes_no_sense_is_refused() {
 
 #[test]
 fn killed_at_every_write_a_quota_is_put_back() {
-    let group = Group::new("kill");
+    killed_at_every_write(false);
+}
+
+/// The process ends before the rollback: what an apply left in its group goes all the same.
+#[test]
+fn killed_at_every_write_a_quota_is_put_back_without_its_process() {
+    killed_at_every_write(true);
+}
+
+fn killed_at_every_write(process_ends: bool) {
+    let mut group = Group::new(if process_ends { "killed" } else { "kill" });
     let (mut points, mut disturbed) = (0, 0);
     loop {
         let state = tempfile::tempdir().unwrap();
@@ -200,6 +233,10 @@ fn killed_at_every_write_a_quota_is_put_back() {
             if n == at { traced::Then::Kill } else { traced::Then::GoOn }
         });
         disturbed += usize::from(group.quota() != "max 100000");
+        if process_ends {
+            group.process.kill().unwrap();
+            group.process.wait().unwrap();
+        }
         let (code, out, err) = tune(state.path(), &["rollback"]);
         assert_eq!(code, 0, "killed at write {at}: {out}{err}");
         assert_eq!(group.quota(), "max 100000", "killed at write {at}");
@@ -208,6 +245,9 @@ fn killed_at_every_write_a_quota_is_put_back() {
             break;
         }
         points = at;
+        if process_ends {
+            group.start();
+        }
     }
     assert!(points >= 4 && disturbed >= 2, "{points} points, {disturbed} disturbed");
 }

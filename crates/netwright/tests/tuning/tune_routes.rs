@@ -147,6 +147,29 @@ fn what_a_change_would_lose_or_mistake_is_refused_and_nothing_is_written() {
     }
 }
 
+/// A second route to the same destination, as a VPN or another uplink adds it.
+#[test]
+fn a_route_is_put_back_though_another_one_to_its_destination_has_come() {
+    let (ns, state) = (routed(), tempfile::tempdir().unwrap());
+    for (ask, other) in [
+        ("route.default.initcwnd=20", "default via 10.2.0.2 metric 50 initcwnd 44"),
+        ("route.10.9.1.0/24.initcwnd=21", "10.9.1.0/24 via 10.2.0.2 metric 700"),
+    ] {
+        let other: Vec<&str> = other.split(' ').collect();
+        let ip = |verb: &str| ns.run("ip", &[&["route", verb], &other[..]].concat());
+        let before = shown(&ns);
+        let (code, out, err) = tune(state.path(), &["apply", "--netns", &ns.name, ask]);
+        assert_eq!(code, 0, "{ask}: {out}{err}");
+        ip("add");
+        let (code, out, err) = tune(state.path(), &["status"]);
+        assert_eq!(code, 0, "{ask}: {out}{err}");
+        let (code, out, err) = tune(state.path(), &["rollback"]);
+        assert_eq!(code, 0, "{ask}: {out}{err}");
+        ip("del");
+        assert_eq!(shown(&ns), before, "{ask}");
+    }
+}
+
 /// A route that was replaced meanwhile keeps what replaced it; one that is gone is named.
 #[test]
 fn a_route_of_somebody_else_is_left_alone() {

@@ -116,6 +116,7 @@ pub fn collect(root: &Root, request: &Request) -> Facts {
         listeners: network.listeners,
         storage: machine.storage,
         kernel_log,
+        applied: Reading::absent("the journal of the host itself has it"),
         memory_bytes: machine.memory_bytes,
         no_access,
     }

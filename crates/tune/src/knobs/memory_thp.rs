@@ -50,7 +50,7 @@ impl Knob for MemoryThp {
     }
 
     fn phase(&self) -> Phase {
-        Phase::Sysctl
+        Phase::Memory
     }
 
     fn read(&self, host: &Host) -> Result<String, TuneError> {
@@ -91,6 +91,17 @@ impl Knob for MemoryThp {
         match self.setting {
             "thp" => "the old value is written back; memory keeps the pages that it has got".into(),
             _ => "the old value is written back".into(),
+        }
+    }
+
+    /// The kernel raises the reserve of free memory for huge pages, and computes it anew without them.
+    ///
+    /// **Source**: `set_recommended_min_free_kbytes` in `mm/khugepaged.c`, which each write of `enabled`
+    /// calls.
+    fn coupled_settings(&self, _: &Host) -> Vec<String> {
+        match self.setting {
+            "thp" => vec!["sysctl.vm.min_free_kbytes".into()],
+            _ => vec![],
         }
     }
 

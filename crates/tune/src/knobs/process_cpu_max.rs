@@ -52,6 +52,11 @@ impl Quota {
         let period_us = period.parse().ok()?;
         words.next().is_none().then_some(Self { quota_us, period_us })
     }
+
+    /// Whether a write of v1 that was cut short, in either direction, leaves this.
+    fn is_between(self, from: Self, to: Self) -> bool {
+        self.quota_us.is_none() && [from.period_us, to.period_us].contains(&self.period_us)
+    }
 }
 
 impl std::fmt::Display for Quota {
@@ -183,6 +188,13 @@ impl Knob for ProcessCpuMax {
         Limited::of(host, self.pid).map(|l| l.text())
     }
 
+    /// Of the group that was limited: the process may have moved or ended since.
+    fn read_again(&self, host: &Host, old: &str) -> Result<String, TuneError> {
+        let Some(saved) = Limited::parsed(old) else { return self.read(host) };
+        let quota = quota(host, saved.v2, &saved.folder)?;
+        Ok(Limited { quota, ..saved }.text())
+    }
+
     fn show(&self, exact: &str) -> String {
         match Limited::parsed(exact) {
             Some(limited) => limited.quota.to_string(),
@@ -233,7 +245,9 @@ impl Knob for ProcessCpuMax {
             Err(e) => return Err(e),
         };
         let lives = Limited::of(host, self.pid).is_ok_and(|now| now.start == saved.start);
-        if !lives && now != saved.quota && now.to_string() != written {
+        let ours = Quota::parsed(written)
+            .is_some_and(|to| now == to || !saved.v2 && now.is_between(saved.quota, to));
+        if !lives && now != saved.quota && !ours {
             return Ok(Undone::Lost(ended(self.pid)));
         }
         if now != saved.quota {

@@ -195,6 +195,12 @@ impl Knob for RouteMetric<'_> {
         self.exact(&self.route(host, None)?)
     }
 
+    /// The route that was changed: another one to the same destination may have come since, as that of
+    /// a VPN.
+    fn read_again(&self, host: &Host, old: &str) -> Result<String, TuneError> {
+        self.exact(&self.route(host, parts(old).1)?)
+    }
+
     fn show(&self, exact: &str) -> String {
         parts(exact).0.to_owned()
     }
