@@ -182,7 +182,9 @@ fn a_quota_is_set_for_the_group_and_put_back_also_when_its_process_has_ended() {
 /// The group that was limited gets its quota back, though its process has moved to another one.
 #[test]
 fn a_quota_is_put_back_where_its_process_has_left_the_group() {
-    let (group, other) = (Group::new("left"), Group::new("other"));
+    // Dropped last: the process of the group is in it by then.
+    let other = Group::new("other");
+    let group = Group::new("left");
     let state = tempfile::tempdir().unwrap();
     let apply = ["apply", "--no-confirm", &group.ask("20000 50000")];
     assert_eq!(tune(state.path(), &apply).0, 0);
