@@ -85,7 +85,8 @@ fn a_newcomer_comes_from_the_latency_preset_to_a_page() {
     let page = fs::read_to_string(folder.path().join("boss.html")).unwrap();
     let (_, story) = page.split_once(">In short</h2>").expect("a story");
     let (story, chapters) = story.split_once("<h2 id=\"run-1-heading\">").expect("chapters");
-    for part in ["What limits", "What was measured", "Predicted over host=10.99.0.1 with 1 client"]
+    for part in
+        ["What limits", "What was measured", "Predicted over the path to 10.99.0.1 with 1 client"]
     {
         assert!(story.contains(part), "{part} is not in {story}");
     }
