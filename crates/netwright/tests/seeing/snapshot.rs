@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// Keys of `inspect --json` with values that change between two readings. All others must be equal
 /// in a capture and live.
-const VOLATILE: [&str; 26] = [
+const VOLATILE: [&str; 27] = [
     "clock_read_ns",
     // Counters and gauges.
     "accept_queue",
