@@ -98,6 +98,9 @@ fn a_newcomer_comes_from_the_latency_preset_to_a_page() {
     {
         assert!(chapters.contains(part), "{part} is not in {chapters}");
     }
-    assert!(page.contains("<title>Redis: from loopback to the network</title>"), "{page}");
+    assert!(
+        page.contains("<title>Redis on two lab hosts: from loopback to the network</title>"),
+        "{page}"
+    );
     assert!(!netwright(&["lab", "list"]).contains(LAB.0), "the last command removed the lab");
 }
