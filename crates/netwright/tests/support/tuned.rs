@@ -69,6 +69,8 @@ impl Practice {
     /// Makes it, and moves the calling thread in.
     pub fn enter() -> Self {
         let ns = Namespace::new();
+        // A new namespace forwards where the host does, as one with containers.
+        ns.run("sysctl", &["-qw", "net.ipv4.ip_forward=0"]);
         ns.run(
             "ip",
             &[
