@@ -83,13 +83,12 @@ impl fmt::Display for QuotaUse {
 }
 
 impl QuotaUse {
-    /// The growth since an earlier reading; zero where a cgroup was made anew.
-    #[must_use]
-    pub fn since(self, before: Self) -> Self {
-        Self {
-            periods: self.periods.saturating_sub(before.periods),
-            throttled_periods: self.throttled_periods.saturating_sub(before.throttled_periods),
-            throttled_ns: Nanos(self.throttled_ns.0.saturating_sub(before.throttled_ns.0)),
-        }
+    /// The growth since an earlier reading; `None` where a cgroup was made anew or left in between.
+    pub fn since(self, before: Self) -> Option<Self> {
+        Some(Self {
+            periods: self.periods.checked_sub(before.periods)?,
+            throttled_periods: self.throttled_periods.checked_sub(before.throttled_periods)?,
+            throttled_ns: Nanos(self.throttled_ns.0.checked_sub(before.throttled_ns.0)?),
+        })
     }
 }

@@ -114,6 +114,31 @@ pub struct Common {
     pub max_time_ns: Nanos,
 }
 
+impl Common {
+    /// One TCP connection of one thread with blocking I/O: nothing pinned, no phase that lasts, no
+    /// repetition, no limit on time.
+    pub fn plain(target: impl Into<String>, peer: PeerProgram) -> Self {
+        Self {
+            target: target.into(),
+            peer,
+            transport: Transport::Tcp,
+            family: None,
+            bind: None,
+            duration_ns: Nanos(0),
+            warmup_ns: Nanos(0),
+            cooldown_ns: Nanos(0),
+            wait: Wait::Block,
+            peer_wait: Wait::Block,
+            pin: Pin::No,
+            peer_pin: Pin::No,
+            threads: 1,
+            socket: SocketOptions::default(),
+            confidence_per_mille: None,
+            max_time_ns: Nanos(u64::MAX),
+        }
+    }
+}
+
 /// `measure rtt`: request and response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RttSpec {

@@ -5,9 +5,7 @@ use std::{sync::atomic::AtomicBool, time::Duration};
 
 use model::{
     Bytes, Nanos, Reading, Samples,
-    measure::{
-        Common, Direction, PeerProgram, Pin, SocketOptions, StreamRun, StreamSpec, Transport, Wait,
-    },
+    measure::{Common, Direction, PeerProgram, StreamRun, StreamSpec},
 };
 use remote::peer_end::PeerEnd;
 use report::{
@@ -89,22 +87,8 @@ fn stream(
 ) -> Result<PeerLoad, Failure> {
     let spec = StreamSpec {
         common: Common {
-            target: address.to_owned(),
-            peer: PeerProgram::Netwright,
-            transport: Transport::Tcp,
-            family: None,
-            bind: None,
             duration_ns: Nanos(window.0 + 2 * AROUND.0 + window.0 / 2),
-            warmup_ns: Nanos(0),
-            cooldown_ns: Nanos(0),
-            wait: Wait::Block,
-            peer_wait: Wait::Block,
-            pin: Pin::No,
-            peer_pin: Pin::No,
-            threads: 1,
-            socket: SocketOptions::default(),
-            confidence_per_mille: None,
-            max_time_ns: Nanos(u64::MAX),
+            ..Common::plain(address, PeerProgram::Netwright)
         },
         direction: Direction::Both,
         flows: vec![FLOWS],

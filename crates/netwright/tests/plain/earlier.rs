@@ -42,7 +42,7 @@ fn versions() -> Vec<PathBuf> {
     versions
 }
 
-/// A copy of what is kept, which a test may change.
+/// A copy of the kept folder for a test that changes it.
 fn copy(version: &Path) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let from = format!("{}/.", version.display());

@@ -172,7 +172,7 @@ fn a_quota_is_set_for_the_group_and_put_back_also_when_its_process_has_ended() {
     }
     let (code, out, err) = tune(state, &["rollback"]);
     assert_eq!((code, group.quota().as_str()), (0, "150000 100000"), "{out}{err}");
-    // The group outlives its process, and so does a quota.
+    // The group and its quota outlive the process.
     group.process.kill().unwrap();
     group.process.wait().unwrap();
     let (code, out, err) = tune(state, &["rollback"]);

@@ -1,5 +1,7 @@
 //! `explain`: what a response time is made of, and what other paths and loads would give.
 
+use std::net::IpAddr;
+
 use model::explain::{Bound, ExplainDocument, Prediction};
 
 use super::{
@@ -94,11 +96,18 @@ fn answer(d: &Document, typed: &ExplainDocument, most: usize) -> Text {
     text.and(".")
 }
 
-/// Whether the target is reached without a wire.
+/// Whether the target is reached without a wire: a Unix socket, or an address of loopback.
 fn is_loopback(target: &str) -> bool {
-    let address = target.split_once("://").map_or(target, |(_, rest)| rest);
-    let address = address.rsplit_once('@').map_or(address, |(_, host)| host);
-    ["127.", "localhost", "[::1]", "/"].iter().any(|start| address.starts_with(start))
+    let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
+    let authority = rest.split('/').next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = match host.strip_prefix('[').and_then(|h| h.split_once(']')) {
+        Some((v6, _)) => v6,
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    host == "localhost"
+        || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+        || (host.is_empty() && rest.starts_with('/'))
 }
 
 /// What the first other path would give with the fewest clients, where one was predicted.
@@ -350,4 +359,23 @@ fn what_if(d: &Document, typed: &ExplainDocument, chapter: &mut Chapter) {
         ]);
     }
     chapter.table(table);
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn loopback_is_an_address_or_a_socket_and_no_beginning_of_a_name() {
+        for target in [
+            "redis://127.0.0.1:6379",
+            "pg://postgres@localhost/db",
+            "http://[::1]:8080/path",
+            "rtt://127.0.0.5:7471",
+            "redis:///run/redis.sock",
+        ] {
+            assert!(super::is_loopback(target), "{target}");
+        }
+        for target in ["redis://127.db.example", "http://localhost.example/", "pg://[fd00::1]/db"] {
+            assert!(!super::is_loopback(target), "{target}");
+        }
+    }
 }

@@ -39,17 +39,25 @@ pub fn read(root: &Root, nics: &[Nic]) -> Reading<Vec<NicLogEvent>> {
         nics.iter()
             .any(|n| n.name == e.subject || n.bus_address.known().is_some_and(|a| *a == e.subject))
     };
-    Reading::Known(all.into_iter().filter(of_nic).collect())
+    match all {
+        Some(all) => Reading::Known(all.into_iter().filter(of_nic).collect()),
+        None => Reading::absent("the kernel's log is empty: it was cleared, or nothing is kept"),
+    }
 }
 
-fn printed(root: &Root) -> Option<Vec<NicLogEvent>> {
+/// The events of a log; `None` where it is empty, which tells of nothing.
+fn events(text: &[u8], source: &str) -> Option<Vec<NicLogEvent>> {
+    (!text.trim_ascii().is_empty()).then(|| kernel_log::parse(text, source))
+}
+
+fn printed(root: &Root) -> Option<Option<Vec<NicLogEvent>>> {
     let command = PRINTED.iter().find_map(|c| Some((root.output(&[c], "")?, root.output_file(c)?)));
     let file = || FILES.iter().find_map(|f| Some((root.read(f).ok()?, (*f).to_owned())));
     let (text, source) = command.or_else(file)?;
-    Some(kernel_log::parse(&text, source.trim_start_matches('/')))
+    Some(events(&text, source.trim_start_matches('/')))
 }
 
-fn live() -> Result<Vec<NicLogEvent>, ReadError> {
+fn live() -> Result<Option<Vec<NicLogEvent>>, ReadError> {
     let failed = || {
         let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
         ReadError::from_errno("dmesg (syslog(2))", errno)
@@ -63,7 +71,7 @@ fn live() -> Result<Vec<NicLogEvent>, ReadError> {
     let read = unsafe { libc::klogctl(READ_ALL, buffer.as_mut_ptr().cast(), length) };
     let read = usize::try_from(read).map_err(|_| failed())?;
     buffer.truncate(read);
-    Ok(kernel_log::parse(&buffer, "dmesg"))
+    Ok(events(&buffer, "dmesg"))
 }
 
 #[cfg(test)]
@@ -95,5 +103,9 @@ mod tests {
         let tree = tempfile::tempdir().unwrap();
         let none = read(&Root::open(tree.path()).unwrap(), &[]);
         assert_eq!(none.why_not(), Some("the archive has no kernel log"));
+        std::fs::create_dir_all(tree.path().join("var/log")).unwrap();
+        std::fs::write(tree.path().join("var/log/dmesg"), "\n").unwrap();
+        let empty = read(&Root::open(tree.path()).unwrap(), &[]);
+        assert!(empty.why_not().unwrap().contains("is empty"), "{empty:?}");
     }
 }

@@ -16,6 +16,9 @@ const BUSY: f64 = 0.95;
 /// The share of the window from which a wait for a CPU is worth words.
 const WAITED: f64 = 0.05;
 
+/// What it means that all CPUs are busy and tasks wait for them.
+pub const SHORT: &str = "what runs here needs more CPU time than there is";
+
 /// CPU time over the window, all states but idle and waiting for I/O.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuTime {
@@ -60,7 +63,7 @@ pub fn of(s: &Samples) -> Reading<CpuTime> {
 
 impl CpuTime {
     /// Whether tasks waited for a CPU for most of the window.
-    fn is_short(&self) -> bool {
+    pub fn is_short(&self) -> bool {
         self.waiting_share.get().is_some_and(|share| share >= 0.5)
     }
 
@@ -74,12 +77,6 @@ pub fn show(cpu: &CpuTime, page: &mut Page) {
     if cpu.busy_cpus.is_empty() && !page.look().verbose {
         return;
     }
-    page.gap();
-    page.labelled(Line::new().ink(Ink::Strong, "CPU TIME").text("  "), &Line::plain(words(cpu)));
-}
-
-/// Which CPUs were busy, how much, and whether tasks waited for one.
-pub fn words(cpu: &CpuTime) -> String {
     let percent = |share: f64| format!("{:.1}%", share * 100.0);
     let waited = match &cpu.waiting_share {
         Known(share) if *share >= WAITED => {
@@ -87,12 +84,12 @@ pub fn words(cpu: &CpuTime) -> String {
         }
         _ => String::new(),
     };
-    match (cpu.all_busy(), cpu.busy_cpus.is_empty()) {
+    let text = match (cpu.all_busy(), cpu.busy_cpus.is_empty()) {
         (true, _) => format!(
             "all {} busy ({}){waited}{}",
             many(cpu.cpus as usize, "CPU"),
             percent(cpu.busy_share),
-            if cpu.is_short() { ": what runs here needs more CPU time than there is" } else { "" }
+            if cpu.is_short() { format!(": {SHORT}") } else { String::new() }
         ),
         (false, true) => format!("{} busy{waited}", percent(cpu.busy_share)),
         (false, false) => format!(
@@ -102,5 +99,7 @@ pub fn words(cpu: &CpuTime) -> String {
             cpu.busy_cpus,
             percent(cpu.busy_share)
         ),
-    }
+    };
+    page.gap();
+    page.labelled(Line::new().ink(Ink::Strong, "CPU TIME").text("  "), &Line::plain(text));
 }

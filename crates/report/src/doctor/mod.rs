@@ -60,9 +60,9 @@ pub fn first_look(d: &DoctorDocument) -> String {
 /// the load and the window; and whether CPU time was short.
 pub fn nothing_found_because(d: &DoctorDocument) -> String {
     let verdict = nothing_found(d).bare();
-    match cpu_of(d).filter(|cpu| cpu.all_busy()) {
-        Some(cpu) => format!("{verdict}; {}", cpu_time::words(cpu)),
-        None => verdict,
+    match cpu_of(d).is_some_and(|cpu| cpu.all_busy() && cpu.is_short()) {
+        true => format!("{verdict}; {}", cpu_time::SHORT),
+        false => verdict,
     }
 }
 

@@ -108,22 +108,10 @@ fn alike(a: &OffloadLie, b: &OffloadLie) -> bool {
 
 fn common(spec: &OffloadSpec) -> Common {
     Common {
-        target: spec.target.clone(),
-        peer: PeerProgram::Netwright,
-        transport: Transport::Tcp,
         family: spec.family,
         bind: spec.bind.clone(),
-        duration_ns: Nanos(0),
-        warmup_ns: Nanos(0),
-        cooldown_ns: Nanos(0),
-        wait: Wait::Block,
-        peer_wait: Wait::Block,
-        pin: Pin::No,
-        peer_pin: Pin::No,
-        threads: 1,
-        socket: SocketOptions::default(),
-        confidence_per_mille: None,
         max_time_ns: LONGEST,
+        ..Common::plain(&spec.target, PeerProgram::Netwright)
     }
 }
 

@@ -2,10 +2,7 @@
 
 use std::{io, sync::atomic::AtomicBool, time::Duration};
 
-use model::{
-    Nanos,
-    measure::{Common, PeerProgram, Pin, SocketOptions, TlsSpec, Transport, Wait},
-};
+use model::measure::{Common, PeerProgram, TlsSpec};
 use traffic::{
     Error, Result,
     engine::{
@@ -58,7 +55,8 @@ pub fn fetch(asked: &Fetch<'_>) -> Result<Fetched> {
         true => Some(tls_of(asked.tls, &server, Some("http/1.1"))?),
         false => None,
     };
-    let (_, mut link) = reach(&common(&asked.url.origin()), &server, tls.as_ref(), &stop)?;
+    let common = Common::plain(asked.url.origin(), PeerProgram::Server);
+    let (_, mut link) = reach(&common, &server, tls.as_ref(), &stop)?;
     let deadline = Deadline::after(asked.within, &stop);
     let failed = |why: Fault| failure(&asked.url.origin(), why, &deadline);
     link.send_within(request(asked).as_bytes(), &deadline).map_err(failed)?;
@@ -162,28 +160,6 @@ fn failure(name: &str, why: Fault, deadline: &Deadline<'_>) -> Error {
         )),
         Fault::Io(e) => Error::io(name.to_owned(), &e),
         Fault::Tls(why) => Error::Environment(format!("{name}: TLS: {why}")),
-    }
-}
-
-/// The connection's settings: all of them the usual ones.
-fn common(target: &str) -> Common {
-    Common {
-        target: target.to_owned(),
-        peer: PeerProgram::Server,
-        transport: Transport::Tcp,
-        family: None,
-        bind: None,
-        duration_ns: Nanos(0),
-        warmup_ns: Nanos(0),
-        cooldown_ns: Nanos(0),
-        wait: Wait::Block,
-        peer_wait: Wait::Block,
-        pin: Pin::No,
-        peer_pin: Pin::No,
-        threads: 1,
-        socket: SocketOptions::default(),
-        confidence_per_mille: None,
-        max_time_ns: Nanos(u64::MAX),
     }
 }
 

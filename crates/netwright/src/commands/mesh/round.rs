@@ -58,19 +58,49 @@ pub fn measure(
     })
 }
 
-/// The growth of the quota's use between two readings.
+/// The growth of the quota's use between two readings; absent where the quota or its cgroup is another
+/// one.
 pub fn between(
     before: &Reading<Option<QuotaUse>>,
     after: Reading<Option<QuotaUse>>,
 ) -> Reading<Option<QuotaUse>> {
+    const CHANGED: &str = "its CPU quota or its cgroup changed between the readings";
     let first = match before {
-        Reading::Known(first) => first.unwrap_or_default(),
+        Reading::Known(first) => *first,
         unknown => return unknown.clone(),
     };
-    after.map(|last| last.map(|last| last.since(first)))
+    after.and_then(|last| match (first, last) {
+        (None, None) => Reading::Known(None),
+        (Some(first), Some(last)) => match last.since(first) {
+            Some(grown) => Reading::Known(Some(grown)),
+            None => Reading::absent(CHANGED),
+        },
+        _ => Reading::absent(CHANGED),
+    })
 }
 
 /// The quota's use so far.
 pub fn quota() -> Reading<Option<QuotaUse>> {
     own_quota(&Root::live())
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Nanos;
+
+    use super::*;
+
+    #[test]
+    fn a_quota_that_began_anew_is_not_unthrottled() {
+        let of = |periods, throttled_periods| {
+            let throttled_ns = Nanos(throttled_periods * 1_000);
+            Reading::Known(Some(QuotaUse { periods, throttled_periods, throttled_ns }))
+        };
+        assert_eq!(between(&of(10, 4), of(30, 9)), of(20, 5));
+        let none = Reading::Known(None);
+        assert_eq!(between(&none, none.clone()), none);
+        for (before, after) in [(of(10, 4), of(3, 0)), (none.clone(), of(9, 9)), (of(9, 9), none)] {
+            assert!(!between(&before, after).is_known(), "{before:?}");
+        }
+    }
 }
