@@ -46,8 +46,7 @@ impl<W: Write> Writer<W> {
     /// The file cannot be written.
     pub fn add(&mut self, id: u64, record: &Record) -> std::io::Result<()> {
         let line = Line { id, content_id: record.content_id(), record };
-        serde_json::to_writer(&mut self.0, &line)?;
-        self.0.write_all(b"\n")
+        self.0.write_all((serde_json::to_string(&line)? + "\n").as_bytes())
     }
 
     /// Writes what is left.
@@ -106,7 +105,7 @@ fn records_within(bytes: &[u8], most: u64) -> Result<Vec<Record>, NoExport> {
 
 fn record(text: &[u8], line: usize) -> Result<Record, NoExport> {
     let of_line: OwnedLine =
-        serde_json::from_slice(text).map_err(|e| NoExport::Line { line, why: e.to_string() })?;
+        model::json::read(text).map_err(|e| NoExport::Line { line, why: e.to_string() })?;
     match of_line.record.content_id() == of_line.content_id {
         true => Ok(of_line.record),
         false => Err(NoExport::Changed { line }),

@@ -71,7 +71,7 @@ pub(crate) fn of_row(row: &Row<'_>) -> rusqlite::Result<HistoryRun> {
         host_fingerprint: row.get(3)?,
         kernel: row.get(4)?,
         netwright: row.get(5)?,
-        command: serde_json::from_str(&command).unwrap_or_else(|_| vec![command]),
+        command: model::json::read(&command).unwrap_or_else(|_| vec![command]),
         kind: row.get(7)?,
         tag: row.get(8)?,
         exit_code: row.get(9)?,

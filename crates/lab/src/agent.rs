@@ -82,7 +82,7 @@ fn serve_client(port: &mut File) -> io::Result<()> {
     loop {
         match frame::read(port)? {
             (FrameKind::Hello, nonce) => frame::write(port, FrameKind::Welcome, &nonce)?,
-            (FrameKind::Exec, json) => match serde_json::from_slice::<Exec>(&json) {
+            (FrameKind::Exec, json) => match model::json::read::<Exec>(&json) {
                 Ok(exec) => run(port, &exec)?,
                 Err(e) => refuse(port, &format!("the request is unreadable: {e}\n"))?,
             },

@@ -353,7 +353,7 @@ pub fn lines(folder: &Path) -> Vec<String> {
         .filter_map(|e| {
             let path = e.ok()?.path();
             let name = path.file_name()?.to_str()?.strip_prefix("link-")?.strip_suffix(".json")?.to_owned();
-            let stats: LinkStats = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+            let stats: LinkStats = model::json::read(fs::read(&path).ok()?).ok()?;
             let time = |ns: Option<u64>| ns.map_or("-".into(), |n| Nanos(n).to_string());
             let both = |[there, back]: [u64; 2]| format!("{there} and {back}");
             Some(format!(

@@ -395,8 +395,8 @@ impl Lab {
         };
         let new = self.folder.join("state.json.new");
         let mut file = fs::File::create(&new).map_err(failed)?;
-        let text = serde_json::to_vec_pretty(&self.state).map_err(|e| failed(e.into()))?;
-        file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)?;
+        let text = serde_json::to_string(&self.state).map_err(|e| failed(e.into()))?;
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
         fs::rename(&new, self.folder.join("state.json")).map_err(failed)
     }
 }
@@ -411,7 +411,7 @@ impl Drop for Lab {
 
 fn read_state(folder: &Path) -> Result<LabState, String> {
     let text = fs::read(folder.join("state.json")).map_err(|e| e.to_string())?;
-    serde_json::from_slice(&text).map_err(|e| e.to_string())
+    model::json::read(&text).map_err(|e| e.to_string())
 }
 
 /// Checks a lab name, which becomes part of file, namespace and cgroup names.

@@ -1,10 +1,10 @@
 //! The common form of remarks in documents: `{code, data, message}`. `code` is the kind in snake
 //! case, `data` has its fields, and `message` is the line for people.
 
-use std::{collections::BTreeMap, fmt::Display};
+use std::collections::BTreeMap;
 
 use schemars::Schema;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer, ser::Error as _};
 use serde_json::{Value, json};
 
 /// The schema of all kinds in one, for many documents have it: other versions may know more of them.
@@ -25,18 +25,34 @@ pub(crate) fn short(schema: &mut Schema) {
 }
 
 #[derive(Serialize)]
-struct Written<T> {
-    #[serde(flatten)]
-    coded: T,
+struct Written {
+    code: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Value>,
     message: String,
 }
 
+/// Writes `kind`, which is its code alone or an object of its code and its data, with its line.
 pub(crate) fn write<S: Serializer>(
-    coded: impl Serialize + Display,
+    kind: Result<Value, serde_json::Error>,
+    message: String,
     to: S,
 ) -> Result<S::Ok, S::Error> {
-    let message = coded.to_string();
-    Written { coded, message }.serialize(to)
+    let (code, data) = match kind.map_err(S::Error::custom)? {
+        Value::Object(of) => {
+            of.into_iter().next().map(|(code, data)| (code, Some(data))).unwrap_or_default()
+        }
+        code => (code.as_str().unwrap_or_default().to_owned(), None),
+    };
+    Written { code, data, message }.serialize(to)
+}
+
+/// The kind in the form that [`write`] takes, of what it wrote.
+pub(crate) fn kind(whole: &Value) -> Value {
+    match (&whole["code"], whole.get("data")) {
+        (Value::String(code), Some(data)) => json!({ code: data }),
+        (code, _) => code.clone(),
+    }
 }
 
 pub(crate) fn write_other<S: Serializer>(
@@ -47,48 +63,28 @@ pub(crate) fn write_other<S: Serializer>(
     BTreeMap::from([("code", code), ("message", message)]).serialize(to)
 }
 
-/// A kind that this version does not know; before there were kinds, the line for people alone.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(crate) enum Unknown {
-    Coded { code: String, message: String },
-    Line(String),
-}
-
-impl Unknown {
-    /// Its code and its line.
-    pub(crate) fn parts(self) -> (String, String) {
-        match self {
-            Self::Coded { code, message } => (code, message),
-            Self::Line(message) => ("other".into(), message),
-        }
+/// The code and the line of a kind that this version does not know; before there were kinds, the line
+/// for people alone.
+pub(crate) fn unknown<E: serde::de::Error>(whole: &Value) -> Result<(String, String), E> {
+    match (whole.as_str(), whole["code"].as_str(), whole["message"].as_str()) {
+        (Some(line), ..) => Ok(("other".into(), line.to_owned())),
+        (None, Some(code), Some(message)) => Ok((code.to_owned(), message.to_owned())),
+        _ => Err(E::custom("neither a line nor a remark with its code and message")),
     }
 }
 
 /// Gives an enum the form above. It derives `Serialize` and `Deserialize` for itself as a remote
-/// type, tagged by `code` and `data`, has a line for people, and a variant
-/// `Other { code, message }` for what another version wrote.
+/// type, has a line for people, and a variant `Other { code, message }` for what another version wrote.
 macro_rules! coded {
     ($kind:ident) => {
         impl serde::Serialize for $kind {
             fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                struct Coded<'a>(&'a $kind);
-
-                impl serde::Serialize for Coded<'_> {
-                    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                        $kind::serialize(self.0, to)
-                    }
-                }
-
-                impl std::fmt::Display for Coded<'_> {
-                    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        std::fmt::Display::fmt(self.0, f)
-                    }
-                }
-
                 match self {
                     Self::Other { code, message } => crate::coded::write_other(code, message, to),
-                    known => crate::coded::write(Coded(known), to),
+                    known => {
+                        let kind = $kind::serialize(known, serde_json::value::Serializer);
+                        crate::coded::write(kind, known.to_string(), to)
+                    }
                 }
             }
         }
@@ -96,10 +92,8 @@ macro_rules! coded {
         impl<'de> serde::Deserialize<'de> for $kind {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 let whole = serde_json::Value::deserialize(from)?;
-                $kind::deserialize(&whole).or_else(|_| {
-                    let unknown =
-                        <crate::coded::Unknown as serde::Deserialize>::deserialize(&whole);
-                    let (code, message) = unknown.map_err(serde::de::Error::custom)?.parts();
+                $kind::deserialize(&crate::coded::kind(&whole)).or_else(|_| {
+                    let (code, message) = crate::coded::unknown(&whole)?;
                     Ok(Self::Other { code, message })
                 })
             }

@@ -19,6 +19,7 @@ pub mod history;
 pub mod host;
 pub mod ids;
 pub mod irq;
+pub mod json;
 pub mod kernel_log;
 pub mod knob;
 pub mod link;

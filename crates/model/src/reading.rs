@@ -1,13 +1,12 @@
 //! One value that may be missing, with the reason why.
 
-use std::{fmt, marker::PhantomData};
-
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+    de::{DeserializeOwned, Error as _},
     ser::SerializeMap,
 };
+use serde_json::Value;
 
 /// A value of the host, or why there is none. Absent is not zero.
 ///
@@ -138,60 +137,41 @@ impl<T: Serialize> Serialize for Reading<T> {
 }
 
 /// The host does not have the value, or reported it in an unknown format.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Absent")]
+#[derive(JsonSchema)]
+#[schemars(rename = "Absent", deny_unknown_fields)]
+#[expect(dead_code, reason = "its schema alone is used")]
 struct AbsentForm {
     /// The reason, with the path or call.
     absent: String,
 }
 
 /// The host has the value, but the reader was not permitted to read it.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Denied")]
+#[derive(JsonSchema)]
+#[schemars(rename = "Denied", deny_unknown_fields)]
+#[expect(dead_code, reason = "its schema alone is used")]
 struct DeniedForm {
     /// The reason, with the path or call and what would grant access.
     denied: String,
 }
 
-/// A struct by its keys alone. serde also makes one of a list of its fields, and a known list of one
-/// text would be read as a reason.
-struct Keyed<T>(T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Keyed<T> {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Keys<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Keys<T> {
-            type Value = Keyed<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Keyed<T>, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(Keyed)
-            }
-        }
-        d.deserialize_map(Keys(PhantomData))
+/// The reason of a value that is missing: nothing else has one key, of this name, with a text.
+fn missing<T>(value: &Value) -> Option<Reading<T>> {
+    let object = value.as_object().filter(|o| o.len() == 1)?;
+    let (key, why) = object.iter().next()?;
+    match (key.as_str(), why.as_str()?) {
+        ("absent", why) => Some(Reading::absent(why)),
+        ("denied", why) => Some(Reading::denied(why)),
+        _ => None,
     }
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Form<T> {
-    Absent(Keyed<AbsentForm>),
-    Denied(Keyed<DeniedForm>),
-    Known(T),
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Reading<T> {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        Ok(match Form::deserialize(d)? {
-            Form::Absent(f) => Absent(f.0.absent),
-            Form::Denied(f) => Denied(f.0.denied),
-            Form::Known(v) => Known(v),
-        })
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Reading<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(from)?;
+        match missing(&value) {
+            Some(reason) => Ok(reason),
+            None => T::deserialize(&value).map(Known).map_err(D::Error::custom),
+        }
     }
 }
 

@@ -17,8 +17,8 @@ use crate::{CpuSet, Nanos, coded::coded, units::grouped};
 /// A remark on a measurement or an explanation. In JSON `{code, data, message}`: `code` is the kind
 /// in snake case, `data` has its fields, `message` is the line for people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
-#[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
-#[schemars(transform = crate::coded::short)]
+#[serde(rename_all = "snake_case", remote = "Self")]
+#[schemars(tag = "code", content = "data", transform = crate::coded::short)]
 pub enum Warning {
     // Nothing measured.
     /// The run was ended before anything was measured, while it waited for `what`.

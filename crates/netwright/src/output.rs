@@ -7,6 +7,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use model::json;
 use report::TextStyle;
 use rustix::fs::Access;
 use serde::Serialize;
@@ -56,9 +57,8 @@ impl Lines {
     /// # Errors
     /// [`Failure::ClosedPipe`] where the reader has gone; else the file and the reason.
     pub fn json(&mut self, document: &impl Serialize) -> Result<(), Failure> {
-        let written = serde_json::to_writer(&mut self.to, document)
-            .map_err(io::Error::from)
-            .and_then(|()| self.to.write_all(b"\n"))
+        let written = line(document)
+            .and_then(|line| self.to.write_all(line.as_bytes()))
             .and_then(|()| self.to.flush());
         written.map_err(|e| Failure::io(&self.name, &e))
     }
@@ -71,6 +71,10 @@ impl Lines {
         let written = self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush());
         written.map_err(|e| Failure::io(&self.name, &e))
     }
+}
+
+fn line(document: &impl Serialize) -> io::Result<String> {
+    Ok(serde_json::to_string(document)? + "\n")
 }
 
 impl Sink {
@@ -119,18 +123,11 @@ impl Sink {
     /// As [`Sink::text`].
     pub fn json(&self, document: &impl Serialize) -> Result<(), Failure> {
         let pretty = self.is_terminal();
-        // Not through `with`: thousands of small writes through a trait object are slower.
-        let write = |to: &mut Out| {
-            let mut w = BufWriter::with_capacity(1 << 16, to);
-            if pretty {
-                serde_json::to_writer_pretty(&mut w, document)?;
-            } else {
-                serde_json::to_writer(&mut w, document)?;
-            }
-            w.write_all(b"\n")?;
-            w.flush()
-        };
-        self.to(write)
+        self.to(|to| {
+            let line = line(document)?;
+            to.write_all(if pretty { json::indented(&line) } else { line }.as_bytes())?;
+            to.flush()
+        })
     }
 
     /// Writes what `write` makes; replaces a file.

@@ -72,7 +72,7 @@ struct Series {
 /// # Errors
 /// The server refused the query, or the bytes are no vector of series.
 pub fn parse(bytes: &[u8]) -> Result<InstantVector, QueryError> {
-    let answer: Answer = serde_json::from_slice(bytes).map_err(foreign)?;
+    let answer: Answer = model::json::read(bytes).map_err(foreign)?;
     if answer.status != "success" {
         let why = if answer.error.is_empty() { answer.status } else { answer.error };
         return Err(QueryError::Refused(short(&why)));
@@ -83,7 +83,7 @@ pub fn parse(bytes: &[u8]) -> Result<InstantVector, QueryError> {
     if data.result_type != "vector" {
         return Err(QueryError::OtherType(short(&data.result_type)));
     }
-    let all: Vec<Series> = serde_json::from_value(data.result).map_err(foreign)?;
+    let all: Vec<Series> = Vec::deserialize(&data.result).map_err(foreign)?;
     let mut series = Vec::with_capacity(all.len());
     for Series { metric, value: (at_unix_s, value) } in all {
         let Ok(value) = value.parse() else {

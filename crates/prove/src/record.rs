@@ -335,7 +335,7 @@ pub(crate) fn parsed(
 ) -> Result<RecordContent, ProveError> {
     let no_record = || ProveError::Spec(format!("{}: is no record of prove", path.display()));
     let mut lines = bytes.split_inclusive(|b| *b == b'\n').enumerate();
-    let first = lines.next().map(|(_, line)| serde_json::from_slice::<Entry>(line));
+    let first = lines.next().map(|(_, line)| model::json::read::<Entry>(line));
     let Some(Ok(Entry::Begun(begun))) = first else { return Err(no_record()) };
     let mut past = RecordContent {
         begun: *begun,
@@ -349,7 +349,7 @@ pub(crate) fn parsed(
         place: None,
     };
     for (n, line) in lines {
-        let entry = match serde_json::from_slice::<Entry>(line) {
+        let entry = match model::json::read::<Entry>(line) {
             Ok(entry) => entry,
             // The last line is incomplete.
             Err(_) if !line.ends_with(b"\n") => break,

@@ -58,7 +58,7 @@ impl<'a> ClientSession<'a> {
 
     /// The answer to one line of input.
     pub fn answer(&mut self, line: &str) -> Answer {
-        match serde_json::from_str::<Request>(line) {
+        match model::json::read::<Request>(line) {
             Ok(request) => self.one(request).unwrap_or_else(|e| Answer::failed(&e)),
             Err(e) => Answer::failed(&TuneError::Usage(format!("is no request: {e}"))),
         }

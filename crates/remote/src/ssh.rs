@@ -217,7 +217,7 @@ impl Channel {
         for _ in 0..MOST_NOISE {
             let left = until.saturating_duration_since(Instant::now());
             let Ok(line) = self.lines.recv_timeout(left) else { break };
-            if let Ok(greeting) = serde_json::from_str::<Greeting>(&line) {
+            if let Ok(greeting) = model::json::read::<Greeting>(&line) {
                 let (theirs, ours) = (greeting.netwright, env!("CARGO_PKG_VERSION"));
                 return match theirs == ours {
                     true => Ok(()),
@@ -264,7 +264,7 @@ impl Channel {
             Err(_) => Err(RecvTimeoutError::Disconnected),
             Ok(()) => self.lines.recv_timeout(most),
         };
-        match answer.map(|line| serde_json::from_str(&line)) {
+        match answer.map(|line| model::json::read(&line)) {
             Ok(Ok(answer)) => Ok(answer),
             // A late answer must not be taken for the answer to another request.
             Ok(Err(e)) => {

@@ -166,7 +166,7 @@ fn json(text: &str) -> Result<ChangeRequests, TuneError> {
     }
     let value: serde_json::Value = serde_json::from_str(text).map_err(|e| not_json(&e))?;
     if value.get("findings").is_some() {
-        let d: DoctorDocument = serde_json::from_value(value).map_err(|e| not_json(&e))?;
+        let d = DoctorDocument::deserialize(&value).map_err(|e| not_json(&e))?;
         if d.source.kind != "live" {
             return Err(TuneError::Environment(
                 "these findings are of a snapshot or a folder, not of this host".into(),
@@ -182,7 +182,7 @@ fn json(text: &str) -> Result<ChangeRequests, TuneError> {
         let found_on = Some(d.source.id.into_known().unwrap_or_else(named));
         return Ok(ChangeRequests { found_on, ..findings(&d.findings) });
     }
-    let plan: Plan = serde_json::from_value(value).map_err(|e| not_json(&e))?;
+    let plan = Plan::deserialize(&value).map_err(|e| not_json(&e))?;
     if plan.schema_version != model::SCHEMA_VERSION {
         return Err(TuneError::Usage(format!(
             "the plan has schema_version {}, this netwright knows {}",

@@ -9,8 +9,8 @@ use crate::{Warning, coded::coded};
 
 /// A disturbance of an explanation. In JSON `{code, data, message}`, as a [`Warning`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
-#[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
-#[schemars(transform = crate::coded::short)]
+#[serde(rename_all = "snake_case", remote = "Self")]
+#[schemars(tag = "code", content = "data", transform = crate::coded::short)]
 pub enum Disturbance {
     #[error("only {pairs} pairs of rounds")]
     FewPairs { pairs: usize },

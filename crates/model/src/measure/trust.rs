@@ -7,8 +7,8 @@ use crate::{Nanos, coded::coded};
 
 /// A limit on the trust in a figure. In JSON `{code, data, message}`, as a [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
-#[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
-#[schemars(transform = crate::coded::short)]
+#[serde(rename_all = "snake_case", remote = "Self")]
+#[schemars(tag = "code", content = "data", transform = crate::coded::short)]
 pub enum TrustLimit {
     #[error("not measured: {why}")]
     NotMeasured { why: String },

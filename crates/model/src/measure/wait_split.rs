@@ -8,8 +8,8 @@ use crate::{CpuSet, Nanos, coded::coded};
 /// Conclusion from the variants of a wait split, or why there is none. In JSON `{code, data,
 /// message}`, as a [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
-#[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
-#[schemars(transform = crate::coded::short)]
+#[serde(rename_all = "snake_case", remote = "Self")]
+#[schemars(tag = "code", content = "data", transform = crate::coded::short)]
 pub enum SplitAnswer {
     #[error(
         "of {blocking_ns} blocking on two CPUs, {stack_ns} are the stack and {waking_ns} ({:.0}%) \

@@ -7,8 +7,8 @@ use crate::{coded::coded, samples::HostChange};
 
 /// Reason for discarding a run. In JSON `{code, data, message}`, as a [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
-#[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
-#[schemars(transform = crate::coded::short)]
+#[serde(rename_all = "snake_case", remote = "Self")]
+#[schemars(tag = "code", content = "data", transform = crate::coded::short)]
 pub enum Discarded {
     #[error("the host was suspended for {:.1} s", *.suspended_ns as f64 / 1e9)]
     Suspended { suspended_ns: u64 },

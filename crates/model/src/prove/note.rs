@@ -8,8 +8,8 @@ use crate::{coded::coded, units::figure};
 
 /// A remark on an experiment. In JSON `{code, data, message}`, as a [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
-#[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
-#[schemars(transform = crate::coded::short)]
+#[serde(rename_all = "snake_case", remote = "Self")]
+#[schemars(tag = "code", content = "data", transform = crate::coded::short)]
 pub enum ProveNote {
     // The host meanwhile.
     /// `change` is a share of the first block's level, or in the metric's unit where `difference` is set.

@@ -9,8 +9,8 @@ use crate::coded::coded;
 /// A remark on the outcome of a change; `id` is its number and `command` the next command. In JSON
 /// `{code, data, message}`, as a [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
-#[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
-#[schemars(transform = crate::coded::short)]
+#[serde(rename_all = "snake_case", remote = "Self")]
+#[schemars(tag = "code", content = "data", transform = crate::coded::short)]
 pub enum ChangeNote {
     // Applied.
     #[error("Nothing to change; nothing was written.")]

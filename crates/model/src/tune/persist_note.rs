@@ -8,8 +8,8 @@ use crate::coded::coded;
 /// A remark on the persisted settings: programs that may override them, and actions that make them
 /// effective. In JSON `{code, data, message}`, as a [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
-#[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
-#[schemars(transform = crate::coded::short)]
+#[serde(rename_all = "snake_case", remote = "Self")]
+#[schemars(tag = "code", content = "data", transform = crate::coded::short)]
 pub enum PersistNote {
     // What is in force at this moment.
     #[error("the values are in force already; the files count from the next boot on")]

@@ -15,8 +15,8 @@ const BY_HAND: &str = "its lines, as far as they exist, hold the old values (\"o
 /// A failure of a change set or its journal. In JSON `{code, data, message}`, as a
 /// [`crate::Warning`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
-#[serde(tag = "code", content = "data", rename_all = "snake_case", remote = "Self")]
-#[schemars(transform = crate::coded::short)]
+#[serde(rename_all = "snake_case", remote = "Self")]
+#[schemars(tag = "code", content = "data", transform = crate::coded::short)]
 pub enum Trouble {
     /// A change could not be made; `step` counts from 1.
     #[error("step {step} of {steps}: {why}")]

@@ -53,7 +53,7 @@ pub fn run(args: RemoteArgs) -> Result<CommandEnd, Failure> {
     let mut goes_on = say(serde_json::to_string(&greeting));
     while goes_on {
         let Ok(line) = lines.recv_timeout(LEASE) else { break };
-        let answer = match serde_json::from_str::<Request>(&line) {
+        let answer = match model::json::read::<Request>(&line) {
             Ok(Request::Judge { window_ns, goal }) => judged(window_ns, goal),
             Ok(Request::Serve) => served(args.connection.as_deref()),
             _ => session.answer(&line),

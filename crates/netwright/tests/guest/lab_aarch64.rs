@@ -1,7 +1,13 @@
-//! Tests in an aarch64 guest with a Kunpeng's topology: netwright's facts match the guest kernel's.
-//! Runs as root; `make test` builds the guest's program first.
+//! Tests in an aarch64 guest with a Kunpeng's topology: the program of the package runs there, and its
+//! facts match the guest kernel's. Runs as root; `make test` builds the guest's program first.
 
-use std::{collections::BTreeMap, fs, path::Path, time::Instant};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
+};
 
 use crate::support::{NETWRIGHT, needs_root, output, run};
 use lab::{server::ServerSpec, testing::TestLab};
@@ -23,13 +29,37 @@ fn array<'a>(facts: &'a Value, key: &str) -> &'a Vec<Value> {
     facts[key].as_array().unwrap_or_else(|| panic!("no {key}"))
 }
 
+/// Unpacks the packages for aarch64 as their own tools do, and returns the program of the .deb.
+fn packed(folder: &Path) -> PathBuf {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let built = repository.join("target/aarch64-unknown-linux-gnu/debug/netwright");
+    assert!(built.exists(), "the guest's program is missing; `scripts/cross` builds it");
+    let (program, into) = (folder.join("netwright"), folder.to_str().unwrap());
+    run("aarch64-linux-gnu-strip", &["-o", program.to_str().unwrap(), built.to_str().unwrap()]);
+    let pack = |kind: &str| {
+        let mut command = Command::new(repository.join("scripts/package"));
+        command.arg(kind).arg(&program).env("OUT", folder).env("PACK", "fast");
+        command.env("DEBFULLNAME", "Netwright").env("DEBEMAIL", "packages@example.org");
+        let out = command.output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap().trim().to_owned()
+    };
+    let rpm = pack("rpm");
+    assert_eq!(run("rpm", &["-qp", "--queryformat", "%{ARCH}", &rpm]), "aarch64");
+    assert!(run("rpm", &["-K", &rpm]).ends_with("digests OK\n"));
+    let deb = pack("deb");
+    assert_eq!(run("dpkg-deb", &["--field", &deb, "Architecture"]), "arm64\n");
+    assert_eq!(run("lintian", &["--allow-root", &deb]), "");
+    run("dpkg-deb", &["-x", &deb, into]);
+    folder.join("usr/bin/netwright")
+}
+
 /// All of these share one guest, as booting is slow.
 #[test]
 fn an_aarch64_guest_is_read_as_its_kernel_describes_it() {
     needs_root();
-    let program = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../target/aarch64-unknown-linux-gnu/debug/netwright");
-    assert!(program.exists(), "the guest's program is missing; `scripts/cross` builds it");
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let program = packed(folder.path());
     let begun = Instant::now();
     let lab = TestLab::server(&ServerSpec::kunpeng(&program)).unwrap();
     println!("the guest took commands after {:?}", begun.elapsed());

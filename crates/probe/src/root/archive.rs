@@ -73,7 +73,7 @@ pub(super) fn manifest(bytes: &[u8]) -> Result<Manifest, String> {
     if bytes.len() as u64 > MAX_MANIFEST_BYTES {
         return Err(format!("its manifest has {} bytes", bytes.len()));
     }
-    serde_json::from_slice(bytes).map_err(|e| format!("its manifest is unreadable ({e})"))
+    model::json::read(bytes).map_err(|e| format!("its manifest is unreadable ({e})"))
 }
 
 #[derive(Debug)]

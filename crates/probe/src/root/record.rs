@@ -89,7 +89,7 @@ pub fn answer_place(key: &str) -> String {
 /// # Errors
 /// The recorded one; unparsable where the stored form is not of this type.
 pub fn answered<T: DeserializeOwned>(key: &str, bytes: &[u8]) -> Result<T, ReadError> {
-    let stored: Answer<T> = serde_json::from_slice(bytes).map_err(|e| ReadError::Unparsable {
+    let stored: Answer<T> = model::json::read(bytes).map_err(|e| ReadError::Unparsable {
         path: key.to_owned(),
         error: parse::ParseError::new(1, "a recorded answer", e.to_string().as_bytes()),
     })?;

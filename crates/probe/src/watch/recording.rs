@@ -114,7 +114,7 @@ impl Recording {
             self.local = local(rest, frame, at == 0, number).map_err(no)?;
         }
         let text = self.local.get(number).ok_or_else(|| no("there is none".into()))?;
-        let record: WatchRecord = serde_json::from_slice(text)
+        let record: WatchRecord = model::json::read(text)
             .map_err(|e| no(format!("not one that this netwright understands: {e}")))?;
         match record.interval.schema_version {
             v if v > SCHEMA_VERSION => Err(no("recorded by a later netwright".into())),
@@ -179,7 +179,7 @@ impl Scan {
             let left = self.left.checked_sub(text.len() as u64);
             self.left = left.ok_or("it unpacks to more than a recording of its size can hold")?;
             if self.host.is_none() {
-                let host = serde_json::from_slice(&text);
+                let host = model::json::read(&text);
                 self.host = Some(host.map_err(|_| "its first line is not a host's".to_owned())?);
             } else {
                 let json = serde_json::from_slice::<IgnoredAny>(&text);

@@ -41,7 +41,7 @@ pub fn headline(kind: &str, document: &str) -> String {
 }
 
 fn of<D: DeserializeOwned>(document: &str, words: impl FnOnce(&D) -> String) -> Option<String> {
-    serde_json::from_str(document).ok().map(|d| words(&d))
+    model::json::read(document).ok().map(|d| words(&d))
 }
 
 fn doctor(d: &DoctorDocument) -> String {

@@ -45,5 +45,5 @@ pub fn page(kind: &str, document: &str, look: TextStyle) -> Option<String> {
 }
 
 fn of<D: DeserializeOwned>(document: &str, text: impl FnOnce(&D) -> String) -> Option<String> {
-    serde_json::from_str(document).ok().map(|d| text(&d))
+    model::json::read(document).ok().map(|d| text(&d))
 }

@@ -127,7 +127,7 @@ impl Inbox {
             return Err(Error::Environment(format!("a message of {length} bytes is too long")));
         }
         let Some(text) = self.bytes.get(HEAD..HEAD + length) else { return Ok(None) };
-        let message = serde_json::from_slice(text)
+        let message = model::json::read(text)
             .map_err(|e| Error::Environment(format!("a message that makes no sense: {e}")))?;
         self.bytes.drain(..HEAD + length);
         Ok(Some(message))

@@ -53,7 +53,7 @@ pub fn read(line: &[u8]) -> Line {
         let theirs = o.schema_version.filter(|v| *v > SCHEMA_VERSION)?;
         Some(Line::Newer(format!("schema_version {theirs}")))
     };
-    let outline = serde_json::from_slice::<Outline>(line);
+    let outline = model::json::read::<Outline>(line);
     let fits = body(line).map(|(body, crc)| crc == format!("{:08x}", crc32(body)).as_bytes());
     if let Some(newer) = outline.as_ref().ok().and_then(newer).filter(|_| fits != Some(false)) {
         return newer;
@@ -62,7 +62,7 @@ pub fn read(line: &[u8]) -> Line {
         (Some(false), _) => {
             Line::Damaged("its checksum does not fit: a bit flipped, or it was edited")
         }
-        (Some(true), outline) => match (serde_json::from_slice::<Record>(line), outline) {
+        (Some(true), outline) => match (model::json::read::<Record>(line), outline) {
             (Ok(record), _) => Line::Record(Box::new(record)),
             (_, Ok(outline)) => Line::Newer(format!("record {}", outline.event)),
             _ => Line::Damaged("is no record"),

@@ -104,7 +104,7 @@ impl Record {
     /// # Errors
     /// The record is damaged.
     pub fn parsed(name: &str, bytes: &[u8]) -> Result<Self, TuneError> {
-        let record: Self = serde_json::from_slice(bytes)
+        let record: Self = model::json::read(bytes)
             .map_err(|e| TuneError::Environment(format!("{name}: makes no sense ({e})")))?;
         if record.schema_version != SCHEMA_VERSION {
             return Err(TuneError::Environment(format!(
@@ -120,8 +120,8 @@ impl Record {
     /// # Errors
     /// The file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), TuneError> {
-        let text = serde_json::to_string_pretty(self)
+        let text = serde_json::to_string(self)
             .map_err(|e| TuneError::Environment(format!("{}: {e}", path.display())))?;
-        files::put(path, &format!("{text}\n"), 0o644)
+        files::put(path, &(model::json::indented(&text) + "\n"), 0o644)
     }
 }

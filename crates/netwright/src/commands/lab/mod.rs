@@ -138,7 +138,7 @@ fn down(args: DownArgs) -> Result<CommandEnd, Failure> {
 }
 
 fn link(spec: &str) -> Result<CommandEnd, Failure> {
-    let spec: LinkSpec = serde_json::from_str(spec).map_err(|e| Failure::Usage(e.to_string()))?;
+    let spec: LinkSpec = model::json::read(spec).map_err(|e| Failure::Usage(e.to_string()))?;
     lab::link::run_until_signal(&spec, &mut std::io::stdout()).map_err(failure)?;
     Ok(CommandEnd::Yes)
 }

@@ -51,7 +51,7 @@ fn docker(root: &Root) -> Vec<(String, String)> {
     let ids = root.entries(DOCKER).unwrap_or_default();
     let named = ids.into_iter().filter_map(|id| {
         let bytes = root.read(&format!("{DOCKER}/{id}/config.v2.json")).ok()?;
-        let config: DockerConfig = serde_json::from_slice(&bytes).ok()?;
+        let config: DockerConfig = model::json::read(&bytes).ok()?;
         Some((config.name.trim_start_matches('/').to_owned(), id))
     });
     named.collect()
@@ -83,7 +83,7 @@ fn containerd(root: &Root) -> Vec<(String, String)> {
         let folder = format!("{CONTAINERD}/{namespace}");
         for id in root.entries(&folder).unwrap_or_default() {
             let config = root.read(&format!("{folder}/{id}/config.json"));
-            let config = config.ok().and_then(|b| serde_json::from_slice::<OciConfig>(&b).ok());
+            let config = config.ok().and_then(|b| model::json::read::<OciConfig>(&b).ok());
             let mut config = config.map_or_else(BTreeMap::new, |c| c.annotations);
             named.extend(ANNOTATIONS.iter().find_map(|a| config.remove(*a)).map(|name| (name, id)));
         }
