@@ -71,7 +71,7 @@ test-deps: deps
 	  ping:iputils-ping iperf3:iperf3 qperf:qperf setpriv:util-linux \
 	  qemu-system-x86_64:qemu-system-x86 qemu-system-aarch64:qemu-system-arm \
 	  busybox:busybox-static dpkg-deb:dpkg mkfs.ext4:e2fsprogs debugfs:e2fsprogs \
-	  sysctl:procps ps:procps taskset:util-linux unshare:util-linux python3:python3 lintian:lintian rpmbuild:rpm buildah:buildah bpftrace:bpftrace ansible-playbook:ansible-core \
+	  sysctl:procps ps:procps taskset:util-linux unshare:util-linux python3:python3 lintian:lintian rpmbuild:rpm buildah:buildah podman:podman runc:runc bpftrace:bpftrace ansible-playbook:ansible-core \
 	  man:man-db groff:groff-base readelf:binutils bash:bash zsh:zsh fish:fish nginx:nginx-light redis-server:redis-server redis-cli:redis-tools perl:perl-base openssl:openssl chromium:chromium '/usr/lib/postgresql/*/bin/postgres:postgresql' \
 	  udevadm:udev sshd:openssh-server ssh:openssh-client sudo:sudo patch:patch systemd-analyze:systemd tuned:tuned dbus-daemon:dbus-daemon prometheus:prometheus promtool:prometheus '/usr/lib/python3/dist-packages/yaml/__init__.py:python3-yaml' \
 	  '/usr/lib/python3*/ensurepip/__init__.py:python3-venv'

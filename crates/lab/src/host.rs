@@ -3,13 +3,17 @@
 use std::{
     fs,
     io::Write,
-    os::unix::process::{CommandExt, ExitStatusExt},
+    os::unix::{
+        fs::MetadataExt,
+        process::{CommandExt, ExitStatusExt},
+    },
+    path::Path,
     process::{Command, ExitStatus, Stdio},
 };
 
 use crate::{
     LabError,
-    state::{HostState, NodeAccess},
+    state::{HostState, NodeAccess, Registry},
     tool,
 };
 
@@ -41,6 +45,24 @@ pub fn command(host: &HostState, argv: &[String]) -> Result<Command, LabError> {
         unsafe { c.pre_exec(enter) };
     }
     Ok(c)
+}
+
+/// The practice host that this process runs on, as `LAB/HOST`; `None` outside of labs and on a guest, which
+/// does not know of its lab.
+pub fn of_this_process(registry: &Registry) -> Option<String> {
+    let identity = |path: &Path| fs::metadata(path).map(|m| (m.dev(), m.ino())).ok();
+    let own = identity(Path::new("/proc/self/ns/net"))?;
+    let is_own = |host: &HostState| match &host.reach {
+        NodeAccess::Namespace { namespace, .. } => {
+            identity(&Path::new("/run/netns").join(namespace)) == Some(own)
+        }
+        NodeAccess::Guest { .. } => false,
+    };
+    let (labs, _) = registry.labs();
+    labs.iter().find_map(|lab| {
+        let host = lab.hosts.iter().find(|host| is_own(host))?;
+        Some(format!("{}/{}", lab.name, host.name))
+    })
 }
 
 /// The exit code that a shell would return: 128 + signal if a signal killed it.

@@ -19,6 +19,8 @@ pub enum HostState {
     Stalled,
     /// It answers, and its first interval is not over.
     Starting,
+    /// It answers with numbers of findings that are none: another program's exporter, or a damaged one.
+    Unclear,
     /// It answers with findings of its last interval.
     Judged,
 }

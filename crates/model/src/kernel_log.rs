@@ -19,6 +19,10 @@ pub enum NicLogKind {
     PcieCorrected,
     /// PCIe reported an error that it did not repair.
     PcieUncorrected,
+    /// An ENA device says that large LLQ entries do not suit ENA Express (its code 1).
+    EnaLargeEntries,
+    /// An ENA device dropped packets whose headers are longer than its LLQ entries take (its code 3).
+    EnaHeaderTooLong,
 }
 
 /// All lines of one kind about one NIC.

@@ -231,6 +231,16 @@ pub struct Rings {
     pub max_rx_mini: u32,
     pub max_rx_jumbo: u32,
     pub max_tx: u32,
+    /// How much of a packet's start the driver may copy into the NIC's own memory, bytes; `ena` has 224
+    /// with large LLQ entries, else 96. **Source**: `ETHTOOL_A_RINGS_TX_PUSH_BUF_LEN` (since 6.4),
+    /// `TX push buff len` of `ethtool -g`.
+    #[serde(default = "push_buffer_not_read")]
+    pub tx_push_buffer_bytes: Reading<u32>,
+}
+
+/// The document is older than this fact.
+fn push_buffer_not_read() -> Reading<u32> {
+    Reading::absent("not read")
 }
 
 /// Interrupt coalescing, in the kernel's units. **Source**: `ETHTOOL_GCOALESCE`; netlink's

@@ -187,7 +187,8 @@ pub fn figure(x: f64) -> String {
             let sign = if x < 0.0 { "-" } else { "" };
             format!("{sign}{}", grouped(a.round() as u64))
         }
-        a if a >= 1.0 => format!("{x:.2}"),
+        // 0.99996 is 1.00, not 1.0000.
+        a if a >= 0.999_95 => format!("{x:.2}"),
         _ => format!("{x:.4}"),
     }
 }

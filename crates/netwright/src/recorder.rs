@@ -107,8 +107,11 @@ impl Recorder {
             true => Reading::absent("an archive"),
             false => Root::live().word("/etc/machine-id"),
         };
-        let words: Vec<String> =
-            std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned()).collect();
+        // What is run again must be run there again.
+        let host = lab::host::of_this_process(&lab::Registry::default());
+        let prefix = host.map(|host| ["lab", "exec", &host, "--", "netwright"].map(str::to_owned));
+        let own = std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned());
+        let words: Vec<String> = prefix.into_iter().flatten().chain(own).collect();
         let id = |pointer: &str| value.pointer(pointer).and_then(Value::as_u64);
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Record {

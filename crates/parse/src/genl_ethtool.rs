@@ -67,6 +67,23 @@ pub struct LinkModesMessage {
     pub peer: Option<Vec<String>>,
 }
 
+/// One device's rings, of what the ioctl does not report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RingsMessage {
+    pub nic: String,
+    /// Bytes of a packet that are copied into the NIC; `None` where the driver does not say (since 6.4).
+    pub tx_push_buffer: Option<u32>,
+}
+
+/// A `RINGS_GET` reply; `None` if it names no device.
+pub fn rings(payload: &[u8]) -> Option<RingsMessage> {
+    const TX_PUSH_BUF_LEN: u16 = 15;
+    Some(RingsMessage {
+        nic: device(payload)?,
+        tx_push_buffer: attribute(payload, GENERIC_HEADER, TX_PUSH_BUF_LEN).and_then(|a| a.u32()),
+    })
+}
+
 /// A `LINKMODES_GET` reply with bit sets that have names; `None` if it names no device.
 pub fn link_modes(payload: &[u8]) -> Option<LinkModesMessage> {
     const AUTONEG: u16 = 2;
@@ -190,6 +207,16 @@ mod tests {
         let found = coalesce(&bytes).unwrap();
         assert_eq!(found.nic, "eth0");
         assert_eq!(found.parameters, BTreeMap::from([(2, 50), (6, 0), (11, 1)]));
+    }
+
+    #[test]
+    fn rings_have_a_push_buffer_where_the_driver_says() {
+        let of = |attributes: &[Vec<u8>]| rings(&message(attributes)).unwrap().tx_push_buffer;
+        let number = |kind, n: u32| attribute(kind, &n.to_ne_bytes());
+        // The largest one (16) is another attribute.
+        assert_eq!(of(&[number(9, 512), number(15, 96), number(16, 224)]), Some(96));
+        assert_eq!(of(&[number(5, 1024), number(9, 512)]), None);
+        assert_eq!(rings(&[18, 1, 0, 0]), None, "no device");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! **Source**: `netif_carrier_off` messages and reset paths of the drivers that Linux 6.12 has below
 //! `drivers/net/ethernet` (igb, ixgbe, i40e, ice, e1000e, mlx5, bnxt, tg3, r8169, atlantic, vmxnet3);
+//! the notifications of the ENA device that AWS's guide lists (`troubleshooting-ena`);
 //! `dev_watchdog` of `net/sched/sch_generic.c`; `drivers/pci/pcie/aer.c`.
 
 use std::collections::BTreeMap;
@@ -98,6 +99,10 @@ fn event(message: &str) -> Option<(&str, NicLogKind)> {
         return Some((address, kind));
     }
     let kind = match () {
+        () if has("sub-optimal configuration notification code: 1.") => NicLogKind::EnaLargeEntries,
+        () if has("sub-optimal configuration notification code: 3.") => {
+            NicLogKind::EnaHeaderTooLong
+        }
         () if has("netdev watchdog") && has("timed out")
             || has("tx timeout")
             || has("hardware unit hang")
@@ -210,6 +215,22 @@ mod tests {
             let is = one(line).map(|(s, k, _)| (s, k));
             assert_eq!(is, Some((subject.to_owned(), kind)), "{line}");
         }
+    }
+
+    #[test]
+    fn an_ena_device_tells_of_its_entries_by_code() {
+        use NicLogKind::{EnaHeaderTooLong, EnaLargeEntries};
+        let line = |code: &str| {
+            format!(
+                "[ 9.1] ena 0000:00:05.0: Sub-optimal configuration notification code: {code}. Refer to AWS \
+                 ENA documentation for additional details and mitigation options."
+            )
+        };
+        let of = |code: &str| one(&line(code)).map(|(subject, kind, _)| (subject, kind));
+        assert_eq!(of("1"), Some(("0000:00:05.0".into(), EnaLargeEntries)));
+        assert_eq!(of("3"), Some(("0000:00:05.0".into(), EnaHeaderTooLong)));
+        // Code 2 is the ring, and 13 is not 3.
+        assert_eq!((of("2"), of("13")), (None, None));
     }
 
     #[test]

@@ -259,6 +259,7 @@ pub fn add_nic(
         max_rx_mini: 0,
         max_rx_jumbo: 0,
         max_tx: 8192,
+        tx_push_buffer_bytes: no(),
     });
     let mut irqs = facts.irqs.get().unwrap_or_default();
     for i in 0..queues {

@@ -21,7 +21,7 @@ pub static RULE: Rule = Rule {
         "the driver's counters of failed allocations or of stopped queues over a window",
         "the link's speed and the bytes sent, to tell a full ring from a full link",
     ],
-    explained_by: &["memory_pressure", "pause_storm", "cloud_allowance"],
+    explained_by: &["memory_pressure", "pause_storm", "cloud_allowance", "ena_large_llq"],
     judge,
 };
 

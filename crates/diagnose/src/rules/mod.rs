@@ -15,6 +15,7 @@ pub(crate) mod conntrack_filling;
 pub(crate) mod cpu_quota;
 pub(crate) mod cpu_steal;
 pub(crate) mod driver_starvation;
+pub(crate) mod ena_large_llq;
 pub(crate) mod fec_errors;
 pub(crate) mod few_channels;
 pub(crate) mod flow_skew;
@@ -111,4 +112,5 @@ pub static ALL: &[&Rule] = &[
     &synthetic_path::RULE,
     &transceiver_alarm::RULE,
     &nic_resets::RULE,
+    &ena_large_llq::RULE,
 ];

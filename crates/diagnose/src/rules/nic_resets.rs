@@ -27,7 +27,7 @@ pub static RULE: Rule = Rule {
 /// Repaired PCIe errors of one device that are more than now and then. Our proposal.
 const MANY_CORRECTED: u64 = 100;
 /// Lines of the last hour tell of now. Our proposal.
-const RECENT_S: f64 = 3_600.0;
+pub(crate) const RECENT_S: f64 = 3_600.0;
 
 fn judge(case: &Case<'_>) -> Vec<Judgement> {
     queues::each_physical(case, |nic| one(case, nic))
@@ -62,11 +62,13 @@ fn words(kind: NicLogKind) -> &'static str {
         NicLogKind::Reset => "the driver reset the NIC",
         NicLogKind::PcieCorrected => "PCIe errors that were repaired",
         NicLogKind::PcieUncorrected => "PCIe errors that were not repaired",
+        NicLogKind::EnaLargeEntries => "ENA Express with large LLQ entries",
+        NicLogKind::EnaHeaderTooLong => "a header too long for an LLQ entry",
     }
 }
 
 /// Seconds since the event's last line; `None` where the log has no seconds since boot.
-fn age_s(case: &Case<'_>, event: &NicLogEvent) -> Option<f64> {
+pub(crate) fn age_s(case: &Case<'_>, event: &NicLogEvent) -> Option<f64> {
     let at: f64 = event.last.parse().ok()?;
     Some(case.facts.host.uptime_s.get()? as f64 - at)
 }
@@ -75,7 +77,8 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
     let all = events(case, nic)?;
     let counts = |e: &&&NicLogEvent| match e.kind {
-        NicLogKind::LinkDown => false,
+        // Rule 54 judges the last two.
+        NicLogKind::LinkDown | NicLogKind::EnaLargeEntries | NicLogKind::EnaHeaderTooLong => false,
         NicLogKind::PcieCorrected => e.count >= MANY_CORRECTED,
         _ => true,
     };

@@ -27,6 +27,9 @@ pub static RULE: Rule = Rule {
 /// The share of all squeezes on one CPU from which that CPU's load is the cause, not the budget.
 const ONE_CPU: f64 = 0.80;
 
+/// CPUs that have a line each.
+const SHOWN: usize = 8;
+
 const BUDGET: &str = "net.core.netdev_budget";
 const BUDGET_USECS: &str = "net.core.netdev_budget_usecs";
 
@@ -67,7 +70,7 @@ fn finding(case: &Case<'_>, rows: &[(CpuId, u64)], over: &[(CpuId, u64, Confiden
         format!(
             "polling on {} stopped with packets left, {} times {}",
             text::cpus(&cpus),
-            text::count(total),
+            text::count(over.iter().map(|o| o.1).sum()),
             case.over()
         ),
     )
@@ -78,12 +81,24 @@ fn finding(case: &Case<'_>, rows: &[(CpuId, u64)], over: &[(CpuId, u64, Confiden
     )
     .add(&rate::Pattern::of_softnet(case, worst.0, "time_squeeze").text())
     .gain(Gain::Tidies, "shorter waits in the receive queue under load");
-    for (cpu, n, _) in over.iter().take(8) {
+    for (cpu, n, _) in over.iter().take(SHOWN) {
         draft = draft.show(
             format!("time_squeeze on CPU {cpu} {}", case.over()),
             text::count(*n),
             "/proc/net/softnet_stat, column 3",
         );
+    }
+    if let Some(rest @ [_, ..]) = over.get(SHOWN..) {
+        draft = draft.show(
+            format!("time_squeeze on {} more CPUs {}", rest.len(), case.over()),
+            text::count(rest.iter().map(|o| o.1).sum()),
+            "/proc/net/softnet_stat, column 3",
+        );
+    }
+    let others = total.saturating_sub(over.iter().map(|o| o.1).sum());
+    if others > 0 {
+        draft = draft
+            .add(&format!("Further CPUs have {} in all, which is noise.", text::count(others)));
     }
     draft = draft.show_sysctl(case, BUDGET).show_sysctl(case, BUDGET_USECS);
     draft = if alone {

@@ -25,6 +25,8 @@ pub(super) fn hosts(answers: &Answers, least: Severity) -> Vec<FleetHost> {
     let mut all: BTreeMap<&str, FleetHost> =
         builds.iter().copied().chain(names(Part::Known)).chain(down).map(|n| (n, new(n))).collect();
     let judged = names(Part::Counts);
+    let unclear: BTreeSet<&str> =
+        answers.of(Part::Counts).filter(|s| !is_number(s.value)).filter_map(host).collect();
     for (name, host) in &mut all {
         host.state = match up.get(name) {
             Some(false) => HostState::Down,
@@ -32,6 +34,7 @@ pub(super) fn hosts(answers: &Answers, least: Severity) -> Vec<FleetHost> {
             _ if !builds.contains(name) => HostState::Gone,
             _ if stalled.contains(name) => HostState::Stalled,
             _ if !judged.contains(name) => HostState::Starting,
+            _ if unclear.contains(name) => HostState::Unclear,
             _ => HostState::Judged,
         };
     }
@@ -81,8 +84,8 @@ fn fill(all: &mut BTreeMap<&str, FleetHost>, answers: &Answers, least: Severity)
     }
     for series in answers.of(Part::Counts) {
         let Some(host) = host(series).and_then(|n| all.get_mut(n)) else { continue };
-        // A number that is none (NaN, below zero) counts for nothing.
-        let n = series.value.max(0.0) as u64;
+        // Without a number the host is unclear.
+        let n = if is_number(series.value) { series.value as u64 } else { 0 };
         match severity(label(series, "severity")) {
             Some(Severity::Critical) => host.critical = n,
             Some(Severity::Warning) => host.warning = n,
@@ -119,6 +122,11 @@ fn fill(all: &mut BTreeMap<&str, FleetHost>, answers: &Answers, least: Severity)
         host.warning = host.warning.max(of(Severity::Warning));
         host.info = host.info.max(of(Severity::Info));
     }
+}
+
+/// Whether it can be a number of findings.
+fn is_number(value: f64) -> bool {
+    value.is_finite() && value >= 0.0
 }
 
 fn severity(word: &str) -> Option<Severity> {

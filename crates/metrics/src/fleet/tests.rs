@@ -37,7 +37,7 @@ fn answers() -> Answers {
         let criticals = if h == "b" { 2.0 } else { 0.0 };
         series(h, &[("severity", "critical")], criticals)
     });
-    // A number that is none.
+    // A number that is none says nothing.
     let broken = series("c", &[("severity", "warning")], f64::NAN);
     let parts = [
         (Part::Up, all.iter().filter(is_target).map(up).collect()),
@@ -96,7 +96,7 @@ fn hosts_come_worst_first_and_none_is_lost() {
             ("e:7473", HostState::Gone, 0, 0),
             ("f:7473", HostState::Stalled, 0, 0),
             ("g:7473", HostState::Starting, 0, 0),
-            ("c:7473", HostState::Judged, 0, 0),
+            ("c:7473", HostState::Unclear, 0, 0),
         ]
     );
     let rules: Vec<&str> = document.hosts[0].findings.iter().map(|f| f.rule.as_str()).collect();

@@ -288,6 +288,24 @@ fn what_a_killed_up_leaves_is_removed_by_the_next_and_a_standing_lab_is_left_alo
     let other = output(NETWRIGHT, &["lab", "up", "pair", "-q", "--queues", "2", "--name", &name]);
     assert_eq!(other.status.code(), Some(2));
     let host = format!("{name}/left");
+    // A run on a practice host is kept with the way there.
+    let store = tempfile::tempdir().unwrap();
+    let store = store.path().join("runs").display().to_string();
+    let begin = ["lab", "exec", &host, "--", NETWRIGHT];
+    let kept = ["doctor", "--window", "200ms", "--no-bpf", "--json", "--store", &store];
+    let run = Command::new(NETWRIGHT)
+        .args(begin)
+        .args(kept)
+        .env_remove("NETWRIGHT_STORE")
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let report = ["report", "history:1", "--format", "markdown"];
+    let page =
+        Command::new(NETWRIGHT).args(report).env("NETWRIGHT_STORE", &store).output().unwrap();
+    let page = String::from_utf8_lossy(&page.stdout).into_owned();
+    let again = format!("netwright lab exec {host} -- netwright doctor --window 200ms");
+    assert!(page.contains(&again), "{page}");
     let exec = output(NETWRIGHT, &["lab", "exec", &host, "--", "sh", "-c", "exit 9"]);
     assert_eq!(exec.status.code(), Some(9));
     let exec = output(NETWRIGHT, &["lab", "exec", &host, "--", "no-such-command"]);

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod architecture;
+mod archive_ena;
 mod archive_log;
 mod archives;
 mod captured;

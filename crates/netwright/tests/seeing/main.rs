@@ -5,6 +5,7 @@
 
 mod by_hand;
 mod cli;
+mod containers;
 mod doctor_sockets;
 mod export;
 mod export_rules;

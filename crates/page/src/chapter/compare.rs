@@ -8,7 +8,7 @@ use model::{
 use super::{
     Part, Written,
     prove::{changes, spoken, unit_of},
-    shared::{many, remarks, tone},
+    shared::{capital, many, remarks, tone},
 };
 use crate::{
     block::{Cell, Chapter, Table, Text, Tone},
@@ -88,6 +88,11 @@ fn name(typed: &CompareDocument, c: &Comparison) -> String {
     }
 }
 
+/// The same in words, for charts.
+fn drawn(typed: &CompareDocument, c: &Comparison) -> String {
+    name(typed, c).replacen(&c.metric, &capital(&spoken(&c.metric)), 1)
+}
+
 fn metrics(d: &Document, typed: &CompareDocument, chapter: &mut Chapter) {
     chapter.heading("Change of each metric");
     let mut table = Table::new("Median of each group, and the change with its 95% interval")
@@ -123,7 +128,7 @@ fn metrics(d: &Document, typed: &CompareDocument, chapter: &mut Chapter) {
         ]);
         if !c.difference {
             rows.push(Row {
-                label: name(typed, c),
+                label: drawn(typed, c),
                 value: Some(c.effect),
                 ends: c.low.zip(c.high),
                 text: unit.show(c.effect),
@@ -162,9 +167,9 @@ fn runs_of_each(typed: &CompareDocument, chapter: &mut Chapter) {
             joined: false,
         });
         let chart = Xy {
-            about: format!("{title}, in the order of each group."),
+            about: format!("{} of each run, in the order of each group.", drawn(typed, c)),
             x: ("run".into(), Scale::Linear, Unit::Count),
-            y: (c.metric.clone(), Scale::Linear, unit),
+            y: (capital(&spoken(&c.metric)), Scale::Linear, unit),
             series: series.into(),
             bands: vec![],
             strips: vec![],

@@ -120,7 +120,7 @@ fn candidates(d: &Document, typed: &FixDocument, chapter: &mut Chapter) {
         .iter()
         .filter_map(|c| c.verdict.as_ref())
         .all(|v| unit(v) == crate::unit::Unit::Change);
-    let about = format!("Change of {} by each candidate, with 95% intervals.", typed.goal);
+    let about = format!("Change of {} by each candidate, with 95% intervals.", spoken(&typed.goal));
     changes(about, if shares { rows } else { vec![] }, table.without_empty_columns(), chapter);
 }
 

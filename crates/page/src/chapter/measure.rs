@@ -6,7 +6,7 @@ mod sweep;
 
 use super::{
     Part, Written,
-    shared::{Distribution, distributions, interval_cells, many, messages, remarks},
+    shared::{Distribution, capital, distributions, interval_cells, many, messages, remarks},
 };
 use crate::{
     block::{Cell, Chapter, Table, Text, Tone},
@@ -314,11 +314,6 @@ fn response_times(d: &Document, form: &Form, names: &[String], chapter: &mut Cha
         let modes = if n == 0 { modes.clone() } else { vec![] };
         distributions(d, &capital(title), &all, modes, chapter);
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
 /// The modes of the only run.

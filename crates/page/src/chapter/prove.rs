@@ -4,7 +4,7 @@ use model::prove::{Design, LevelResult, ProveDocument, Verdict};
 
 use super::{
     Part, Written,
-    shared::{many, remarks, tone},
+    shared::{capital, many, remarks, tone},
 };
 use crate::{
     block::{Cell, Chapter, Table, Text, Tone},
@@ -193,7 +193,8 @@ fn levels_table(d: &Document, typed: &ProveDocument, chapter: &mut Chapter) {
         rows.extend(level.against_first.as_ref().and_then(|v| change_row(&level.level, v)));
     }
     let several = typed.design != Design::Ab && rows.len() > 1;
-    let about = format!("Change of {} against the first level, with 95% intervals.", typed.goal);
+    let about =
+        format!("Change of {} against the first level, with 95% intervals.", spoken(&typed.goal));
     changes(about, if several { rows } else { vec![] }, table.without_empty_columns(), chapter);
     if let Some(best) = &typed.best {
         let within = best.within_noise.join(", ");
@@ -245,10 +246,11 @@ fn runs(d: &Document, typed: &ProveDocument, chapter: &mut Chapter) {
         true => format!("; the first {MOST_SERIES} of {} levels are drawn", series.len()),
         false => String::new(),
     };
+    let said = capital(&spoken(goal));
     let chart = Xy {
-        about: format!("{goal} of each run by block{more}. Repeated runs are left out."),
+        about: format!("{said} of each run by block{more}. Repeated runs are left out."),
         x: ("block".into(), Scale::Linear, Unit::Count),
-        y: (goal.to_owned(), Scale::Linear, unit),
+        y: (said, Scale::Linear, unit),
         series,
         bands: vec![],
         strips: vec![],

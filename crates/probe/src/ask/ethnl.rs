@@ -1,9 +1,9 @@
 //! The `ethtool` generic-netlink family, for what the ioctl cannot report: the coalescing
-//! parameters that a driver has (the ioctl returns 0 for the others), RSS contexts, link modes by
-//! name, and forward error correction. [`super::ethtool`] queries everything else.
+//! parameters that a driver has (the ioctl returns 0 for the others), the push buffer of rings, RSS
+//! contexts, link modes by name, and forward error correction. [`super::ethtool`] queries everything else.
 
 use parse::{
-    genl_ethtool::{self, CoalesceMessage, FecMessage, LinkModesMessage, RssMessage},
+    genl_ethtool::{self, CoalesceMessage, FecMessage, LinkModesMessage, RingsMessage, RssMessage},
     netlink::Request,
 };
 
@@ -14,6 +14,7 @@ use super::{
 use crate::{ReadError, Root};
 
 const LINKMODES_GET: u8 = 4;
+const RINGS_GET: u8 = 15;
 const COALESCE_GET: u8 = 19;
 const FEC_GET: u8 = 29;
 const MODULE_EEPROM_GET: u8 = 31;
@@ -27,6 +28,14 @@ pub fn coalesce(root: &Root) -> Result<Dump<CoalesceMessage>, ReadError> {
     root.ask("netlink/coalesce", || {
         ask("netlink/coalesce", "5.7", COALESCE_GET, genl_ethtool::coalesce)
     })
+}
+
+/// Rings of every device that has them. Needs no capability. Since 5.6; the push buffer since 6.4.
+///
+/// # Errors
+/// As for [`coalesce`].
+pub fn rings(root: &Root) -> Result<Dump<RingsMessage>, ReadError> {
+    root.ask("netlink/rings", || ask("netlink/rings", "5.6", RINGS_GET, genl_ethtool::rings))
 }
 
 /// Every RSS context of every device. Needs no capability. Since 6.11.

@@ -1,6 +1,6 @@
 //! Runs that differ in one number: the rate and the median over it, with their intervals.
 
-use super::{Form, capital};
+use super::{super::shared::capital, Form};
 use crate::{
     block::{Cell, Chapter, Table},
     chart::{Point, Scale, Series, Xy},

@@ -7,7 +7,7 @@ use model::{
     nic::{Channels, Coalesce, Feature, Pause, Rings, Rss},
 };
 
-use parse::genl_ethtool::{CoalesceMessage, FecMessage, RssMessage};
+use parse::genl_ethtool::{CoalesceMessage, FecMessage, RingsMessage, RssMessage};
 
 use crate::{
     ReadError, Root,
@@ -25,6 +25,7 @@ use crate::{
 /// Answers that one dump gives for all devices.
 pub struct EthtoolDumps {
     coalesce: Result<Dump<CoalesceMessage>, ReadError>,
+    rings: Result<Dump<RingsMessage>, ReadError>,
     rss: Result<Dump<RssMessage>, ReadError>,
     pub fec: Result<Dump<FecMessage>, ReadError>,
 }
@@ -33,6 +34,7 @@ impl EthtoolDumps {
     pub fn read(root: &Root) -> Self {
         Self {
             coalesce: ethnl::coalesce(root),
+            rings: ethnl::rings(root),
             rss: ethnl::rss_contexts(root),
             fec: ethnl::fec(root),
         }
@@ -53,8 +55,18 @@ pub fn channels(ethtool: &Ethtool, nic: &str) -> Reading<Channels> {
     })
 }
 
+/// Why a NIC has no such length.
+pub const NO_PUSH_BUFFER: &str = "the driver reports none";
+
 /// What `ethtool -g` shows; absent where the driver has no rings.
-pub fn rings(ethtool: &Ethtool, nic: &str) -> Reading<Rings> {
+pub fn rings(ethtool: &Ethtool, dumps: &EthtoolDumps, nic: &str) -> Reading<Rings> {
+    let push_buffer = || {
+        reading(dumps.rings.clone()).and_then(|dump| {
+            let bytes =
+                dump.entries.into_iter().find(|m| m.nic == nic).and_then(|m| m.tx_push_buffer);
+            bytes.map_or_else(|| Reading::absent(NO_PUSH_BUFFER), Reading::Known)
+        })
+    };
     reading(ethtool.rings(nic)).map(|r| Rings {
         rx: r.rx_pending,
         rx_mini: r.rx_mini_pending,
@@ -64,6 +76,7 @@ pub fn rings(ethtool: &Ethtool, nic: &str) -> Reading<Rings> {
         max_rx_mini: r.rx_mini_max_pending,
         max_rx_jumbo: r.rx_jumbo_max_pending,
         max_tx: r.tx_max_pending,
+        tx_push_buffer_bytes: push_buffer(),
     })
 }
 

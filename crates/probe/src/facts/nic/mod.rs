@@ -119,7 +119,7 @@ fn one(root: &Root, ethtool: &Ethtool, dumps: &ethtool::EthtoolDumps, name: &str
             printed::channels,
         ),
         rings: or_printed(
-            ethtool::rings(ethtool, name),
+            ethtool::rings(ethtool, dumps, name),
             root,
             (&printed::RINGS, name),
             printed::rings,

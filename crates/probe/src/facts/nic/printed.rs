@@ -76,6 +76,9 @@ pub fn rings(text: &[u8]) -> Option<Rings> {
         max_rx_mini: of(&most, "RX Mini"),
         max_rx_jumbo: of(&most, "RX Jumbo"),
         max_tx: of(&most, "TX"),
+        tx_push_buffer_bytes: now
+            .get("TX push buff len")
+            .map_or(Reading::absent(super::ethtool::NO_PUSH_BUFFER), |n| Reading::Known(*n)),
     })
 }
 
@@ -148,6 +151,24 @@ mod tests {
         assert_eq!((eth0.combined, eth0.max_combined, eth0.rx), (1, 4, 0));
         assert_eq!(of("lo").why_not(), Some("nobody asked"));
         assert_eq!(of("eth1").why_not(), Some("nobody asked"));
+    }
+
+    /// As ethtool 6.5 prints it for ena: `TX push buff len` stands in both blocks.
+    #[test]
+    fn the_push_buffer_is_the_one_in_use() {
+        let text = |len: &str| {
+            format!(
+                "Ring parameters for eth0:\nPre-set maximums:\nRX:\t\t\t16384\nRX Mini:\t\tn/a\n\
+                 RX Jumbo:\t\tn/a\nTX:\t\t\t512\nTX push buff len:\t224\n\
+                 Current hardware settings:\nRX:\t\t\t1024\nRX Mini:\t\tn/a\nRX Jumbo:\t\tn/a\n\
+                 TX:\t\t\t512\nRX Buf Len:\t\tn/a\nCQE Size:\t\tn/a\nTX Push:\ton\n\
+                 TX push buff len:\t{len}\n"
+            )
+        };
+        let of = |len: &str| rings(text(len).as_bytes()).unwrap();
+        let rings = of("96");
+        assert_eq!((rings.max_tx, rings.tx_push_buffer_bytes.get()), (512, Some(96)));
+        assert_eq!(of("n/a").tx_push_buffer_bytes.get(), None);
     }
 
     #[test]

@@ -47,7 +47,8 @@ pub fn headline(d: &FleetDocument) -> String {
             many(cause.hosts.len(), "host")
         ),
     };
-    match d.hosts.len() - known - starting {
+    let unclear = of(HostState::Unclear);
+    match d.hosts.len() - known - starting - unclear {
         0 => {}
         1 => text.push_str("; 1 host does not answer"),
         n => text.push_str(&format!("; {n} hosts do not answer")),
@@ -56,6 +57,11 @@ pub fn headline(d: &FleetDocument) -> String {
         0 => {}
         1 => text.push_str("; 1 host has just started"),
         n => text.push_str(&format!("; {n} hosts have just started")),
+    }
+    match unclear {
+        0 => {}
+        1 => text.push_str("; 1 host answers with no numbers"),
+        n => text.push_str(&format!("; {n} hosts answer with no numbers")),
     }
     text
 }
@@ -98,6 +104,7 @@ fn silent(d: &FleetDocument, top: usize, page: &mut Page) {
         (HostState::Gone, "gone: scraped within the last hour, no exporter answers now"),
         (HostState::Stalled, "stalled: no new interval for 5 minutes, findings are old"),
         (HostState::Starting, "just started: the first interval is not over"),
+        (HostState::Unclear, "unclear: the exporter's numbers of findings are no numbers"),
     ];
     if states.iter().all(|(state, _)| of(*state).is_empty()) {
         return;

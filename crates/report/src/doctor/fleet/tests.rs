@@ -115,6 +115,10 @@ fn hosts_that_have_just_started_are_not_said_to_be_well() {
     document.hosts.push(host("db3:7473", HostState::Judged, 0, &[]));
     let page = text(&document, 10, LOOK);
     assert!(page.starts_with("No finding on 1 host; 2 hosts have just started\n"), "{page}");
+    document.hosts.push(host("db4:7473", HostState::Unclear, 0, &[]));
+    let page = text(&document, 10, LOOK);
+    assert!(page.contains("; 1 host answers with no numbers\n"), "{page}");
+    assert!(page.contains("1 host unclear: the exporter's numbers"), "{page}");
 }
 
 #[test]
