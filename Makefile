@@ -1,7 +1,7 @@
 # The two commands: `make run` and `make test`. The inner loop: `make check`.
 CARGO ?= cargo
 ARGS ?=
-.PHONY: run test test-host check lint bench size fuzz captures deps test-deps bench-deps build aarch64 static install uninstall deb rpm tar image site
+.PHONY: run test test-host check lint bench size fuzz captures deps test-deps bench-deps build aarch64 static reproducible install uninstall deb rpm tar image site
 
 # Installs what is missing, builds, and diagnoses this host. Changes nothing on it.
 run: build
@@ -39,6 +39,10 @@ uninstall:
 # A program for every x86-64 Linux, whatever its libraries, beside target/release: docs/install.md.
 static: deps
 	CARGO="$(CARGO)" scripts/static --release
+
+# Builds that program twice, in folders of two names, and compares the bytes: docs/install.md.
+reproducible: deps
+	CARGO="$(CARGO)" scripts/reproducible
 
 # The same program for aarch64 Linux, without need of any library there: docs/aarch64.md.
 aarch64: deps
