@@ -1,7 +1,7 @@
 # The two commands: `make run` and `make test`. The inner loop: `make check`.
 CARGO ?= cargo
 ARGS ?=
-.PHONY: run test test-host check lint bench size fuzz captures deps test-deps bench-deps build aarch64 static install uninstall deb rpm tar image site
+.PHONY: run test test-host check lint bench size fuzz captures deps test-deps bench-deps build aarch64 static reproducible install uninstall deb rpm tar image site
 
 # Installs what is missing, builds, and diagnoses this host. Changes nothing on it.
 run: build
@@ -39,6 +39,10 @@ static: deps
 SIZE_MOST ?= 20900000
 size: static
 	@bytes=$$(stat -c %s $(STATIC)); echo "$$bytes of at most $(SIZE_MOST) bytes"; test $$bytes -le $(SIZE_MOST)
+
+# Builds that program twice, in folders of two names, and compares the bytes: docs/install.md.
+reproducible: deps
+	CARGO="$(CARGO)" scripts/reproducible
 
 # The same program for aarch64 Linux, without need of any library there: docs/aarch64.md.
 aarch64: deps

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use model::{Reading, finding::Diagnosis};
+use model::{Facts, Reading, Samples, finding::Diagnosis};
 use serde_json::{Value, json};
 use support::{Host, golden};
 
@@ -49,52 +49,68 @@ fn kinds(value: &Value, place: &str, kind: &str, out: &mut BTreeMap<String, Vec<
     }
 }
 
-/// Deserializes one field; doing so with the whole host takes a hundred times as long.
-macro_rules! put {
-    ($into:expr, $field:expr, $value:expr, $($name:ident)*) => {
+/// Deserializes one field, and diagnoses the host with it in the place of its own. With the whole host
+/// deserialized or copied it takes many times as long.
+macro_rules! with {
+    ($host:expr, $half:expr, $field:expr, $value:expr, $($name:ident)*) => {
         match $field {
-            $(stringify!($name) => $into.$name = serde_json::from_value($value).ok()?,)*
-            _ => return None,
+            $(stringify!($name) => {
+                let new = serde_json::from_value($value).ok()?;
+                let own = std::mem::replace(&mut $half($host)?.$name, new);
+                let diagnosis = $host.diagnosis();
+                $half($host)?.$name = own;
+                Some(diagnosis)
+            })*
+            _ => None,
         }
     };
 }
 
-/// The host with one field of its facts or samples replaced.
-fn with_field(host: &Host, half: &str, field: &str, value: Value) -> Option<Host> {
-    let mut new =
-        Host { facts: host.facts.clone(), samples: host.samples.clone(), goal: host.goal };
-    if half == "facts" {
-        put!(new.facts, field, value, host cpus caches idle_states numa_nodes nics namespaces irqs
-            softnet sysctls tuners processes listeners storage memory_bytes);
-    } else if let Reading::Known(samples) = &mut new.samples {
-        put!(samples, field, value, cpus cpu_changes irqs protocols sockstat nics nic_changes threads conntrack vmstat tcp_states listeners grew_in udp_sockets connections cgroups pressure drops);
-    } else {
-        return None;
-    }
-    Some(new)
+fn facts(host: &mut Host) -> Option<&mut Facts> {
+    Some(&mut host.facts)
 }
 
-/// The host without the values at these places. Each becomes missing with a reason, else leaves its
-/// map, else becomes an empty list. `None` where the model cannot express that it was not read.
-fn without(host: &Host, tree: &Value, kind: &str, places: &[String]) -> Option<Host> {
+fn samples(host: &mut Host) -> Option<&mut Samples> {
+    match &mut host.samples {
+        Reading::Known(samples) => Some(samples),
+        _ => None,
+    }
+}
+
+/// The diagnosis of the host with one field of its facts or samples replaced.
+fn with_field(host: &mut Host, half: &str, field: &str, value: Value) -> Option<Diagnosis> {
+    if half == "facts" {
+        with!(host, facts, field, value, host cpus caches idle_states numa_nodes nics namespaces irqs
+            softnet sysctls tuners processes listeners storage memory_bytes)
+    } else {
+        with!(host, samples, field, value, cpus cpu_changes irqs protocols sockstat nics nic_changes threads conntrack vmstat tcp_states listeners grew_in udp_sockets connections cgroups pressure drops)
+    }
+}
+
+/// The diagnosis of the host without the values at these places. Each becomes missing with a reason,
+/// else leaves its map, else becomes an empty list. `None` where the model cannot express that it was
+/// not read.
+fn without(host: &mut Host, tree: &Value, kind: &str, places: &[String]) -> Option<Diagnosis> {
     let mut parts = kind.split('/').skip(1);
     let (half, field) = (parts.next()?, parts.next()?);
     let from = format!("/{half}/{field}");
-    let edited = |edit: &dyn Fn(&mut Value, &str) -> Option<()>| {
+    let mut edited = |edit: &dyn Fn(&mut Value, &str) -> Option<()>| {
         let mut less = tree.pointer(&from)?.clone();
         for p in places {
             edit(&mut less, p.strip_prefix(&from)?)?;
         }
         with_field(host, half, field, less)
     };
-    let put = |by: Value| edited(&|v, p| v.pointer_mut(p).map(|at| *at = by.clone()));
-    let removed = edited(&|v, p| {
+    let by =
+        |new: Value| move |v: &mut Value, p: &str| v.pointer_mut(p).map(|at| *at = new.clone());
+    let remove = |v: &mut Value, p: &str| {
         let (parent, key) = p.rsplit_once('/')?;
         let key = key.replace("~1", "/").replace("~0", "~");
         v.pointer_mut(parent)?.as_object_mut()?.remove(&key).map(drop)
-    });
-    let emptied = || READ_WHOLE.contains(&kind).then(|| put(json!([]))).flatten();
-    put(json!({"absent": "taken away by the test"})).or(removed).or_else(emptied)
+    };
+    let missing = edited(&by(json!({"absent": "taken away by the test"})));
+    let removed = missing.or_else(|| edited(&remove));
+    removed.or_else(|| READ_WHOLE.contains(&kind).then(|| edited(&by(json!([])))).flatten())
 }
 
 /// The skipped subjects by rule.
@@ -133,24 +149,25 @@ fn folders() -> Vec<PathBuf> {
 
 /// Tests one golden host with each kind of evidence removed; returns their number.
 fn unfounded(folder: &Path) -> (usize, Vec<String>) {
-    let full = Host::of(folder);
+    let mut full = Host::of(folder);
     let before = full.diagnosis();
     let tree = json!({"facts": full.facts, "samples": full.samples});
     let mut all = BTreeMap::new();
     kinds(&tree, "", "", &mut all);
     let (mut taken, mut found) = (0, vec![]);
     for (kind, places) in &all {
-        let Some(less) = without(&full, &tree, kind, places) else { continue };
+        let Some(after) = without(&mut full, &tree, kind, places) else { continue };
         taken += 1;
         let substituted = |said: &String| {
             let mut own = SUBSTITUTED.iter().filter(|s| s.0 == kind);
             own.any(|s| said.starts_with(s.1))
         };
-        let cleared = became_clear(&before, &less.diagnosis());
+        let cleared = became_clear(&before, &after);
         for rule in cleared.into_iter().filter(|r| !substituted(r)) {
             found.push(format!("{}: without {kind}: {rule}", folder.display()));
         }
     }
+    assert_eq!(full.diagnosis(), before, "{}: each value was put back", folder.display());
     (taken, found)
 }
 
