@@ -32,7 +32,7 @@ pub fn document(document: &impl Serialize) {
     if let Ok(mut answered) = ANSWERED.lock()
         && answered.wanted
     {
-        answered.document = serde_json::to_string(document).ok();
+        answered.document = json::text(document).ok();
     }
 }
 
@@ -41,7 +41,7 @@ pub fn facts(facts: &Facts) {
     if let Ok(mut answered) = ANSWERED.lock()
         && answered.wanted
     {
-        answered.facts = serde_json::to_string(facts).ok();
+        answered.facts = json::text(facts).ok();
         answered.host = facts.host.name.get();
     }
 }

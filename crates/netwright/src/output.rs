@@ -7,6 +7,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use json::Layout;
 use report::TextStyle;
 use rustix::fs::Access;
 use serde::Serialize;
@@ -56,7 +57,8 @@ impl Lines {
     /// # Errors
     /// [`Failure::ClosedPipe`] where the reader has gone; else the file and the reason.
     pub fn json(&mut self, document: &impl Serialize) -> Result<(), Failure> {
-        let written = serde_json::to_writer(&mut self.to, document)
+        let to = &mut self.to;
+        let written = json::write(document, Layout::Line, &mut |piece| to.write_all(piece))
             .map_err(io::Error::from)
             .and_then(|()| self.to.write_all(b"\n"))
             .and_then(|()| self.to.flush());
@@ -118,19 +120,11 @@ impl Sink {
     /// # Errors
     /// As [`Sink::text`].
     pub fn json(&self, document: &impl Serialize) -> Result<(), Failure> {
-        let pretty = self.is_terminal();
-        // Not through `with`: thousands of small writes through a trait object are slower.
-        let write = |to: &mut Out| {
-            let mut w = BufWriter::with_capacity(1 << 16, to);
-            if pretty {
-                serde_json::to_writer_pretty(&mut w, document)?;
-            } else {
-                serde_json::to_writer(&mut w, document)?;
-            }
-            w.write_all(b"\n")?;
-            w.flush()
-        };
-        self.to(write)
+        let layout = if self.is_terminal() { Layout::Indented } else { Layout::Line };
+        self.with(|w| {
+            json::write(document, layout, &mut |piece| w.write_all(piece))?;
+            w.write_all(b"\n")
+        })
     }
 
     /// Writes what `write` makes; replaces a file.

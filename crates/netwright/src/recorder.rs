@@ -144,5 +144,5 @@ fn kind_of(document: &Value) -> String {
 /// The running host's facts; empty where they cannot be read.
 fn facts_of_now() -> String {
     let facts = probe::facts::collect(&Root::live(), &Request::default());
-    serde_json::to_string(&facts).unwrap_or_default()
+    json::text(&facts).unwrap_or_default()
 }

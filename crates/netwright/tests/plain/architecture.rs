@@ -17,6 +17,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("report", &["model"]),
     ("page", &["model", "report"]),
     ("metrics", &["model", "parse"]),
+    ("json", &[]),
     ("probe", &["model", "parse"]),
     ("traffic", &["model", "stats", "probe"]),
     ("workloads", &["model", "stats", "probe", "traffic"]),
@@ -41,6 +42,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "report",
             "page",
             "metrics",
+            "json",
             "probe",
             "traffic",
             "workloads",
@@ -60,7 +62,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 
 /// Crates without access to files, processes, the network or a clock.
 const PURE: &[&str] =
-    &["model", "parse", "stats", "compare", "diagnose", "report", "page", "metrics"];
+    &["model", "parse", "stats", "compare", "diagnose", "report", "page", "metrics", "json"];
 
 /// Pure crates may only use these outside libraries; others could bring I/O.
 const PURE_MAY_USE: &[&str] =
