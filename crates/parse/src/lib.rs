@@ -153,7 +153,7 @@ pub const PARSERS: &[FuzzEntry] = &[
     ("list", |b| drop(list::parse(b))),
     ("lscpu_text", |b| drop(lscpu_text::parse(b))),
     ("meminfo", |b| drop(meminfo::value(b, "MemTotal"))),
-    ("mountinfo", |b| drop(mountinfo::parse(b))),
+    ("mountinfo", |b| drop((mountinfo::parse(b), mountinfo::of_types(b, b"cgroup")))),
     ("net_dev", |b| drop(net_dev::parse(b))),
     ("net_snmp", |b| drop(net_snmp::parse(b))),
     ("net_snmp6", |b| drop(net_snmp6::parse(b))),
