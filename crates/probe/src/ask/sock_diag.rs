@@ -112,8 +112,8 @@ pub struct Connection {
 
 /// Every TCP connection of this network namespace that can carry data. Needs no capability.
 /// **Source**: `INET_DIAG` with `INET_DIAG_INFO`. **Cost**: some 2 µs for each, and a walk over the
-/// kernel's table of connections: half a millisecond of CPU time for 262,144 buckets. The older form of the request
-/// asks for both families in one walk.
+/// kernel's table of connections: some 0.3 ms of CPU time for 262,144 buckets. The older form of the
+/// request asks for both families in one walk.
 ///
 /// # Errors
 /// Absent on a kernel without `CONFIG_INET_DIAG`.
@@ -128,13 +128,15 @@ pub fn connections() -> Result<Vec<Connection>, ReadError> {
     header.extend([0; 48]);
     header.extend(STATES.to_ne_bytes());
     header.extend([0; 4]);
-    let request = Request::dump(TCPDIAG_GETSOCK, &header);
-    netlink::dump(libc::NETLINK_SOCK_DIAG, KEY, &request, connection)
+    let both = Request::dump(TCPDIAG_GETSOCK, &header);
+    let each = |family| {
+        let request = request(family, libc::IPPROTO_TCP, WITH_INFO_AND_MEMORY, STATES);
+        netlink::dump(libc::NETLINK_SOCK_DIAG, KEY, &request, connection)
+    };
+    netlink::dump(libc::NETLINK_SOCK_DIAG, KEY, &both, connection)
+        // What the newer form says counts.
+        .or_else(|_| both_families(each))
         .map(|dump| dump.entries)
-        .map_err(|e| match e {
-            ReadError::Failed { errno: libc::EOPNOTSUPP, path } => ReadError::Absent { path },
-            other => other,
-        })
 }
 
 fn connection(m: &Message<'_>) -> Option<Connection> {
