@@ -112,7 +112,7 @@ pub struct Connection {
 
 /// Every TCP connection of this network namespace that can carry data. Needs no capability.
 /// **Source**: `INET_DIAG` with `INET_DIAG_INFO`. **Cost**: some 2 µs for each, and a walk over the
-/// kernel's table of connections: some 0.3 ms of CPU time for 262,144 buckets. The older form of the
+/// kernel's table of connections: some 0.2 ms of CPU time for 262,144 buckets. The older form of the
 /// request asks for both families in one walk.
 ///
 /// # Errors

@@ -26,7 +26,7 @@ impl FunctionNames {
     pub fn find(&mut self, root: &Root, addresses: impl Iterator<Item = u64>) {
         for address in addresses {
             if !self.names.contains_key(&address) {
-                let name = self.new(root, address);
+                let name = self.read(root, address);
                 self.names.insert(address, name);
             }
         }
@@ -37,7 +37,7 @@ impl FunctionNames {
         self.names.get(&address).cloned()
     }
 
-    fn new(&mut self, root: &Root, address: u64) -> Reading<String> {
+    fn read(&mut self, root: &Root, address: u64) -> Reading<String> {
         let own = matches!(&self.functions, Some(Reading::Known(all)) if all.is_own(address));
         if !own {
             let modules = modules(root);
@@ -46,7 +46,7 @@ impl FunctionNames {
                 self.functions = None;
             }
         }
-        let all = self.functions.get_or_insert_with(|| read(root));
+        let all = self.functions.get_or_insert_with(|| symbols(root));
         all.as_ref().and_then(|all| {
             let hidden =
                 || Reading::Absent(format!("{SYMBOLS}: no address (kernel.kptr_restrict)"));
@@ -55,7 +55,7 @@ impl FunctionNames {
     }
 }
 
-fn read(root: &Root) -> Reading<Functions> {
+fn symbols(root: &Root) -> Reading<Functions> {
     let mut all = Functions::default();
     let whole = root.pieces(SYMBOLS, &mut |piece| all.take(piece));
     reading(whole).map(|()| all.sorted())
