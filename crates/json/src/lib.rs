@@ -5,8 +5,6 @@
 //! for each destination and layout, and there it is compiled for size. What is called for every number and
 //! string is made once here, and for speed.
 
-mod compound;
-mod key;
 mod writer;
 
 use serde::Serialize;

@@ -1,8 +1,11 @@
 //! Values without parts.
 
+mod compound;
+mod key;
+
 use serde::{Serialize, Serializer, ser};
 
-use crate::compound::{Close, Compound};
+use compound::{Close, Compound};
 
 /// How a document is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

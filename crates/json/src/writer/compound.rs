@@ -2,10 +2,7 @@
 
 use serde::{Serialize, ser};
 
-use crate::{
-    key::Key,
-    writer::{Error, Writer},
-};
+use super::{Error, Writer, key::Key};
 
 /// An array or object that has begun.
 pub struct Compound<'w, 't> {

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer, ser::Impossible};
 
-use crate::writer::{Error, Writer};
+use super::{Error, Writer};
 
 /// The next key.
 pub struct Key<'w, 't>(pub &'w mut Writer<'t>);
