@@ -1,4 +1,4 @@
-//! Values without parts.
+//! Numbers, text and enums of a document; what has parts begins here.
 
 mod compound;
 mod key;
@@ -10,7 +10,7 @@ use compound::{Close, Compound};
 /// How a document is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// On one line.
+    /// Without line ends or blanks between values.
     Line,
     /// A line for each value, two spaces for each level.
     Indented,
@@ -100,7 +100,7 @@ impl<'t> Writer<'t> {
         self.bytes.extend_from_slice(colon);
     }
 
-    /// It ends.
+    /// The innermost open array or object ends with this bracket.
     pub fn close(&mut self, bracket: u8, is_empty: bool) {
         self.depth = self.depth.saturating_sub(1);
         if !is_empty {

@@ -1,4 +1,4 @@
-//! Arrays and objects.
+//! Arrays and objects: what stands between their elements, and how they end.
 
 use serde::{Serialize, ser};
 
@@ -11,7 +11,7 @@ pub struct Compound<'w, 't> {
     is_empty: bool,
 }
 
-/// How it ends.
+/// The brackets that end an array or object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Close {
     Array,

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer, ser::Impossible};
 
 use super::{Error, Writer};
 
-/// The next key.
+/// Writes the next key of an object, in quotes.
 pub struct Key<'w, 't>(pub &'w mut Writer<'t>);
 
 fn no_text<T>() -> Result<T, Error> {
