@@ -206,6 +206,9 @@ impl FromStr for CpuSet {
     /// Parses a cpulist: `0-3,8`, an empty or blank text is the empty set, strides as the
     /// kernel writes them (`0-31:2/4`) are understood.
     fn from_str(s: &str) -> Result<Self, NotACpulist> {
+        if let Some(set) = plain(s.as_bytes()) {
+            return Ok(set);
+        }
         let bad = || NotACpulist(s.chars().take(80).collect());
         let id = |t: &str| -> Result<u32, NotACpulist> {
             if t.is_empty() || !t.bytes().all(|b| b.is_ascii_digit()) {
@@ -247,6 +250,32 @@ impl FromStr for CpuSet {
     }
 }
 
+/// Ids and ranges alone, as nearly all lists are: a host has one for each interrupt and queue. `None` for
+/// what the general way must judge.
+fn plain(text: &[u8]) -> Option<CpuSet> {
+    let mut set = CpuSet::new();
+    let mut left = MAX_NAMED;
+    let (mut first, mut id) = (None, None);
+    for byte in text.trim_ascii().iter().chain(b",") {
+        match byte {
+            b'0'..=b'9' => {
+                let n = id.unwrap_or(0) * 10 + u32::from(byte - b'0');
+                id = Some(n).filter(|n| *n <= MAX_ID);
+                id?;
+            }
+            b'-' if first.is_none() => first = Some(id.take()?),
+            b',' => {
+                let last = id.take()?;
+                let begin = first.take().unwrap_or(last);
+                left = left.checked_sub(last.checked_sub(begin)? + 1)?;
+                set.insert_range(begin, last);
+            }
+            _ => return None,
+        }
+    }
+    Some(set)
+}
+
 impl Serialize for CpuSet {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.collect_str(self)
@@ -286,6 +315,37 @@ mod tests {
         assert_eq!(ids("\n"), [0_u32; 0]);
         assert_eq!(ids("1023"), [1023]);
         assert_eq!(ids("0-7:2/4"), [0, 1, 4, 5]);
+    }
+
+    #[test]
+    fn the_short_way_reads_what_the_general_one_reads_or_nothing() {
+        for (text, plain_too) in [
+            ("0", true),
+            ("0-3,8\n", true),
+            (" 7,3-5,3 ", true),
+            ("65535", true),
+            ("0-31:2/4", false),
+            ("", false),
+        ] {
+            // The stride of all says the same in the general way.
+            let general: CpuSet = match plain_too {
+                true => {
+                    text.trim().split(',').map(|p| format!("{p}:1/1")).collect::<Vec<_>>().join(",")
+                }
+                false => text.to_owned(),
+            }
+            .parse()
+            .unwrap();
+            let short = plain(text.as_bytes());
+            assert_eq!(short.is_some(), plain_too, "{text}");
+            assert_eq!(short.unwrap_or_else(|| general.clone()), general, "{text}");
+            assert_eq!(text.parse::<CpuSet>().unwrap(), general, "{text}");
+        }
+        for wrong in ["65536", "4294967297", "3-", "-3", "1-2-3", "5-3", "1,,2", "1 2", "0x3", ","]
+        {
+            assert_eq!(plain(wrong.as_bytes()), None, "{wrong}");
+            assert!(wrong.parse::<CpuSet>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

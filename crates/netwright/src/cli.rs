@@ -1,6 +1,8 @@
 //! The command line: all commands and the functions that run them.
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{Args, Parser, Subcommand};
 
 use crate::{
     args::{DoctorArgs, InspectArgs, SchemaArgs, SnapshotArgs},
@@ -89,10 +91,86 @@ pub enum Command {
     Help(HelpArgs),
 }
 
+impl Cli {
+    /// A faultless line of one command, read by the flags of that command alone: to describe those of all
+    /// commands takes longer than most of a small host's facts. `None`: the whole description must say what
+    /// is wrong, or is what was asked for.
+    pub fn of_one_command(words: impl Iterator<Item = OsString>) -> Option<Self> {
+        let words: Vec<OsString> = words.skip(1).collect();
+        let command = match words.first()?.to_str()? {
+            "compare" => Command::Compare(flags(&words)?),
+            "doctor" => Command::Doctor(flags(&words)?),
+            "explain" => Command::Explain(flags(&words)?),
+            "export" => Command::Export(flags(&words)?),
+            "fix" => Command::Fix(flags(&words)?),
+            "history" => Command::History(flags(&words)?),
+            "inspect" => Command::Inspect(flags(&words)?),
+            "lab" => Command::Lab(flags(&words)?),
+            "lint" => Command::Lint(flags(&words)?),
+            "measure" => Command::Measure(flags(&words)?),
+            "mesh" => Command::Mesh(flags(&words)?),
+            "place" => Command::Place(flags(&words)?),
+            "prove" => Command::Prove(flags(&words)?),
+            "remote" => Command::Remote(flags(&words)?),
+            "report" => Command::Report(flags(&words)?),
+            "serve" => Command::Serve(flags(&words)?),
+            "snapshot" => Command::Snapshot(flags(&words)?),
+            "tune" => Command::Tune(flags(&words)?),
+            "watch" => Command::Watch(flags(&words)?),
+            "schema" => Command::Schema(flags(&words)?),
+            "help" => Command::Help(flags(&words)?),
+            _ => return None,
+        };
+        Some(Self { verbose: false, command })
+    }
+}
+
+/// The flags after a command's name, which stands where a program's name would.
+fn flags<A: Args>(words: &[OsString]) -> Option<A> {
+    let command = A::augment_args(clap::Command::new("netwright")).disable_help_flag(true);
+    A::from_arg_matches(&command.try_get_matches_from(words).ok()?).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
+
+    /// Every example of every command's help, and lines with faults.
+    #[test]
+    fn one_command_alone_reads_what_the_whole_description_reads() {
+        let mut commands = vec![Cli::command()];
+        let names: Vec<String> =
+            Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
+        let mut read: std::collections::BTreeSet<String> = Default::default();
+        let mut lines: Vec<String> = names.iter().map(|name| format!("netwright {name}")).collect();
+        lines.extend(names.iter().map(|name| format!("netwright {name} --help")));
+        lines.extend(names.iter().map(|name| format!("netwright {name} --no-such-flag")));
+        lines.extend(["netwright", "netwright -v inspect", "netwright nothing"].map(str::to_owned));
+        lines.extend(
+            ["inspect -v --json", "watch --interval 5s --no-bpf", "schema inspect", "help units"]
+                .map(|line| format!("netwright {line}")),
+        );
+        lines.push("netwright remote --stdio".to_owned());
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands().cloned());
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let examples = help.lines().map(str::trim).filter(|l| l.starts_with("netwright "));
+            lines.extend(examples.map(|l| l.split(" # ").next().unwrap_or_default().to_owned()));
+        }
+        for line in &lines {
+            let words = || line.split_whitespace().map(OsString::from);
+            let alone = Cli::of_one_command(words()).map(|cli| format!("{cli:?}"));
+            let whole = Cli::try_parse_from(words()).ok().filter(|cli| !cli.verbose);
+            let name = words().nth(1).unwrap_or_default();
+            assert_eq!(alone, whole.map(|cli| format!("{cli:?}")), "{line}");
+            if alone.is_some() {
+                read.insert(name.to_string_lossy().into_owned());
+            }
+        }
+        let unread: Vec<_> = names.iter().filter(|name| !read.contains(*name)).collect();
+        assert!(unread.is_empty(), "no line of {unread:?} was read");
+    }
 
     /// clap wraps a longer line on a terminal, which would break a command in two.
     #[test]

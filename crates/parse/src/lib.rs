@@ -142,14 +142,18 @@ pub const PARSERS: &[FuzzEntry] = &[
         let _ = irq_name::parse(&String::from_utf8_lossy(b));
     }),
     ("irqbalance_setup", |b| drop(irqbalance_setup::parse(b))),
-    ("kallsyms", |b| drop(kallsyms::functions(b, &[0xffff_ffff_8100_0000, 1]))),
+    ("kallsyms", |b| {
+        let mut functions = kallsyms::Functions::default();
+        b.chunks(7).for_each(|piece| functions.take(piece));
+        drop(functions.sorted().at(0xffff_ffff_8100_0000));
+    }),
     ("kconfig", |b| drop(kconfig::parse(b))),
     ("kernel_cmdline", |b| drop(kernel_cmdline::parse(b))),
     ("kernel_log", |b| drop(kernel_log::parse(b, "dmesg"))),
     ("list", |b| drop(list::parse(b))),
     ("lscpu_text", |b| drop(lscpu_text::parse(b))),
     ("meminfo", |b| drop(meminfo::value(b, "MemTotal"))),
-    ("mountinfo", |b| drop(mountinfo::parse(b))),
+    ("mountinfo", |b| drop((mountinfo::parse(b), mountinfo::of_types(b, b"cgroup")))),
     ("net_dev", |b| drop(net_dev::parse(b))),
     ("net_snmp", |b| drop(net_snmp::parse(b))),
     ("net_snmp6", |b| drop(net_snmp6::parse(b))),

@@ -18,6 +18,16 @@ pub fn parse(bytes: &[u8]) -> Vec<Mount> {
     bytes.split(|&b| b == b'\n').filter_map(mount).collect()
 }
 
+/// The mounts of file systems with a type that begins like this. The others, of which a host with
+/// containers has thousands, are not taken apart.
+pub fn of_types(bytes: &[u8], begin: &[u8]) -> Vec<Mount> {
+    let fits = |line: &&[u8]| {
+        let mut words = line.split(|&b| b == b' ').skip(5).skip_while(|w| *w != b"-").skip(1);
+        words.next().is_some_and(|fs_type| fs_type.starts_with(begin))
+    };
+    bytes.split(|&b| b == b'\n').filter(fits).filter_map(mount).collect()
+}
+
 fn mount(line: &[u8]) -> Option<Mount> {
     let mut words = line.split(|&b| b == b' ');
     // id, parent, major:minor
@@ -67,13 +77,18 @@ mod tests {
 
     #[test]
     fn reads_both_cgroup_versions_and_escapes() {
-        let m = parse(
+        let text: &[u8] =
             b"36 25 0:30 / /sys/fs/cgroup/cpuset rw,relatime shared:9 - cgroup cgroup rw,cpuset\n\
               30 25 0:26 / /sys/fs/cgroup rw,nosuid shared:4 master:1 - cgroup2 cgroup2 rw,nsdelegate\n\
               broken line\n\
-              99 25 0:40 /a\\040b /mnt/x\\134y rw - ext4 /dev/vda rw\n",
-        );
-        assert_eq!(m.len(), 3);
+              99 25 0:40 /a\\040b /mnt/x\\134y rw - ext4 /dev/vda rw\n\
+              98 25 0:41 /-/a /mnt/- rw - cgroupless x rw\n\
+              97 25 0:42 / /mnt/b rw,cgroup - tmpfs cgroup rw\n";
+        let m = parse(text);
+        assert_eq!(m.len(), 5);
+        let of = |begin: &[u8]| of_types(text, begin);
+        assert_eq!(of(b"cgroup"), [m[0].clone(), m[1].clone(), m[3].clone()]);
+        assert_eq!((of(b"ext"), of(b"xfs")), (vec![m[2].clone()], vec![]));
         assert_eq!(m[0].fs_type, "cgroup");
         assert_eq!(m[0].super_options, ["rw", "cpuset"]);
         assert_eq!(

@@ -1,7 +1,6 @@
 //! Asking over a netlink socket: one socket per question, bounded in time and attempts.
 
-use std::time::Duration;
-use std::{ops::ControlFlow, os::fd::OwnedFd};
+use std::{cell::Cell, ops::ControlFlow, os::fd::OwnedFd, time::Duration};
 
 use parse::netlink::{DONE, DUMP_INTERRUPTED, ERROR, Message, OVERRUN, Request, messages};
 use rustix::{
@@ -33,6 +32,12 @@ const ATTEMPTS: u32 = 6;
 /// The kernel fills at most 32 KiB unless a single entry needs more (a NIC with hundreds of
 /// virtual functions).
 const BUFFER: usize = 256 << 10;
+
+thread_local! {
+    /// The buffer of this thread's next question: to clear so much for each takes longer than most
+    /// answers.
+    static FREE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// Longest wait for one datagram: the kernel answers at once, unless a lock is held.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -95,17 +100,22 @@ pub fn exchange(
     let failed = |errno| ReadError::from_errno(what, errno);
     let socket = open(protocol).map_err(failed)?;
     send(&socket, &request.bytes(SEQUENCE)).map_err(failed)?;
-    let mut buffer = vec![0; BUFFER];
+    let mut buffer = FREE.take();
+    if buffer.is_empty() {
+        buffer = vec![0; BUFFER];
+    }
     let mut answer = Answer { whole: true, each };
-    loop {
+    let end = loop {
         match receive(&socket, &mut buffer).and_then(|bytes| answer.take(bytes)) {
             Ok(ControlFlow::Continue(())) => {}
-            Ok(ControlFlow::Break(())) => return Ok(answer.whole),
+            Ok(ControlFlow::Break(())) => break Ok(answer.whole),
             // Answers were lost for want of memory.
-            Err(libc::ENOBUFS) => return Ok(false),
-            Err(errno) => return Err(failed(errno)),
+            Err(libc::ENOBUFS) => break Ok(false),
+            Err(errno) => break Err(failed(errno)),
         }
-    }
+    };
+    FREE.set(buffer);
+    end
 }
 
 /// Every question has its own socket, and its answers this number.

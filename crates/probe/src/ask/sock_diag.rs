@@ -111,19 +111,32 @@ pub struct Connection {
 }
 
 /// Every TCP connection of this network namespace that can carry data. Needs no capability.
-/// **Source**: `INET_DIAG` with `INET_DIAG_INFO`. **Cost**: some 2 µs for each.
+/// **Source**: `INET_DIAG` with `INET_DIAG_INFO`. **Cost**: some 2 µs for each, and a walk over the
+/// kernel's table of connections: some 0.2 ms of CPU time for 262,144 buckets. The older form of the
+/// request asks for both families in one walk.
 ///
 /// # Errors
 /// Absent on a kernel without `CONFIG_INET_DIAG`.
 pub fn connections() -> Result<Vec<Connection>, ReadError> {
     const KEY: &str = "TCP connections by sock_diag (CONFIG_INET_TCP_DIAG)";
+    const TCPDIAG_GETSOCK: u16 = 18;
     // Established, FIN_WAIT1 and CLOSE_WAIT: those that may still send.
     const STATES: u32 = 1 << 1 | 1 << 4 | 1 << 8;
-    let ask = |family| {
+    // `struct inet_diag_req`: the family, which the kernel ignores here, two unused, attributes, a
+    // socket's id, states, a cursor.
+    let mut header = vec![libc::AF_INET as u8, 0, 0, WITH_INFO_AND_MEMORY];
+    header.extend([0; 48]);
+    header.extend(STATES.to_ne_bytes());
+    header.extend([0; 4]);
+    let both = Request::dump(TCPDIAG_GETSOCK, &header);
+    let each = |family| {
         let request = request(family, libc::IPPROTO_TCP, WITH_INFO_AND_MEMORY, STATES);
         netlink::dump(libc::NETLINK_SOCK_DIAG, KEY, &request, connection)
     };
-    both_families(ask).map(|dump| dump.entries)
+    netlink::dump(libc::NETLINK_SOCK_DIAG, KEY, &both, connection)
+        // What the newer form says counts.
+        .or_else(|_| both_families(each))
+        .map(|dump| dump.entries)
 }
 
 fn connection(m: &Message<'_>) -> Option<Connection> {
@@ -167,4 +180,32 @@ fn listening(m: &Message<'_>) -> Option<Listening> {
         limit: s.send_queue,
         inode: s.inode.into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn one_question_answers_with_the_connections_of_both_families() {
+        let mut pairs = Vec::new();
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            // A host without IPv6 has no such address.
+            let Ok(server) = TcpListener::bind(address) else { continue };
+            let client = TcpStream::connect(server.local_addr().unwrap()).unwrap();
+            pairs.push((client, server.accept().unwrap().0));
+        }
+        assert!(!pairs.is_empty());
+        let all = connections().unwrap();
+        for (client, _server) in &pairs {
+            let ends = (client.local_addr().unwrap(), client.peer_addr().unwrap());
+            let of = |ends: &(SocketAddr, SocketAddr)| {
+                all.iter().filter(|c| (c.socket.local, c.socket.remote) == *ends).count()
+            };
+            assert_eq!((of(&ends), of(&(ends.1, ends.0))), (1, 1), "{ends:?} of {all:#?}");
+        }
+        assert!(all.iter().all(|c| c.socket.state != LISTEN));
+    }
 }

@@ -9,9 +9,8 @@ pub struct CgroupMounts(Vec<Mount>);
 
 impl CgroupMounts {
     pub fn read(root: &Root) -> Self {
-        let mounts =
-            root.read("/proc/self/mountinfo").map(|b| mountinfo::parse(&b)).unwrap_or_default();
-        Self(mounts.into_iter().filter(|m| m.fs_type.starts_with("cgroup")).collect())
+        let text = root.read("/proc/self/mountinfo").unwrap_or_default();
+        Self(mountinfo::of_types(&text, b"cgroup"))
     }
 
     /// The hierarchy of a v1 controller; of several mounts of one hierarchy the last hides the

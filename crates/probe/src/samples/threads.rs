@@ -1,6 +1,9 @@
 //! Counters of threads: of the chosen processes, and of every ksoftirqd.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
 
 use model::{Bytes, CpuId, Reading};
 use parse::schedstat::Schedstat;
@@ -94,17 +97,49 @@ pub fn kernel_threads(root: &Root, begin: &[&str]) -> Vec<(u32, String)> {
         return Vec::new();
     }
     // Without CONFIG_PROC_CHILDREN every process must be asked.
-    let candidates = match root.word("/proc/2/task/2/children") {
+    let candidates: Vec<u32> = match root.word("/proc/2/task/2/children") {
         Reading::Known(text) => {
             text.split_ascii_whitespace().filter_map(|w| w.parse().ok()).collect()
         }
         _ => ids(&root.entries("/proc").unwrap_or_default()),
     };
-    let one = |pid: u32| {
-        let name = root.word(&format!("/proc/{pid}/comm")).into_known()?;
-        begin.iter().any(|b| name.starts_with(b)).then_some((pid, name))
-    };
-    candidates.into_iter().filter_map(one).collect()
+    let name = |pid: u32| root.word(&format!("/proc/{pid}/comm")).into_known();
+    if !root.is_live() || root.is_recorded() {
+        let mut once = ThreadNames::new();
+        return once.of(&candidates, begin, name);
+    }
+    LIVE_NAMES.lock().unwrap_or_else(PoisonError::into_inner).of(&candidates, begin, name)
+}
+
+/// The names of this host's kernel threads: most of the opens of an interval of `watch`, if all were
+/// read each time.
+static LIVE_NAMES: Mutex<ThreadNames> = Mutex::new(ThreadNames::new());
+
+/// Names by thread id, of those that were there at the last look. A thread keeps the beginning of its
+/// name. An id goes to another thread only after all others were used, not between two looks.
+struct ThreadNames(BTreeMap<u32, String>);
+
+impl ThreadNames {
+    const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// Those of `candidates` with a name that begins like this; `name` reads one that is not known.
+    fn of(
+        &mut self,
+        candidates: &[u32],
+        begin: &[&str],
+        name: impl Fn(u32) -> Option<String>,
+    ) -> Vec<(u32, String)> {
+        let mut before = std::mem::take(&mut self.0);
+        let known = |pid: &u32| Some((*pid, before.remove(pid).or_else(|| name(*pid))?));
+        self.0 = candidates.iter().filter_map(known).collect();
+        let wanted = |(_, name): &(&u32, &String)| begin.iter().any(|b| name.starts_with(b));
+        let found = self.0.iter().filter(wanted).map(|(pid, name)| (*pid, name.clone())).collect();
+        // Between its start and its naming it has its parent's name.
+        self.0.retain(|_, name| name != "kthreadd");
+        found
+    }
 }
 
 /// The names that are ids, ascending by number.
@@ -112,4 +147,38 @@ fn ids(names: &[String]) -> Vec<u32> {
     let mut ids: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
     ids.sort_unstable();
     ids
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_kernel_thread_is_read_once() {
+        let asked = RefCell::new(vec![]);
+        let mut names = ThreadNames::new();
+        let mut look = |candidates: &[u32], third: &str| {
+            asked.borrow_mut().clear();
+            let found = names.of(candidates, &["ksoftirqd/"], |pid| {
+                asked.borrow_mut().push(pid);
+                match pid {
+                    3 => Some(third.to_owned()),
+                    14 => Some("ksoftirqd/0".to_owned()),
+                    15 => Some("kworker/0:1-events".to_owned()),
+                    _ => None,
+                }
+            });
+            (found.into_iter().map(|(pid, _)| pid).collect::<Vec<_>>(), asked.borrow().clone())
+        };
+        assert_eq!(look(&[3, 14, 15, 99], "kthreadd"), (vec![14], vec![3, 14, 15, 99]));
+        assert_eq!(
+            look(&[3, 14, 15], "ksoftirqd/1"),
+            (vec![3, 14], vec![3]),
+            "it has its name now"
+        );
+        assert_eq!(look(&[3, 15], "ksoftirqd/1"), (vec![3], vec![]));
+        assert_eq!(look(&[3, 14, 15], ""), (vec![3, 14], vec![14]), "an id that came again");
+    }
 }

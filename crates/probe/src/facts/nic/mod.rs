@@ -107,7 +107,7 @@ fn one(root: &Root, ethtool: &Ethtool, dumps: &ethtool::EthtoolDumps, name: &str
         duplex,
         link_modes: link::modes(root, name),
         fec: link::fec(root, &dumps.fec, name),
-        module: module::read(root, name),
+        module: module::read(root, name, place.is_known()),
         mtu: root.number(&at("mtu")),
         min_mtu: Reading::absent(NOT_READ),
         max_mtu: Reading::absent(NOT_READ),

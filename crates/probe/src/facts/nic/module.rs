@@ -12,9 +12,14 @@ use crate::{
 
 const MODULE: [&str; 3] = ["ethtool -m", "ethtool --module-info", "ethtool --dump-module-eeprom"];
 
-/// The diagnostics of a NIC's transceiver; absent where it has none.
-pub fn read(root: &Root, nic: &str) -> Reading<Module> {
-    or_printed(asked(root, nic), root, (&MODULE, nic), |text| sff_module::printed(text).map(module))
+/// The diagnostics of a NIC's transceiver; absent where it has none. The kernel is not asked about an
+/// interface without a device: a host has hundreds of them, and each question takes a socket.
+pub fn read(root: &Root, nic: &str, has_device: bool) -> Reading<Module> {
+    let asked = match root.is_whole() && !has_device {
+        true => Reading::absent("no device, so no transceiver"),
+        false => asked(root, nic),
+    };
+    or_printed(asked, root, (&MODULE, nic), |text| sff_module::printed(text).map(module))
 }
 
 fn asked(root: &Root, nic: &str) -> Reading<Module> {

@@ -56,7 +56,9 @@ pub fn read(
             remedy: "CAP_SYS_ADMIN, or run as root; a table by kernel version stands in".into(),
         });
     }
-    entries().map(|e| (e.key.to_owned(), setting(root, &e, &setters, &basis, &fresh))).collect()
+    let initial = root.exists("/proc/sys/net/core/netdev_budget");
+    let files = Files { root, initial };
+    entries().map(|e| (e.key.to_owned(), setting(&files, &e, &setters, &basis, &fresh))).collect()
 }
 
 /// The settings as a kernel of another version, or on a host of another memory, starts with them: the
@@ -138,10 +140,23 @@ impl Fresh {
     }
 }
 
-fn setting(root: &Root, e: &Entry, setters: &Setters, basis: &Basis<'_>, fresh: &Fresh) -> Sysctl {
+/// Where the values in force are.
+struct Files<'a> {
+    root: &'a Root,
+    /// Whether this is the initial network namespace, as far as its settings tell.
+    initial: bool,
+}
+
+fn setting(
+    files: &Files<'_>,
+    e: &Entry,
+    setters: &Setters,
+    basis: &Basis<'_>,
+    fresh: &Fresh,
+) -> Sysctl {
     let path = sysctl_conf::path(e.key);
-    let hidden = hidden(root, e, &path);
-    let value = value(root, &path, hidden);
+    let hidden = !files.initial && path.starts_with("net/") && e.known.scope == Scope::Host;
+    let value = value(files.root, &path, hidden);
     let absent = value.why_not().filter(|_| matches!(value, Reading::Absent(_)) && !hidden);
     let (default, default_from, default_source) = match absent {
         Some(why) if fresh.default(e, &path).is_none() => {
@@ -162,14 +177,8 @@ fn setting(root: &Root, e: &Entry, setters: &Setters, basis: &Basis<'_>, fresh: 
     Sysctl { value, default, default_from, default_source, origin, unit: e.unit.to_owned() }
 }
 
-/// Whether only the initial network namespace shows it, and this is another one.
-fn hidden(root: &Root, e: &Entry, path: &str) -> bool {
-    path.starts_with("net/")
-        && e.known.scope == Scope::Host
-        && !root.exists("/proc/sys/net/core/netdev_budget")
-}
-
-/// The value in force, blanks folded. An empty one is a value (no reserved ports).
+/// The value in force, blanks folded. An empty one is a value (no reserved ports). `hidden`: only the
+/// initial network namespace shows it, and this is another one.
 fn value(root: &Root, path: &str, hidden: bool) -> Reading<String> {
     let file = format!("/proc/sys/{path}");
     let read = reading(root.read(&file).map(|b| sysctl_conf::folded(&String::from_utf8_lossy(&b))));

@@ -7,7 +7,7 @@ use std::{
 
 use model::{CpuId, Reading, watch::PacketDrops};
 
-use super::{MOST, held::Programs};
+use super::{MOST, function_names::FunctionNames, held::Programs};
 use crate::{
     Root,
     bpf::drops::{self as bpf, Key, NAME, PROGRAM, WANTED},
@@ -19,7 +19,6 @@ use crate::{
 };
 
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
-const SYMBOLS: &str = "/proc/kallsyms";
 const REASONS: &str = "skb_drop_reason";
 const PREFIX: &str = "SKB_DROP_REASON_";
 /// Reasons of subsystems (mac80211, Open vSwitch) have their number in the upper half.
@@ -38,7 +37,7 @@ pub struct DropsPart {
     /// Names of the kernel's reasons, read with the first drop.
     reasons: Option<Reading<BTreeMap<u32, String>>>,
     /// Functions by address, as far as they were needed.
-    functions: BTreeMap<u64, Reading<String>>,
+    functions: FunctionNames,
     duty: DutyCycle,
     /// Share of the time before the last look in which it was attached.
     pub observed_share: f64,
@@ -53,7 +52,7 @@ impl DropsPart {
         Self {
             programs: Programs::new((NAME, &WANTED), asked, attach),
             reasons: None,
-            functions: BTreeMap::new(),
+            functions: FunctionNames::default(),
             duty: DutyCycle::begin(when, monotonic_ns()),
             observed_share: 0.0,
         }
@@ -133,22 +132,7 @@ impl DropsPart {
         }
         self.reasons
             .get_or_insert_with(|| root.parsed(TYPES, |b| parse::btf_enum::values(b, REASONS)));
-        let new: Vec<u64> = all
-            .iter()
-            .map(|(_, key)| key.location)
-            .filter(|l| !self.functions.contains_key(l))
-            .collect();
-        if new.is_empty() {
-            return;
-        }
-        let found = root.parsed(SYMBOLS, |b| Ok(parse::kallsyms::functions(b, &new)));
-        for (n, location) in new.iter().enumerate() {
-            let name = found.as_ref().and_then(|all| match all.get(n).cloned().flatten() {
-                Some(name) => Reading::Known(name),
-                None => Reading::Absent(format!("{SYMBOLS}: no address (kernel.kptr_restrict)")),
-            });
-            self.functions.insert(*location, name);
-        }
+        self.functions.find(root, all.iter().map(|(_, key)| key.location));
     }
 
     fn one(&self, packets: u64, key: &Key) -> PacketDrops {
@@ -175,7 +159,7 @@ impl DropsPart {
                 || Reading::absent("the packet has neither interface nor socket any more"),
                 Reading::Known,
             ),
-            function: self.functions.get(&key.location).cloned().unwrap_or_else(unread),
+            function: self.functions.of(key.location).unwrap_or_else(unread),
             packets,
             observed_share: 1.0,
         }

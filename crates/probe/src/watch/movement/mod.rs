@@ -1,6 +1,7 @@
 //! Migrations of threads, sends and receives, retransmits, drops, IPC.
 
 pub(super) mod drops;
+mod function_names;
 mod held;
 mod messages;
 mod migrated_threads;
