@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_told_with_its_place() {
+    fn what_is_no_json_is_refused_with_its_place() {
         assert_eq!(
             read::<Value>("[1,]").unwrap_err().to_string(),
             "trailing comma at line 1 column 4"
