@@ -7,11 +7,12 @@ use lab::{server::ServerSpec, testing::TestLab};
 
 pub const FLAG: &str = "--virtual-time";
 
-/// Runs this program in a guest with the same options, if [`FLAG`] is among them; `None` if not.
+/// Runs this program in a guest with the same options and those `besides`, if [`FLAG`] is among them;
+/// `None` if not.
 ///
 /// # Errors
 /// There is no guest, or the program failed in it.
-pub fn instead(netwright: &str) -> io::Result<Option<()>> {
+pub fn instead(netwright: &str, besides: &[&str]) -> io::Result<Option<()>> {
     if !std::env::args().any(|a| a == FLAG) {
         return Ok(None);
     }
@@ -40,7 +41,9 @@ pub fn instead(netwright: &str) -> io::Result<Option<()>> {
     let program = std::env::current_exe()?;
     let program = program.to_string_lossy();
     let options: Vec<String> = std::env::args().skip(1).filter(|a| a != FLAG).collect();
-    let argv: Vec<&str> =
-        std::iter::once(&*program).chain(options.iter().map(String::as_str)).collect();
+    let argv: Vec<&str> = std::iter::once(&*program)
+        .chain(options.iter().map(String::as_str))
+        .chain(besides.iter().copied())
+        .collect();
     exec(&argv).map(Some)
 }

@@ -92,9 +92,9 @@ pub enum Command {
 }
 
 impl Cli {
-    /// A faultless line of one command, read by the flags of that command alone: to describe those of all
-    /// commands takes longer than most of a small host's facts. `None`: the whole description must say what
-    /// is wrong, or is what was asked for.
+    /// Parses a command line with the flags of its command alone: describing those of all commands takes
+    /// longer than reading a small host. `None`: help was asked for, or the whole description must say what
+    /// is wrong.
     pub fn of_one_command(words: impl Iterator<Item = OsString>) -> Option<Self> {
         let words: Vec<OsString> = words.skip(1).collect();
         let command = match words.first()?.to_str()? {

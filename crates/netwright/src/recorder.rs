@@ -107,7 +107,7 @@ impl Recorder {
             true => Reading::absent("an archive"),
             false => Root::live().word("/etc/machine-id"),
         };
-        // What is run again must be run there again.
+        // The kept command runs on the same practice host.
         let host = lab::host::of_this_process(&lab::Registry::default());
         let prefix = host.map(|host| ["lab", "exec", &host, "--", "netwright"].map(str::to_owned));
         let own = std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned());

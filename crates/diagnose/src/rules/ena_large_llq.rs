@@ -119,6 +119,8 @@ fn too_small(case: &Case<'_>, nic: &Nic, event: &NicLogEvent, entry: Option<u32>
             &format!("ethtool -G {name} tx-push-buf-len 224; AWS's own driver also: force_large_llq_header=1"),
             "the NIC is reset, and its transmit ring may have half the entries afterwards",
         ))
+        // Dropped headers stop no queue, and the cloud's limits drop no headers.
+        .alone()
         .on_nic(name)
         .found()
 }
@@ -135,8 +137,12 @@ fn too_large(
     let event = logged.as_ref().ok().copied().flatten();
     let source = format!("ethtool -S {name}");
     let stats = need(&source, &nic.driver_stats);
-    let express = stats.clone().map(|s| s.get(EXPRESS).is_some_and(|mode| mode & 1 == 1));
-    let is_express = matches!(express, Ok(true)) || event.is_some();
+    let mode = stats.clone().map(|s| s.get(EXPRESS));
+    // The device's word may be as old as the boot: the counter, where there is one, is of now.
+    let (is_express, event) = match &mode {
+        Ok(Some(mode)) => (**mode & 1 == 1, event.filter(|_| **mode & 1 == 1)),
+        _ => (event.is_some(), event),
+    };
     let stops = driver_counters::grown(case, nic, Meaning::QueueStopped).and_then(|all| {
         let most = all.iter().map(|g| g.count).max();
         let most = most.ok_or_else(|| Missing(format!("{source}: has no *_tx_queue_stop")))?;
@@ -152,17 +158,22 @@ fn too_large(
                 text::count(limit.into())
             ),
         };
-        return clear(text, [&express, &stops, logged]);
+        return clear(text, [&mode, &stops, logged]);
     }
     let severity = match full {
         Some(rate) if rate >= MANY_STOPS => Severity::Warning,
         _ => Severity::Info,
     };
     // Without the entries' length the limit alone says that they are large.
-    let confidence = match entry.is_some() || event.is_some() {
-        true => Confidence::Medium,
-        false => Confidence::Low,
+    let is_recent = event
+        .and_then(|e| nic_resets::age_s(case, e))
+        .is_some_and(|age| age <= nic_resets::RECENT_S);
+    let is_sure = match (full, &mode) {
+        // Express by the device's word alone.
+        (None, Err(_) | Ok(None)) => is_recent,
+        _ => entry.is_some() || event.is_some(),
     };
+    let confidence = if is_sure { Confidence::Medium } else { Confidence::Low };
     let title = match full {
         Some(_) => format!("{name}'s transmit ring is full, and large LLQ entries halve it"),
         None => format!("{name} has ENA Express and large LLQ entries"),
@@ -181,7 +192,7 @@ fn too_large(
     }
     if is_express {
         draft = draft.add("AWS advises against large entries with ENA Express.");
-        if let Some(mode) = stats.ok().and_then(|s| s.get(EXPRESS)) {
+        if let Ok(Some(mode)) = mode {
             draft = draft.show(EXPRESS, mode.to_string(), &source);
         }
     }
@@ -195,6 +206,8 @@ fn too_large(
             source,
         );
     }
+    // A ring that is not full is neither the cause nor the effect of stopped queues.
+    let draft = if full.is_none() { draft.alone() } else { draft };
     Ok(draft
         .change(advice(
             "large LLQ entries",

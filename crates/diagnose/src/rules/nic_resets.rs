@@ -75,10 +75,14 @@ pub(crate) fn age_s(case: &Case<'_>, event: &NicLogEvent) -> Option<f64> {
 
 fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     let name = &nic.name;
-    let all = events(case, nic)?;
+    // Rule 54 judges an ENA device's notifications.
+    let is_ours = |e: &NicLogEvent| {
+        !matches!(e.kind, NicLogKind::EnaLargeEntries | NicLogKind::EnaHeaderTooLong)
+    };
+    let mut all = events(case, nic)?;
+    all.retain(|e| is_ours(e));
     let counts = |e: &&&NicLogEvent| match e.kind {
-        // Rule 54 judges the last two.
-        NicLogKind::LinkDown | NicLogKind::EnaLargeEntries | NicLogKind::EnaHeaderTooLong => false,
+        NicLogKind::LinkDown => false,
         NicLogKind::PcieCorrected => e.count >= MANY_CORRECTED,
         _ => true,
     };
@@ -87,7 +91,8 @@ fn one(case: &Case<'_>, nic: &Nic) -> Result<Judgement, Missing> {
     else {
         // Lines by address may be this NIC's, where its address is not known.
         let named = |e: &NicLogEvent| case.facts.nics.iter().any(|n| n.name == e.subject);
-        if !need("the kernel's log", &case.facts.kernel_log)?.iter().all(named) {
+        let log = need("the kernel's log", &case.facts.kernel_log)?;
+        if log.iter().any(|e| is_ours(e) && !named(e)) {
             need(&format!("PCI address of {name}"), &nic.bus_address)?;
         }
         let text =

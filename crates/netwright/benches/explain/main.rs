@@ -42,7 +42,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    let done = match guest::instead(NETWRIGHT) {
+    let done = match guest::instead(NETWRIGHT, &[]) {
         Ok(None) => options().and_then(|o| run(&o)),
         other => other.map(|_| ()),
     };

@@ -275,7 +275,7 @@ fn what_a_killed_up_leaves_is_removed_by_the_next_and_a_standing_lab_is_left_alo
         let when = format!("killed after {delay_ms} ms");
         // One that was up before the kill stays.
         let state = fs::read_to_string(format!("/run/netwright/lab/{name}/state.json"));
-        if alone && !state.is_ok_and(|s| s.contains("\"complete\": true")) {
+        if alone && !state.is_ok_and(|s| s.contains("\"complete\":true")) {
             is_gone(&name, &when);
         }
         let down = output(NETWRIGHT, &["lab", "down", &name]);

@@ -30,12 +30,13 @@ pub fn terminal(d: &Document) -> String {
     }
 }
 
-/// `1 run`, `3 runs`.
+/// The text with its first letter in upper case.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
+/// `1 run`, `3 runs`.
 pub fn many(n: usize, noun: &str) -> String {
     let s = if n == 1 { "" } else { "s" };
     format!("{} {noun}{s}", model::units::grouped(n as u64))

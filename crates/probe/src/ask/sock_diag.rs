@@ -134,7 +134,7 @@ pub fn connections() -> Result<Vec<Connection>, ReadError> {
         netlink::dump(libc::NETLINK_SOCK_DIAG, KEY, &request, connection)
     };
     netlink::dump(libc::NETLINK_SOCK_DIAG, KEY, &both, connection)
-        // What the newer form says counts.
+        // Where the kernel refuses the older form, the newer form's error counts.
         .or_else(|_| both_families(each))
         .map(|dump| dump.entries)
 }

@@ -60,8 +60,8 @@ pub fn headline(d: &FleetDocument) -> String {
     }
     match unclear {
         0 => {}
-        1 => text.push_str("; 1 host answers with no numbers"),
-        n => text.push_str(&format!("; {n} hosts answer with no numbers")),
+        1 => text.push_str("; 1 host reports invalid counts"),
+        n => text.push_str(&format!("; {n} hosts report invalid counts")),
     }
     text
 }
@@ -104,7 +104,7 @@ fn silent(d: &FleetDocument, top: usize, page: &mut Page) {
         (HostState::Gone, "gone: scraped within the last hour, no exporter answers now"),
         (HostState::Stalled, "stalled: no new interval for 5 minutes, findings are old"),
         (HostState::Starting, "just started: the first interval is not over"),
-        (HostState::Unclear, "unclear: the exporter's numbers of findings are no numbers"),
+        (HostState::Unclear, "unclear: its exporter reports invalid counts of findings"),
     ];
     if states.iter().all(|(state, _)| of(*state).is_empty()) {
         return;

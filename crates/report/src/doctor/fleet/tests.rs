@@ -117,8 +117,8 @@ fn hosts_that_have_just_started_are_not_said_to_be_well() {
     assert!(page.starts_with("No finding on 1 host; 2 hosts have just started\n"), "{page}");
     document.hosts.push(host("db4:7473", HostState::Unclear, 0, &[]));
     let page = text(&document, 10, LOOK);
-    assert!(page.contains("; 1 host answers with no numbers\n"), "{page}");
-    assert!(page.contains("1 host unclear: the exporter's numbers"), "{page}");
+    assert!(page.contains("; 1 host reports invalid counts\n"), "{page}");
+    assert!(page.contains("1 host unclear: its exporter reports invalid counts"), "{page}");
 }
 
 #[test]
