@@ -19,10 +19,28 @@ const MOST_BYTES: usize = 512 << 20;
 ///
 /// # Errors
 ///
-/// What is no JSON, with its line and column; what is no `T`, without; what would take more memory than a
-/// document of its length does.
+/// As [`value`]; what is no `T`, without its place.
 pub fn read<T: DeserializeOwned>(text: impl AsRef<[u8]>) -> Result<T, Error> {
-    let text = text.as_ref();
+    T::deserialize(&value(text.as_ref())?)
+}
+
+/// Reads `text`, one document, of whatever kind.
+///
+/// # Errors
+///
+/// What is no JSON, with its line and column; what would take more memory than a document of its length
+/// does.
+pub fn value(text: &[u8]) -> Result<Value, Error> {
+    bounded(text)?;
+    serde_json::from_slice(text)
+}
+
+/// Whether the values of `text` take no more memory than a document of its length does; before it is read.
+///
+/// # Errors
+///
+/// They would take more.
+pub fn bounded(text: &[u8]) -> Result<(), Error> {
     let most = text.len().saturating_mul(TIMES).saturating_add(BASE_BYTES).min(MOST_BYTES);
     // No text takes more than this many times its length.
     if text.len() > most / 100 && value_bytes(text) > most {
@@ -30,7 +48,7 @@ pub fn read<T: DeserializeOwned>(text: impl AsRef<[u8]>) -> Result<T, Error> {
             "its values would take more than {most} bytes of memory"
         )));
     }
-    T::deserialize(&serde_json::from_slice::<Value>(text)?)
+    Ok(())
 }
 
 /// What the values of a text take in memory, about: an object has room for eleven keys from the first on,

@@ -76,6 +76,7 @@ pub enum NotADocument {
 pub fn read(name: &str, text: &str) -> Result<Document, NotADocument> {
     // Editors on other systems begin a file with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    model::json::bounded(text.as_bytes()).map_err(|e| NotADocument::NotJson(e.to_string()))?;
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let value = match values.next() {
         Some(Ok(value)) => value,

@@ -90,7 +90,7 @@ fn read(
         });
         all.push(BenchmarkRun {
             program: PROGRAM.into(),
-            case: level.unwrap_or_else(|| format!("level {}", run.level + 1)),
+            case: level.unwrap_or_else(|| format!("level {}", run.level.saturating_add(1))),
             started_unix_s: at,
             figures: figures.collect(),
         });

@@ -164,7 +164,7 @@ fn json(text: &str) -> Result<ChangeRequests, TuneError> {
         #[serde(default)]
         id: Reading<HostId>,
     }
-    let value: serde_json::Value = serde_json::from_str(text).map_err(|e| not_json(&e))?;
+    let value: serde_json::Value = model::json::value(text.as_bytes()).map_err(|e| not_json(&e))?;
     if value.get("findings").is_some() {
         let d = DoctorDocument::deserialize(&value).map_err(|e| not_json(&e))?;
         if d.source.kind != "live" {

@@ -168,11 +168,12 @@ const READERS: &[(&str, Fed)] = &[
 
 /// Signs of a parser: the file makes numbers or documents of bytes, or defines such a function. In
 /// crates that read from outside, any number that is read from text.
-const SIGNS: [&str; 13] = [
+const SIGNS: [&str; 14] = [
     "serde_json::from_slice",
     "serde_json::from_str",
     "serde_json::from_reader",
     "json::read",
+    "model::json::value",
     "toml::from_",
     "::from_be_bytes",
     "::from_le_bytes",

@@ -118,7 +118,7 @@ pub fn named(path: Option<&Path>) -> Result<Option<String>, Failure> {
 fn rerun(file: &Path, args: &MeasureArgs) -> Result<CommandEnd, Failure> {
     let text = given::text(file, MOST_RESULT).map_err(|e| Failure::io(file, &e))?;
     let document: serde_json::Value =
-        serde_json::from_str(&text).map_err(|e| no_result(file, &e.to_string()))?;
+        model::json::value(text.as_bytes()).map_err(|e| no_result(file, &e.to_string()))?;
     let kind = document.get("kind").and_then(|k| k.as_str()).unwrap_or_default();
     let request = document.get("request").cloned().unwrap_or_default();
     let (secret, output) = (&args.secret, &args.output);
