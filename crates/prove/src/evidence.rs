@@ -137,7 +137,8 @@ fn cpu_parts(run: &Value, one_host: bool, into: &mut Counters) {
     let states = |end: &str, names: [&str; 2], also: &str| {
         let of = run.pointer(&format!("/cpu/{end}/host_ns"))?.as_object()?;
         let state = |name: &str| of.get(name).and_then(Value::as_u64);
-        Some(state(names[0])? + state(names[1])? + state(also).unwrap_or(0))
+        let sum = state(names[0])?.saturating_add(state(names[1])?);
+        Some(sum.saturating_add(state(also).unwrap_or(0)))
     };
     let mut part = |name: &str, ns: Option<u64>| {
         if ns.is_some() {
