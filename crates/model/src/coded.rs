@@ -47,7 +47,7 @@ pub(crate) fn write<S: Serializer>(
     Written { code, data, message }.serialize(to)
 }
 
-/// The kind in the form that [`write`] takes, of what it wrote.
+/// Reads back what [`write`] wrote, as the kind that it took.
 pub(crate) fn kind(whole: &Value) -> Value {
     match (&whole["code"], whole.get("data")) {
         (Value::String(code), Some(data)) => json!({ code: data }),

@@ -19,7 +19,7 @@ pub enum HostState {
     Stalled,
     /// It answers, and its first interval is not over.
     Starting,
-    /// It answers with numbers of findings that are none: another program's exporter, or a damaged one.
+    /// Its exporter reports invalid counts of findings: NaN, infinite or negative.
     Unclear,
     /// It answers with findings of its last interval.
     Judged,

@@ -169,7 +169,7 @@ mod tests {
         assert!(read::<Value>(of(r#"{"":0},"#, 10_000)).is_ok());
         let refused = read::<Value>(of(r#"{"":0},"#, 1_000_000)).unwrap_err().to_string();
         assert!(refused.contains("bytes of memory"), "{refused}");
-        // As long, as documents are; and the same signs within a text.
+        // A real document of that length, and brackets within a text.
         let text = r#"{"name":"eth0","rx_packets":123456,"tx_packets":123456,"node":null},"#;
         assert!(read::<Value>(of(text, 100_000)).is_ok());
         assert!(read::<Value>(of(&format!("\"\\\"{}\",", "{,[".repeat(100)), 10_000)).is_ok());

@@ -67,7 +67,7 @@ pub struct LinkModesMessage {
     pub peer: Option<Vec<String>>,
 }
 
-/// One device's rings, of what the ioctl does not report.
+/// The part of one device's rings that the ioctl does not report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingsMessage {
     pub nic: String,

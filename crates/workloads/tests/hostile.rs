@@ -15,10 +15,7 @@ use std::{
 
 use model::{
     Nanos,
-    measure::{
-        Common, HttpSpec, PeerProgram, PgDriver, PgProtocol, PgScript, PgSpec, Pin, SocketOptions,
-        TlsSpec, Transport, Wait,
-    },
+    measure::{Common, HttpSpec, PeerProgram, PgDriver, PgProtocol, PgScript, PgSpec, TlsSpec},
 };
 use traffic::{Error, Run};
 
@@ -99,22 +96,11 @@ fn server(script: Script) -> (String, Arc<AtomicU64>) {
 
 fn common(target: String) -> Common {
     Common {
-        target,
-        peer: PeerProgram::Server,
-        transport: Transport::Tcp,
-        family: None,
-        bind: None,
         duration_ns: Nanos(100_000_000),
         warmup_ns: Nanos(0),
         cooldown_ns: Nanos(0),
-        wait: Wait::Block,
-        peer_wait: Wait::Block,
-        pin: Pin::No,
-        peer_pin: Pin::No,
-        threads: 1,
-        socket: SocketOptions::default(),
-        confidence_per_mille: None,
         max_time_ns: Nanos(60_000_000_000),
+        ..Common::plain(target, PeerProgram::Server)
     }
 }
 

@@ -33,7 +33,7 @@ use tree::{Tree, TreeShape};
 
 const NETWRIGHT: &str = env!("CARGO_BIN_EXE_netwright");
 const WRITE: &str = "--write";
-/// In a guest, whose clock says nothing of this machine.
+/// Nothing is judged: the clock of a guest with virtual time is not this machine's.
 const UNJUDGED: &str = "--unjudged";
 const JUDGED_CPUS: usize = 512;
 const MOST_TIME: Duration = Duration::from_millis(50);

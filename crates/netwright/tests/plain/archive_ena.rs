@@ -74,7 +74,7 @@ fn an_ena_nic_of_an_archive_is_judged_by_its_entries() {
     assert!(text.contains("224 bytes") && text.contains("tx-push-buf-len 96"), "{f:#}");
 
     put(RINGS, &rings(1024, 96));
-    assert_eq!(find(), None, "regular entries, whose full ring is another rule's");
+    assert_eq!(find(), None, "regular entries: rule 43 judges their full ring");
     put(STATISTICS, &statistics(40));
     put(LOG, &(quiet.to_owned() + &line(2)));
     assert_eq!(find(), None, "another notification");

@@ -14,9 +14,7 @@ use std::{
 
 use model::{
     Nanos,
-    measure::{
-        Close, Common, ConnectRun, ConnectSpec, PeerProgram, Pin, SocketOptions, Transport, Wait,
-    },
+    measure::{Close, Common, ConnectRun, ConnectSpec, PeerProgram, Pin, Wait},
 };
 use serde_json::{Value, json};
 use traffic::{
@@ -27,22 +25,11 @@ use traffic::{
 fn spec(target: &str) -> ConnectSpec {
     ConnectSpec {
         common: Common {
-            target: target.into(),
-            peer: PeerProgram::Netwright,
-            transport: Transport::Tcp,
-            family: None,
-            bind: None,
             duration_ns: Nanos(150_000_000),
             warmup_ns: Nanos(20_000_000),
             cooldown_ns: Nanos(10_000_000),
-            wait: Wait::Block,
-            peer_wait: Wait::Block,
-            pin: Pin::No,
-            peer_pin: Pin::No,
-            threads: 1,
-            socket: SocketOptions::default(),
-            confidence_per_mille: None,
             max_time_ns: Nanos(60_000_000_000),
+            ..Common::plain(target, PeerProgram::Netwright)
         },
         flows: vec![1],
         rate_per_s: None,

@@ -10,7 +10,7 @@ use std::{
 
 use model::{
     Nanos,
-    measure::{Common, Engine, PeerProgram, Pin, RttRun, RttSpec, SocketOptions, Transport, Wait},
+    measure::{Common, Engine, PeerProgram, Pin, RttRun, RttSpec, Transport, Wait},
 };
 use traffic::{
     Error, Run, Secret,
@@ -62,22 +62,12 @@ fn options(listen: Listen) -> Options {
 fn spec(target: &str, transport: Transport) -> RttSpec {
     RttSpec {
         common: Common {
-            target: target.into(),
-            peer: PeerProgram::Netwright,
             transport,
-            family: None,
-            bind: None,
             duration_ns: Nanos(200_000_000),
             warmup_ns: Nanos(20_000_000),
             cooldown_ns: Nanos(20_000_000),
-            wait: Wait::Block,
-            peer_wait: Wait::Block,
-            pin: Pin::No,
-            peer_pin: Pin::No,
-            threads: 1,
-            socket: SocketOptions::default(),
-            confidence_per_mille: None,
             max_time_ns: Nanos(60_000_000_000),
+            ..Common::plain(target, PeerProgram::Netwright)
         },
         request_bytes: vec![64],
         response_bytes: vec![],

@@ -11,8 +11,7 @@ use std::{
 use model::{
     BitsPerSec, Nanos,
     measure::{
-        Common, Direction, PeerProgram, Pin, SocketOptions, StreamRun, StreamSpec, Transport, Wait,
-        ZeroCopy,
+        Common, Direction, PeerProgram, Pin, StreamRun, StreamSpec, Transport, Wait, ZeroCopy,
     },
 };
 use traffic::{
@@ -63,22 +62,12 @@ fn spec(target: &str, transport: Transport) -> StreamSpec {
     let udp = transport == Transport::Udp;
     StreamSpec {
         common: Common {
-            target: target.into(),
-            peer: PeerProgram::Netwright,
             transport,
-            family: None,
-            bind: None,
             duration_ns: Nanos(200_000_000),
             warmup_ns: Nanos(20_000_000),
             cooldown_ns: Nanos(20_000_000),
-            wait: Wait::Block,
-            peer_wait: Wait::Block,
-            pin: Pin::No,
-            peer_pin: Pin::No,
-            threads: 1,
-            socket: SocketOptions::default(),
-            confidence_per_mille: None,
             max_time_ns: Nanos(60_000_000_000),
+            ..Common::plain(target, PeerProgram::Netwright)
         },
         direction: Direction::Forward,
         flows: vec![1],

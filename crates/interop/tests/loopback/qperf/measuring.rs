@@ -12,9 +12,7 @@ use std::{
 use interop::qperf::{self, Limits};
 use model::{
     Nanos, Warning,
-    measure::{
-        Common, Engine, PeerProgram, Pin, RttDocument, RttSpec, SocketOptions, Transport, Wait,
-    },
+    measure::{Common, Engine, PeerProgram, Pin, RttDocument, RttSpec, Transport, Wait},
 };
 use traffic::{Error, Measured, Result, Run};
 
@@ -24,22 +22,12 @@ const MS: u64 = 1_000_000;
 
 pub fn common(target: &str, transport: Transport, ms: u64) -> Common {
     Common {
-        target: target.into(),
-        peer: PeerProgram::Qperf,
         transport,
-        family: None,
-        bind: None,
         duration_ns: Nanos(ms * MS),
         warmup_ns: Nanos(100 * MS),
         cooldown_ns: Nanos(50 * MS),
-        wait: Wait::Block,
-        peer_wait: Wait::Block,
-        pin: Pin::No,
-        peer_pin: Pin::No,
-        threads: 1,
-        socket: SocketOptions::default(),
-        confidence_per_mille: None,
         max_time_ns: Nanos(0),
+        ..Common::plain(target, PeerProgram::Qperf)
     }
 }
 
