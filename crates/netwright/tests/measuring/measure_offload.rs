@@ -5,20 +5,10 @@ mod card;
 mod frame;
 mod path;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use crate::support::{NETWRIGHT, needs_root, output, serve::Serve};
 use card::Lie;
 use model::measure::{Offload, OffloadDocument, OffloadProbe, OffloadRowVerdict, PieceSize};
 use path::Path;
-
-/// Each test uses both CPUs of a small machine.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    needs_root();
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The document, which must have the exit code that its answer has.
 fn probed(path: &Path) -> OffloadDocument {
@@ -48,7 +38,7 @@ enum To {
 
 /// What a lie of the direction to the server must be called; of the other one at the other end.
 fn is_named(lie: Lie, to: To, offloads: &[(Offload, &str)]) {
-    let _alone = alone();
+    needs_root();
     let swapped = |end: &str| match end {
         "local" => "peer".to_owned(),
         "peer" => "local".to_owned(),
@@ -74,7 +64,7 @@ fn is_named(lie: Lie, to: To, offloads: &[(Offload, &str)]) {
 /// more often: `NETWRIGHT_OFFLOAD_RUNS=100`.
 #[test]
 fn a_healthy_path_has_no_lie() {
-    let _alone = alone();
+    needs_root();
     let path = Path::new(Lie::None, Lie::None);
     let runs = more().unwrap_or(5);
     let mut took = vec![];
