@@ -122,9 +122,17 @@ impl Sink {
     /// # Errors
     /// As [`Sink::text`].
     pub fn json(&self, document: &impl Serialize) -> Result<(), Failure> {
+        self.line(|| Ok(serde_json::to_string(document)?))
+    }
+
+    /// As [`Sink::json`], of a document that `made` writes as one line without its end.
+    ///
+    /// # Errors
+    /// As [`Sink::text`].
+    pub fn line(&self, made: impl FnOnce() -> io::Result<String>) -> Result<(), Failure> {
         let pretty = self.is_terminal();
         self.to(|to| {
-            let line = line(document)?;
+            let line = made()? + "\n";
             to.write_all(if pretty { json::indented(&line) } else { line }.as_bytes())?;
             to.flush()
         })

@@ -18,7 +18,7 @@ pub fn run(request: &Inspect) -> Result<CommandEnd, Failure> {
     }
     keep_nics(&mut facts, &request.nics)?;
     if request.json {
-        request.sink.json(&facts)?;
+        request.sink.line(|| Ok(probe::facts::json(&facts)?))?;
     } else if request.prints_text() {
         request.sink.text(&text(request, &facts))?;
     }

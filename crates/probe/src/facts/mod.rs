@@ -79,6 +79,15 @@ pub fn elsewhere(root: &Root) -> Option<String> {
     nic_netlink::contradiction(&nic::read(root), &rtnl::Answers::ask(root))
 }
 
+/// The document of `inspect --json`, one line without its end. A large host's has megabytes. It is written
+/// here because this crate is compiled for speed, which the program is not: docs/decisions/0020-size.md.
+///
+/// # Errors
+/// Those of `serde_json`; facts cause none.
+pub fn json(facts: &Facts) -> serde_json::Result<String> {
+    serde_json::to_string(facts)
+}
+
 /// Reads everything that the host is. The two halves need nothing of each other and are read
 /// at the same time: each waits for the kernel, file by file.
 pub fn collect(root: &Root, request: &Request) -> Facts {
