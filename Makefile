@@ -1,7 +1,7 @@
 # The two commands: `make run` and `make test`. The inner loop: `make check`.
 CARGO ?= cargo
 ARGS ?=
-.PHONY: run test test-host check lint style doc bench size fuzz captures deps test-deps bench-deps build aarch64 static reproducible install uninstall deb rpm tar image site
+.PHONY: run test test-host check lint bench size fuzz captures deps test-deps bench-deps build aarch64 static reproducible install uninstall deb rpm tar image site
 
 # Installs what is missing, builds, and diagnoses this host. Changes nothing on it.
 run: build
@@ -84,7 +84,9 @@ test-deps: deps
 	@scripts/cyclonedx
 
 # Every suite. Needs root: the suites make network namespaces of their own.
-test: test-deps style
+test: test-deps lint
+	CARGO="$(CARGO)" scripts/cross
+	CARGO="$(CARGO)" scripts/fuzz --check
 	scripts/suites --cargo "$(CARGO)"
 
 # All but what boots a guest. Needs root.
@@ -95,18 +97,14 @@ test-host: test-deps lint
 check: lint
 	scripts/suites --cargo "$(CARGO)" --tier check
 
-lint: style doc
-	scripts/suites-selftest
-
-style: deps
+lint: deps
 	@scripts/need codespell:codespell
 	codespell
 	$(CARGO) fmt --all --check
 	$(CARGO) fetch --locked --quiet --manifest-path fuzz/Cargo.toml --target "$$(rustc -vV | sed -n 's/^host: //p')"
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-
-doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+	scripts/suites-selftest
 
 # Speed, as ratios to a floor or a peer in the same run; ends with an error when one misses its
 # target; `record` is what one sample costs by itself. ARGS belong to one of them:

@@ -3,7 +3,7 @@
 
 use std::{
     fs::File,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Output},
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
@@ -159,12 +159,14 @@ impl Drop for TestLab {
     }
 }
 
-/// Removes labs of test processes that have ended.
+/// Removes labs of test processes that have ended: `tPID-NAME`. A test that makes its lab by the program
+/// is no owner of it, but runs.
 fn sweep(registry: &Registry) -> Result<(), LabError> {
     for lab in registry.labs().0 {
         let number = lab.name.strip_prefix('t').and_then(|r| r.split('-').next());
-        let is_a_tests = number.is_some_and(|n| n.parse::<u32>().is_ok());
-        if is_a_tests && !registry.is_owned(&lab.name) {
+        let pid = number.and_then(|n| n.parse::<u32>().ok());
+        let has_ended = pid.is_some_and(|n| !Path::new(&format!("/proc/{n}")).exists());
+        if has_ended && !registry.is_owned(&lab.name) {
             registry.down(&lab.name)?;
         }
     }
