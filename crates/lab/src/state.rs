@@ -431,7 +431,7 @@ fn check_name(name: &str) -> Result<(), LabError> {
 
 /// A process's start time in ticks since boot: with the pid, its identity. `None` where it has ended,
 /// also while its parent has not waited for it: a watchdog may look sooner.
-fn start_ticks(pid: u32) -> Option<u64> {
+pub(crate) fn start_ticks(pid: u32) -> Option<u64> {
     let stat = Root::live().parsed(&format!("/proc/{pid}/stat"), parse::task_stat::parse);
     stat.into_known().filter(|s| !matches!(s.state, 'Z' | 'X')).map(|s| s.start_ticks)
 }

@@ -3,7 +3,7 @@
 
 use std::{
     fs::File,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Output},
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
@@ -17,7 +17,7 @@ use crate::{
     pair::{self, PairSpec},
     preset::Preset,
     server::{self, ServerSpec},
-    state::{LabState, NodeAccess},
+    state::{LabState, NodeAccess, start_ticks},
 };
 
 /// A lab that is removed when this is dropped.
@@ -165,7 +165,7 @@ fn sweep(registry: &Registry) -> Result<(), LabError> {
     for lab in registry.labs().0 {
         let number = lab.name.strip_prefix('t').and_then(|r| r.split('-').next());
         let pid = number.and_then(|n| n.parse::<u32>().ok());
-        let has_ended = pid.is_some_and(|n| !Path::new(&format!("/proc/{n}")).exists());
+        let has_ended = pid.is_some_and(|pid| start_ticks(pid).is_none());
         if has_ended && !registry.is_owned(&lab.name) {
             registry.down(&lab.name)?;
         }

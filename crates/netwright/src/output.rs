@@ -57,8 +57,9 @@ impl Lines {
     /// # Errors
     /// [`Failure::ClosedPipe`] where the reader has gone; else the file and the reason.
     pub fn json(&mut self, document: &impl Serialize) -> Result<(), Failure> {
-        let written = line(document)
-            .and_then(|line| self.to.write_all(line.as_bytes()))
+        let written = serde_json::to_string(document)
+            .map_err(io::Error::from)
+            .and_then(|line| self.to.write_all((line + "\n").as_bytes()))
             .and_then(|()| self.to.flush());
         written.map_err(|e| Failure::io(&self.name, &e))
     }
@@ -71,10 +72,6 @@ impl Lines {
         let written = self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush());
         written.map_err(|e| Failure::io(&self.name, &e))
     }
-}
-
-fn line(document: &impl Serialize) -> io::Result<String> {
-    Ok(serde_json::to_string(document)? + "\n")
 }
 
 impl Sink {
