@@ -113,8 +113,10 @@ impl Drop for Podman {
             let _ = output("umount", &["-l", &mount]);
         }
         let _ = fs::remove_dir_all(&self.folder);
-        // Podman leaves the group of all containers, which another one of Podman's may be in.
+        // Podman leaves the group of all containers, and that of conmon where conmon has not ended yet.
+        // Another container of Podman's may be in them; then the kernel does not remove them.
         for folder in parents() {
+            let _ = fs::remove_dir(folder.join("conmon"));
             let _ = fs::remove_dir(folder);
         }
     }
