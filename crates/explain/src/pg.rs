@@ -33,8 +33,8 @@ pub struct Pg {
 }
 
 impl Pg {
-    /// Measures a round. Where it is empty without failures, its sessions were not ready: it tries
-    /// again with more time for them to begin.
+    /// Measures a round. Where sessions were not ready, though none was refused, it tries again with
+    /// more time for them to begin.
     fn measured(
         &self,
         clients: u32,
@@ -52,12 +52,14 @@ impl Pg {
             let measured = workloads::measure_pg(&spec, self.password.as_deref(), None, run)?;
             let server = measured.document.peer.address;
             let done = only(measured.document.runs, measured.broken)?;
-            if done.transactions > 0 {
+            let last = all == LONGEST_NS || run.stop.load(Ordering::Relaxed);
+            let ready = done.connect_ns.count >= clients.into() || !done.refused.is_empty();
+            if done.transactions > 0 && (ready || last) {
                 let each = done.connect_ns.max / u64::from(clients.max(1));
                 self.beginning_ns.set(one.max(each).min(LONGEST_NS));
                 return Ok((server, done));
             }
-            if done.failed > 0 || all == LONGEST_NS || run.stop.load(Ordering::Relaxed) {
+            if done.failed > 0 || last {
                 return Err(unanswered(&server, "transaction", window, &done.failures, ""));
             }
             self.beginning_ns.set(one.saturating_mul(4).min(LONGEST_NS));
@@ -94,17 +96,21 @@ impl Workload for Pg {
     }
 }
 
-/// Why not all clients took part: a session was refused. The result is then of fewer clients than
-/// asked for.
+/// Why not all clients took part: a session was refused, or did not begin in time. The result is then
+/// of fewer clients than asked for. A refusal may take longer than a round, so those before the window
+/// count as well.
 fn not_admitted(done: &PgRun, clients: u32) -> Option<String> {
     let sessions = done.connect_ns.count;
-    let (words, _) = done.failures.iter().max_by_key(|(_, n)| **n)?;
     (sessions < clients.into()).then(|| {
+        let why = match done.refused.iter().max_by_key(|(_, n)| **n) {
+            Some((words, _)) => format!("the others heard: {words}"),
+            None => format!("the others had no answer in {}", Nanos(LONGEST_NS)),
+        };
         let fewer = match sessions {
             0 => String::new(),
             n => format!("; explain no more than it admits: --flows {n}"),
         };
-        format!("{sessions} of {clients} clients got in, the others heard: {words}{fewer}")
+        format!("{sessions} of {clients} clients got in, {why}{fewer}")
     })
 }
 

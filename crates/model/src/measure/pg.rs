@@ -254,6 +254,10 @@ pub struct PgRun {
     pub retried: u64,
     /// Tries beyond the first, of all transactions.
     pub retries: u64,
+    /// Connections that served no transaction, warm-up included, by reason: the server refused them
+    /// or did not answer. Empty where another program made the transactions.
+    #[serde(default)]
+    pub refused: BTreeMap<String, u64>,
     /// Reconnects after the server closed the connection between transactions.
     pub reconnects: u64,
     /// Open loop: transactions scheduled before the end of the window for which no connection

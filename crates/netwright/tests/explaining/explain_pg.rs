@@ -57,12 +57,24 @@ fn alone() -> MutexGuard<'static, ()> {
 #[test]
 fn more_clients_than_the_server_admits_are_not_explained() {
     let _alone = alone();
-    let url = format!("pg://few@127.0.0.1:{}/postgres", SERVER.port);
+    refuses_five_of_eight(&SERVER);
+}
+
+/// The refusals of a slow login come after a whole round, so no window has one.
+#[test]
+fn clients_that_are_refused_after_a_round_are_not_explained() {
+    let server = Postgres::with(&Setup { conf: "pre_auth_delay = 1s", ..Setup::default() });
+    server.sql("create role few login connection limit 3");
+    refuses_five_of_eight(&server);
+}
+
+fn refuses_five_of_eight(server: &Postgres) {
+    let url = format!("pg://few@127.0.0.1:{}/postgres", server.port);
     let out =
         netwright(&["explain", &url, "--script", "select1", "--flows", "8", "--duration", "1h"]);
     let said = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(4), "{said}");
-    assert!(said.contains(" of 8 clients got in, the others heard: 53300: "), "{said}");
+    assert!(said.contains("3 of 8 clients got in, the others heard: 53300: "), "{said}");
     assert!(out.stdout.is_empty() && said.lines().count() == 1, "{said}");
 }
 

@@ -79,8 +79,22 @@ impl Recorder {
 
     /// Failures of the window, by text.
     pub fn failures_by_text(&self, limit: Nanos, words: Words) -> BTreeMap<String, u64> {
+        self.by_text(&self.failed, limit, words)
+    }
+
+    /// Connections that served no request, warm-up included, by text.
+    pub fn refused_by_text(&self, limit: Nanos, words: Words) -> BTreeMap<String, u64> {
+        self.by_text(&self.connections.refused, limit, words)
+    }
+
+    fn by_text(
+        &self,
+        counts: &BTreeMap<Failed, u64>,
+        limit: Nanos,
+        words: Words,
+    ) -> BTreeMap<String, u64> {
         let mut by_text = BTreeMap::new();
-        for (why, n) in &self.failed {
+        for (why, n) in counts {
             *by_text.entry(why.text(limit, words, &self.messages)).or_default() += n;
         }
         by_text

@@ -77,6 +77,7 @@ pub fn pg_run(
         moved: Reading::Known(all.moved),
         failed: all.requests.failures(),
         failures: all.requests.failures_by_text(spec.timeout_ns, WORDS),
+        refused: all.requests.refused_by_text(spec.timeout_ns, WORDS),
         retried: all.retried,
         retries: all.retries,
         reconnects: all.requests.connections.reconnects,
