@@ -83,10 +83,11 @@ fn busiest(intervals: &[WatchInterval], pid: u32, transport: Transport) -> Messa
                 sum.receives += one.receives;
                 sum.received_bytes += one.received_bytes;
                 sum.exchanges += one.exchanges;
-                let both = (sum.received_elsewhere.get(), one.received_elsewhere.get());
-                sum.received_elsewhere = match both {
-                    (Some(a), Some(b)) => Reading::Known(a + b),
-                    _ => Reading::absent("of an interval"),
+                // An interval with the greeting alone knows no CPU: its socket was not connected.
+                let both = [&sum.received_elsewhere, &one.received_elsewhere];
+                sum.received_elsewhere = match both.map(Reading::get) {
+                    [None, None] => one.received_elsewhere.clone(),
+                    [a, b] => Reading::Known(a.unwrap_or(0) + b.unwrap_or(0)),
                 };
             }
         }
