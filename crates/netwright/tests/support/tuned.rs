@@ -9,9 +9,10 @@ use std::{
     os::fd::AsRawFd,
     path::{Path, PathBuf},
     process::Command,
+    time::{Duration, Instant},
 };
 
-use super::{NETWRIGHT, Namespace, run};
+use super::{NETWRIGHT, Namespace, run, watchdogs::watchdogs_at};
 
 /// A namespace with a pair of interfaces of four queues, some configured, and a process to place.
 /// The calling thread moves into it for good: use one thread per host.
@@ -21,14 +22,30 @@ pub struct Practice {
     sleeper: std::process::Child,
 }
 
-/// Works on a practice host in a new thread, which moves into the namespace.
+/// Works on a practice host in a new thread, which moves into the namespace. Afterwards every change
+/// must be settled: a watchdog that leaves would not find its journals any more, and stay.
 pub fn on_a_host(work: impl FnOnce(&Practice) + Send) {
     std::thread::scope(|s| {
-        let worker = s.spawn(|| work(&Practice::enter()));
+        let worker = s.spawn(|| {
+            let host = Practice::enter();
+            work(&host);
+            within(Duration::from_secs(30), "its watchdogs leave", || {
+                watchdogs_at(host.state.path()).is_empty()
+            });
+        });
         if let Err(panic) = worker.join() {
             std::panic::resume_unwind(panic);
         }
     });
+}
+
+/// Waits for a condition, on a machine of any speed.
+pub fn within(most: Duration, what: &str, mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < most, "{what}: not within {most:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// Where cpusets appear in the mount namespace of a practice host.

@@ -1,14 +1,23 @@
-//! Stops or kills the watchdog of a process.
+//! Finds, stops or kills watchdogs.
 
-use std::fs;
+use std::{fs, path::Path};
 
 /// The watchdogs that hold the pipe of this process.
 pub fn watchdogs_of(maker: u32) -> Vec<i32> {
+    watchdogs(&format!("watchdog\0--maker-pid\0{maker}\0"))
+}
+
+/// The watchdogs with a deadline of the journals in this folder.
+pub fn watchdogs_at(state: &Path) -> Vec<i32> {
+    watchdogs(&format!("--state-dir\0{}\0", state.display()))
+}
+
+/// The processes whose command line has this.
+fn watchdogs(wanted: &str) -> Vec<i32> {
     let pids = fs::read_dir("/proc").unwrap().flatten();
     let pids = pids.filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
-    let wanted = format!("watchdog\0--maker-pid\0{maker}\0");
     pids.filter(|pid| {
-        fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains(&wanted))
+        fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains(wanted))
     })
     .collect()
 }

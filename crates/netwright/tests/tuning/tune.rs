@@ -5,12 +5,7 @@ mod interrupted;
 mod privileges;
 mod profiles;
 
-use std::{
-    fs,
-    os::fd::AsRawFd,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{fs, os::fd::AsRawFd, path::Path, time::Duration};
 
 use crate::support::{
     heeding, run,
@@ -27,15 +22,6 @@ fn json(text: &str) -> Value {
 
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap().trim().to_owned()
-}
-
-/// Waits for a condition, on a machine of any speed.
-fn within(most: Duration, what: &str, mut done: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !done() {
-        assert!(begun.elapsed() < most, "{what}: not within {most:?}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 #[test]

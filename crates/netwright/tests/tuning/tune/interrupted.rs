@@ -2,10 +2,10 @@
 
 use std::{fs, time::Duration};
 
-use super::{MTU, json, read, within};
+use super::{MTU, json, read};
 use crate::support::{
     traced::{self, End, Then},
-    tuned::{Practice, on_a_host, same},
+    tuned::{Practice, on_a_host, same, within},
 };
 
 #[test]
