@@ -103,7 +103,7 @@ fn a_wrong_secret_is_not_permitted() {
     let serve = Serve::start(&["--secret-file", &right]);
     assert!(fails(serve.target(), &["--secret-file", &wrong], 3).contains("not the one"));
     assert!(fails(serve.target(), &[], 3).contains("--secret-file"));
-    let args = ["measure", "rtt", serve.target(), "--duration", "50ms", "--secret-file", &right];
+    let args = ["measure", "rtt", serve.target(), "--duration", "500ms", "--secret-file", &right];
     assert!(output(NETWRIGHT, &args).status.success());
 }
 

@@ -111,13 +111,13 @@ fn kept() -> Kept {
     }
     let server = Serve::start(&[]);
     for tag in ["before", "before", "after", "after", ""] {
-        let mut args = vec!["measure", "rtt", server.target(), "--duration", "200ms"];
+        let mut args = vec!["measure", "rtt", server.target(), "--duration", "500ms"];
         if !tag.is_empty() {
             args.extend(["--tag", tag]);
         }
         kept.netwright(&args);
     }
-    kept.netwright(&["measure", "stream", server.target(), "--duration", "300ms", "--tag", "bulk"]);
+    kept.netwright(&["measure", "stream", server.target(), "--duration", "500ms", "--tag", "bulk"]);
     kept
 }
 

@@ -37,7 +37,7 @@ fn documents() -> tempfile::TempDir {
     keep("inspect.json", &["inspect", "--root", archive, "--json"]);
     let server = Serve::start(&[]);
     let target = server.target().to_owned();
-    keep("rtt.json", &["measure", "rtt", &target, "--duration", "200ms", "--json"]);
+    keep("rtt.json", &["measure", "rtt", &target, "--duration", "500ms", "--json"]);
     keep("stream.json", &["measure", "stream", &target, "--duration", "2s", "--json"]);
     folder
 }
@@ -186,7 +186,7 @@ fn runs_of_the_history_are_reported_with_their_own_commands() {
     let server = Serve::start(&[]);
     let target = server.target().to_owned();
     for flows in ["1", "2"] {
-        let run = ["measure", "rtt", &target, "--flows", flows, "--duration", "200ms"];
+        let run = ["measure", "rtt", &target, "--flows", flows, "--duration", "500ms"];
         let out = netwright(&[run.as_slice(), &["--tag", "a"]].concat());
         assert!(out.status.success(), "{}", code(&out).1);
     }

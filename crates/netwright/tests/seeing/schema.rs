@@ -242,7 +242,7 @@ fn measure_offload() -> String {
 
 fn measure_connect() -> String {
     let serve = support::serve::Serve::start(&[]);
-    let args = ["--duration", "100ms", "--request", "8", "--rate", "200", "--json"];
+    let args = ["--duration", "500ms", "--request", "8", "--rate", "200", "--json"];
     let out = run(NETWRIGHT, &[&["measure", "connect", serve.target()], &args[..]].concat());
     let document: Value = serde_json::from_str(&out).expect("JSON");
     for key in ["connections", "connections_per_s", "connect_ns", "first_byte_ns", "failed"] {
@@ -387,7 +387,7 @@ fn the_validator_refuses_what_breaks_the_schema() {
 
 fn measure_rtt() -> String {
     let serve = support::serve::Serve::start(&[]);
-    let args = ["measure", "rtt", serve.target(), "--json", "--duration", "100ms"];
+    let args = ["measure", "rtt", serve.target(), "--json", "--duration", "500ms"];
     let text = run(NETWRIGHT, &args);
     let document: Value = serde_json::from_str(&text).expect("JSON");
     for key in [
@@ -418,7 +418,7 @@ fn measure_stream() -> String {
     let mut last = String::new();
     let serve = support::serve::Serve::start(&[]);
     for more in [&["--direction", "both"][..], &["--udp", "--rate", "10Mbit"]] {
-        let mut args = vec!["measure", "stream", serve.target(), "--json", "--duration", "100ms"];
+        let mut args = vec!["measure", "stream", serve.target(), "--json", "--duration", "500ms"];
         args.extend(more);
         last = run(NETWRIGHT, &args);
 

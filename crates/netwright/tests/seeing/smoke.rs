@@ -126,7 +126,7 @@ impl Smoke {
     fn traffic(&mut self) {
         let serve = Serve::of(self.command(&["serve", "--json", "--port", "0"]));
         self.name(&["serve"]);
-        let short = ["--duration", "300ms", "--json"];
+        let short = ["--duration", "500ms", "--json"];
         for kind in ["rtt", "stream", "connect"] {
             self.run(&[&["measure", kind, serve.target()][..], &short].concat(), &[0]);
         }

@@ -147,7 +147,7 @@ fn an_empty_root_installs_uses_and_removes_it() {
     let serve = Serve::of(bare.command(&["serve", "--json", "--port", "0"]));
     let port = serve.target().rsplit(':').next().unwrap();
     let target = format!("only-in-this-file:{port}");
-    let result = bare.run(&["measure", "rtt", &target, "--duration", "300ms", "--json"]);
+    let result = bare.run(&["measure", "rtt", &target, "--duration", "500ms", "--json"]);
     let result: Value = serde_json::from_str(&result).unwrap();
     assert!(result["runs"][0]["transactions"].as_u64().unwrap() > 100, "{result}");
     let refused = bare.command(&["measure", "rtt", "nobody.invalid:1"]).output().unwrap();
