@@ -191,7 +191,7 @@ fn runs_of_the_history_are_reported_with_their_own_commands() {
         assert!(out.status.success(), "{}", code(&out).1);
     }
     let line =
-        |n: u32| format!("netwright measure rtt {target} --flows {n} --duration 200ms --tag a");
+        |n: u32| format!("netwright measure rtt {target} --flows {n} --duration 500ms --tag a");
     let page = |run: &str| {
         let out = netwright(&["report", run, "--format", "markdown"]);
         assert_eq!(code(&out), (0, String::new()));
