@@ -1,6 +1,6 @@
 //! `pg://`: transactions of a PostgreSQL server.
 
-use std::{cell::Cell, sync::atomic::Ordering};
+use std::{cell::Cell, collections::BTreeMap, sync::atomic::Ordering};
 
 use model::{
     CpuId, Nanos,
@@ -10,7 +10,7 @@ use model::{
 use traffic::{Error, Result};
 
 use crate::{
-    served::{Served, only, served, unanswered},
+    served::{MOST_OF_THEM, Served, only, served, unanswered},
     server::Server,
     workload::{Observed, Workload},
 };
@@ -71,7 +71,7 @@ impl Workload for Pg {
     fn run(&self, clients: u32, window: Nanos, run: traffic::Run<'_>) -> Result<Observed> {
         let (done, looks) = self.server.watched(run, |run| self.measured(clients, window, run));
         let (address, done) = done?;
-        if let Some(why) = not_admitted(&done, clients) {
+        if let Some(why) = not_admitted(done.connect_ns.count, clients, &done.refused) {
             return Err(Error::Environment(format!("{address}: {why}")));
         }
         let exchange = exchange(&done)?;
@@ -96,13 +96,16 @@ impl Workload for Pg {
     }
 }
 
-/// Why not all clients took part: a session was refused, or did not begin in time. The result is then
-/// of fewer clients than asked for. A refusal may take longer than a round, so those before the window
-/// count as well.
-fn not_admitted(done: &PgRun, clients: u32) -> Option<String> {
-    let sessions = done.connect_ns.count;
-    (sessions < clients.into()).then(|| {
-        let why = match done.refused.iter().max_by_key(|(_, n)| **n) {
+/// Why not all clients took part: a session was refused, or too many did not begin in time. The result
+/// is then of fewer clients than asked for. A refusal may take longer than a round, so those before the
+/// window count as well. Of a thousand sessions a few may be late.
+fn not_admitted(sessions: u64, clients: u32, refused: &BTreeMap<String, u64>) -> Option<String> {
+    let least = match refused.is_empty() {
+        true => f64::from(clients) * MOST_OF_THEM,
+        false => clients.into(),
+    };
+    ((sessions as f64) < least).then(|| {
+        let why = match refused.iter().max_by_key(|(_, n)| **n) {
             Some((words, _)) => format!("the others heard: {words}"),
             None => format!("the others had no answer in {}", Nanos(LONGEST_NS)),
         };
@@ -139,4 +142,21 @@ fn exchange(done: &PgRun) -> Result<Exchange> {
         new_connections: each(done.reconnects),
         connect_round_trips: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_counts_for_any_client_and_a_late_session_only_among_few() {
+        let refused = BTreeMap::from([("53300: sorry".to_owned(), 1)]);
+        let none = BTreeMap::new();
+        assert_eq!(not_admitted(8, 8, &refused), None, "admitted when it tried again");
+        let why = not_admitted(999, 1000, &refused).unwrap_or_default();
+        assert!(why.starts_with("999 of 1000") && why.contains("53300: sorry"), "{why}");
+        assert_eq!(not_admitted(999, 1000, &none), None);
+        let why = not_admitted(3, 8, &none).unwrap_or_default();
+        assert!(why.starts_with("3 of 8") && why.contains("no answer in 2 s"), "{why}");
+    }
 }

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Fewer than this share of the clients, in the mean, is not all of them.
-const MOST_OF_THEM: f64 = 0.8;
+pub const MOST_OF_THEM: f64 = 0.8;
 /// A client that is refused rests for so long before it tries again.
 const REST_NS: f64 = 10e6;
 
