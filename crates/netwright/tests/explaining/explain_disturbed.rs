@@ -109,7 +109,7 @@ fn an_error_page_and_a_server_that_keeps_no_connection_are_reported() {
     assert_eq!(d.statuses.keys().collect::<Vec<_>>(), [&404], "{d:?}");
     let warned = |words: &str| d.warnings.iter().any(|w| w.to_string().contains(words));
     assert!(warned("every response says that something is wrong"), "{:?}", d.warnings);
-    assert!(warned("the server closes connections: 1.0"), "{:?}", d.warnings);
+    assert!(warned("the server closes connections: "), "{:?}", d.warnings);
     assert!((0.95..1.05).contains(&d.exchange.new_connections), "{:?}", d.exchange);
     // Three segments through the kernel take at least this. The client's waits for a CPU depend on
     // other load.

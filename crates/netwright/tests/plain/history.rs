@@ -135,18 +135,30 @@ fn a_killed_writer_leaves_what_was_there_before() {
     let store = folder.path().join("h.sqlite");
     let begun = Instant::now();
     ended(doctor(&store, &["--tag", "first"]));
-    let usual = begun.elapsed();
+    let mut usual = begun.elapsed();
     let (mut ended_runs, mut killed) = (1, 0);
     for n in 0..60 {
+        let begun = Instant::now();
         let mut writer = doctor(&store, &[]).spawn().unwrap();
-        // Over the whole run, and most of them near its end, where the record is written.
+        // Over the whole run, and most of them near its end, where the record is written; in no
+        // order of time, as other load changes.
+        let n = n * 37 % 60;
         let share = if n < 20 { f64::from(n) / 20.0 } else { 0.7 + f64::from(n - 20) / 80.0 };
-        sleep(usual.mul_f64(share));
+        while begun.elapsed() < usual.mul_f64(share) && writer.try_wait().unwrap().is_none() {
+            sleep(Duration::from_millis(1));
+        }
+        let lived = begun.elapsed();
         let _ = writer.kill();
         let out = writer.wait_with_output().unwrap();
         match out.status.code() {
-            Some(0) => ended_runs += 1,
-            None => killed += 1,
+            Some(0) => {
+                ended_runs += 1;
+                usual = lived;
+            }
+            None => {
+                killed += 1;
+                usual = usual.max(lived);
+            }
             other => panic!("{other:?}: {}", said(&out)),
         }
         let there = runs(&store, &[]).len();

@@ -9,7 +9,7 @@ use std::{
     process::{Child, ChildStdout, Command, Stdio},
     sync::Mutex,
     thread::sleep,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::support::{NETWRIGHT, Namespace, needs_root, watching::Watching};
@@ -72,22 +72,33 @@ impl Pair {
 
     /// iperf3 from the client's namespace to the server's.
     fn traffic(&self, args: &[&str]) -> [Running; 2] {
-        iperf3(&self.peer.name, &self.local.name, "10.91.0.2", args)
+        iperf3(&self.peer, &self.local, "10.91.0.2", args)
     }
 }
 
-fn iperf3(server: &str, client: &str, address: &str, args: &[&str]) -> [Running; 2] {
-    let inside = |ns: &str| {
+fn iperf3(server: &Namespace, client: &Namespace, address: &str, args: &[&str]) -> [Running; 2] {
+    let inside = |ns: &Namespace| {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", ns, "iperf3", "-p", "5991"]).stdout(Stdio::null());
+        command.args(["netns", "exec", &ns.name, "iperf3", "-p", "5991"]).stdout(Stdio::null());
         command.stderr(Stdio::null());
         command
     };
-    let server = Running::start(inside(server).args(["-s", "-1"]));
+    let listening = Running::start(inside(server).args(["-s", "-1"]));
+    wait_for_sockets(server, &["-l"]);
+    let sending = Running::start(inside(client).args(["-c", address, "-t", "60"]).args(args));
+    wait_for_sockets(server, &["state", "established"]);
     sleep(Duration::from_millis(500));
-    let client = Running::start(inside(client).args(["-c", address, "-t", "60"]).args(args));
-    sleep(Duration::from_millis(500));
-    [server, client]
+    [listening, sending]
+}
+
+/// Waits for TCP sockets of iperf3's server.
+fn wait_for_sockets(ns: &Namespace, of: &[&str]) {
+    let until = Instant::now() + Duration::from_secs(20);
+    let args = [&["-Htn"], of, &["sport", "=", ":5991"]].concat();
+    while ns.run("ss", &args).is_empty() {
+        assert!(Instant::now() < until, "iperf3 has no socket: {of:?}");
+        sleep(Duration::from_millis(20));
+    }
 }
 
 /// Softirq time since the start, a line each 50 ms; and at the end by the stacks of one in eight.
@@ -273,7 +284,7 @@ fn a_stream_over_loopback() {
     needs_root();
     let _alone = ALONE.lock();
     let ns = Namespace::new();
-    let _traffic = iperf3(&ns.name, &ns.name, "127.0.0.1", &[]);
+    let _traffic = iperf3(&ns, &ns, "127.0.0.1", &[]);
     let last = agree("TCP stream", 3.0);
     assert!(sum(&napi(&last, "backlog"), "packets") > 1000, "{}", last["napi"]);
 }
@@ -283,7 +294,7 @@ fn small_packets_over_loopback() {
     needs_root();
     let _alone = ALONE.lock();
     let ns = Namespace::new();
-    let _traffic = iperf3(&ns.name, &ns.name, "127.0.0.1", &["-u", "-b", "0", "-l", "64"]);
+    let _traffic = iperf3(&ns, &ns, "127.0.0.1", &["-u", "-b", "0", "-l", "64"]);
     let last = agree("UDP, 64 bytes", 3.0);
     let interrupted_tasks = last["interrupted_tasks"].as_array().unwrap();
     // Not the backlog's time, which includes other tests' packets.
@@ -336,7 +347,7 @@ fn what_is_seen_in_part_is_scaled_to_the_whole() {
     needs_root();
     let _alone = ALONE.lock();
     let ns = Namespace::new();
-    let _traffic = iperf3(&ns.name, &ns.name, "127.0.0.1", &["-u", "-b", "0", "-l", "64"]);
+    let _traffic = iperf3(&ns, &ns, "127.0.0.1", &["-u", "-b", "0", "-l", "64"]);
     let watch = |when: &str| {
         Running::start(
             Command::new(NETWRIGHT)
