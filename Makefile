@@ -87,7 +87,7 @@ test-deps: deps
 test: test-deps lint
 	CARGO="$(CARGO)" scripts/cross
 	CARGO="$(CARGO)" scripts/fuzz --check
-	scripts/suites --cargo "$(CARGO)"
+	NETWRIGHT_FUZZ_SECONDS=60 scripts/suites --cargo "$(CARGO)"
 
 # All but what boots a guest. Needs root.
 test-host: test-deps lint
