@@ -7,7 +7,7 @@ use std::{
     io::Write,
     net::UdpSocket,
     process::{Command, Stdio},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use crate::support::{
@@ -205,11 +205,22 @@ fn a_real_prometheus_scrapes_it_with_a_secret() {
     let config = Prometheus::scraping(exporter.address, &more);
     let prometheus = Prometheus::start(&config, "groups: []\n");
     assert!(prometheus.number("up == 1") > 0.0);
-    // All series of a page, and the unit, which only OpenMetrics has.
-    let page = exporter.get("/metrics", key).1;
-    let series = page.lines().filter(|l| !l.starts_with('#')).count();
-    let scraped = prometheus.number("scrape_samples_scraped{job=\"netwright\"}");
-    assert!((scraped - series as f64).abs() <= 20.0, "{scraped} scraped, {series} on the page");
+    // All series of a page: as many as between one page before a scrape and one after it, as a process
+    // that waits for its first packet adds more. And the unit, which only OpenMetrics has.
+    let series = || {
+        let page = exporter.get("/metrics", key).1;
+        page.lines().filter(|l| !l.starts_with('#')).count() as f64
+    };
+    let before = series();
+    let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
+    let samples = "scrape_samples_scraped{job=\"netwright\"}";
+    prometheus.number(&format!("timestamp({samples}) > {begun}"));
+    let scraped = prometheus.number(samples);
+    let after = series();
+    assert!(
+        (before - 20.0..=after + 20.0).contains(&scraped),
+        "{scraped} scraped, {before} to {after} on the page"
+    );
     let about = prometheus.api("/api/v1/targets/metadata?metric=netwright_softirq_seconds");
     assert_eq!((&about[0]["type"], &about[0]["unit"]), (&"counter".into(), &"seconds".into()));
     let before = kernel();
