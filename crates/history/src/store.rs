@@ -22,8 +22,9 @@ use crate::{
 const FOLDER: u32 = 0o700;
 const FILE: u32 = 0o600;
 
-/// How long one waits for another process that writes.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long one waits for other processes that write. 24 that ended together took longer than 2 s on a
+/// busy disk.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 const WHERE: &str = "(:host IS NULL OR host = :host OR host_fingerprint = :host)
     AND (:kind IS NULL OR kind = :kind OR substr(kind, 1, length(:kind) + 1) = :kind || '-')

@@ -224,13 +224,15 @@ fn a_store_that_cannot_be_written_costs_one_line() {
 }
 
 #[test]
-fn a_locked_store_is_waited_for_two_seconds() {
+fn a_locked_store_is_waited_for_ten_seconds() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("h.sqlite");
     ended(doctor(&store, &[]));
     let holder = Connection::open(&store).unwrap();
     holder.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let begun = Instant::now();
     ends_as_usual(doctor(&store, &[]), "another process is using it");
+    assert!(begun.elapsed() > Duration::from_secs(10), "{:?}", begun.elapsed());
     holder.execute_batch("COMMIT").unwrap();
     ended(doctor(&store, &[]));
     assert_eq!(runs(&store, &[]).len(), 2);
