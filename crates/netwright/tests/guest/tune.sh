@@ -114,8 +114,9 @@ echo "banned CPUs: $applied, $(bans facts), $back, $(bans facts2)"
 "$1" tune apply --no-confirm irqbalance.paused=on >&2; applied=$?
 "$1" inspect --json > facts
 "$1" tune rollback >&2; back=$?
-sleep 1.5
-echo "paused: $applied, $back, $(cut -d' ' -f3 /proc/$balancer/stat)"
+# Once a second it looks around, and runs for that time.
+for _ in $(seq 40); do sleep 0.25; state=$(cut -d' ' -f3 /proc/$balancer/stat); [ "$state" = S ] && break; done
+echo "paused: $applied, $back, $state"
 "$1" tune plan irqbalance.running=off 2>&1 | grep -om1 'no service manager runs this irqbalance'
 kill $balancer $sleeper
 # Kept over a boot: of the distribution's own readers, in a boot's order. The kernel's setting is back

@@ -4,7 +4,6 @@
 use std::{
     io::BufRead,
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
 };
 
 use crate::support::{NETWRIGHT, Namespace, serve::Serve};
@@ -57,7 +56,7 @@ impl Pair {
         command.args(["--port", "0", "--bind", PEER, "--open", "--iperf3"]).args(words);
         let serve = Serve::of(command);
         // It listens before it prints so; the line about iperf3 is the second.
-        self.await_listener();
+        self.peer.await_listener(5201);
         serve
     }
 
@@ -66,16 +65,8 @@ impl Pair {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.peer.name, "iperf3", "-s"]);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        self.await_listener();
+        self.peer.await_listener(5201);
         Stock(child)
-    }
-
-    fn await_listener(&self) {
-        let until = Instant::now() + Duration::from_secs(20);
-        while self.peer.run("ss", &["-Hltn", "sport = :5201"]).is_empty() {
-            assert!(Instant::now() < until, "nobody listens on 5201");
-            std::thread::sleep(Duration::from_millis(20));
-        }
     }
 
     /// The stock client's JSON.

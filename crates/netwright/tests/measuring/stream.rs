@@ -2,7 +2,7 @@
 
 use std::{
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use crate::support::{NETWRIGHT, Namespace, run};
@@ -47,11 +47,7 @@ impl Wire {
         command.args(["--bind", "10.98.7.2", "--open"]);
         let serve = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let this = Self { left, right, serve };
-        let until = Instant::now() + Duration::from_secs(20);
-        while !this.right.run("ss", &["-Hltn"]).contains("10.98.7.2:7471") {
-            assert!(Instant::now() < until, "serve did not begin to listen");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        this.right.await_listener(7471);
         this
     }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::support::{
-    NETWRIGHT, Namespace, needs_root,
+    NETWRIGHT, Namespace, await_listener, needs_root,
     planted::{Inside, finding},
 };
 use lab::{pair::PairSpec, testing::TestLab};
@@ -95,6 +95,14 @@ fn bursts_at_a_socket_that_is_read_are_distinguished_from_that() {
     assert!(says.contains(&format!("[{}]", std::process::id())), "{says}");
 }
 
+/// Waits until somebody listens on this port of the right host.
+fn listens(lab: &TestLab, port: u16) {
+    await_listener(port, |args| {
+        let out = lab.output("right", &[&["ss"], args].concat()).unwrap();
+        String::from_utf8(out.stdout).unwrap()
+    });
+}
+
 /// `iperf3` from the left host to the right one, ended on drop.
 struct Iperf([Child; 2]);
 
@@ -105,7 +113,7 @@ impl Iperf {
             command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap()
         };
         let server = begin("right", &["iperf3", "-s", "-1"]);
-        thread::sleep(Duration::from_millis(700));
+        listens(lab, 5201);
         let client = ["iperf3", "-c", "10.99.0.2", "-t", "30"];
         Self([begin("left", &[&client[..], more].concat()), server])
     }
@@ -225,13 +233,15 @@ impl Connection {
             "import socket, time\ns = socket.create_server(('10.99.0.2', 7000)); c, _ = s.accept()\n{receive}"
         );
         let send = format!(
-            "import socket, time; time.sleep(0.5); s = socket.socket()\n{send}\n\
-             while True: s.sendall(bytes(100000))"
+            "import socket; s = socket.socket()\n{send}\nwhile True: s.sendall(bytes(100000))"
         );
-        Self([("right", &receive), ("left", &send)].map(|(host, program)| {
+        let begin = |host, program: &str| {
             let argv = ["python3", "-c", program];
             lab.command(host, &argv).unwrap().stderr(Stdio::null()).spawn().unwrap()
-        }))
+        };
+        let receiver = begin("right", &receive);
+        listens(lab, 7000);
+        Self([receiver, begin("left", &send)])
     }
 }
 

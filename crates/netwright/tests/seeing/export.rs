@@ -7,7 +7,11 @@ use std::{
     io::Write,
     net::UdpSocket,
     process::{Command, Stdio},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use crate::support::{
@@ -138,10 +142,11 @@ fn planted_drops_waits_and_a_drift_have_their_series() {
         let reader = UdpSocket::bind("127.0.0.1:0").unwrap();
         reader.set_read_timeout(Some(PATIENCE)).unwrap();
         let to = reader.local_addr().unwrap();
-        let until = Instant::now() + Duration::from_millis(3_500);
+        let over = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&over);
         let traffic = std::thread::spawn(move || {
             let from = UdpSocket::bind("127.0.0.1:0").unwrap();
-            while Instant::now() < until {
+            while !ended.load(Ordering::Relaxed) {
                 from.send_to(b"x", to).unwrap();
                 send_to_nobody(1);
                 std::thread::sleep(Duration::from_millis(5));
@@ -154,6 +159,7 @@ fn planted_drops_waits_and_a_drift_have_their_series() {
         });
         let all = [&ip_exec[..], &export, &always].concat();
         let out = output("ip", &all);
+        over.store(true, Ordering::Relaxed);
         traffic.join().unwrap();
         reading.join().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
@@ -212,10 +218,11 @@ fn a_real_prometheus_scrapes_it_with_a_secret() {
         page.lines().filter(|l| !l.starts_with('#')).count() as f64
     };
     let before = series();
-    let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
+    let begun = now();
     let samples = "scrape_samples_scraped{job=\"netwright\"}";
-    prometheus.number(&format!("timestamp({samples}) > {begun}"));
-    let scraped = prometheus.number(samples);
+    // A scrape that a stall kept from ending has no sample.
+    let scraped = prometheus.number(&format!("{samples} > 0 and timestamp({samples}) > {begun}"));
     let after = series();
     assert!(
         (before - 20.0..=after + 20.0).contains(&scraped),
@@ -225,9 +232,9 @@ fn a_real_prometheus_scrapes_it_with_a_secret() {
     assert_eq!((&about[0]["type"], &about[0]["unit"]), (&"counter".into(), &"seconds".into()));
     let before = kernel();
     let one = "netwright_softirqs_total{cpu=\"0\",vector=\"net_rx\"}";
-    std::thread::sleep(Duration::from_millis(1_500));
-    assert!(prometheus.number(one) >= before[one] as f64, "a newer scrape");
-    assert!(prometheus.number(one) <= kernel()[one] as f64);
+    let newer = prometheus.number(&format!("{one} and timestamp({one}) > {}", now() + 0.3));
+    assert!(newer >= before[one] as f64, "an interval that began later");
+    assert!(newer <= kernel()[one] as f64);
 }
 
 #[test]

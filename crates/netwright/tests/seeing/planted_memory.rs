@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::support::{
     NETWRIGHT, needs_root,
-    planted::{finding, found, silent},
+    planted::{beside_of, finding, found, silent},
     run,
 };
 
@@ -124,18 +124,15 @@ fn a_memory_limit_that_is_too_small() {
     let reader = Reader::start(&cgroup, &dir.path().join("file"));
     let subject = format!("/{}", cgroup.folder.file_name().unwrap().to_str().unwrap());
 
-    let before = cgroup.waited_ns();
-    let d = doctor(reader.0.id());
-    let around = cgroup.waited_ns() - before;
+    let pid = reader.0.id();
+    let (d, truth) = beside_of(|| doctor(pid), || cgroup.waited_ns());
     let f = found(&d, "memory_pressure", &subject);
     let shown = &f["evidence"][0];
     assert!(shown["source"].as_str().unwrap().ends_with("/memory.pressure"), "{f:#}");
     let value = shown["value"].as_str().unwrap();
     let percent: f64 = value.split_once('%').unwrap().0.parse().unwrap();
-    // The kernel's total over the window and a little around it.
     let ns = percent / 100.0 * d["window_ns"].as_u64().unwrap() as f64;
-    let fits = ns <= around as f64 * 1.01 && ns >= around as f64 * 0.5;
-    assert!(fits, "{percent}%: {ns} of {around}: {f:#}");
+    truth.holds(&d, ns as u64);
 
     // The look-alike: as busy, with memory for its file.
     cgroup.grant(200);

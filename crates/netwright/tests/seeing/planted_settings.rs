@@ -155,7 +155,7 @@ fn bulk(limit: &str) -> (Namespace, Namespace, [Inside; 2]) {
             let _ = connection.read(&mut buffer);
         }
     });
-    thread::sleep(Duration::from_millis(200));
+    there.await_listener(8080);
     let writer = Inside::run(&ns, |stop| {
         let mut connection = TcpStream::connect("10.88.0.2:8080").unwrap();
         connection.set_write_timeout(Some(Duration::from_millis(100))).unwrap();

@@ -84,21 +84,15 @@ fn iperf3(server: &Namespace, client: &Namespace, address: &str, args: &[&str]) 
         command
     };
     let listening = Running::start(inside(server).args(["-s", "-1"]));
-    wait_for_sockets(server, &["-l"]);
+    server.await_listener(5991);
     let sending = Running::start(inside(client).args(["-c", address, "-t", "60"]).args(args));
-    wait_for_sockets(server, &["state", "established"]);
-    sleep(Duration::from_millis(500));
-    [listening, sending]
-}
-
-/// Waits for TCP sockets of iperf3's server.
-fn wait_for_sockets(ns: &Namespace, of: &[&str]) {
     let until = Instant::now() + Duration::from_secs(20);
-    let args = [&["-Htn"], of, &["sport", "=", ":5991"]].concat();
-    while ns.run("ss", &args).is_empty() {
-        assert!(Instant::now() < until, "iperf3 has no socket: {of:?}");
+    while server.run("ss", &["-Htn", "state", "established", "sport", "=", ":5991"]).is_empty() {
+        assert!(Instant::now() < until, "iperf3 has no connection");
         sleep(Duration::from_millis(20));
     }
+    sleep(Duration::from_millis(500));
+    [listening, sending]
 }
 
 /// Softirq time since the start, a line each 50 ms; and at the end by the stacks of one in eight.

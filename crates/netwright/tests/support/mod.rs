@@ -7,6 +7,7 @@ use std::{
     os::unix::process::CommandExt,
     process::{Command, Output},
     sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, Instant},
 };
 
 /// The freshly built binary.
@@ -106,6 +107,11 @@ impl Namespace {
         output("ip", &all)
     }
 
+    /// Waits until somebody listens on this TCP port.
+    pub fn await_listener(&self, port: u16) {
+        await_listener(port, |args| self.run("ss", args));
+    }
+
     /// `netwright ARGS` inside, as JSON.
     pub fn netwright_json(&self, args: &[&str]) -> serde_json::Value {
         serde_json::from_str(&self.run(NETWRIGHT, args)).expect("netwright printed no JSON")
@@ -115,6 +121,15 @@ impl Namespace {
 impl Drop for Namespace {
     fn drop(&mut self) {
         let _ = Command::new("ip").args(["netns", "del", &self.name]).output();
+    }
+}
+
+/// Waits until somebody listens on this TCP port, where this runs `ss` with these arguments.
+pub fn await_listener(port: u16, ss: impl Fn(&[&str]) -> String) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while ss(&["-Hltn", "sport", "=", &format!(":{port}")]).is_empty() {
+        assert!(Instant::now() < until, "nobody listens on {port}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

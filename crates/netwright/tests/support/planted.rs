@@ -145,6 +145,14 @@ pub fn beside(ns: &Namespace, counter: impl Fn() -> u64) -> (Value, Bracket) {
 
 /// The same with these arguments of `doctor`.
 pub fn beside_with(ns: &Namespace, args: &[&str], counter: impl Fn() -> u64) -> (Value, Bracket) {
+    beside_of(|| ns.netwright_json(&[&["doctor"], args].concat()), counter)
+}
+
+/// The same beside a run of `doctor` elsewhere.
+pub fn beside_of(
+    doctor: impl FnOnce() -> Value + Send,
+    counter: impl Fn() -> u64,
+) -> (Value, Bracket) {
     let read = || {
         let before = Instant::now();
         let count = counter();
@@ -152,7 +160,7 @@ pub fn beside_with(ns: &Namespace, args: &[&str], counter: impl Fn() -> u64) -> 
         (before + before.elapsed() / 2, count)
     };
     thread::scope(|scope| {
-        let doctor = scope.spawn(|| ns.netwright_json(&[&["doctor"], args].concat()));
+        let doctor = scope.spawn(doctor);
         let mut seen = vec![read()];
         while !doctor.is_finished() {
             thread::sleep(Duration::from_millis(10));

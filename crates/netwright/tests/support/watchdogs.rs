@@ -29,3 +29,9 @@ pub fn kill_watchdog_of(maker: u32) {
     // SAFETY: a process that our own child started and that waits for its end.
     assert_eq!(unsafe { libc::kill(all[0], libc::SIGKILL) }, 0);
 }
+
+/// Whether a process holds an flock(2) lock, and does not wait for one.
+pub fn has_lock(pid: u32) -> bool {
+    let (pid, all) = (pid.to_string(), fs::read_to_string("/proc/locks").unwrap());
+    all.lines().any(|l| l.contains("FLOCK") && !l.contains("->") && l.split(' ').any(|w| w == pid))
+}

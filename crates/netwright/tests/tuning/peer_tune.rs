@@ -12,7 +12,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{NETWRIGHT, needs_root, serve::Serve, watchdogs::watchdogs_of};
+use crate::support::{
+    NETWRIGHT, needs_root,
+    serve::Serve,
+    watchdogs::{has_lock, watchdogs_of},
+};
 use lab::{pair::PairSpec, testing::TestLab};
 use serde_json::Value;
 
@@ -210,13 +214,6 @@ fn children(pid: i32) -> Vec<i32> {
         .collect()
 }
 
-/// Whether it holds an flock(2) lock, and does not wait for one.
-fn has_lock(child: &Child) -> bool {
-    let pid = child.id().to_string();
-    let all = fs::read_to_string("/proc/locks").unwrap();
-    all.lines().any(|l| l.contains("FLOCK") && !l.contains("->") && l.split(' ').any(|w| w == pid))
-}
-
 fn send(pid: i32, signal: i32) {
     // SAFETY: a process that our own child started and that waits for its end.
     assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
@@ -326,7 +323,7 @@ fn a_lock_that_somebody_holds_does_not_stop_what_puts_back() {
     assert_eq!(watchdog.len(), 1, "{watchdog:?}");
     send(watchdog[0], libc::SIGSTOP);
     send(remote, libc::SIGKILL);
-    wait_for("the holder's lock", || has_lock(&holder));
+    wait_for("the holder's lock", || has_lock(holder.id()));
     send(watchdog[0], libc::SIGCONT);
     std::thread::sleep(Duration::from_secs(2));
     assert!(pair.rmem() != SMALL && holder.try_wait().unwrap().is_none(), "the lock is held");

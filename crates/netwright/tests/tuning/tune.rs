@@ -5,7 +5,12 @@ mod interrupted;
 mod privileges;
 mod profiles;
 
-use std::{fs, os::fd::AsRawFd, path::Path, time::Duration};
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    os::fd::AsRawFd,
+    path::Path,
+};
 
 use crate::support::{
     heeding, run,
@@ -337,21 +342,20 @@ fn the_second_waits_for_the_first_or_refuses_at_once() {
         let second = || {
             let command = host.command(host.state.path(), &["apply", "nic.v0.mtu=1400"]);
             let mut command = heeding(command, libc::SIGINT);
-            let waits = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
-            std::thread::sleep(Duration::from_millis(400));
+            let mut waits = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+            let mut said = BufReader::new(waits.stderr.take().unwrap()).lines();
+            assert!(said.any(|l| l.unwrap().contains("waiting for")), "it said nothing");
             assert_eq!(read(MTU), "1500");
-            waits
+            (waits, said)
         };
         // A waiting command has begun nothing: Ctrl-C ends it at once.
-        let mut waits = second();
+        let (mut waits, _said) = second();
         // SAFETY: our own child, which was not waited for yet.
         assert_eq!(unsafe { libc::kill(waits.id().cast_signed(), libc::SIGINT) }, 0);
         assert!(!waits.wait().unwrap().success());
-        let waits = second();
+        let (mut waits, _said) = second();
         drop(lock);
-        let out = waits.wait_with_output().unwrap();
-        assert!(out.status.success());
-        assert!(String::from_utf8_lossy(&out.stderr).contains("waiting for"), "it said nothing");
+        assert!(waits.wait().unwrap().success());
         assert_eq!(read(MTU), "1400");
     });
 }

@@ -293,7 +293,7 @@ fn what_somebody_else_set_since_is_named_and_left_unless_it_is_to_be_overwritten
 fn the_guard_leaves_what_somebody_else_set_since() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
     let state = state.path();
-    let asks = ["apply", "--netns", &ns.name, "--confirm", "1s", "nic.v0.mtu=1400"];
+    let asks = ["apply", "--netns", &ns.name, "--confirm", "5s", "nic.v0.mtu=1400"];
     assert_eq!(tune(state, &[&asks[..], &["nic.v0.txqueuelen=500"]].concat()).0, 0);
     ns.run("ip", &["link", "set", "v0", "mtu", "1300"]);
     let link = || ns.run("ip", &["link", "show", "v0"]);

@@ -112,7 +112,7 @@ fn what_may_cut_the_own_connection_is_undone_unless_confirmed() {
         assert_eq!(host.tune(&["rollback"]).0, 0);
 
         // Without confirmation it is rolled back.
-        assert!(over_ssh(&["apply", "nic.v0.mtu=1400", "--confirm", "1s"]).status.success());
+        assert!(over_ssh(&["apply", "nic.v0.mtu=1400", "--confirm", "5s"]).status.success());
         within(Duration::from_secs(30), "the watchdog undoes", || read(MTU) == "1500");
         let rolled_back =
             || json(&host.tune(&["log", "--json"]).1)["sets"][1]["state"] == "rolled_back";
@@ -228,7 +228,7 @@ fn what_is_completed_has_a_guard_of_its_own() {
         assert!(code == 2 && err.contains("was begun with a watchdog"), "{err}");
         // SAFETY: a watchdog of ours.
         assert_eq!(unsafe { libc::kill(both[1], libc::SIGKILL) }, 0);
-        let (code, out, err) = host.tune(&["apply", "--finish", "1", "--confirm", "1s"]);
+        let (code, out, err) = host.tune(&["apply", "--finish", "1", "--confirm", "5s"]);
         assert_eq!(code, 0, "{out}{err}");
         within(Duration::from_secs(30), "the third one undoes", || read(MTU) == "1500");
     });

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{namespace, tune, wait_for};
-use crate::support::{NETWRIGHT, Namespace, output};
+use crate::support::{NETWRIGHT, Namespace, output, watchdogs::has_lock};
 
 #[test]
 fn a_journal_that_makes_no_sense_is_no_empty_one() {
@@ -294,7 +294,7 @@ fn nobody_else_writes_the_journal_or_holds_the_lock() {
 fn a_lock_that_is_held_keeps_the_guard_for_a_bound_only() {
     let (ns, state) = (namespace(), tempfile::tempdir().unwrap());
     let state = state.path();
-    let asks = ["apply", "--netns", &ns.name, "--confirm", "1s", "nic.v0.txqueuelen=500"];
+    let asks = ["apply", "--netns", &ns.name, "--confirm", "5s", "nic.v0.txqueuelen=500"];
     assert_eq!(tune(state, &asks).0, 0);
     let lock = state.join("lock");
     let mut holder = Command::new("flock");
@@ -304,7 +304,7 @@ fn a_lock_that_is_held_keeps_the_guard_for_a_bound_only() {
         let (code, out, err) = tune(state, &["rollback", "--no-wait"]);
         assert!(code == 4 && err.contains(why), "{code} {out}{err}");
     };
-    wait_for("the holder", || tune(state, &["rollback", "--no-wait"]).0 == 4);
+    wait_for("the holder", || has_lock(holder.id()));
     held(&format!("process {} is changing this host", holder.id()));
     let qlen = || ns.run("cat", &["/sys/class/net/v0/tx_queue_len"]).trim().to_owned();
     assert_eq!(qlen(), "500");
@@ -395,10 +395,10 @@ fn a_confirmation_after_the_deadline_says_what_came_first() {
         &ns,
         state.path(),
         "watchdog() { sed -n 's/.*\"armed\",\"pid\":\\([0-9]*\\).*/\\1/p' $S/journal/*$1.jsonl; }; \
-         $N apply --confirm 1s nic.v0.txqueuelen=500 >$S/out; kill -STOP $(watchdog 1); sleep 1.2; \
+         $N apply --confirm 5s nic.v0.txqueuelen=500 >$S/out; kill -STOP $(watchdog 1); sleep 5.2; \
          $N confirm; echo code $?; kill -CONT $(watchdog 1); \
          while [ -e /proc/$(watchdog 1) ]; do sleep 0.1; done; qlen; $N rollback; \
-         $N apply --confirm 1s nic.v0.txqueuelen=500 >$S/out; mount -o remount,ro $S; \
+         $N apply --confirm 5s nic.v0.txqueuelen=500 >$S/out; mount -o remount,ro $S; \
          for i in $(seq 100); do [ $(qlen) = 1000 ] && break; sleep 0.1; done; \
          kill -STOP $(watchdog 2); mount -o remount,rw $S; $N confirm || echo code $?; \
          kill -CONT $(watchdog 2); while [ -e /proc/$(watchdog 2) ]; do sleep 0.1; done; \
