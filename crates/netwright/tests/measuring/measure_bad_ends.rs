@@ -8,7 +8,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{NETWRIGHT, output, serve::Serve};
+use crate::support::{
+    NETWRIGHT,
+    hostile::{IDLE_THREADS, held, settled},
+    output,
+    serve::Serve,
+};
 use serde_json::Value;
 
 /// Runs a measurement that must fail; returns its line.
@@ -175,11 +180,18 @@ fn ended_while_it_warms_up_nothing_was_measured_by_either_signal() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_millis(1200));
+        // Its threads at the server say that the test runs, which is long after the handlers.
+        let until = Instant::now() + Duration::from_secs(20);
+        while held(&serve).threads <= IDLE_THREADS {
+            assert!(Instant::now() < until, "{kind}: no test began");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(200));
         // SAFETY: our own child.
         unsafe { libc::kill(child.id() as i32, signal) };
         let out = child.wait_with_output().unwrap();
         nothing(kind, &out, "the run ended before the first");
+        settled(&serve, IDLE_THREADS);
     }
 }
 

@@ -62,18 +62,6 @@ impl Wire {
         let document = self.left.netwright_json(&words.split(' ').collect::<Vec<_>>());
         document["runs"][0].clone()
     }
-
-    /// A counter of the left side, by its protocol's line in `/proc/net`.
-    fn counter(&self, file: &str, protocol: &str, name: &str) -> u64 {
-        let text = self.left.run("cat", &[file]);
-        let lines: Vec<Vec<&str>> = text
-            .lines()
-            .filter(|l| l.starts_with(&format!("{protocol}: ")))
-            .map(|l| l.split(' ').collect())
-            .collect();
-        let at = lines[0].iter().position(|w| *w == name).unwrap();
-        lines[1][at].parse().unwrap()
-    }
 }
 
 impl Drop for Wire {
@@ -114,7 +102,7 @@ fn retransmits_are_those_that_the_kernel_counts() {
     let wire = Wire::new();
     // A queue of a few frames, which the sender overruns again and again.
     wire.rate("50mbit", "20k");
-    let retransmits = || wire.counter("/proc/net/snmp", "Tcp", "RetransSegs");
+    let retransmits = || wire.left.snmp("Tcp", "RetransSegs");
     let before = retransmits();
     let r = wire.stream("--duration 2s --warmup 0ms --cooldown 0ms");
     let (measured, counted) = (r["retransmits"].as_u64().unwrap(), retransmits() - before);

@@ -97,7 +97,7 @@ fn hosts_causes_and_the_change_for_most_are_those_that_were_planted() {
     let fleet = SimulatedFleet::start(eight());
     // A mesh in the same job is no host.
     let mesh = Exporter::of("mesh", &["--peers", "dns:127.0.0.1", "--every", "1h"]);
-    let config = format!("{}  - {{targets: ['{}']}}\n", fleet.config("1s"), mesh.address);
+    let config = format!("{}  - {{targets: ['{}']}}\n", fleet.config("5s"), mesh.address);
     let prometheus = Prometheus::start(&config, "");
     scraped(&prometheus, 8, 1);
     let url = prometheus.url();

@@ -198,14 +198,6 @@ fn narrow_wire() -> (Namespace, Namespace) {
     (left, right)
 }
 
-fn retransmitted(space: &Namespace) -> u64 {
-    let text = space.run("cat", &["/proc/net/snmp"]);
-    let lines: Vec<Vec<&str>> =
-        text.lines().filter(|l| l.starts_with("Tcp: ")).map(|l| l.split(' ').collect()).collect();
-    let at = lines[0].iter().position(|w| *w == "RetransSegs").unwrap();
-    lines[1][at].parse().unwrap()
-}
-
 #[test]
 fn retransmits_are_those_that_the_kernel_counts_with_their_connection() {
     for (address, local, peer) in
@@ -221,11 +213,12 @@ fn retransmits_are_those_that_the_kernel_counts_with_their_connection() {
         left.netwright_json(&args);
         drop(serve);
         // The last retransmits may come after the end.
-        let (mut total, until) = (retransmitted(&left), Instant::now() + Duration::from_secs(20));
+        let retransmitted = || left.snmp("Tcp", "RetransSegs");
+        let (mut total, until) = (retransmitted(), Instant::now() + Duration::from_secs(20));
         let mut intervals = vec![];
         loop {
             intervals.extend(watching.rest());
-            let now = retransmitted(&left);
+            let now = retransmitted();
             if mem::replace(&mut total, now) == now || Instant::now() > until {
                 break;
             }
