@@ -6,7 +6,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use crate::support::{NETWRIGHT, Namespace, serve::Serve};
+use crate::support::{NETWRIGHT, Namespace, planted::nstat, serve::Serve};
 use serde_json::Value;
 
 /// The server's address, in its namespace.
@@ -93,7 +93,7 @@ impl Pair {
 
 /// Datagrams dropped by full receive buffers.
 fn no_room(ns: &Namespace) -> u64 {
-    ns.snmp("Udp", "RcvbufErrors")
+    nstat(ns, "UdpRcvbufErrors")
 }
 
 /// Killed when dropped. (`ip netns exec` becomes the program.)
@@ -197,11 +197,11 @@ fn we_see_the_wires_rate_to_and_from_a_stock_server() {
     Pair::slow(&pair.local);
     Pair::slow(&pair.peer);
     for (direction, sender) in [("forward", &pair.local), ("reverse", &pair.peer)] {
-        let before = sender.snmp("Tcp", "RetransSegs");
+        let before = nstat(sender, "TcpRetransSegs");
         let run = pair.measure(&format!("--direction {direction} --duration 3s --warmup 1s"));
         is_the_wires(rate(&run, "/bits_per_s"));
         // The kernel's count is of the second before, too.
-        let kernels = sender.snmp("Tcp", "RetransSegs") - before;
+        let kernels = nstat(sender, "TcpRetransSegs") - before;
         let measured = count(&run, "/retransmits");
         assert!(measured <= kernels && kernels < 2 * measured, "{measured} of {kernels}: {run:#}");
         let lines = run["intervals"].as_array().unwrap();

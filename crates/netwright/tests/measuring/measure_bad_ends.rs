@@ -10,7 +10,7 @@ use std::{
 
 use crate::support::{
     NETWRIGHT,
-    hostile::{IDLE_THREADS, held, settled},
+    hostile::{IDLE_THREADS, at_work, settled},
     output,
     serve::Serve,
 };
@@ -180,13 +180,7 @@ fn ended_while_it_warms_up_nothing_was_measured_by_either_signal() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Its threads at the server say that the test runs, which is long after the handlers.
-        let until = Instant::now() + Duration::from_secs(20);
-        while held(&serve).threads <= IDLE_THREADS {
-            assert!(Instant::now() < until, "{kind}: no test began");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        std::thread::sleep(Duration::from_millis(200));
+        at_work(&serve, IDLE_THREADS);
         // SAFETY: our own child.
         unsafe { libc::kill(child.id() as i32, signal) };
         let out = child.wait_with_output().unwrap();

@@ -11,7 +11,9 @@ use std::{
 
 use crate::support::{
     NETWRIGHT,
-    hostile::{dial, forgets, frame, greeted, held, is_closed, receive, server, serves, test},
+    hostile::{
+        at_work, dial, forgets, frame, greeted, held, is_closed, receive, server, serves, test,
+    },
     run,
     serve::Serve,
 };
@@ -194,11 +196,7 @@ fn a_client_that_is_killed_in_the_middle_is_forgotten() {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        let begun = Instant::now();
-        while held(&serve).threads <= before.threads + 1 {
-            assert!(begun.elapsed() < Duration::from_secs(20), "{args:?} never began");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        at_work(&serve, before.threads + 1);
         std::thread::sleep(Duration::from_millis(300));
         child.kill().unwrap();
         child.wait().unwrap();

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use crate::support::{NETWRIGHT, Namespace, run};
+use crate::support::{NETWRIGHT, Namespace, planted::nstat, run};
 use serde_json::Value;
 
 /// Two namespaces on a veth; the server serves in the second.
@@ -102,7 +102,7 @@ fn retransmits_are_those_that_the_kernel_counts() {
     let wire = Wire::new();
     // A queue of a few frames, which the sender overruns again and again.
     wire.rate("50mbit", "20k");
-    let retransmits = || wire.left.snmp("Tcp", "RetransSegs");
+    let retransmits = || nstat(&wire.left, "TcpRetransSegs");
     let before = retransmits();
     let r = wire.stream("--duration 2s --warmup 0ms --cooldown 0ms");
     let (measured, counted) = (r["retransmits"].as_u64().unwrap(), retransmits() - before);

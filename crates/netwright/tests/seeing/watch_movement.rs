@@ -11,7 +11,9 @@ use std::{
 };
 
 use crate::support::{
-    NETWRIGHT, Namespace, run,
+    NETWRIGHT, Namespace,
+    planted::nstat,
+    run,
     serve::Serve,
     watching::{Watching, known},
 };
@@ -213,7 +215,7 @@ fn retransmits_are_those_that_the_kernel_counts_with_their_connection() {
         left.netwright_json(&args);
         drop(serve);
         // The last retransmits may come after the end.
-        let retransmitted = || left.snmp("Tcp", "RetransSegs");
+        let retransmitted = || nstat(&left, "TcpRetransSegs");
         let (mut total, until) = (retransmitted(), Instant::now() + Duration::from_secs(20));
         let mut intervals = vec![];
         loop {

@@ -62,6 +62,15 @@ pub fn server(args: &[&str]) -> (Serve, HeldConnections) {
     (serve, before)
 }
 
+/// Waits until a test runs at a server, which had this many threads before.
+pub fn at_work(serve: &Serve, threads: u64) {
+    let begun = Instant::now();
+    while held(serve).threads <= threads {
+        assert!(begun.elapsed() < Duration::from_secs(20), "no test began");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Its resources once it is back to this many threads.
 pub fn settled(serve: &Serve, threads: u64) -> HeldConnections {
     let begun = Instant::now();

@@ -107,18 +107,6 @@ impl Namespace {
         output("ip", &all)
     }
 
-    /// A counter of its kernel, by its protocol's line in `/proc/net/snmp`.
-    pub fn snmp(&self, protocol: &str, name: &str) -> u64 {
-        let text = self.run("cat", &["/proc/net/snmp"]);
-        let lines: Vec<Vec<&str>> = text
-            .lines()
-            .filter(|l| l.starts_with(&format!("{protocol}: ")))
-            .map(|l| l.split(' ').collect())
-            .collect();
-        let at = lines[0].iter().position(|w| *w == name).unwrap();
-        lines[1][at].parse().unwrap()
-    }
-
     /// Waits until somebody listens on this TCP port.
     pub fn await_listener(&self, port: u16) {
         await_listener(port, |args| self.run("ss", args));
