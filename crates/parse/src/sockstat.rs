@@ -1,5 +1,5 @@
-//! `/proc/net/sockstat` and `sockstat6`: socket gauges of this network namespace (memory:
-//! of the whole host). **Source**: `net/ipv4/proc.c`, `net/ipv6/proc.c`.
+//! `/proc/net/sockstat` and `sockstat6`: socket gauges of this network namespace (memory
+//! and orphans: of the whole host). **Source**: `net/ipv4/proc.c`, `net/ipv6/proc.c`.
 
 use std::collections::BTreeMap;
 

@@ -45,7 +45,7 @@ fn in_use(case: &Case<'_>) -> Result<(u64, u64, &'static str), Missing> {
             Ok((
                 all.map(|s| s.1).sum(),
                 waiting,
-                "/proc/net/sockstat TCP tw and orphan, /proc/net/snmp Tcp CurrEstab",
+                "/proc/net/sockstat TCP inuse and tw, /proc/net/snmp Tcp CurrEstab, sock_diag",
             ))
         }
         states => {

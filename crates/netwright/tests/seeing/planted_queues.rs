@@ -3,6 +3,7 @@
 
 use std::{
     net::{Shutdown, TcpListener, TcpStream, UdpSocket},
+    sync::mpsc,
     thread,
     time::Duration,
 };
@@ -194,4 +195,38 @@ fn listeners_in_the_range_are_no_connections() {
     });
     thread::sleep(Duration::from_millis(200));
     silent(&doctor(&ns), "ports_running_out");
+}
+
+/// Connections closed while the other end is away: each holds its port until the kernel gives up.
+#[test]
+fn orphans_are_counted_where_they_are_and_nowhere_else() {
+    const ORPHANS: u64 = 45;
+    let (server, clients) = pair();
+    let elsewhere = Namespace::new();
+    for ns in [&clients, &elsewhere] {
+        ns.run("sysctl", &["-q", "net.ipv4.ip_local_port_range=40000 40049"]);
+    }
+    let _server = listener(&server, "10.88.0.1:8080", None);
+    let (made, wait_made) = mpsc::channel();
+    let (away, wait_away) = mpsc::channel();
+    let closing = Inside::run(&clients, move |_| {
+        let connect = |_| TcpStream::connect("10.88.0.1:8080").unwrap();
+        let all: Vec<_> = (0..ORPHANS).map(connect).collect();
+        made.send(()).unwrap();
+        wait_away.recv().unwrap();
+        drop(all);
+    });
+    wait_made.recv().unwrap();
+    server.run("ip", &["link", "set", "va", "down"]);
+    away.send(()).unwrap();
+    closing.join();
+    let d = doctor(&clients);
+    let f = found(&d, "ports_running_out", "net.ipv4.ip_local_port_range");
+    assert_eq!(figure(f, "connections, listeners left out"), ORPHANS, "{f:#}");
+    // The kernel's count of orphans is that of all namespaces.
+    let all = elsewhere.run("cat", &["/proc/net/sockstat"]);
+    let words: Vec<_> = all.split_whitespace().collect();
+    let orphans = words.windows(2).find(|w| w[0] == "orphan").unwrap()[1];
+    assert!(orphans.parse::<u64>().unwrap() >= ORPHANS, "{all}");
+    silent(&doctor(&elsewhere), "ports_running_out");
 }
