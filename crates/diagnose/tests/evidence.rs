@@ -19,11 +19,10 @@ const READ_WHOLE: [&str; 5] =
     ["/facts/cpus", "/facts/numa_nodes", "/facts/nics", "/facts/idle_states", "/samples/cpus"];
 
 /// Evidence with a substitute, and the substitute.
-const SUBSTITUTED: [(&str, &str); 5] = [
+const SUBSTITUTED: [(&str, &str); 4] = [
     ("/samples/nics/*/queues", "ring_too_small"), // before 6.9: the interface's own counters
     ("/samples/nics/*/queues", "driver_starvation"), // the driver's own counters
     ("/samples/nics/*/driver_stats", "ring_too_small"), // a driver without: the same
-    ("/samples/tcp_states", "ports_running_out"), // sockstat's sums
     ("/facts/nics/*/coalesce/adaptive_rx", "coalescing_goal"), // asked, and the driver has none
 ];
 

@@ -54,7 +54,7 @@ pub struct Samples {
     pub neighbours: Reading<Vec<NeighbourTable>>,
     /// Memory counters: `numa_hint_faults`, … **Source**: `/proc/vmstat`.
     pub vmstat: Reading<BTreeMap<String, Delta>>,
-    /// Connections in the last reading by state (`time_wait`, `established`, `opening_or_closing`).
+    /// Connections in the last reading by state (`time_wait`, `established`).
     pub tcp_states: Reading<BTreeMap<String, u64>>,
     /// Listening TCP sockets, ascending by address. **Source**: `sock_diag` at each reading.
     #[serde(default = "not_sampled::<ListenerSample>")]

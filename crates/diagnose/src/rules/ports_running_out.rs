@@ -14,12 +14,13 @@ pub static RULE: Rule = Rule {
     id: "ports_running_out",
     number: 22,
     title: "local ports running out",
-    needs: &["net.ipv4.ip_local_port_range", "connections by state, or TCP tw of sockstat"],
+    needs: &["net.ipv4.ip_local_port_range", "TCP inuse and tw of sockstat", "listeners"],
     explained_by: &["below_kernel_default"],
     judge,
 };
 
 const RANGE: &str = "net.ipv4.ip_local_port_range";
+const SOCKSTAT: &str = "/proc/net/sockstat";
 const REUSE: &str = "net.ipv4.tcp_tw_reuse";
 /// Share of the range. Our proposal.
 const FULL: f64 = 0.80;
@@ -32,32 +33,18 @@ fn judge(case: &Case<'_>) -> Vec<Judgement> {
     vec![settle("", one(case))]
 }
 
-/// Connections that may hold a local port, and how many of them wait in TIME_WAIT.
-fn in_use(case: &Case<'_>) -> Result<(u64, u64, &'static str), Missing> {
-    let samples = case.samples()?;
-    match &samples.tcp_states {
-        model::Reading::Known(states) => {
-            let all = states.iter().filter(|(s, _)| !matches!(s.as_str(), "listen" | "close"));
-            // Without this value the sum would be too small.
-            let waiting = *states.get("time_wait").ok_or_else(|| {
-                Missing("connections in TIME_WAIT: not known from the window".into())
-            })?;
-            Ok((
-                all.map(|s| s.1).sum(),
-                waiting,
-                "/proc/net/sockstat TCP inuse and tw, /proc/net/snmp Tcp CurrEstab, sock_diag",
-            ))
-        }
-        states => {
-            let gauges = need("/proc/net/sockstat", &samples.sockstat)?;
-            let why = states.why_not().unwrap_or("not known");
-            let gauge = |name: &str| gauges.get(name).copied();
-            match (gauge("TCP.tw"), gauge("TCP.inuse")) {
-                (Some(tw), Some(inuse)) => Ok((tw + inuse, tw, "/proc/net/sockstat")),
-                _ => Err(Missing(format!("connections by state: {why}"))),
-            }
-        }
-    }
+/// Connections that may hold a local port, and how many of them wait in TIME_WAIT. What is `inuse`
+/// listens or is a connection; `TCP.orphan` would add those of every other network namespace.
+fn in_use(case: &Case<'_>) -> Result<(u64, u64), Missing> {
+    let gauges = need(SOCKSTAT, &case.samples()?.sockstat)?;
+    let gauge = |name: &str| {
+        gauges.get(name).copied().ok_or_else(|| Missing(format!("{SOCKSTAT}: no {name}")))
+    };
+    let listeners = need("listeners", &case.facts.listeners)?.len() as u64;
+    let time_wait = gauge("TCP.tw")?;
+    // A host without IPv6 has no line of it.
+    let sockets = gauge("TCP.inuse")? + gauges.get("TCP6.inuse").unwrap_or(&0);
+    Ok((sockets.saturating_sub(listeners) + time_wait, time_wait))
 }
 
 fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
@@ -67,12 +54,12 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     };
     let size = high.saturating_sub(low) + 1;
     let counted = in_use(case);
-    let (used, waiting, source) = counted.clone()?;
-    let share = used as f64 / size as f64;
+    let (all, time_wait) = counted.clone()?;
+    let share = all as f64 / size as f64;
     if share <= FULL {
         let text = format!(
             "{} connections in all, {} local ports for each destination",
-            text::count(used),
+            text::count(all),
             text::count(size)
         );
         return clear(text, [&case.sysctl_numbers(RANGE), &counted]);
@@ -88,7 +75,7 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     };
     let draft = Draft::new(
         RANGE,
-        format!("{} connections for {} local ports", text::count(used), text::count(size)),
+        format!("{} connections for {} local ports", text::count(all), text::count(size)),
     )
     .weigh(severity, confidence)
     .explain(
@@ -99,8 +86,8 @@ fn one(case: &Case<'_>) -> Result<Judgement, Missing> {
     .gain(Gain::Improves, "room for new connections to one destination")
     .show(
         "connections, listeners left out",
-        format!("{}, {} of them in TIME_WAIT", text::count(used), text::count(waiting)),
-        source,
+        format!("{}, {} of them in TIME_WAIT", text::count(all), text::count(time_wait)),
+        "/proc/net/sockstat TCP inuse and tw, sock_diag",
     )
     .show_sysctl(case, RANGE);
     let draft = match opened {

@@ -322,34 +322,22 @@ fn softnet(readings: &[Raw], cpu: CpuId, online: &[BTreeSet<CpuId>]) -> Reading<
     })
 }
 
-/// TCP connections by the cheap gauges. The connection table would have every state, at a cost that
+/// TCP connections by the cheap gauges. `TCP.orphan` is none: it counts every network namespace. The connection table would have every state, at a cost that
 /// grows with the connections.
 fn tcp_states(last: &Raw) -> Reading<BTreeMap<String, u64>> {
     let gauges = [
         ("time_wait", last.sockstat.as_ref(), "TCP.tw"),
         ("established", last.protocols.as_ref(), "Tcp.CurrEstab"),
     ];
-    let mut states: BTreeMap<String, u64> = gauges
+    let states: BTreeMap<String, u64> = gauges
         .iter()
         .filter_map(|(state, table, key)| Some(((*state).to_owned(), *table.known()?.get(*key)?)))
         .collect();
-    states.extend(opening_or_closing(last).map(|n| ("opening_or_closing".to_owned(), n)));
     if states.is_empty() {
         last.sockstat.clone().and_then(|_| Reading::absent("/proc/net/sockstat: no TCP line"))
     } else {
         Reading::Known(states)
     }
-}
-
-/// Connections neither established nor in TIME_WAIT: SYN_SENT, FIN_WAIT, LAST_ACK. What is `inuse` listens
-/// or is a connection. `TCP.orphan` would not do: it counts those of every network namespace.
-fn opening_or_closing(last: &Raw) -> Option<u64> {
-    let sockstat = last.sockstat.known()?;
-    let inuse = sockstat.get("TCP.inuse")? + sockstat.get("TCP6.inuse").unwrap_or(&0);
-    let established = last.protocols.known()?.get("Tcp.CurrEstab")?;
-    let listening = last.listeners.known()?.len() as u64;
-    // The three are read one after another.
-    Some(inuse.saturating_sub(established + listening))
 }
 
 #[cfg(test)]
