@@ -129,54 +129,53 @@ mod tests {
     use super::*;
     use crate::spec;
 
-    fn load(command: &str) -> Result<Vec<Duration>, ProveError> {
-        ended(command, Duration::ZERO, false)
-    }
-
-    fn ended(command: &str, patience: Duration, end: bool) -> Result<Vec<Duration>, ProveError> {
-        begun(command).end(patience, &AtomicBool::new(end))
-    }
-
-    fn begun(command: &str) -> WorkloadLoop {
+    /// Ends a load once it began `runs` runs or failed by itself. `command` runs with `n`, the
+    /// number of runs before it.
+    fn ended(
+        (command, runs): (&str, u32),
+        patience: Duration,
+        interrupted: bool,
+    ) -> Result<Vec<Duration>, ProveError> {
+        let folder = tempfile::tempdir().unwrap();
+        let count = folder.path().join("n");
+        let n = count.display();
         let text = format!(
-            "command = \"\"\"{command}\"\"\"\n[[factor]]\nname = \"v\"\nlevels = [\"{{v}}\", 2]\nset = \":\"\nunset = \":\"\n\
+            "command = \"\"\"n=$(cat {n} 2>/dev/null || echo 0); echo $((n + 1)) > {n}; {command}\"\"\"\n\
+             [[factor]]\nname = \"v\"\nlevels = [\"{{v}}\", 2]\nset = \":\"\nunset = \":\"\n\
              [[metric]]\nname = \"t\"\ntime = true\nbetter = \"lower\"\n"
         );
         let experiment = Experiment::check(spec::parse(&text).unwrap(), "x").unwrap();
         let workload = WorkloadLoop::start(&experiment, Path::new("/none")).unwrap();
-        thread::sleep(Duration::from_millis(700));
-        workload
+        let begun = || std::fs::read_to_string(&count).ok()?.trim().parse::<u32>().ok();
+        while !workload.failed() && begun() < Some(runs) {
+            thread::sleep(LOOK);
+        }
+        workload.end(patience, &AtomicBool::new(interrupted))
     }
 
     #[test]
     fn one_failure_in_five_is_the_moments_and_more_are_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let count = folder.path().join("n").display().to_string();
-        let counts = |fails: &str| {
-            let _ = std::fs::remove_file(&count);
-            format!("n=$(cat {count} 2>/dev/null); echo $((n + 1)) > {count}; sleep 0.02; {fails}")
-        };
-        let every = |fails: &str| load(&counts(fails));
-        assert!(every("test $((n % 6)) != 1").unwrap().len() > 2);
-        let why = every("test $((n % 5)) -lt 3").unwrap_err().to_string();
+        let of_fifteen = |command| ended((command, 15), Duration::ZERO, false);
+        assert!(of_fifteen("test $((n % 6)) != 1").unwrap().len() > 10);
+        let why = of_fifteen("test $((n % 5)) -lt 3").unwrap_err().to_string();
         assert!(why.contains("failed with exit code 1"), "{why}");
-        assert!(every("test $n").unwrap().len() > 2, "the first run alone");
-        assert!(load("false").is_err());
+        assert!(of_fifteen("test $n != 0").unwrap().len() > 10, "the first run alone");
+        assert!(of_fifteen("false").is_err());
     }
 
     #[test]
     fn a_slow_run_is_waited_for_and_reported_with_its_duration() {
-        let long = Duration::from_secs(30);
-        let took = ended("sleep 1.2", long, false).unwrap();
-        assert!(took.len() == 1 && took[0] >= Duration::from_millis(1_200), "{took:?}");
-        let why = ended("sleep 1; exit 3", long, false).unwrap_err().to_string();
+        let (short, long) = (Duration::from_millis(100), Duration::from_secs(30));
+        let took = ended(("sleep 0.5", 1), long, false).unwrap();
+        assert!(took.len() == 1 && took[0] >= Duration::from_millis(500), "{took:?}");
+        let why = ended(("sleep 0.5; exit 3", 1), long, false).unwrap_err().to_string();
         assert_eq!(why, "the workload failed with exit code 3");
-        let once = Duration::from_millis(1_000);
-        let why = ended("sleep 1.2; exit 3", once, false).unwrap_err().to_string();
+        let second = ("test $n = 0 && exit 3; exec sleep 60", 2);
+        let why = ended(second, short, false).unwrap_err().to_string();
         assert_eq!(why, "the workload failed with exit code 3", "ended before the second run");
-        assert!(ended("sleep 0.5; exit 3", long, true).unwrap().is_empty());
-        let why = ended("sleep 60", Duration::from_millis(100), false).unwrap_err().to_string();
+        let why = ended(("exec sleep 60", 1), short, false).unwrap_err().to_string();
         assert!(why.starts_with("the workload was run, and no run ended within "), "{why}");
-        assert!(ended("sleep 60", long, true).unwrap().is_empty());
+        assert!(ended(second, long, true).unwrap().is_empty());
+        assert!(ended(("exec sleep 60", 1), long, true).unwrap().is_empty());
     }
 }
