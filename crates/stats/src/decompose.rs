@@ -11,7 +11,8 @@
 //!
 //! The sum is held against the mean over *all* time and transactions, disturbed rounds included:
 //! medians of rounds that do not add up to it say that what disturbed them is a part of the
-//! result, and the decomposition is inconclusive.
+//! result, and the decomposition is inconclusive. So it is where rounds far slower than the median
+//! took much of the time, and other rounds were as much faster: both are part of the mean.
 
 use model::explain::{Component, Disturbance, RoundSide, Sum};
 
@@ -201,13 +202,26 @@ fn sum(all: &[Pair], sum_ns: f64) -> Sum {
     let time: f64 = rounds().map(|r| r.window_ns * f64::from(r.clients)).sum();
     let measured_ns = time / rounds().map(|r| r.transactions).sum::<u64>().max(1) as f64;
     let error = if measured_ns > 0.0 { sum_ns / measured_ns - 1.0 } else { f64::INFINITY };
-    let conclusive = error.abs() <= ALLOWED;
+    let cycles: Vec<f64> = rounds().map(|r| r.cycle_ns()).collect();
+    let conclusive = error.abs() <= ALLOWED && lost(rounds(), median(&cycles)) <= LOST * time;
     let mut disturbed = vec![];
     if !conclusive {
-        disturbed.extend(apart(&rounds().map(|r| r.cycle_ns()).collect::<Vec<f64>>()));
-        disturbed.extend(drift(rounds().map(|r| r.cycle_ns()).collect()));
+        disturbed.extend(apart(&cycles));
+        disturbed.extend(drift(&cycles));
     }
     Sum { measured_ns, sum_ns, error, allowed: ALLOWED, conclusive, disturbed }
+}
+
+/// Rounds this many times slower than the median may lose `LOST` of the time.
+const FAR_SLOWER: f64 = 2.0;
+const LOST: f64 = 0.05;
+
+/// The time of far slower rounds beyond what their transactions take in the median round.
+fn lost(rounds: impl Iterator<Item = Round>, typical: f64) -> f64 {
+    rounds
+        .filter(|r| r.cycle_ns() > FAR_SLOWER * typical)
+        .map(|r| r.window_ns * f64::from(r.clients) - r.transactions as f64 * typical)
+        .sum()
 }
 
 /// From here on a round stands out from the median, in parts of it.
@@ -241,7 +255,7 @@ fn apart(cycles: &[f64]) -> Vec<Disturbance> {
 }
 
 /// The second half against the first.
-fn drift(cycles: Vec<f64>) -> Option<Disturbance> {
+fn drift(cycles: &[f64]) -> Option<Disturbance> {
     let (before, after) = cycles.split_at(cycles.len() / 2);
     let change = median(after) / median(before) - 1.0;
     (change.abs() > 0.03).then_some(Disturbance::Drifted { change })
@@ -354,6 +368,24 @@ mod tests {
         let slower =
             |d: &Disturbance| matches!(d, Disturbance::RoundsApart { side: RoundSide::Slower, .. });
         assert!(!d.sum.disturbed.iter().any(slower), "{:?}", d.sum);
+    }
+
+    /// Three of twelve rounds are ten times slower, and five so much faster that the mean is the median.
+    #[test]
+    fn slow_rounds_that_fast_ones_make_up_for_are_named() {
+        let mut all = pairs(12, 1, 25_000.0, 100_000.0);
+        for p in &mut all[..3] {
+            p.workload = round(1, 1_250_000.0, 800.0);
+        }
+        for p in &mut all[7..] {
+            p.workload = round(1, 80_500.0, 800.0);
+        }
+        let d = decompose(&all, &all).unwrap();
+        assert!(d.sum.error.abs() < ALLOWED && !d.sum.conclusive, "{:?}", d.sum);
+        let named = d.sum.disturbed[0].to_string();
+        assert!(named.starts_with("3 of 12 rounds were over 10% slower"), "{:?}", d.sum.disturbed);
+        let named = d.sum.disturbed[1].to_string();
+        assert!(named.starts_with("5 of 12 rounds were over 10% faster"), "{:?}", d.sum.disturbed);
     }
 
     #[test]
